@@ -1,0 +1,96 @@
+#include "base/dtype.h"
+
+#include <string.h>
+
+const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
+#define ROW(ID, name, alias, type, class, kind)                                            \
+    [DT_##ID] = {#name, #alias, #class, sizeof(type), kind},
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
+    ROW(ID, name, alias, type, class, DT_KIND_BOOL)
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
+    ROW(ID, name, alias, type, class, DT_KIND_INTEGER)
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
+    ROW(ID, name, alias, type, class, DT_KIND_FLOAT)
+#include "ops/dtype.def"
+#undef ROW
+};
+
+dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b)
+{
+    if (a == b)
+        return a;
+    dt_dtype low = a < b ? a : b, high = a < b ? b : a;
+    /* uint8 is the one unsigned type: with a signed byte neither holds the other. */
+    if (low == DT_UINT8 && high == DT_INT8)
+        return DT_INT16;
+    return high;
+}
+
+static int64_t saturate(double f)
+{
+    if (f != f)
+        return INT64_MIN;
+    if (f >= 9223372036854775808.0)
+        return INT64_MAX;
+    if (f <= -9223372036854775808.0)
+        return INT64_MIN;
+    return (int64_t)f;
+}
+
+dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
+{
+    dt_element element;
+    memset(&element, 0, sizeof element);
+    int64_t i = scalar.kind == DT_KIND_FLOAT ? saturate(scalar.f) : scalar.i;
+    switch (dtype) {
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
+    case DT_##ID:                                                                          \
+        element.as_##name = scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : i != 0;         \
+        break;
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
+    case DT_##ID:                                                                          \
+        element.as_##name = (type)i;                                                       \
+        break;
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
+    case DT_##ID:                                                                          \
+        element.as_##name = scalar.kind == DT_KIND_FLOAT ? (type)scalar.f : (type)i;       \
+        break;
+#include "ops/dtype.def"
+    case DT_NDTYPES:
+        break;
+    }
+    return element;
+}
+
+dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes)
+{
+    dt_element element;
+    memcpy(&element, bytes, dt_dtype_size(dtype));
+    switch (dtype) {
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
+    case DT_##ID:                                                                          \
+        return dt_scalar_bool(element.bytes[0] != 0);
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
+    case DT_##ID:                                                                          \
+        return dt_scalar_int((int64_t)element.as_##name);
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
+    case DT_##ID:                                                                          \
+        return dt_scalar_float((double)element.as_##name);
+#include "ops/dtype.def"
+    case DT_NDTYPES:
+        break;
+    }
+    return dt_scalar_int(0);
+}
+
+bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar)
+{
+    if (dt_dtype_kind(dtype) == DT_KIND_FLOAT)
+        return true;
+    if (scalar.kind == DT_KIND_FLOAT)
+        return false;
+    if (dt_dtype_kind(dtype) == DT_KIND_BOOL)
+        return scalar.i == 0 || scalar.i == 1;
+    dt_element element = dt_element_from_scalar(dtype, scalar);
+    return dt_element_to_scalar(dtype, element.bytes).i == scalar.i;
+}

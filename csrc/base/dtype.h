@@ -1,0 +1,109 @@
+/* Element types: sizes, kinds, promotion, and single elements and Python scalars as values. */
+#ifndef DT_BASE_DTYPE_H
+#define DT_BASE_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum dt_dtype {
+#define DT_DTYPE(ID, name, alias, type, class) DT_##ID,
+#include "ops/dtype.def"
+    DT_NDTYPES
+} dt_dtype;
+
+/* The kinds in order of promotion: a value of a lower kind never decides the type of a
+ * result that has an operand of a higher one. */
+typedef enum dt_kind { DT_KIND_BOOL, DT_KIND_INTEGER, DT_KIND_FLOAT } dt_kind;
+
+typedef struct dt_dtype_info {
+    const char *name;       /* "float32" */
+    const char *alias;      /* "float" */
+    const char *class_name; /* "FloatTensor" */
+    uint8_t size;           /* bytes of an element */
+    uint8_t kind;           /* a dt_kind */
+} dt_dtype_info;
+
+extern const dt_dtype_info dt_dtypes[DT_NDTYPES];
+
+static inline size_t dt_dtype_size(dt_dtype dtype)
+{
+    return dt_dtypes[dtype].size;
+}
+static inline dt_kind dt_dtype_kind(dt_dtype dtype)
+{
+    return (dt_kind)dt_dtypes[dtype].kind;
+}
+static inline const char *dt_dtype_name(dt_dtype dtype)
+{
+    return dt_dtypes[dtype].name;
+}
+static inline bool dt_dtype_is_float(dt_dtype dtype)
+{
+    return dt_dtype_kind(dtype) == DT_KIND_FLOAT;
+}
+
+/* The type of a result of two tensors of at least one dimension each. Cannot fail. */
+dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b);
+
+/* One element, in the representation of its type: `bytes` is what a tensor would hold. */
+typedef union dt_element {
+#define DT_DTYPE(ID, name, alias, type, class) type as_##name;
+#include "ops/dtype.def"
+    unsigned char bytes[8];
+} dt_element;
+
+/* A number as Python has it, of no particular element type. */
+typedef struct dt_scalar {
+    dt_kind kind;
+    union {
+        int64_t i; /* DT_KIND_BOOL and DT_KIND_INTEGER */
+        double f;  /* DT_KIND_FLOAT */
+    };
+} dt_scalar;
+
+static inline dt_scalar dt_scalar_int(int64_t i)
+{
+    dt_scalar s;
+    s.kind = DT_KIND_INTEGER;
+    s.i = i;
+    return s;
+}
+static inline dt_scalar dt_scalar_float(double f)
+{
+    dt_scalar s;
+    s.kind = DT_KIND_FLOAT;
+    s.f = f;
+    return s;
+}
+static inline dt_scalar dt_scalar_bool(bool b)
+{
+    dt_scalar s;
+    s.kind = DT_KIND_BOOL;
+    s.i = b;
+    return s;
+}
+static inline double dt_scalar_as_double(dt_scalar s)
+{
+    return s.kind == DT_KIND_FLOAT ? s.f : (double)s.i;
+}
+
+/* Converts as an assignment in the tensor's type would; integers wrap, floats to integers
+ * are truncated and clamped (never undefined behaviour). Cannot fail. */
+dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar);
+
+/* The element at `bytes` (aligned or not) as a Python-like number. */
+dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes);
+
+/* Whether the scalar can be held: integers within the type's range; every float in a float
+ * type; no float in an integer type. */
+bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

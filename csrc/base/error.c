@@ -1,0 +1,68 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local dt_error own_slot;
+
+static dt_error *own(void)
+{
+    return &own_slot;
+}
+
+/* Set once, before the library that sets it runs any other code of this file. */
+static dt_error *(*current_slot)(void) = own;
+
+dt_error *dt_error_slot(void)
+{
+    return current_slot();
+}
+
+void dt_error_share(dt_error *(*slot)(void))
+{
+    current_slot = slot;
+}
+
+void dt_error_clear(void)
+{
+    dt_error *error = dt_error_slot();
+    error->code = DT_ERROR_NONE;
+    error->text[0] = '\0';
+}
+
+int dt_fail(dt_error_code code, const char *format, ...)
+{
+    dt_error *error = dt_error_slot();
+    va_list args;
+    va_start(args, format);
+    error->code = code;
+    vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    return -1;
+}
+
+int dt_fail_prefix(const char *format, ...)
+{
+    dt_error *error = dt_error_slot();
+    char old[DT_ERROR_TEXT];
+    memcpy(old, error->text, sizeof old);
+    va_list args;
+    va_start(args, format);
+    int used = vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    if (used >= 0 && (size_t)used < sizeof error->text)
+        snprintf(error->text + used, sizeof error->text - (size_t)used, "%s", old);
+    return -1;
+}
+
+int dt_fail_append(const char *format, ...)
+{
+    dt_error *error = dt_error_slot();
+    size_t used = strnlen(error->text, sizeof error->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error->text + used, sizeof error->text - used, format, args);
+    va_end(args);
+    return -1;
+}

@@ -1,0 +1,68 @@
+/* Errors of the core: one slot a thread, filled by dt_fail, read once by the binding.
+ *
+ * A fallible function returns -1 or NULL after exactly one dt_fail. A message says what was
+ * given, what was expected, and ends with what to do. */
+#ifndef DT_BASE_ERROR_H
+#define DT_BASE_ERROR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ERROR(code, exception): the core's code and the Python exception it becomes. */
+#define DT_ERRORS(ERROR)                                                                   \
+    ERROR(RUNTIME, RuntimeError)                                                           \
+    ERROR(VALUE, ValueError)                                                               \
+    ERROR(TYPE, TypeError)                                                                 \
+    ERROR(INDEX, IndexError)                                                               \
+    ERROR(OVERFLOW, OverflowError)                                                         \
+    ERROR(NOT_IMPLEMENTED, NotImplementedError)                                            \
+    ERROR(HOST_MEMORY, RuntimeError)                                                       \
+    ERROR(DEVICE_MEMORY, OutOfMemoryError)                                                 \
+    ERROR(ACCELERATOR, AcceleratorError)
+
+typedef enum dt_error_code {
+    DT_ERROR_NONE,
+#define ERROR(code, exception) DT_ERROR_##code,
+    DT_ERRORS(ERROR)
+#undef ERROR
+        DT_NERRORS
+} dt_error_code;
+
+#define DT_ERROR_TEXT 4096
+
+typedef struct dt_error {
+    dt_error_code code;
+    char text[DT_ERROR_TEXT];
+} dt_error;
+
+#if defined(__GNUC__) || defined(__clang__)
+#define DT_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#else
+#define DT_PRINTF(format, first)
+#endif
+
+/* Fills the calling thread's slot; text beyond DT_ERROR_TEXT is cut. Always returns -1, so
+ * that a function can `return dt_fail(...)`. */
+int dt_fail(dt_error_code code, const char *format, ...) DT_PRINTF(2, 3);
+
+/* Puts words before the text of the pending error ("addmm: "). Returns -1. */
+int dt_fail_prefix(const char *format, ...) DT_PRINTF(1, 2);
+
+/* Adds words after the text of the pending error. Returns -1. */
+int dt_fail_append(const char *format, ...) DT_PRINTF(1, 2);
+
+/* The calling thread's slot, lent. code is DT_ERROR_NONE when nothing is pending. */
+dt_error *dt_error_slot(void);
+
+/* Forgets the pending error of the calling thread. */
+void dt_error_clear(void);
+
+/* A backend in a library of its own writes into the core's slots: it is given this
+ * function when it is opened. */
+void dt_error_share(dt_error *(*slot)(void));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

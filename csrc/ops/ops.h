@@ -1,0 +1,26 @@
+/* The enumerations of the op tables: one name a row, in the order of the rows. */
+#ifndef DT_OPS_OPS_H
+#define DT_OPS_OPS_H
+
+typedef enum dt_unary_op {
+#define UNARY(name, class, low, high, value, doc) DT_UNARY_##name,
+#include "ops/unary.def"
+#undef UNARY
+    DT_NUNARY
+} dt_unary_op;
+
+typedef enum dt_binary_op {
+#define BINARY(name, class, low, high, value, doc) DT_BINARY_##name,
+#include "ops/binary.def"
+#undef BINARY
+    DT_NBINARY
+} dt_binary_op;
+
+typedef enum dt_reduce_op {
+#define REDUCE(name, class, identity, map, combine, finish, doc) DT_REDUCE_##name,
+#include "ops/reduce.def"
+#undef REDUCE
+    DT_NREDUCE
+} dt_reduce_op;
+
+#endif
