@@ -37,9 +37,9 @@ typedef struct dt_error {
 } dt_error;
 
 #if defined(__GNUC__) || defined(__clang__)
-#define DT_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define DT_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define DT_PRINTF(format, first)
+#define DT_PRINTF(text, first)
 #endif
 
 /* Fills the calling thread's slot; text beyond DT_ERROR_TEXT is cut. Always returns -1, so
