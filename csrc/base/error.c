@@ -1,14 +1,40 @@
 #include "base/error.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static _Thread_local dt_error own_slot;
+/* A slot is made when its thread first fails: most threads never do, and a library that is
+ * loaded late has little room for thread-local variables. */
+static _Thread_local dt_error *own_slot;
+static dt_error spare; /* when there is no memory even for an error */
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+static void forget(void *slot)
+{
+    own_slot = NULL;
+    free(slot);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&key, forget);
+}
 
 static dt_error *own(void)
 {
-    return &own_slot;
+    if (!own_slot) {
+        dt_error *slot = calloc(1, sizeof *slot);
+        if (!slot)
+            return &spare;
+        pthread_once(&key_once, make_key);
+        pthread_setspecific(key, slot);
+        own_slot = slot;
+    }
+    return own_slot;
 }
 
 /* Set once, before the library that sets it runs any other code of this file. */

@@ -144,6 +144,7 @@ typedef struct dt_host {
     int (*cpu_gemm)(dt_queue queue, const dt_gemm *gemm);
     int simulated_devices; /* how many to simulate (simulated build only) */
     int virtual_devices;   /* 0: cards as they are; n: n devices that share the first card */
+    const char *library_directories; /* colon-separated; where Python packages are, lent */
 } dt_host;
 
 /* The one exported symbol of such a library. Called once. NULL after dt_fail. */

@@ -1,0 +1,207 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+
+const dt_backend *dt_backends[DT_NDEVICE_TYPES];
+
+#define WHY_TEXT 1024
+static struct {
+    pthread_mutex_t lock;
+    char *libraries, *packages;
+    int simulated, virtual_devices; /* -1: the environment decides */
+    bool opened;                    /* the choice is made, well or not */
+    void *library;
+    char why[WHY_TEXT];
+} cuda = {.lock = PTHREAD_MUTEX_INITIALIZER, .simulated = -1, .virtual_devices = -1};
+
+static const char *const type_names[] = {
+#define DEVICE_TYPE(ID, name) #name,
+    DT_DEVICE_TYPES(DEVICE_TYPE)
+#undef DEVICE_TYPE
+};
+
+char *dt_device_text(dt_device device, char *text)
+{
+    if (device.type == DT_CPU)
+        snprintf(text, DT_DEVICE_TEXT, "cpu");
+    else
+        snprintf(text, DT_DEVICE_TEXT, "%s:%d", type_names[(int)device.type], device.index);
+    return text;
+}
+
+int dt_registry_start(const dt_backend *cpu, const char *libraries, const char *packages)
+{
+    char *a = strdup(libraries), *b = strdup(packages);
+    if (!a || !b) {
+        free(a);
+        free(b);
+        return dt_fail(DT_ERROR_HOST_MEMORY, "no memory for the library directories");
+    }
+    pthread_mutex_lock(&cuda.lock);
+    free(cuda.libraries);
+    free(cuda.packages);
+    cuda.libraries = a;
+    cuda.packages = b;
+    dt_backends[DT_CPU] = cpu;
+    pthread_mutex_unlock(&cuda.lock);
+    return 0;
+}
+
+int dt_registry_choose(int simulated, int virtual_devices)
+{
+    int status = 0;
+    pthread_mutex_lock(&cuda.lock);
+    if (cuda.opened) {
+        status = dt_fail(DT_ERROR_RUNTIME,
+                         "the GPUs of this process are chosen already, because a device has "
+                         "been used or counted; choose them first, right after the import");
+    } else {
+        if (simulated >= 0)
+            cuda.simulated = simulated;
+        if (virtual_devices >= 0)
+            cuda.virtual_devices = virtual_devices;
+    }
+    pthread_mutex_unlock(&cuda.lock);
+    return status;
+}
+
+/* A number of devices from the environment: 0 when unset, -1 after writing cuda.why. */
+static int count_from_environment(const char *name)
+{
+    const char *text = getenv(name);
+    if (!text || !*text)
+        return 0;
+    char *end = NULL;
+    errno = 0;
+    long count = strtol(text, &end, 10);
+    if (errno || *end || count < 0 || count > DT_MAX_DEVICES) {
+        snprintf(cuda.why, sizeof cuda.why,
+                 "%s is '%.40s', which is not a number of devices: give one from 0 to %d.",
+                 name, text, DT_MAX_DEVICES);
+        return -1;
+    }
+    return (int)count;
+}
+
+/* Loads the backend that was chosen. What goes wrong is kept as the text of cuda.why. */
+static const dt_backend *open_cuda(void)
+{
+    int simulated = cuda.simulated, virtual_devices = cuda.virtual_devices;
+    if (simulated < 0 && (simulated = count_from_environment("PYDEVTENSOR_SIM_GPUS")) < 0)
+        return NULL;
+    if (virtual_devices < 0 &&
+        (virtual_devices = count_from_environment("PYDEVTENSOR_VIRTUAL_GPUS")) < 0)
+        return NULL;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", cuda.libraries ? cuda.libraries : ".",
+             simulated ? "_cuda_sim.so" : "_cuda.so");
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        snprintf(cuda.why, sizeof cuda.why,
+                 simulated ? "This installation has no simulator (%s is missing): install "
+                             "pydevtensor again."
+                           : "This pydevtensor was built without CUDA: install NVIDIA's "
+                             "compiler (nvcc) and build it again, or choose simulated GPUs "
+                             "with PYDEVTENSOR_SIM_GPUS=2.%.0s",
+                 path);
+        return NULL;
+    }
+    fclose(file);
+    cuda.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!cuda.library) {
+        snprintf(cuda.why, sizeof cuda.why,
+                 "The CUDA part of pydevtensor does not load (%.600s): build it again on this "
+                 "machine.",
+                 dlerror());
+        return NULL;
+    }
+    void *symbol = dlsym(cuda.library, DT_BACKEND_OPEN_SYMBOL);
+    dt_backend_open_fn open = NULL;
+    memcpy(&open, &symbol, sizeof open); /* ISO C has no cast from an object to a function */
+    dt_host host = {
+        .version = DT_BACKEND_VERSION,
+        .error_slot = dt_error_slot,
+        .cpu_gemm = dt_backends[DT_CPU]->gemm,
+        .simulated_devices = simulated,
+        .virtual_devices = virtual_devices,
+        .library_directories = cuda.packages ? cuda.packages : "",
+    };
+    const dt_backend *backend = open ? open(&host) : NULL;
+    if (!backend || backend->version != DT_BACKEND_VERSION) {
+        snprintf(cuda.why, sizeof cuda.why,
+                 "The CUDA part of pydevtensor does not start (%.600s): install pydevtensor "
+                 "again.",
+                 open && !backend ? dt_error_slot()->text : "it is of another version");
+        dt_error_clear();
+        return NULL;
+    }
+    return backend;
+}
+
+static void ensure_cuda(void)
+{
+    if (__atomic_load_n(&cuda.opened, __ATOMIC_ACQUIRE))
+        return;
+    pthread_mutex_lock(&cuda.lock);
+    if (!cuda.opened) {
+        dt_backends[DT_CUDA] = open_cuda();
+        __atomic_store_n(&cuda.opened, true, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&cuda.lock);
+}
+
+const dt_backend *dt_backend_get(dt_device_type type)
+{
+    if (type == DT_CPU)
+        return dt_backends[DT_CPU];
+    ensure_cuda();
+    if (!dt_backends[DT_CUDA])
+        dt_fail(DT_ERROR_RUNTIME, "there is no CUDA device. %s", cuda.why);
+    return dt_backends[DT_CUDA];
+}
+
+int dt_device_count(dt_device_type type)
+{
+    if (type == DT_CPU)
+        return 1;
+    ensure_cuda();
+    return dt_backends[DT_CUDA] ? dt_backends[DT_CUDA]->device_count() : 0;
+}
+
+const char *dt_cuda_why(void)
+{
+    ensure_cuda();
+    return dt_backends[DT_CUDA] ? dt_backends[DT_CUDA]->why_unavailable() : cuda.why;
+}
+
+int dt_device_check(dt_device device)
+{
+    if (device.type == DT_CPU)
+        return 0;
+    int count = dt_device_count(DT_CUDA);
+    if (device.index >= 0 && device.index < count)
+        return 0;
+    char text[DT_DEVICE_TEXT];
+    if (!count) {
+        const char *why = dt_cuda_why();
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "device %s cannot be used: there is no CUDA device. %s%sTo go on without "
+                       "one, use device 'cpu' or try_gpu().",
+                       dt_device_text(device, text), why, *why ? " " : "");
+    }
+    return dt_fail(DT_ERROR_ACCELERATOR,
+                   "device %s does not exist: this machine has %d CUDA device%s; use cuda:0%s%d",
+                   dt_device_text(device, text), count, count == 1 ? "" : "s",
+                   count == 1 ? ", that is index " : " to cuda:", count - 1);
+}
+
+void *dt_registry_cuda_library(void)
+{
+    ensure_cuda();
+    return dt_backends[DT_CUDA] ? cuda.library : NULL;
+}

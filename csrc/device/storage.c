@@ -1,0 +1,209 @@
+#include "device/storage.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "device/stream.h"
+
+/* --- storages themselves: a free list a thread, since programs make and drop them constantly --- */
+
+#define KEPT 64
+typedef struct storage_cache {
+    int count;
+    dt_storage *kept[KEPT];
+} storage_cache;
+
+static _Thread_local storage_cache *cache;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static int64_t alive[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
+
+static struct {
+    pthread_mutex_t lock;
+    dt_storage *first[DT_MAX_DEVICES];
+} gpu = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void forget(void *kept)
+{
+    storage_cache *mine = kept;
+    cache = NULL;
+    while (mine->count)
+        free(mine->kept[--mine->count]);
+    free(mine);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&key, forget);
+}
+
+static dt_storage *take(void)
+{
+    if (cache && cache->count)
+        return cache->kept[--cache->count];
+    void *memory = NULL;
+    if (posix_memalign(&memory, _Alignof(dt_storage), sizeof(dt_storage))) {
+        dt_fail(DT_ERROR_HOST_MEMORY, "no memory for a tensor's %zu bytes of bookkeeping; free "
+                                      "some tensors first", sizeof(dt_storage));
+        return NULL;
+    }
+    return memory;
+}
+
+static void put_back(dt_storage *storage)
+{
+    if (!cache) {
+        pthread_once(&key_once, make_key);
+        cache = calloc(1, sizeof *cache);
+        if (cache)
+            pthread_setspecific(key, cache);
+    }
+    if (cache && cache->count < KEPT)
+        cache->kept[cache->count++] = storage;
+    else
+        free(storage);
+}
+
+static void link_up(dt_storage *storage)
+{
+    dt_storage **first = &gpu.first[(int)storage->device.index];
+    pthread_mutex_lock(&gpu.lock);
+    storage->previous = NULL;
+    storage->next = *first;
+    if (*first)
+        (*first)->previous = storage;
+    *first = storage;
+    pthread_mutex_unlock(&gpu.lock);
+}
+
+static void unlink_from(dt_storage *storage)
+{
+    pthread_mutex_lock(&gpu.lock);
+    if (storage->previous)
+        storage->previous->next = storage->next;
+    else
+        gpu.first[(int)storage->device.index] = storage->next;
+    if (storage->next)
+        storage->next->previous = storage->previous;
+    pthread_mutex_unlock(&gpu.lock);
+}
+
+static void count(dt_device device, int64_t change)
+{
+    __atomic_fetch_add(&alive[(int)device.type][(int)device.index], change, __ATOMIC_RELAXED);
+}
+
+int64_t dt_storage_count(dt_device device)
+{
+    return __atomic_load_n(&alive[(int)device.type][(int)device.index], __ATOMIC_RELAXED);
+}
+
+/* --- out of memory ---------------------------------------------------------------------------- */
+
+#define LISTED 5
+
+/* Adds the largest live storages of the device to the pending error. */
+static void append_largest(dt_device device)
+{
+    size_t largest[LISTED] = {0};
+    int64_t live = 0;
+    pthread_mutex_lock(&gpu.lock);
+    for (dt_storage *s = gpu.first[(int)device.index]; s; s = s->next) {
+        size_t bytes = s->bytes;
+        live++;
+        for (int i = 0; i < LISTED; i++)
+            if (bytes > largest[i]) {
+                size_t smaller = largest[i];
+                largest[i] = bytes;
+                bytes = smaller;
+            }
+    }
+    pthread_mutex_unlock(&gpu.lock);
+    char text[DT_DEVICE_TEXT];
+    dt_fail_append(" %" PRId64 " tensor%s alive on %s", live,
+                   live == 1 ? "'s memory is" : "s' memories are",
+                   dt_device_text(device, text));
+    for (int i = 0; i < LISTED && largest[i]; i++)
+        dt_fail_append("%s%.2f MiB", i ? ", " : "; the largest: ",
+                       (double)largest[i] / (1 << 20));
+    dt_fail_append(". Free some (del x), use smaller batches, or move tensors to the CPU.");
+}
+
+/* --- making and releasing ---------------------------------------------------------------------- */
+
+static void start(dt_storage *storage, dt_device device, size_t bytes)
+{
+    storage->data = NULL;
+    storage->bytes = bytes;
+    storage->references = 1;
+    storage->device = device;
+    storage->borrowed = false;
+    storage->read_only = false;
+    storage->stream = NULL;
+}
+
+dt_storage *dt_storage_new(dt_device device, size_t bytes)
+{
+    dt_storage *storage = take();
+    if (!storage)
+        return NULL;
+    start(storage, device, bytes);
+    if (dt_device_is_cpu(device) && bytes <= DT_INLINE_BYTES) {
+        storage->data = storage->inline_data;
+    } else if (bytes) {
+        dt_queue queue = dt_queue_current(device);
+        storage->stream = queue.stream;
+        if (dt_backend_of(device)->allocate(queue, bytes, &storage->data)) {
+            put_back(storage);
+            if (dt_error_slot()->code == DT_ERROR_DEVICE_MEMORY)
+                append_largest(device);
+            return NULL;
+        }
+    }
+    if (!dt_device_is_cpu(device))
+        link_up(storage);
+    count(device, 1);
+    return storage;
+}
+
+dt_storage *dt_storage_new_borrowed(void *data, size_t bytes, bool read_only,
+                                    void (*release)(void *owner), void *owner)
+{
+    dt_storage *storage = take();
+    if (!storage)
+        return NULL;
+    start(storage, dt_device_make(DT_CPU, 0), bytes);
+    storage->data = data;
+    storage->borrowed = true;
+    storage->read_only = read_only;
+    storage->release = release;
+    storage->owner = owner;
+    count(storage->device, 1);
+    return storage;
+}
+
+void dt_storage_release(dt_storage *storage)
+{
+    if (!storage || __atomic_sub_fetch(&storage->references, 1, __ATOMIC_ACQ_REL))
+        return;
+    count(storage->device, -1);
+    if (!dt_device_is_cpu(storage->device))
+        unlink_from(storage);
+    if (storage->borrowed)
+        storage->release(storage->owner);
+    else if (storage->data && storage->data != storage->inline_data)
+        dt_backend_of(storage->device)
+            ->release(storage->device.index, storage->data, storage->bytes);
+    put_back(storage);
+}
+
+int dt_storage_use(dt_storage *storage)
+{
+    if (dt_device_is_cpu(storage->device) || !storage->data)
+        return 0;
+    dt_queue queue = dt_queue_current(storage->device);
+    if (queue.stream == storage->stream)
+        return 0;
+    return dt_backend_of(storage->device)->record_use(queue, storage->data);
+}

@@ -1,0 +1,72 @@
+#include "device/stream.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* NULL until the thread first leaves a default stream. */
+static _Thread_local void **current;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+/* Two priorities, as CUDA has them in practice: normal and high. */
+static struct {
+    pthread_mutex_t lock;
+    void *streams[DT_MAX_DEVICES][2][DT_STREAM_POOL];
+    unsigned taken[DT_MAX_DEVICES][2];
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void forget(void *streams)
+{
+    current = NULL;
+    free(streams);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&key, forget);
+}
+
+dt_queue dt_queue_current(dt_device device)
+{
+    dt_queue queue = {device.index, NULL};
+    if (current && device.type == DT_CUDA)
+        queue.stream = current[(int)device.index];
+    return queue;
+}
+
+int dt_stream_set_current(dt_device device, void *stream)
+{
+    if (!current) {
+        if (!stream)
+            return 0;
+        void **streams = calloc(DT_MAX_DEVICES, sizeof *streams);
+        if (!streams)
+            return dt_fail(DT_ERROR_HOST_MEMORY, "no memory for the thread's streams");
+        pthread_once(&key_once, make_key);
+        pthread_setspecific(key, streams);
+        current = streams;
+    }
+    current[(int)device.index] = stream;
+    return 0;
+}
+
+int dt_stream_acquire(dt_device device, int priority, void **out)
+{
+    const dt_backend *backend = dt_backend_get((dt_device_type)device.type);
+    if (!backend || dt_device_check(device))
+        return -1;
+    if (!backend->stream_new)
+        return dt_fail(DT_ERROR_RUNTIME, "a CPU has no streams; give a CUDA device");
+    int high = priority < 0, status = 0;
+    pthread_mutex_lock(&pool.lock);
+    unsigned *taken = &pool.taken[(int)device.index][high];
+    void **slot = &pool.streams[(int)device.index][high][*taken % DT_STREAM_POOL];
+    if (!*slot)
+        status = backend->stream_new(device.index, high ? -1 : 0, slot);
+    if (!status) {
+        *out = *slot;
+        *taken += 1;
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return status;
+}
