@@ -1,0 +1,84 @@
+# Two commands suffice: `make demo` and `make test`. `make help` lists the rest.
+#
+#   PYTHON=python3.12   the interpreter to build for
+#   VENV=.venv          the virtual environment to install into
+#   PYDEVTENSOR_CUDA=0  leaves the CUDA backend out even where nvcc is found
+#   CC= CXX= CFLAGS= LDFLAGS=   are respected; see README.md for the other switches
+
+PYTHON ?= python3
+VENV ?= .venv
+ASAN_VENV ?= .venv-asan
+PYTEST_ARGS ?=
+
+# While developing, one architecture: the GPU's own, or one with PTX where there is none.
+# A plain `pip install .` builds them all.
+PYDEVTENSOR_CUDA_ARCHS ?= native
+export PYDEVTENSOR_CUDA_ARCHS
+
+# Nothing that an enclosing environment says may lead Python back to the source tree.
+unexport PYTHONPATH PYTHONHOME
+
+PREPARE = $(PYTHON) tools/build/prepare.py
+INSTALL = -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
+	--force-reinstall .
+
+.DEFAULT_GOAL := build
+.PHONY: build demo check test asan bench lint format gpu-check notebooks clean help python
+
+python:
+	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
+	"sudo apt-get install python3 python3-dev python3-venv, or name another: make PYTHON=..." >&2; exit 1; }
+
+build: python ## build and install into .venv
+	@$(PREPARE) $(VENV) build runtime
+	@$(VENV)/bin/python tools/build/products.py
+	@$(VENV)/bin/python $(INSTALL)
+
+demo: build ## run the GPU notebook and say what happened on which device
+	@$(PREPARE) $(VENV) notebook
+	@$(VENV)/bin/python tools/demo.py
+
+check: build ## the fast tests, under two minutes
+	@$(PREPARE) $(VENV) test notebook
+	$(VENV)/bin/pytest -q -m "not slow" $(PYTEST_ARGS)
+
+test: build ## all tests
+	@$(PREPARE) $(VENV) test notebook
+	$(VENV)/bin/pytest -q $(PYTEST_ARGS)
+
+# The sanitizers' runtimes have to be there before Python is; libstdc++ too, since they
+# look for its exceptions when they start. CPython itself leaks at exit by design.
+asan: export PYDEVTENSOR_SANITIZE = address,undefined
+asan: python ## the tests with AddressSanitizer and UBSan
+	@$(PREPARE) $(ASAN_VENV) build runtime test
+	@$(ASAN_VENV)/bin/python tools/build/products.py
+	@$(ASAN_VENV)/bin/python $(INSTALL)
+	$(ASAN_VENV)/bin/python tools/build/sanitized.py \
+		$(ASAN_VENV)/bin/python $(ASAN_VENV)/bin/pytest -q -m "not slow" $(PYTEST_ARGS)
+
+bench: build ## benchmarks, beside NumPy and PyTorch where they are installed
+	@$(VENV)/bin/python benchmarks/run.py
+
+lint: build ## layout, warnings and types
+	@$(PREPARE) $(VENV) lint
+	@$(VENV)/bin/python tools/build/lint.py
+
+format: python ## lay the sources out as lint wants them
+	@$(PREPARE) $(VENV) lint
+	@$(VENV)/bin/python tools/build/lint.py --fix
+
+gpu-check: ## on a machine with a GPU: build, test, compute-sanitizer, benchmarks
+	@PYTHON="$(PYTHON)" sh tools/gpu_check.sh
+
+notebooks: build ## run the notebooks and store their outputs
+	@$(PREPARE) $(VENV) notebook
+	@$(VENV)/bin/python tools/notebooks.py
+
+clean: ## remove what was built and the virtual environments
+	rm -rf build dist .venv .venv-asan *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find pydevtensor tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -f pydevtensor/*.so pydevtensor/_build.json
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

@@ -1,0 +1,84 @@
+"""Builds the three libraries of pydevtensor and hands them to setuptools.
+
+Everything else is in pyproject.toml; how sources become libraries, in tools/build.
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import setuptools
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "tools" / "build"))
+
+import objects  # noqa: E402
+import products  # noqa: E402
+from toolchain import BuildError  # noqa: E402
+
+if int(setuptools.__version__.split(".")[0]) < 77:
+    sys.exit(
+        f"pydevtensor: setuptools {setuptools.__version__} is too old to build with; "
+        "install a newer one with: pip install 'setuptools>=77'"
+    )
+if not sys.platform.startswith("linux"):
+    sys.exit(f"pydevtensor: it builds on Linux only, and this is {sys.platform}.")
+
+# Until this process ends: setuptools writes to build/ too, and two at once would mix.
+lock = objects.build_lock()
+lock.__enter__()
+
+
+class BuildPython(build_py):
+    def run(self):
+        # What an earlier build left there would go into the wheel.
+        if not self.editable_mode:
+            shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
+class BuildLibraries(build_ext):
+    """Takes the libraries from tools/build and puts them beside the Python files."""
+
+    def run(self):
+        try:
+            self.files, self.info = products.build(lambda line: print(line, flush=True))
+        except BuildError as error:
+            sys.exit(f"pydevtensor: {error}")
+        folder = self._folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("_*.so"):
+            if old.name not in self.files:
+                old.unlink()
+        for name, path in self.files.items():
+            # A new file, since a running Python may have the old one mapped.
+            fresh = folder / (name + ".new")
+            shutil.copy2(path, fresh)
+            fresh.replace(folder / name)
+        facts = json.dumps(self.info, indent=4) + "\n"
+        (folder / "_build.json").write_text(facts)
+
+    def _folder(self):
+        base = ROOT if self.inplace or self.editable_mode else Path(self.build_lib)
+        return base / "pydevtensor"
+
+    def get_outputs(self):
+        names = [*getattr(self, "files", ()), "_build.json"]
+        return [os.path.join(self.build_lib, "pydevtensor", name) for name in names]
+
+    def get_output_mapping(self):
+        return {}
+
+    def get_source_files(self):
+        return []
+
+
+setup(
+    ext_modules=[Extension("pydevtensor._C", sources=[])],
+    cmdclass={"build_py": BuildPython, "build_ext": BuildLibraries},
+)

@@ -1,0 +1,43 @@
+"""Makes the virtual environment that the Makefile's targets work in.
+
+    python3 tools/build/prepare.py VENV GROUP...
+
+GROUP is build, runtime, an extra (test, notebook) or a dependency group (lint) of
+pyproject.toml. Nothing is done twice. Whatever the machine lacks is said in one
+sentence that names the package to install; so this file itself runs under any Python.
+"""
+
+import sys
+
+OLDEST = (3, 11)
+
+
+def main():
+    found = tuple(sys.version_info[:3])
+    if found[:2] < OLDEST:
+        sys.exit(
+            "pydevtensor: it needs Python {}.{} or newer, and {} is {}.{}.{}; install a "
+            "newer one, for example with: sudo apt-get install python3.12 python3.12-dev "
+            "python3.12-venv, and name it: make PYTHON=python3.12".format(
+                *(OLDEST + (sys.executable,) + found)
+            )
+        )
+    try:
+        import ensurepip
+        import venv
+    except ImportError:
+        version = "{}.{}".format(*found[:2])
+        sys.exit(
+            "pydevtensor: Python {} has no working venv module, which makes the virtual "
+            "environment; install it with: sudo apt-get install python{}-venv".format(
+                version, version
+            )
+        )
+    assert ensurepip and venv
+    import environment
+
+    sys.exit(environment.prepare(sys.argv[1], sys.argv[2:]))
+
+
+if __name__ == "__main__":
+    main()
