@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolchain import BuildError
+from toolchain import BuildError, tool_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -123,6 +123,7 @@ def _run(command: Sequence[str], what: str) -> str:
     done = subprocess.run(
         command,
         cwd=ROOT,
+        env=tool_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -162,7 +162,7 @@ class Plan:
         units = tuple(units)
         sanitize = self.settings.sanitize
         extra = ("-fsanitize=" + ",".join(sanitize),) if sanitize else ("-Wl,-s",)
-        flags = (*flags, "-Wl,--as-needed", *extra, *flags_of("LDFLAGS"))
+        flags = (*flags, "-pthread", "-Wl,--as-needed", *extra, *flags_of("LDFLAGS"))
         libraries = tuple(libraries)
         return Product(
             name=name,
@@ -179,6 +179,11 @@ class Plan:
             return ()
         return ("-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL")
 
+    def _complete(self) -> tuple[str, ...]:
+        """Lets the linker refuse a library that lacks a function. The sanitizers' own
+        functions come with the program."""
+        return () if self.settings.sanitize else ("-Wl,-z,defs",)
+
     def extension(self) -> Product:
         binding = [self.binding(source) for source in sources("csrc/python/*.c")]
         name = "_C" + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
@@ -190,7 +195,7 @@ class Plan:
             self.cxx,
             "_cuda_sim.so",
             [*units, *self.simulator(), *self.base()],
-            ["-shared", *self._static_cxx()],
+            ["-shared", *self._static_cxx(), *self._complete()],
         )
 
     def cuda(self, nvcc: Nvcc) -> Product:
@@ -251,6 +256,7 @@ class Gpu:
             *(*self.command(), "-shared", "-cudart", "static"),
             *(f"-Xcompiler={flag}" for flag in static),
             *("-Xlinker=-s", "-Xlinker=--as-needed", "-Xlinker=--exclude-libs=ALL"),
+            *("-Xlinker=-z", "-Xlinker=defs"),
         )
         return Product(
             name="_cuda.so",

@@ -61,12 +61,24 @@ def flags_of(variable: str) -> list[str]:
     return shlex.split(os.environ.get(variable, ""))
 
 
+def tool_environment() -> dict[str, str]:
+    """The environment for compilers: a test run's sanitizers are not meant for them."""
+    kept = dict(os.environ)
+    if "asan" in kept.get("LD_PRELOAD", ""):
+        del kept["LD_PRELOAD"]
+    return kept
+
+
 @functools.cache
 def output_of(*command: str) -> str:
     """What a command prints on both streams; empty if it cannot be run or fails."""
     try:
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            env=tool_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
     except OSError:
         return ""
