@@ -1,0 +1,229 @@
+"""How tensors print: what PyTorch prints, character for character.
+
+The module is imported at the first repr. It sees a tensor through its public methods only,
+and takes from the tensor's device nothing but the elements that will be shown, in one copy.
+"""
+
+from itertools import chain
+from math import inf
+from operator import index
+
+__all__ = ["format_tensor", "get_printoptions", "set_printoptions", "tensor_repr"]
+
+_PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": inf, "edgeitems": 3, "linewidth": 80},
+}
+_options = {**_PROFILES["default"], "sci_mode": None}
+_default_dtype = None
+
+
+def set_printoptions(
+    precision=None,
+    threshold=None,
+    edgeitems=None,
+    linewidth=None,
+    profile=None,
+    sci_mode=None,
+):
+    """Set how tensors print; what is left out keeps its value, except sci_mode.
+
+    precision   digits after the point (4)
+    threshold   tensors of more elements than this are summarised (1000)
+    edgeitems   elements shown at each end of a summarised dimension (3)
+    linewidth   columns after which a line wraps (80)
+    profile     'default', 'short' or 'full', set before the other arguments
+    sci_mode    True or False for scientific notation always or never; None (also when left
+                out) to choose for each tensor
+    """
+    chosen = {}
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError(
+                f"set_printoptions: profile is {profile!r}; "
+                "use 'default', 'short' or 'full'"
+            )
+        chosen.update(_PROFILES[profile])
+    for name, value in (("precision", precision), ("edgeitems", edgeitems)):
+        if value is not None:
+            try:
+                chosen[name] = index(value)
+            except TypeError:
+                raise TypeError(
+                    f"set_printoptions: {name} is {value!r}; give an int"
+                ) from None
+            if chosen[name] < 0:
+                raise ValueError(
+                    f"set_printoptions: {name} is {value}; give 0 or more"
+                )
+    for name, value in (("threshold", threshold), ("linewidth", linewidth)):
+        if value is not None:
+            try:
+                value + 0.0
+            except TypeError:
+                raise TypeError(
+                    f"set_printoptions: {name} is {value!r}; give a number"
+                ) from None
+            chosen[name] = value
+    _options.update(chosen, sci_mode=sci_mode)
+
+
+def get_printoptions():
+    """The options in force, as a dict by the names that set_printoptions takes."""
+    return dict(_options)
+
+
+def tensor_repr(tensor):
+    """The text of repr(tensor) and str(tensor)."""
+    kind = type(tensor).__name__
+    opening = "tensor(" if kind in ("Tensor", "Parameter") else kind + "("
+    notes = []
+    device = tensor.device
+    if device.type != "cpu":
+        notes.append(f"device='{device}'")
+
+    dtype = "torch." + str(tensor.dtype).rpartition(".")[2]
+    default_dtype = _default_dtype_name()
+    if tensor.numel() == 0:
+        text = "[]"
+        if tensor.dim() != 1:
+            notes.append(f"size={tuple(tensor.shape)}")
+        if dtype != default_dtype:
+            notes.append("dtype=" + dtype)
+    else:
+        text = _elements(tensor, len(opening))
+        if not _options["edgeitems"]:
+            notes.append(f"size={tuple(tensor.shape)}")
+        if dtype not in (default_dtype, "torch.int64", "torch.bool"):
+            notes.append("dtype=" + dtype)
+
+    node = getattr(tensor, "grad_fn", None)
+    if node is not None:
+        name = node.name() if callable(getattr(node, "name", None)) else type(node).__name__
+        notes.append(f"grad_fn=<{name.rpartition('::')[2]}>")
+    elif tensor.requires_grad:
+        notes.append("requires_grad=True")
+    return _append_notes(opening + text, notes, len(opening))
+
+
+def format_tensor(tensor, spec):
+    """The text of format(tensor, spec): of the number, where the tensor is just one."""
+    if tensor.dim() == 0 and type(tensor).__name__ == "Tensor":
+        return format(tensor.item(), spec)
+    # As for any object without a format of its own: only the empty one is known.
+    return object.__format__(tensor, spec)
+
+
+def _default_dtype_name():
+    global _default_dtype
+    if _default_dtype is None:
+        try:
+            from . import get_default_dtype as _default_dtype
+        except ImportError:
+            _default_dtype = "torch.float32".__str__
+    return "torch." + str(_default_dtype()).rpartition(".")[2]
+
+
+def _append_notes(text, notes, indent):
+    """Close text after the notes, each on a new line if this one has no room for it."""
+    column = len(text) - text.rfind("\n") + 1
+    for note in notes:
+        if column + len(note) + 2 > _options["linewidth"]:
+            text += ",\n" + " " * indent + note
+            column = indent + len(note)
+        else:
+            text += ", " + note
+            column += len(note) + 2
+    return text + ")"
+
+
+def _elements(tensor, indent):
+    """The brackets and all between them, for a tensor with elements, `indent` columns in."""
+    shape = tuple(tensor.shape)
+    if not shape:
+        return _cells([tensor.item()])[0][0]
+    edge = _options["edgeitems"]
+    summarised = tensor.numel() > _options["threshold"]
+    if summarised and not edge:
+        return "[...]"
+    cut = [summarised and size > 2 * edge for size in shape]
+    values = _fetch(tensor, cut, edge)
+    for _ in shape[1:]:
+        values = list(chain.from_iterable(values))
+    cells, width = _cells(values)
+
+    # The rows of the last dimension, each wrapped to the line's width ...
+    depth = len(shape) - 1
+    size = 2 * edge if cut[depth] else shape[depth]
+    room = _options["linewidth"] - indent - depth
+    per_line = max(1, int(min(room / (width + 2), size + 1)))
+    line_end = ",\n" + " " * (indent + depth + 1)
+    parts = []
+    for start in range(0, len(cells), size):
+        row = cells[start : start + size]
+        if cut[depth]:
+            row.insert(edge, " ...")
+        lines = [", ".join(row[i : i + per_line]) for i in range(0, len(row), per_line)]
+        parts.append("[" + line_end.join(lines) + "]")
+
+    # ... then each dimension outwards brackets as many of them as it has.
+    while depth:
+        depth -= 1
+        size = 2 * edge if cut[depth] else shape[depth]
+        line_end = "," + "\n" * (len(shape) - 1 - depth) + " " * (indent + depth + 1)
+        groups = [parts[start : start + size] for start in range(0, len(parts), size)]
+        if cut[depth]:
+            for group in groups:
+                group.insert(edge, "...")
+        parts = ["[" + line_end.join(group) + "]" for group in groups]
+    return parts[0]
+
+
+def _fetch(tensor, cut, edge):
+    """The elements to show as nested lists: of each dimension that is cut, `edge` a side."""
+    if True not in cut:
+        return tensor.cpu().tolist()
+    # A cut dimension, seen as two blocks of `edge` that lie far apart, is still one strided
+    # view: the device gathers its elements, and a single copy brings them here.
+    sizes, steps, shown = [], [], []
+    for size, step, short in zip(tensor.shape, tensor.stride(), cut):
+        if short:
+            sizes.append(2)
+            steps.append((size - edge) * step)
+            size = edge
+        sizes.append(size)
+        steps.append(step)
+        shown.append(2 * size if short else size)
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    return tensor.as_strided(sizes, steps).cpu().reshape(shown).tolist()
+
+
+def _cells(values):
+    """Each value as text, all padded to one width, and that width."""
+    if not isinstance(values[0], float):
+        cells = list(map(str, values))
+        width = max(map(len, cells))
+        return [cell.rjust(width) for cell in cells], width
+
+    # Zeros, infinities and NaN take part neither in the choice of the form nor in the width.
+    counted = [value for value in values if value and value - value == 0]
+    if not counted:
+        form, width = "%.0f.", 1
+    else:
+        magnitudes = list(map(abs, counted))
+        least, greatest = min(magnitudes), max(magnitudes)
+        scientific = _options["sci_mode"]
+        if scientific is None:
+            scientific = greatest / least > 1000 or greatest > 1e8 or least < 1e-4
+        if scientific:
+            form = f"%.{_options['precision']}e"
+        elif all(map(float.is_integer, counted)):
+            form = "%.0f."
+        else:
+            form = f"%.{_options['precision']}f"
+        width = max([len(form % value) for value in counted])
+    # str() for infinities and NaN, to which the form may add a point.
+    cells = [form % value if value - value == 0 else str(value) for value in values]
+    return [cell.rjust(width) for cell in cells], width
