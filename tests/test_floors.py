@@ -33,7 +33,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S
 )
-PYTHON_HEADER = re.compile(r"(Python|structmember|frameobject|datetime)\.h|numpy/|cpython/")
+PYTHON_HEADER = re.compile(
+    r"(Python|structmember|frameobject|datetime)\.h|numpy/|cpython/"
+)
 
 
 def files(csrc):

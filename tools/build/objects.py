@@ -71,7 +71,7 @@ _file = None
 
 @contextlib.contextmanager
 def build_lock() -> Iterator[None]:
-    """Keeps other processes out of build/; a process that holds it may take it again."""
+    """Keeps other processes out of build/; its holder may take it again."""
     global _held, _file
     with _lock:
         if _held == 0:

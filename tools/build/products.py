@@ -268,7 +268,7 @@ class Gpu:
         )
 
     def why_unusable(self) -> str | None:
-        """Compiles three lines once, since nvcc refuses host compilers newer than it."""
+        """Compiles two lines, once: nvcc refuses host compilers newer than itself."""
         probe = Object("probe.cu", (), (self.nvcc.identity, *self.command()), "")
         verdict = probe.path.with_suffix(".works")
         if verdict.exists():

@@ -1,6 +1,6 @@
 """Runs a Python program with the sanitizers' runtimes loaded before it.
 
-    python tools/build/sanitized.py PROGRAM ARGUMENT...
+python tools/build/sanitized.py PROGRAM ARGUMENT...
 """
 
 from __future__ import annotations

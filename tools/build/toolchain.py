@@ -1,4 +1,4 @@
-"""Finds the compilers, and says in one sentence what to install where one is missing."""
+"""Finds the compilers, and says in one sentence what to install for a missing one."""
 
 from __future__ import annotations
 
