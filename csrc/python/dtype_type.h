@@ -1,0 +1,27 @@
+/* `dtype`: element types as Python objects, one a type, compared by identity. */
+#ifndef DT_PYTHON_DTYPE_TYPE_H
+#define DT_PYTHON_DTYPE_TYPE_H
+
+#include "python/module.h"
+
+typedef struct dt_dtype_object {
+    PyObject_HEAD
+    dt_dtype dtype;
+} dt_dtype_object;
+
+static inline bool dt_dtype_check(PyObject *value)
+{
+    return Py_TYPE(value) == dt_py.dtype_type;
+}
+
+/* The object of a type: a new reference; cannot fail. */
+static inline PyObject *dt_dtype_object_get(dt_dtype dtype)
+{
+    return Py_NewRef(dt_py.dtypes[dtype]);
+}
+
+/* The type that value names: a dtype, or Python's bool, int or float. false where it names
+ * none; sets no exception. */
+bool dt_dtype_from_python(PyObject *value, dt_dtype *out);
+
+#endif
