@@ -1,0 +1,120 @@
+/* How a launch becomes a piece of queued work: the arguments are converted to the kernel's
+ * parameters, their pointers are noted, and a body is made that runs one thread or a block. */
+#ifndef DT_SIM_KERNEL_H
+#define DT_SIM_KERNEL_H
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include "cuda_runtime.h"
+
+namespace sim {
+
+struct Launch {
+    const char *name;
+    const void *function;
+    bool barriers;
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+};
+
+/* A kernel with its arguments. */
+struct Body {
+    virtual ~Body() {}
+    virtual void thread() = 0; /* as the thread that threadIdx says */
+    virtual void block() = 0;  /* every thread of the block that blockIdx says, one by one */
+};
+
+/* Queues the body. `slots` are the addresses, inside the body, of its pointers: they are
+ * checked now and replaced by the addresses that kernels see. */
+cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
+                   const std::vector<void *> &slots);
+
+void *dynamic_shared_memory();
+void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);
+void block_given_back(void *pointer, size_t rounded);
+
+struct PointerProbe {
+    template <class T> void operator()(T *&) const {}
+};
+template <class S, class = void> struct says_pointers : std::false_type {};
+template <class S>
+struct says_pointers<
+    S, std::void_t<decltype(each_pointer(std::declval<S &>(), std::declval<PointerProbe>()))>>
+    : std::true_type {};
+
+template <class P> void note_pointers(P &parameter, std::vector<void *> &slots)
+{
+    static_assert(!std::is_reference_v<P>, "a kernel takes no references");
+    if constexpr (std::is_pointer_v<P>) {
+        slots.push_back((void *)&parameter);
+    } else if constexpr (std::is_class_v<P> || std::is_union_v<P>) {
+        static_assert(std::is_trivially_copyable_v<P>,
+                      "a kernel's parameter is copied byte by byte");
+        if constexpr (!std::is_empty_v<P>) {
+            static_assert(says_pointers<P>::value,
+                          "say where the struct's pointers are: POINTERS_OF or NO_POINTERS, "
+                          "see cuda/launch.h");
+            if constexpr (says_pointers<P>::value)
+                each_pointer(parameter, [&slots](auto *&p) { slots.push_back((void *)&p); });
+        }
+    }
+}
+
+template <class Call, class... P> struct KernelBody final : Body {
+    Call call;
+    std::tuple<P...> values;
+
+    template <class... A>
+    explicit KernelBody(Call c, A &&...arguments)
+        : call(c), values(std::forward<A>(arguments)...)
+    {
+    }
+    void thread() override { std::apply(call, values); }
+    void block() override
+    {
+        const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
+        for (unsigned z = 0; z < nz; z++)
+            for (unsigned y = 0; y < ny; y++)
+                for (unsigned x = 0; x < nx; x++) {
+                    threadIdx = {x, y, z};
+                    std::apply(call, values);
+                }
+    }
+};
+
+template <class Call, class... P, class... A>
+cudaError_t launch(Launch what, Call call, void (*kernel)(P...), A &&...arguments)
+{
+    static_assert(sizeof...(P) == sizeof...(A), "the kernel has another number of parameters");
+    what.function = reinterpret_cast<const void *>(kernel);
+    /* A lambda that captured nothing names its kernel and can be inlined. Another one looks it
+     * up in variables that may be gone when the work runs, so the pointer is taken instead. */
+    using Taken = std::conditional_t<std::is_empty_v<Call>, Call, void (*)(P...)>;
+    std::unique_ptr<KernelBody<Taken, P...>> body;
+    if constexpr (std::is_empty_v<Call>)
+        body.reset(new KernelBody<Taken, P...>(call, std::forward<A>(arguments)...));
+    else
+        body.reset(new KernelBody<Taken, P...>(kernel, std::forward<A>(arguments)...));
+    std::vector<void *> slots;
+    std::apply([&slots](auto &...values) { (note_pointers(values, slots), ...); },
+               body->values);
+    return submit(what, std::move(body), slots);
+}
+
+} /* namespace sim */
+
+/* Structs of CUDA's own without pointers. */
+#define VECTOR(T, name, a1, a2, a3, a4)                                                    \
+    template <class F> void each_pointer(name##1 &, F) {}                                  \
+    template <class F> void each_pointer(name##2 &, F) {}                                  \
+    template <class F> void each_pointer(name##3 &, F) {}                                  \
+    template <class F> void each_pointer(name##4 &, F) {}
+SIM_VECTORS(VECTOR)
+#undef VECTOR
+template <class F> void each_pointer(dim3 &, F) {}
+
+#endif
