@@ -1,0 +1,165 @@
+#include "tensor/convert.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "device/stream.h"
+#include "device/transfer.h"
+#include "tensor/iterate.h"
+
+/* Copies source into target on their one device, converting and broadcasting. The target may
+ * hold nothing: then it is made with dtype. */
+static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
+                     const dt_tensor *source)
+{
+    dt_plan plan;
+    dt_device device = dt_tensor_device(source);
+    dt_input input = {.tensor = source, .dtype = (dt_dtype)source->dtype};
+    int status = dt_iterate_plan(&plan, what, target, dtype, device, &input, 1);
+    if (status)
+        return status < 0 ? -1 : 0;
+    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+        return -1;
+    return dt_backend_of(device)->copy(dt_queue_current(device), &plan);
+}
+
+/* A row-major or otherwise dense copy of the bytes of t, which is dense in the same way. */
+static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device)
+{
+    if (dt_tensor_empty_strided("to", out, (dt_dtype)t->dtype, t->ndim, t->shape, t->strides,
+                                device))
+        return -1;
+    size_t bytes = (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
+    if (!bytes)
+        return 0;
+    if (dt_storage_use(t->storage) ||
+        dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t), dt_tensor_data(t), bytes)) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    return 0;
+}
+
+/* Dense in some order of dimensions, so that its memory can be copied in one piece. */
+static bool in_one_piece(const dt_tensor *t)
+{
+    if (t->contiguous)
+        return true;
+    int64_t reach = 0;
+    for (int d = 0; d < t->ndim; d++)
+        reach += (t->shape[d] - 1) * t->strides[d];
+    return t->numel && reach + 1 == t->numel && !dt_tensor_overlaps_itself(t);
+}
+
+int dt_convert(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device)
+{
+    out->storage = NULL;
+    if (dt_device_equal(device, dt_tensor_device(t))) {
+        if (copy_here("copy", out, dtype, t)) {
+            dt_tensor_clear(out);
+            return -1;
+        }
+        return 0;
+    }
+    /* The narrower of the two types crosses over. */
+    dt_tensor here = {.storage = NULL}, there = {.storage = NULL};
+    bool before = dt_dtype_size(dtype) < dt_dtype_size((dt_dtype)t->dtype);
+    int status = -1;
+    if (before || !in_one_piece(t)) {
+        if (copy_here("to", &here, before ? dtype : (dt_dtype)t->dtype, t))
+            goto done;
+        if (!in_one_piece(&here)) {
+            dt_tensor row_major = {.storage = NULL};
+            if (dt_contiguous(&row_major, &here))
+                goto done;
+            dt_tensor_clear(&here);
+            here = row_major;
+        }
+    } else {
+        dt_tensor_alias(&here, t);
+    }
+    if (copy_across(&there, &here, device))
+        goto done;
+    if (there.dtype == dtype) {
+        *out = there;
+        there.storage = NULL;
+    } else if (copy_here("to", out, dtype, &there)) {
+        dt_tensor_clear(out);
+        goto done;
+    }
+    status = 0;
+done:
+    dt_tensor_clear(&there);
+    dt_tensor_clear(&here);
+    return status;
+}
+
+int dt_contiguous(dt_tensor *out, const dt_tensor *t)
+{
+    out->storage = NULL;
+    if (t->contiguous) {
+        dt_tensor_alias(out, t);
+        return 0;
+    }
+    if (dt_tensor_empty("contiguous", out, (dt_dtype)t->dtype, t->ndim, t->shape,
+                        dt_tensor_device(t)))
+        return -1;
+    if (copy_here("contiguous", out, (dt_dtype)t->dtype, t)) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    return 0;
+}
+
+int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
+{
+    dt_device device = dt_tensor_device(target);
+    dt_tensor copy = {.storage = NULL};
+    int status;
+    if (!dt_device_equal(device, dt_tensor_device(source))) {
+        /* Straight into the target's memory where its layout and type allow it. */
+        if (target->contiguous && source->contiguous && target->dtype == source->dtype &&
+            dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape) &&
+            !target->storage->read_only) {
+            if (!target->numel)
+                return 0;
+            if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+                return -1;
+            return dt_transfer(device, dt_tensor_data(target), dt_tensor_device(source),
+                               dt_tensor_data(source),
+                               (size_t)source->numel * dt_dtype_size((dt_dtype)source->dtype));
+        }
+        if (dt_convert(&copy, source, (dt_dtype)source->dtype, device))
+            return -1;
+        source = &copy;
+    } else if (dt_iterate_partly_overlaps(target, source)) {
+        if (dt_convert(&copy, source, (dt_dtype)source->dtype, device))
+            return -1;
+        source = &copy;
+    }
+    status = copy_here(what, target, (dt_dtype)target->dtype, source);
+    dt_tensor_clear(&copy);
+    return status;
+}
+
+int dt_item(const char *what, const dt_tensor *t, dt_scalar *out)
+{
+    if (t->numel != 1) {
+        char text[DT_SHAPE_TEXT];
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: a tensor of shape %s has %" PRId64 " elements; only one element "
+                       "becomes a Python number, index it or reduce it first",
+                       what, dt_shape_text(t->ndim, t->shape, text, sizeof text), t->numel);
+    }
+    dt_element element;
+    const void *data = dt_tensor_data(t);
+    if (!dt_device_is_cpu(dt_tensor_device(t))) {
+        if (dt_storage_use(t->storage) ||
+            dt_transfer(dt_device_make(DT_CPU, 0), &element, dt_tensor_device(t), data,
+                        dt_dtype_size((dt_dtype)t->dtype)))
+            return -1;
+        data = &element;
+    }
+    *out = dt_element_to_scalar((dt_dtype)t->dtype, data);
+    return 0;
+}

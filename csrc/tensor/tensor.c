@@ -1,0 +1,102 @@
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+void dt_tensor_update(dt_tensor *t)
+{
+    int64_t numel = 1;
+    for (int d = 0; d < t->ndim; d++)
+        numel *= t->shape[d];
+    t->numel = numel;
+    t->contiguous = dt_shape_is_contiguous(t->ndim, t->shape, t->strides);
+}
+
+/* Checks and sets all but strides and storage. */
+static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+                 const int64_t *shape)
+{
+    out->storage = NULL;
+    if (ndim > DT_MAX_NDIM)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: a tensor of %d dimensions was asked for; at most %d are possible, "
+                       "merge some of them",
+                       what, ndim, DT_MAX_NDIM);
+    int64_t numel = dt_shape_numel(what, ndim, shape, dt_dtype_size(dtype));
+    if (numel < 0)
+        return -1;
+    out->offset = 0;
+    out->numel = numel;
+    out->dtype = (unsigned char)dtype;
+    out->ndim = (unsigned char)ndim;
+    for (int d = 0; d < ndim; d++)
+        out->shape[d] = shape[d];
+    return 0;
+}
+
+int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+                    const int64_t *shape, dt_device device)
+{
+    if (begin(what, out, dtype, ndim, shape))
+        return -1;
+    dt_shape_strides(ndim, shape, out->strides);
+    out->contiguous = true;
+    out->storage = dt_storage_new(device, (size_t)out->numel * dt_dtype_size(dtype));
+    return out->storage ? 0 : dt_fail_prefix("%s: ", what);
+}
+
+int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+                            const int64_t *shape, const int64_t *strides, dt_device device)
+{
+    if (begin(what, out, dtype, ndim, shape))
+        return -1;
+    for (int d = 0; d < ndim; d++)
+        out->strides[d] = strides[d];
+    out->contiguous = dt_shape_is_contiguous(ndim, shape, strides);
+    out->storage = dt_storage_new(device, (size_t)out->numel * dt_dtype_size(dtype));
+    return out->storage ? 0 : dt_fail_prefix("%s: ", what);
+}
+
+void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)
+{
+    out->storage = dt_storage_retain(t->storage);
+    out->offset = t->offset;
+    out->numel = t->numel;
+    out->dtype = t->dtype;
+    out->ndim = t->ndim;
+    out->contiguous = t->contiguous;
+    for (int d = 0; d < t->ndim; d++) {
+        out->shape[d] = t->shape[d];
+        out->strides[d] = t->strides[d];
+    }
+}
+
+void dt_tensor_clear(dt_tensor *t)
+{
+    dt_storage *storage = t->storage;
+    t->storage = NULL;
+    dt_storage_release(storage);
+}
+
+bool dt_tensor_overlaps_itself(const dt_tensor *t)
+{
+    if (t->contiguous || t->numel <= 1)
+        return false;
+    /* Sorted by stride, each dimension has to step over all that the smaller ones reach. */
+    int order[DT_MAX_NDIM], count = 0;
+    for (int d = 0; d < t->ndim; d++) {
+        if (t->shape[d] == 1)
+            continue;
+        int at = count++;
+        for (; at && t->strides[order[at - 1]] > t->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    int64_t reach = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t stride = t->strides[order[i]];
+        if (stride <= reach)
+            return true;
+        reach += stride * (t->shape[order[i]] - 1);
+    }
+    return false;
+}
