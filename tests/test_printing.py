@@ -1,0 +1,211 @@
+"""Printing, character for character, against what PyTorch printed (tests/golden)."""
+
+import math
+
+import pydevtensor as torch
+import pytest
+from golden.describe import flat, load
+
+printing = pytest.importorskip("pydevtensor.printing")
+GOLDEN = load("printing")
+
+
+@pytest.fixture(autouse=True)
+def default_options():
+    torch.set_printoptions(profile="default")
+    yield
+    torch.set_printoptions(profile="default")
+
+
+def plain(value):
+    return float(value["float"]) if isinstance(value, dict) else value
+
+
+def values_of(case):
+    if "range" in case:
+        start, step = case["range"]
+        return [start + i * step for i in range(math.prod(case["shape"]))]
+    if "middle" in case:
+        return [1.0] * 500 + [plain(case["middle"])] + [2.0] * 600
+    return [plain(value) for value in case["values"]]
+
+
+def build(case, device):
+    dtype = getattr(torch, case["dtype"], None)
+    if dtype is None:
+        pytest.skip(f"pydevtensor has no dtype {case['dtype']} yet")
+    tensor = torch.tensor(values_of(case), dtype=dtype, device=device)
+    tensor = tensor.reshape(case["shape"])
+    return eval(case["view"], {"x": tensor}) if "view" in case else tensor
+
+
+def grouped(cases):
+    """Cases by dtype: one test for each, so that a dtype still to come is one skip."""
+    groups = {}
+    for case in cases:
+        groups.setdefault(case["dtype"], []).append(case)
+    return groups
+
+
+@pytest.mark.parametrize("dtype", grouped(GOLDEN["tensors"]))
+def test_tensors(dtype):
+    wrong = []
+    for case in grouped(GOLDEN["tensors"])[dtype]:
+        tensor = build(case, "cpu")
+        torch.set_printoptions(profile="default")
+        torch.set_printoptions(**case.get("options", {}))
+        for text in (repr(tensor), str(tensor)):
+            if text != case["text"]:
+                wrong.append(f"{case}\n--- got\n{text}\n--- expected\n{case['text']}")
+    assert not wrong, "\n\n".join(wrong[:5]) + f"\n\n{len(wrong)} texts differ"
+
+
+class Recorded:
+    """A tensor as autograd would make it: the same but for requires_grad and grad_fn."""
+
+    def __init__(self, tensor, requires_grad, node):
+        self._tensor = tensor
+        self.requires_grad = requires_grad
+        self.grad_fn = type(node, (), {})() if node else None
+
+    def __getattr__(self, name):
+        return getattr(self._tensor, name)
+
+
+Recorded.__name__ = "Tensor"
+
+
+def test_notes(device):
+    """The notes after the elements: device, dtype, requires_grad, grad_fn, and where they wrap."""
+    cases = [case for case in GOLDEN["notes"] if case["device"] == device]
+    if not cases:
+        pytest.skip(f"no golden text for {device}")
+    for case in cases:
+        if not hasattr(torch, case["dtype"]):
+            continue
+        tensor = build(case, device)
+        if case["requires_grad"]:
+            tensor = Recorded(tensor, True, case["grad_fn"])
+        assert printing.tensor_repr(tensor) == case["text"]
+
+
+def test_notes_cover_every_dtype():
+    absent = {case["dtype"] for case in GOLDEN["notes"] if not hasattr(torch, case["dtype"])}
+    if absent:
+        pytest.skip(f"pydevtensor has no dtype {', '.join(sorted(absent))} yet")
+
+
+def test_a_device_adds_only_its_name(device):
+    """All other texts of the golden file, on each device: the elements print the same."""
+    if device == "cpu":
+        pytest.skip("compares a GPU with the CPU")
+    wide = {"linewidth": 10000}
+    for case in GOLDEN["tensors"]:
+        if not hasattr(torch, case["dtype"]) or case.get("options"):
+            continue
+        torch.set_printoptions(**wide)
+        here, there = repr(build(case, "cpu")), repr(build(case, device))
+        note = f", device='{device}'"
+        assert note in there, there
+        assert there.replace(note, "") == here
+
+
+@pytest.mark.parametrize(("source", "text"), GOLDEN["objects"])
+def test_str_of_objects(source, text):
+    assert str(eval(source, {"torch": torch})) == text
+
+
+@pytest.mark.parametrize(("source", "text"), GOLDEN["objects_repr"])
+def test_repr_of_objects(source, text):
+    assert repr(eval(source, {"torch": torch})) == text
+
+
+@pytest.mark.parametrize(
+    "case", GOLDEN["formats"], ids=lambda c: f"{c['dtype']}{c['shape']}-{c['spec']}"
+)
+def test_format(case):
+    dtype = getattr(torch, case["dtype"], None)
+    if dtype is None:
+        pytest.skip(f"pydevtensor has no dtype {case['dtype']} yet")
+    tensor = torch.full(case["shape"], plain(case["value"]), dtype=dtype)
+    if "raises" in case:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            format(tensor, case["spec"])
+        assert type(caught.value).__name__ == case["raises"]
+    else:
+        assert format(tensor, case["spec"]) == case["text"]
+
+
+def test_options_are_checked():
+    before = printing.get_printoptions()
+    for wrong in (
+        {"profile": "loud"},
+        {"precision": -1},
+        {"edgeitems": -1},
+    ):
+        with pytest.raises(ValueError, match="set_printoptions"):
+            torch.set_printoptions(**wrong)
+    for wrong in ({"precision": "4"}, {"threshold": "all"}, {"linewidth": None, "edgeitems": 1.5}):
+        with pytest.raises(TypeError, match="set_printoptions"):
+            torch.set_printoptions(**wrong)
+    with pytest.raises(TypeError):
+        torch.set_printoptions(nonsense=1)
+    assert printing.get_printoptions() == before
+
+
+def test_options_stay_until_changed():
+    torch.set_printoptions(precision=2, sci_mode=True)
+    torch.set_printoptions(linewidth=60)
+    options = printing.get_printoptions()
+    assert (options["precision"], options["linewidth"]) == (2, 60)
+    assert options["sci_mode"] is None
+    options["precision"] = 9
+    assert printing.get_printoptions()["precision"] == 2
+
+
+class Watched:
+    """A tensor that notes how many elements leave its device."""
+
+    def __init__(self, tensor, copies):
+        self._tensor = tensor
+        self._copies = copies
+
+    def __getattr__(self, name):
+        found = getattr(self._tensor, name)
+        if name in ("detach", "as_strided"):
+            return lambda *sizes: Watched(found(*sizes), self._copies)
+        if name in ("cpu", "tolist", "item"):
+            self._copies.append(self._tensor.numel())
+        return found
+
+
+Watched.__name__ = "Tensor"
+
+
+@pytest.mark.parametrize(
+    ("shape", "shown"),
+    [
+        ((1000, 1000), 36), ((5000,), 6), ((2, 1000), 12), ((10, 10, 10, 10), 6**4), ((4, 5), 20),
+        ((1001, 1), 6), ((), 1), ((0, 3), 0),
+    ],
+)
+def test_only_what_is_shown_leaves_the_device(device, shape, shown):
+    copies = []
+    tensor = torch.zeros(shape, device=device)
+    assert printing.tensor_repr(Watched(tensor, copies)) == repr(tensor)
+    assert copies == ([shown] if shown else [])
+
+
+def test_printing_leaves_the_tensor_alone(device):
+    tensor = torch.arange(2000.0, device=device).reshape(40, 50).t()
+    before = flat(tensor.tolist())
+    repr(tensor)
+    assert (tuple(tensor.shape), tensor.stride()) == ((50, 40), (1, 50))
+    assert flat(tensor.tolist()) == before
+
+
+def test_nested_in_containers():
+    tensor = torch.tensor([1, 2])
+    assert f"{[tensor]}" == "[tensor([1, 2])]"
+    assert f"{tensor}" == "tensor([1, 2])"
+    assert f"{tensor!r:>20}" == "      tensor([1, 2])"
