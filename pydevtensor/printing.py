@@ -1,32 +1,41 @@
 """How tensors print: what PyTorch prints, character for character.
 
-The module is imported at the first repr. It sees a tensor through its public methods only,
-and takes from the tensor's device nothing but the elements that will be shown, in one copy.
+The module is imported at the first repr. It sees a tensor through its public methods
+only, and takes from the tensor's device nothing but the elements that will be shown, in
+one copy.
 """
+
+from __future__ import annotations
 
 from itertools import chain
 from math import inf
 from operator import index
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydevtensor import Tensor
 
 __all__ = ["format_tensor", "get_printoptions", "set_printoptions", "tensor_repr"]
 
-_PROFILES = {
+_PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": inf, "edgeitems": 3, "linewidth": 80},
 }
-_options = {**_PROFILES["default"], "sci_mode": None}
-_default_dtype = None
+_options: dict[str, Any] = {**_PROFILES["default"], "sci_mode": None}
+_default_dtype: Callable[[], object] | None = None
 
 
 def set_printoptions(
-    precision=None,
-    threshold=None,
-    edgeitems=None,
-    linewidth=None,
-    profile=None,
-    sci_mode=None,
-):
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: float | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
     """Set how tensors print; what is left out keeps its value, except sci_mode.
 
     precision   digits after the point (4)
@@ -34,10 +43,10 @@ def set_printoptions(
     edgeitems   elements shown at each end of a summarised dimension (3)
     linewidth   columns after which a line wraps (80)
     profile     'default', 'short' or 'full', set before the other arguments
-    sci_mode    True or False for scientific notation always or never; None (also when left
-                out) to choose for each tensor
+    sci_mode    True or False for scientific notation always or never; None (also when
+                left out) to choose for each tensor
     """
-    chosen = {}
+    chosen: dict[str, Any] = {}
     if profile is not None:
         if profile not in _PROFILES:
             raise ValueError(
@@ -54,27 +63,24 @@ def set_printoptions(
                     f"set_printoptions: {name} is {value!r}; give an int"
                 ) from None
             if chosen[name] < 0:
-                raise ValueError(
-                    f"set_printoptions: {name} is {value}; give 0 or more"
-                )
-    for name, value in (("threshold", threshold), ("linewidth", linewidth)):
-        if value is not None:
+                raise ValueError(f"set_printoptions: {name} is {value}; give 0 or more")
+    for name, limit in (("threshold", threshold), ("linewidth", linewidth)):
+        if limit is not None:
             try:
-                value + 0.0
+                chosen[name] = limit + 0
             except TypeError:
                 raise TypeError(
-                    f"set_printoptions: {name} is {value!r}; give a number"
+                    f"set_printoptions: {name} is {limit!r}; give a number"
                 ) from None
-            chosen[name] = value
     _options.update(chosen, sci_mode=sci_mode)
 
 
-def get_printoptions():
+def get_printoptions() -> dict[str, Any]:
     """The options in force, as a dict by the names that set_printoptions takes."""
     return dict(_options)
 
 
-def tensor_repr(tensor):
+def tensor_repr(tensor: Tensor) -> str:
     """The text of repr(tensor) and str(tensor)."""
     kind = type(tensor).__name__
     opening = "tensor(" if kind in ("Tensor", "Parameter") else kind + "("
@@ -100,14 +106,18 @@ def tensor_repr(tensor):
 
     node = getattr(tensor, "grad_fn", None)
     if node is not None:
-        name = node.name() if callable(getattr(node, "name", None)) else type(node).__name__
+        name = (
+            node.name()
+            if callable(getattr(node, "name", None))
+            else type(node).__name__
+        )
         notes.append(f"grad_fn=<{name.rpartition('::')[2]}>")
     elif tensor.requires_grad:
         notes.append("requires_grad=True")
     return _append_notes(opening + text, notes, len(opening))
 
 
-def format_tensor(tensor, spec):
+def format_tensor(tensor: Tensor, spec: str) -> str:
     """The text of format(tensor, spec): of the number, where the tensor is just one."""
     if tensor.dim() == 0 and type(tensor).__name__ == "Tensor":
         return format(tensor.item(), spec)
@@ -115,18 +125,17 @@ def format_tensor(tensor, spec):
     return object.__format__(tensor, spec)
 
 
-def _default_dtype_name():
+def _default_dtype_name() -> str:
     global _default_dtype
     if _default_dtype is None:
-        try:
-            from . import get_default_dtype as _default_dtype
-        except ImportError:
-            _default_dtype = "torch.float32".__str__
+        import pydevtensor
+
+        _default_dtype = pydevtensor.get_default_dtype
     return "torch." + str(_default_dtype()).rpartition(".")[2]
 
 
-def _append_notes(text, notes, indent):
-    """Close text after the notes, each on a new line if this one has no room for it."""
+def _append_notes(text: str, notes: list[str], indent: int) -> str:
+    """Close text after the notes, each on a new line where this one has no room."""
     column = len(text) - text.rfind("\n") + 1
     for note in notes:
         if column + len(note) + 2 > _options["linewidth"]:
@@ -138,8 +147,8 @@ def _append_notes(text, notes, indent):
     return text + ")"
 
 
-def _elements(tensor, indent):
-    """The brackets and all between them, for a tensor with elements, `indent` columns in."""
+def _elements(tensor: Tensor, indent: int) -> str:
+    """The brackets and all between them; the tensor is not empty."""
     shape = tuple(tensor.shape)
     if not shape:
         return _cells([tensor.item()])[0][0]
@@ -180,14 +189,14 @@ def _elements(tensor, indent):
     return parts[0]
 
 
-def _fetch(tensor, cut, edge):
-    """The elements to show as nested lists: of each dimension that is cut, `edge` a side."""
+def _fetch(tensor: Tensor, cut: list[bool], edge: int) -> list[Any]:
+    """The elements to show, as nested lists: `edge` a side of each dimension cut."""
     if True not in cut:
         return tensor.cpu().tolist()
-    # A cut dimension, seen as two blocks of `edge` that lie far apart, is still one strided
-    # view: the device gathers its elements, and a single copy brings them here.
+    # A cut dimension, seen as two blocks of `edge` that lie far apart, is still one
+    # strided view: the device gathers its elements, and a single copy brings them here.
     sizes, steps, shown = [], [], []
-    for size, step, short in zip(tensor.shape, tensor.stride(), cut):
+    for size, step, short in zip(tensor.shape, tensor.stride(), cut, strict=True):
         if short:
             sizes.append(2)
             steps.append((size - edge) * step)
@@ -200,14 +209,14 @@ def _fetch(tensor, cut, edge):
     return tensor.as_strided(sizes, steps).cpu().reshape(shown).tolist()
 
 
-def _cells(values):
+def _cells(values: list[Any]) -> tuple[list[str], int]:
     """Each value as text, all padded to one width, and that width."""
     if not isinstance(values[0], float):
         cells = list(map(str, values))
         width = max(map(len, cells))
         return [cell.rjust(width) for cell in cells], width
 
-    # Zeros, infinities and NaN take part neither in the choice of the form nor in the width.
+    # Zeros, infinities and NaN have no say in the form nor in the width.
     counted = [value for value in values if value and value - value == 0]
     if not counted:
         form, width = "%.0f.", 1

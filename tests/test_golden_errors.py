@@ -4,10 +4,11 @@ import math
 import re
 import warnings
 
-import pydevtensor as torch
 import pytest
 from golden.describe import builtin_name, load
 from golden.missing import missing
+
+import pydevtensor as torch
 
 GOLDEN = load("errors")
 # Python's own words, and those of NumPy, are not for us to choose.
@@ -36,7 +37,9 @@ def test_wrong_call(heading, call, name, builtin, device):
         with pytest.raises(Exception) as caught:
             exec(call, names)
         error = caught.value
-        assert (type(error).__name__, builtin_name(error)) == (name, builtin), repr(error)
+        assert (type(error).__name__, builtin_name(error)) == (name, builtin), repr(
+            error
+        )
         assert OUR_WORDS.search(str(error)), f"no help in {error!r}"
         # A call that failed has changed nothing, and the library works on.
         assert {key: str(names[key]) for key in before} == before

@@ -2,10 +2,11 @@
 
 import warnings
 
-import pydevtensor as torch
 import pytest
 from golden.describe import builtin_name, dtype_name, load
 from golden.missing import missing
+
+import pydevtensor as torch
 
 GOLDEN = load("promotion")
 DTYPES = GOLDEN["dtypes"].split()
@@ -18,7 +19,15 @@ CPU_LACKS = "N"
 def code(source, **names):
     names["torch"] = torch
     try:
-        if " " in source and source.split()[1] in ("+=", "-=", "*=", "/=", "//=", "%=", "**="):
+        if " " in source and source.split()[1] in (
+            "+=",
+            "-=",
+            "*=",
+            "/=",
+            "//=",
+            "%=",
+            "**=",
+        ):
             exec(source, names)
             result = names["a"]
         else:
@@ -54,7 +63,14 @@ def check_pairs(source, table, left, right, device, wrong):
         for b, expected in zip(DTYPES, row, strict=True):
             if a in HERE and b in HERE:
                 got = code(source, a=ones(a, left, device), b=ones(b, right, device))
-                check(source, expected, got, f"{a} ({left}-d), {b} ({right}-d)", wrong, device)
+                check(
+                    source,
+                    expected,
+                    got,
+                    f"{a} ({left}-d), {b} ({right}-d)",
+                    wrong,
+                    device,
+                )
 
 
 @pytest.mark.parametrize("source", GOLDEN["two_tensors"])

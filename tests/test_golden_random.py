@@ -3,10 +3,11 @@
 import math
 import struct
 
-import pydevtensor as torch
 import pytest
 from golden.describe import dtype_name, flat, load
 from golden.missing import missing
+
+import pydevtensor as torch
 
 GOLDEN = load("random")
 
@@ -16,17 +17,20 @@ def float32(value):
 
 
 def close(call, dtype, expected, got):
+    """Uniform numbers and integers are equal. Those that pass through a logarithm or a sine
+    may differ in the last bit, in float32 (where PyTorch uses its own vector functions) by
+    3e-7, times the standard deviation, at most 3 in these scripts."""
     if isinstance(expected, str):
         expected = float.fromhex(expected)
     if expected == got:
         return True
+    if not any(name in call for name in ("randn", "normal", "exponential")):
+        return False
     if dtype == "float64":
-        # The mathematical library's last bit.
-        return math.isclose(expected, got, rel_tol=4e-16, abs_tol=1e-300)
-    if dtype == "float32" and "norm" in call or "randn" in call or "exponential" in call:
-        scale = 3.0 if "(2, 3)" in call else 2.0 if "(10, 2)" in call else 1.0
-        return abs(expected - got) <= 3e-7 * max(scale, abs(expected))
-    return False
+        return math.isclose(expected, got, rel_tol=1e-14, abs_tol=1e-16)
+    return abs(expected - got) <= (3e-7 if "randn" in call else 9e-7) * max(
+        1, abs(expected)
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,9 @@ def test_numbers_after_a_seed(script):
         assert dtype_name(value.dtype) == expected["tensor"], call
         assert list(value.shape) == expected["shape"], call
         got = flat(value.tolist())
-        for place, (number, other) in enumerate(zip(expected["values"], got, strict=True)):
+        for place, (number, other) in enumerate(
+            zip(expected["values"], got, strict=True)
+        ):
             assert close(call, expected["tensor"], number, other), (
                 f"after manual_seed({script['seed']}), {call} has {other!r} at {place}, "
                 f"expected {number}"

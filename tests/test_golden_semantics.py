@@ -2,17 +2,19 @@
 
 import warnings
 
-import pydevtensor as torch
 import pytest
 from golden.describe import describe, difference, load, run
 from golden.missing import NEEDED, missing
+
+import pydevtensor as torch
 
 GOLDEN = load("semantics")
 CASES = [*GOLDEN["cases"], *GOLDEN["later"]]
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"), [pytest.param(row[1], row[2], id=f"{row[0]}: {row[1]}") for row in CASES]
+    ("source", "expected"),
+    [pytest.param(row[1], row[2], id=f"{row[0]}: {row[1]}") for row in CASES],
 )
 def test_expression(source, expected, device):
     if device != "cpu" and source in GOLDEN["cpu_only"]:

@@ -2,9 +2,10 @@
 
 import math
 
-import pydevtensor as torch
 import pytest
 from golden.describe import flat, load
+
+import pydevtensor as torch
 
 printing = pytest.importorskip("pydevtensor.printing")
 GOLDEN = load("printing")
@@ -90,7 +91,9 @@ def test_notes(device):
 
 
 def test_notes_cover_every_dtype():
-    absent = {case["dtype"] for case in GOLDEN["notes"] if not hasattr(torch, case["dtype"])}
+    absent = {
+        case["dtype"] for case in GOLDEN["notes"] if not hasattr(torch, case["dtype"])
+    }
     if absent:
         pytest.skip(f"pydevtensor has no dtype {', '.join(sorted(absent))} yet")
 
@@ -145,7 +148,11 @@ def test_options_are_checked():
     ):
         with pytest.raises(ValueError, match="set_printoptions"):
             torch.set_printoptions(**wrong)
-    for wrong in ({"precision": "4"}, {"threshold": "all"}, {"linewidth": None, "edgeitems": 1.5}):
+    for wrong in (
+        {"precision": "4"},
+        {"threshold": "all"},
+        {"linewidth": None, "edgeitems": 1.5},
+    ):
         with pytest.raises(TypeError, match="set_printoptions"):
             torch.set_printoptions(**wrong)
     with pytest.raises(TypeError):
@@ -185,8 +192,14 @@ Watched.__name__ = "Tensor"
 @pytest.mark.parametrize(
     ("shape", "shown"),
     [
-        ((1000, 1000), 36), ((5000,), 6), ((2, 1000), 12), ((10, 10, 10, 10), 6**4), ((4, 5), 20),
-        ((1001, 1), 6), ((), 1), ((0, 3), 0),
+        ((1000, 1000), 36),
+        ((5000,), 6),
+        ((2, 1000), 12),
+        ((10, 10, 10, 10), 6**4),
+        ((4, 5), 20),
+        ((1001, 1), 6),
+        ((), 1),
+        ((0, 3), 0),
     ],
 )
 def test_only_what_is_shown_leaves_the_device(device, shape, shown):

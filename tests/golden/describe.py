@@ -102,7 +102,7 @@ def difference(expected, got, where="result"):
     if isinstance(expected, list) and isinstance(got, list):
         if len(expected) != len(got):
             return f"{where} has {len(got)} items, expected {len(expected)}"
-        for place, (value, other) in enumerate(zip(expected, got)):
+        for place, (value, other) in enumerate(zip(expected, got, strict=True)):
             found = difference(value, other, f"{where}[{place}]")
             if found:
                 return found
@@ -125,7 +125,9 @@ def tensor_difference(expected, got, where):
             name = "dtype" if key == "tensor" else key
             return f"{where} has {name} {got[key]}, expected {expected[key]}"
     tolerance = TOLERANCE.get(expected["tensor"], (0, 0))
-    for place, (value, other) in enumerate(zip(expected["values"], got["values"])):
+    for place, (value, other) in enumerate(
+        zip(expected["values"], got["values"], strict=True)
+    ):
         if type(value) is not type(other) or not close(value, other, *tolerance):
             return f"{where} has {other!r} at {place}, expected {value!r}"
     return None

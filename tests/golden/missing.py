@@ -4,20 +4,122 @@ import ast
 
 # What the GPU chapter and its readers' notes need: these are never skipped.
 NEEDED = frozenset(
-    """
-    Tensor Size dtype device Generator tensor zeros ones full empty arange rand randn
-    zeros_like ones_like float32 float64 int64 int32 bool float double long int
-    manual_seed initial_seed from_numpy set_printoptions set_default_device is_tensor
-    add sub mul div floor_divide remainder fmod pow maximum minimum
-    eq ne lt le gt ge abs neg sign square sqrt exp log sin cos tanh sigmoid relu
-    sum mean max min norm matmul mm addmm
-    shape size dim ndim numel stride item tolist t T transpose permute reshape view flatten
-    squeeze unsqueeze expand narrow select chunk split contiguous is_contiguous clone detach
-    to cpu cuda type get_device requires_grad add_ sub_ mul_ div_ fill_ zero_ copy_ uniform_
-    normal_ numpy as_strided data_ptr
-    """.split()
+    [
+        "Tensor",
+        "Size",
+        "dtype",
+        "device",
+        "Generator",
+        "tensor",
+        "zeros",
+        "ones",
+        "full",
+        "empty",
+        "arange",
+        "rand",
+        "randn",
+        "zeros_like",
+        "ones_like",
+        "float32",
+        "float64",
+        "int64",
+        "int32",
+        "bool",
+        "float",
+        "double",
+        "long",
+        "int",
+        "manual_seed",
+        "initial_seed",
+        "from_numpy",
+        "set_printoptions",
+        "set_default_device",
+        "is_tensor",
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "floor_divide",
+        "remainder",
+        "fmod",
+        "pow",
+        "maximum",
+        "minimum",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "abs",
+        "neg",
+        "sign",
+        "square",
+        "sqrt",
+        "exp",
+        "log",
+        "sin",
+        "cos",
+        "tanh",
+        "sigmoid",
+        "relu",
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "norm",
+        "matmul",
+        "mm",
+        "addmm",
+        "shape",
+        "size",
+        "dim",
+        "ndim",
+        "numel",
+        "stride",
+        "item",
+        "tolist",
+        "t",
+        "T",
+        "transpose",
+        "permute",
+        "reshape",
+        "view",
+        "flatten",
+        "squeeze",
+        "unsqueeze",
+        "expand",
+        "narrow",
+        "select",
+        "chunk",
+        "split",
+        "contiguous",
+        "is_contiguous",
+        "clone",
+        "detach",
+        "to",
+        "cpu",
+        "cuda",
+        "type",
+        "get_device",
+        "requires_grad",
+        "add_",
+        "sub_",
+        "mul_",
+        "div_",
+        "fill_",
+        "zero_",
+        "copy_",
+        "uniform_",
+        "normal_",
+        "numpy",
+        "as_strided",
+        "data_ptr",
+    ]
 )
-OTHER_OWNERS = frozenset(dir(str) + dir(list) + dir(dict) + dir(tuple) + dir(float) + dir(int))
+OTHER_OWNERS = frozenset(
+    dir(str) + dir(list) + dir(dict) + dir(tuple) + dir(float) + dir(int)
+)
 
 
 def missing(source, torch):
@@ -37,7 +139,8 @@ def missing(source, torch):
             continue
         elif not any(hasattr(owner, name) for owner in owners) and not (
             name in OTHER_OWNERS
-            or name in ("nonsense", "is_nonsense", "values", "indices", "is_floating_point")
+            or name
+            in ("nonsense", "is_nonsense", "values", "indices", "is_floating_point")
             or name in ("itemsize", "set_device", "current_device")
         ):
             return f".{name}"

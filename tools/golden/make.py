@@ -59,7 +59,9 @@ def to_json(golden):
 
 def main():
     parser = argparse.ArgumentParser(description="Make the golden files from PyTorch.")
-    parser.add_argument("sets", nargs="*", help=f"any of {', '.join(SETS)}; default: all")
+    parser.add_argument(
+        "sets", nargs="*", help=f"any of {', '.join(SETS)}; default: all"
+    )
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args()
     unknown = sorted(set(options.sets) - set(SETS))

@@ -42,12 +42,15 @@ FLOAT_SETS = {
     "three-digit exponents": [1e-200, -1e150, 1.0],
     "smallest": [5e-324, 1e-45, 6e-8],
 }
+# fmt: off
 SHAPES = [
     [], [1], [2], [3], [10], [11], [12], [25], [1, 1], [1, 5], [5, 1], [2, 3], [3, 4],
     [2, 12], [2, 13], [1, 1, 1], [2, 2, 2], [2, 3, 4], [1, 2, 1, 2], [2, 1, 2, 2],
 ]
+# fmt: on
 EMPTY_SHAPES = [[0], [0, 3], [3, 0], [2, 0, 3], [1, 0]]
 # Every size around the threshold, and each way in which dimensions can be cut or not.
+# fmt: off
 LARGE_SHAPES = [
     [1000], [1001], [2000], [40, 25], [7, 143], [6, 167], [1001, 1], [1, 1001], [8, 126],
     [10, 101], [3, 400], [400, 3], [11, 11, 11], [2, 3, 200], [200, 3, 2], [7, 6, 7, 6],
@@ -89,6 +92,7 @@ FORMATS = [
     (1.5, "float32", [], "10.3f"), (1.5, "float32", [1], ".3f"), (2, "int64", [2], "d"),
     (2.0, "float32", [], "d"), (2.0, "float32", [], "!"),
 ]
+# fmt: on
 
 
 def make(torch):
@@ -182,7 +186,9 @@ class Maker:
         largest = self.torch.finfo(getattr(self.torch, dtype)).max
         for values in FLOAT_SETS.values():
             # Beyond the largest number of a small type is infinity, which is no new case.
-            values = [each for each in values if abs(each) <= largest or each - each != 0]
+            values = [
+                each for each in values if abs(each) <= largest or each - each != 0
+            ]
             self.add(dtype, [len(values)], values)
             if len(values) > 1:
                 self.add(dtype, [], values[:1])
@@ -204,10 +210,16 @@ class Maker:
         if dtype not in ("int64", "float32"):
             return
         for shape, view in [
-            ([3, 4], "x.t()"), ([3, 4], "x[:, 1]"), ([3, 4], "x[::2, ::3]"),
-            ([2, 3, 4], "x.transpose(0, 2)"), ([2, 3, 4], "x.permute(1, 2, 0)"),
-            ([1, 3], "x.expand(4, 3)"), ([10], "x[3:7]"), ([10], "x[::3]"),
-            ([10], "x[2]"), ([3, 4], "x[1:1]"),
+            ([3, 4], "x.t()"),
+            ([3, 4], "x[:, 1]"),
+            ([3, 4], "x[::2, ::3]"),
+            ([2, 3, 4], "x.transpose(0, 2)"),
+            ([2, 3, 4], "x.permute(1, 2, 0)"),
+            ([1, 3], "x.expand(4, 3)"),
+            ([10], "x[3:7]"),
+            ([10], "x[::3]"),
+            ([10], "x[2]"),
+            ([3, 4], "x[1:1]"),
         ]:
             self.add(dtype, shape, self.numbers(dtype, math.prod(shape)), view)
 
@@ -216,8 +228,12 @@ class Maker:
             self.add_range("int64", shape, 0, 1)
             self.add_range("float32", shape, 0, 1)
         for dtype, start, step in [
-            ("float32", -3.25, 0.125), ("float64", 0.001, 0.5), ("float64", -1e9, 1e7),
-            ("int32", -5000, 7), ("float16", 0, 0.25), ("bfloat16", 0, 1),
+            ("float32", -3.25, 0.125),
+            ("float64", 0.001, 0.5),
+            ("float64", -1e9, 1e7),
+            ("int32", -5000, 7),
+            ("float16", 0, 0.25),
+            ("bfloat16", 0, 1),
         ]:
             self.add_range(dtype, [1200], start, step)
             self.add_range(dtype, [35, 36], start, step)
@@ -258,33 +274,59 @@ class Maker:
             return tensor.as_subclass(kind)
 
         for dtype, shape in [
-            ("float32", []), ("float32", [3]), ("float32", [2, 3]), ("float32", [7]),
-            ("float32", [8]), ("float32", [9]), ("float32", [0]), ("float32", [0, 3]),
-            ("float64", [2]), ("float64", [2, 8]), ("int64", [4]), ("int32", [4]),
-            ("int32", [14]), ("int32", [16]), ("bool", [2]), ("float16", [2]),
+            ("float32", []),
+            ("float32", [3]),
+            ("float32", [2, 3]),
+            ("float32", [7]),
+            ("float32", [8]),
+            ("float32", [9]),
+            ("float32", [0]),
+            ("float32", [0, 3]),
+            ("float64", [2]),
+            ("float64", [2, 8]),
+            ("int64", [4]),
+            ("int32", [4]),
+            ("int32", [14]),
+            ("int32", [16]),
+            ("bool", [2]),
+            ("float16", [2]),
         ]:
             values = self.numbers(dtype, math.prod(shape))
             tensor, stored = self.build(dtype, shape, values)
             for device in ("cpu", "cuda:0", "cuda:1"):
                 for needs_grad, node in [
-                    (False, None), (True, None), (True, "AddmmBackward0"),
+                    (False, None),
+                    (True, None),
+                    (True, "AddmmBackward0"),
                     (True, "UnsafeViewBackward0"),
                 ]:
                     if needs_grad and not dtype.startswith("float"):
                         continue
                     worn = wear(tensor, device, needs_grad, node)
-                    self.noted.append({
-                        "dtype": dtype, "shape": shape, "values": stored,
-                        "device": device, "requires_grad": needs_grad, "grad_fn": node,
-                        "text": self.print(worn, {}),
-                    })
+                    self.noted.append(
+                        {
+                            "dtype": dtype,
+                            "shape": shape,
+                            "values": stored,
+                            "device": device,
+                            "requires_grad": needs_grad,
+                            "grad_fn": node,
+                            "text": self.print(worn, {}),
+                        }
+                    )
         large = torch.arange(1200.0).reshape(30, 40)
         for device in ("cuda:0", "cuda:1"):
-            self.noted.append({
-                "dtype": dtype_name(large.dtype), "shape": [30, 40], "range": [0.0, 1.0],
-                "device": device, "requires_grad": False, "grad_fn": None,
-                "text": self.print(wear(large, device, False, None), {}),
-            })
+            self.noted.append(
+                {
+                    "dtype": dtype_name(large.dtype),
+                    "shape": [30, 40],
+                    "range": [0.0, 1.0],
+                    "device": device,
+                    "requires_grad": False,
+                    "grad_fn": None,
+                    "text": self.print(wear(large, device, False, None), {}),
+                }
+            )
 
     def format(self, value, dtype, shape, spec):
         tensor = self.torch.full(shape, value, dtype=getattr(self.torch, dtype))

@@ -6,11 +6,12 @@ is a left dtype, its column a right dtype, in the order of `dtypes`.
 
 from describe import builtin_name, dtype_name
 
+# fmt: off
 DTYPES = (
     "bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64", "float16",
     "bfloat16",
 )
-CODES = dict(zip("buceilfdhg", DTYPES))
+CODES = dict(zip("buceilfdhg", DTYPES, strict=True))
 CODES.update({
     "R": "RuntimeError", "T": "TypeError", "N": "NotImplementedError", "V": "ValueError",
     "Z": "ZeroDivisionError", "I": "IndexError", "A": "AttributeError",
@@ -75,6 +76,7 @@ MADE = [
     "torch.tensor([torch.tensor(1), torch.tensor(2)])",
     "torch.tensor([torch.tensor(1.5), 2])",
 ]
+# fmt: on
 
 
 def make(torch):
@@ -142,7 +144,8 @@ class Maker:
         return {
             kind: " ".join(
                 "".join(
-                    self.code(source, a=self.ones(a, dims), b=eval(scalar)) for a in DTYPES
+                    self.code(source, a=self.ones(a, dims), b=eval(scalar))
+                    for a in DTYPES
                 )
                 for dims in (1, 0)
             )
@@ -153,7 +156,8 @@ class Maker:
         return {
             kind: " ".join(
                 "".join(
-                    self.code(source, a=eval(scalar), b=self.ones(b, dims)) for b in DTYPES
+                    self.code(source, a=eval(scalar), b=self.ones(b, dims))
+                    for b in DTYPES
                 )
                 for dims in (1, 0)
             )

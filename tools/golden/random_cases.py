@@ -8,6 +8,7 @@ from describe import describe
 SIZES = (1, 2, 5, 15, 16, 17, 31, 32, 33, 100)
 DTYPES = ("float32", "float64")
 
+# fmt: off
 # After each seed of a row, the row's calls in this order, from one generator.
 SCRIPTS = [
     # The second of a pair of normal numbers waits for the next call that needs one, of
@@ -83,6 +84,7 @@ LATER = [
          "torch.multinomial(torch.tensor([0.1, 0.2, 0.3, 0.4]), 4); torch.rand(1)"),
     (29, "torch.randint_like(torch.zeros(5), 10); torch.rand(1)"),
 ]
+# fmt: on
 
 
 def make(torch):

@@ -1323,7 +1323,9 @@ LATER = {
 }
 # What differs between devices in PyTorch itself is checked on the CPU alone.
 CPU_ONLY = (
-    "x.type()[-11:]", "torch.tensor([300, -1]).to(torch.uint8)", "torch.tensor([2**31]).int()",
+    "x.type()[-11:]",
+    "torch.tensor([300, -1]).to(torch.uint8)",
+    "torch.tensor([2**31]).int()",
 )
 
 
