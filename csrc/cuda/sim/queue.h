@@ -17,8 +17,8 @@ struct Region {
 /* Queues work(seen), to run in the stream's order; seen[i] is where regions[i] can be touched,
  * NULL for NULL. Regions are checked as a copy's are: memory of the stream's device (or of a
  * peer that it may access), inside a live block; otherwise the work does not run and the next
- * wait reports cudaErrorIllegalAddress. So it is safe to queue anything. `name` appears in
- * that report and among the kernels' counts. It runs on the waiting thread, with the simulator
+ * wait reports cudaErrorIllegalAddress. So it is safe to queue anything. `name`, a constant,
+ * appears in that report and among the kernels' counts. It runs on the waiting thread, with the simulator
  * locked: it must call nothing of the CUDA runtime, and not wait for another thread that
  * might. Gives cudaErrorInvalidResourceHandle for a bad stream; never waits.
  * NULL is the current device's default stream. */

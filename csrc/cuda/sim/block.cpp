@@ -1,0 +1,243 @@
+/* Blocks: exactly the bytes that somebody asked for. Whether a pointer may be used is decided
+ * when work is queued, since a correct program frees nothing before it has queued the last use.
+ * Poison and canaries are laid out in the order of the stream that a block is taken on, since
+ * work that is still queued may use its memory until then. */
+#include "internal.h"
+#include <string.h>
+
+namespace sim {
+
+static const int kPoison = 0xFF; /* NaN as a float, -1 as an integer, no bool at all */
+static const unsigned char kCanary = 0xC9;
+
+void lay_out(Block &block)
+{
+    char *seen = seen_from(block.base);
+    open_pages(seen, block.rounded);
+    memset(seen, kPoison, block.bytes);
+    memset(seen + block.bytes, kCanary, block.rounded - block.bytes);
+    close_pages(seen, block.rounded);
+    block.laid_out = true;
+}
+
+static size_t first_harm(const unsigned char *slack, size_t from, size_t to)
+{
+    while (from < to && slack[from] == kCanary)
+        from++;
+    return from;
+}
+
+bool check_canary(Block &block, const std::string &who, int blamed, bool all)
+{
+    /* A large block's slack can be a megabyte: after each kernel its two ends will do. */
+    const size_t near = 4096, far = 512, slack = block.rounded - block.bytes;
+    unsigned char *seen = (unsigned char *)seen_from(block.base) + block.bytes;
+    open_pages((char *)seen, slack);
+    size_t harm;
+    if (all || slack <= near + far) {
+        harm = first_harm(seen, 0, slack);
+    } else {
+        harm = first_harm(seen, 0, near);
+        if (harm == near)
+            harm = first_harm(seen, slack - far, slack);
+    }
+    if (harm < slack)
+        memset(seen, kCanary, slack);
+    close_pages((char *)seen, slack);
+    if (harm >= slack)
+        return true;
+    blame(blamed, cudaErrorIllegalAddress,
+          format("%s wrote past the end of a block of %zu bytes of simulated cuda:%d, at "
+                 "offset %zu",
+                 who.c_str(), block.bytes, block.device, block.bytes + harm));
+    return false;
+}
+
+/* The block of `blocks` that holds the byte at p, or ends at p; NULL if none does. */
+static BlockRef holder(const std::map<char *, BlockRef> &blocks, const char *p)
+{
+    auto next = blocks.upper_bound(const_cast<char *>(p));
+    if (next == blocks.begin())
+        return nullptr;
+    const BlockRef &found = (--next)->second;
+    return (size_t)(p - found->base) <= found->rounded ? found : nullptr;
+}
+
+static void fault(Work &work, const std::string &text)
+{
+    if (work.fault)
+        return;
+    work.fault = cudaErrorIllegalAddress;
+    work.fault_text = text;
+}
+
+static std::string words(const Work &work, const Reach &how)
+{
+    std::string title = work.title();
+    return how.number ? format("%s %d of %s", how.role, how.number, title.c_str())
+                      : format("the %s of %s", how.role, title.c_str());
+}
+
+static void reach_host(Work &work, const Reach &how, const void *pointer, size_t bytes,
+                       void **seen)
+{
+    auto &pinned = state().pinned;
+    auto next = pinned.upper_bound((char *)pointer);
+    if (how.pinned && next != pinned.begin()) {
+        --next;
+        size_t offset = (size_t)((const char *)pointer - next->first);
+        if (offset <= next->second && (!how.range || bytes <= next->second - offset)) {
+            *seen = (void *)pointer;
+            return;
+        }
+    }
+    fault(work, format("%s is %p, which is no address of device memory", words(work, how).c_str(),
+                       pointer));
+}
+
+void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void **seen)
+{
+    const char *p = (const char *)pointer;
+    *seen = nullptr;
+    if (!p && !how.range)
+        return;
+    Device *device = device_of(p);
+    if (!device) {
+        reach_host(work, how, pointer, bytes, seen);
+        return;
+    }
+    if (how.through_peer && device->index != how.device &&
+        !state().devices[(size_t)how.device]->reaches[device->index]) {
+        fault(work, format("%s lies on simulated cuda:%d, which work on cuda:%d cannot reach "
+                           "without peer access",
+                           words(work, how).c_str(), device->index, how.device));
+        return;
+    }
+    auto next = device->segments.upper_bound(const_cast<char *>(p));
+    Segment *segment = next == device->segments.begin() ? nullptr : &(--next)->second;
+    if (!segment || (size_t)(p - segment->whole->base) > segment->whole->rounded) {
+        fault(work, format("%s points into memory of simulated cuda:%d that is not allocated",
+                           words(work, how).c_str(), device->index));
+        return;
+    }
+    BlockRef block = segment->whole;
+    if (segment->carved) {
+        block = holder(device->taken, p);
+        if (!block) {
+            fault(work, format("%s points into a block of simulated cuda:%d that has been "
+                               "given back to the allocator",
+                               words(work, how).c_str(), device->index));
+            return;
+        }
+    } else if (!block->laid_out) {
+        lay_out(*block); /* its first use, so nothing that is queued sees it yet */
+    }
+    size_t offset = (size_t)(p - block->base);
+    if (how.range && (offset > block->bytes || bytes > block->bytes - offset)) {
+        fault(work, format("%s: %zu bytes from offset %zu on go past the end of a block of "
+                           "%zu bytes of simulated cuda:%d",
+                           words(work, how).c_str(), bytes, offset, block->bytes, device->index));
+        return;
+    }
+    *seen = seen_from(p);
+    for (auto &known : work.blocks)
+        if (known == block)
+            return;
+    work.blocks.push_back(block);
+}
+
+/* Takes out of `blocks` those that overlap [base, base + bytes). */
+static std::vector<BlockRef> overlapping(std::map<char *, BlockRef> &blocks, char *base,
+                                         size_t bytes)
+{
+    std::vector<BlockRef> found;
+    auto at = blocks.upper_bound(base);
+    if (at != blocks.begin() && std::prev(at)->second->base + std::prev(at)->second->rounded >
+                                    base)
+        --at;
+    while (at != blocks.end() && at->first < base + bytes) {
+        found.push_back(at->second);
+        at = blocks.erase(at);
+    }
+    return found;
+}
+
+void forget_blocks(Device &device, char *base, size_t bytes)
+{
+    std::vector<BlockRef> left = overlapping(device.taken, base, bytes);
+    std::vector<BlockRef> past = overlapping(device.past, base, bytes);
+    left.insert(left.end(), past.begin(), past.end());
+    for (auto &block : left) {
+        if (block->laid_out && !block->reused)
+            check_canary(*block, "work", device.index, true);
+        block->reused = true;
+    }
+}
+
+void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handle)
+{
+    Entry in;
+    if (in.error)
+        return;
+    char *base = (char *)pointer;
+    Device *device = device_of(base);
+    if (!device || bytes > rounded)
+        return;
+    auto next = device->segments.upper_bound(base);
+    if (next == device->segments.begin())
+        return;
+    Segment &segment = (--next)->second;
+    segment.carved = true;
+    const char *end = segment.whole->base + segment.whole->rounded;
+    std::vector<BlockRef> live = overlapping(device->taken, base, rounded);
+    if (base > end || rounded > (size_t)(end - base) || !live.empty())
+        blame(device->index, cudaErrorIllegalAddress,
+              format("the allocator took a block of %zu bytes on simulated cuda:%d that %s",
+                     rounded, device->index,
+                     live.empty() ? "leaves its segment" : "overlaps a live one"));
+    if (base > end || rounded > (size_t)(end - base))
+        return;
+
+    BlockRef block = std::make_shared<Block>();
+    block->device = device->index;
+    block->base = base;
+    block->bytes = bytes;
+    block->rounded = rounded;
+    device->taken[base] = block;
+
+    std::vector<BlockRef> before = overlapping(device->past, base, rounded);
+    before.insert(before.end(), live.begin(), live.end());
+    Work work;
+    work.kind = Work::kHousekeeping;
+    work.run = [block, before] {
+        for (auto &old : before) {
+            if (old->laid_out && !old->reused)
+                check_canary(*old, "work", old->device, true);
+            old->reused = true;
+        }
+        lay_out(*block);
+    };
+    /* NULL is the default stream of the block's device, whatever device is current. */
+    Stream *stream = handle ? stream_of(handle) : device->own_stream.get();
+    push(stream ? *stream : *device->own_stream, std::move(work));
+}
+
+void block_given_back(void *pointer, size_t rounded)
+{
+    Entry in;
+    Device *device = in.error ? nullptr : device_of(pointer);
+    if (!device)
+        return;
+    auto found = device->taken.find((char *)pointer);
+    if (found == device->taken.end() || found->second->rounded != rounded) {
+        blame(device->index, cudaErrorIllegalAddress,
+              format("the allocator was given back a block of %zu bytes on simulated cuda:%d "
+                     "that it had not handed out",
+                     rounded, device->index));
+        return;
+    }
+    device->past[(char *)pointer] = found->second;
+    device->taken.erase(found);
+}
+
+} /* namespace sim */

@@ -1,0 +1,193 @@
+/* Copies and fills. Both ends are touched when the work runs, also where CUDA would have
+ * staged pageable memory: what a program may not rely on fails here every time. */
+#include "internal.h"
+#include <string.h>
+#include "queue.h"
+
+namespace sim {
+
+enum { kAnyDevice = -1 };
+
+/* One end of a copy: where it can be touched. */
+static void *reach_end(Work &work, int stream_device, bool on_device, int owner,
+                       const void *pointer, const char *role)
+{
+    void *seen;
+    Device *device = device_of(pointer);
+    if (!on_device) {
+        if (!device)
+            return (void *)pointer;
+        if (!work.fault) {
+            work.fault = cudaErrorIllegalAddress;
+            work.fault_text = format("the %s of %s: the direction says host memory, but %p "
+                                     "is memory of simulated cuda:%d",
+                                     role, work.title().c_str(), pointer, device->index);
+        }
+        return nullptr;
+    }
+    if (owner != kAnyDevice && device && device->index != owner && !work.fault) {
+        work.fault = cudaErrorIllegalAddress;
+        work.fault_text = format("the %s of %s lies on simulated cuda:%d, not on cuda:%d as "
+                                 "the copy says",
+                                 role, work.title().c_str(), device->index, owner);
+    }
+    reach(work, {stream_device, false, true, false, role, 0}, pointer, work.bytes, &seen);
+    return seen;
+}
+
+static void count_copy(int stream_device, const void *to, const void *from, size_t bytes)
+{
+    auto &devices = state().devices;
+    Device *target = device_of(to), *source = device_of(from);
+    const int64_t n = (int64_t)bytes;
+    if (!target && !source) {
+        devices[(size_t)stream_device]->counted.copies_on_host++;
+    } else if (!source) {
+        target->counted.copies_to_device++;
+        target->counted.bytes_to_device += n;
+    } else if (!target) {
+        source->counted.copies_to_host++;
+        source->counted.bytes_to_host += n;
+    } else if (target == source) {
+        target->counted.copies_on_device++;
+        target->counted.bytes_on_device += n;
+    } else {
+        target->counted.copies_between_devices++;
+        target->counted.bytes_between_devices += n;
+    }
+}
+
+static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from,
+                        bool from_device, int from_owner, size_t bytes, cudaStream_t handle)
+{
+    Stream *stream = stream_of(handle);
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    count_copy(stream->device, to, from, bytes);
+    if (fails("copy"))
+        return cudaErrorUnknown;
+    if (!bytes)
+        return cudaSuccess;
+    if (!to || !from)
+        return cudaErrorInvalidValue;
+    Work work;
+    work.name = "copy";
+    work.bytes = bytes;
+    void *there = reach_end(work, stream->device, to_device, to_owner, to, "target");
+    void *here = reach_end(work, stream->device, from_device, from_owner, from, "source");
+    work.run = [there, here, bytes] { memmove(there, here, bytes); };
+    push(*stream, std::move(work));
+    return cudaSuccess;
+}
+
+cudaError_t enqueue(cudaStream_t handle, const char *name,
+                    std::initializer_list<Region> regions,
+                    std::function<void(void *const *seen)> function)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Stream *stream = stream_of(handle);
+    if (!stream)
+        return answer(cudaErrorInvalidResourceHandle);
+    Device &device = *state().devices[(size_t)stream->device];
+    device.counted.launches++;
+    device.kernels[name]++;
+    if (fails("launch"))
+        return answer(cudaErrorLaunchOutOfResources);
+    Work work;
+    work.name = name;
+    work.check_canaries = true;
+    std::vector<void *> seen;
+    int number = 0;
+    for (const Region &region : regions) {
+        void *there = nullptr;
+        number++;
+        if (region.pointer)
+            reach(work, {stream->device, true, region.bytes != 0, true, "operand", number},
+                  region.pointer, region.bytes, &there);
+        seen.push_back(there);
+    }
+    work.run = [function, seen] { function(seen.data()); };
+    push(*stream, std::move(work));
+    return cudaSuccess;
+}
+
+} /* namespace sim */
+
+using namespace sim;
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    bool to_device, from_device;
+    switch (kind) {
+    case cudaMemcpyHostToHost:
+    case cudaMemcpyHostToDevice:
+    case cudaMemcpyDeviceToHost:
+    case cudaMemcpyDeviceToDevice:
+        to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+        from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+        break;
+    case cudaMemcpyDefault:
+        to_device = device_of(to) != nullptr;
+        from_device = device_of(from) != nullptr;
+        break;
+    default:
+        return answer(cudaErrorInvalidMemcpyDirection);
+    }
+    return answer(
+        copy(to, to_device, kAnyDevice, from, from_device, kAnyDevice, bytes, stream));
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    int n = state().options.devices;
+    if (to_device < 0 || to_device >= n || from_device < 0 || from_device >= n)
+        return answer(cudaErrorInvalidDevice);
+    return answer(copy(to, true, to_device, from, true, from_device, bytes, stream));
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+    cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+    return error ? error : cudaStreamSynchronize(nullptr);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t handle)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Stream *stream = stream_of(handle);
+    if (!stream)
+        return answer(cudaErrorInvalidResourceHandle);
+    state().devices[(size_t)stream->device]->counted.memsets++;
+    if (fails("memset"))
+        return answer(cudaErrorUnknown);
+    if (!bytes)
+        return cudaSuccess;
+    if (!to)
+        return answer(cudaErrorInvalidValue);
+    Work work;
+    work.name = "memset";
+    work.bytes = bytes;
+    void *seen;
+    reach(work, {stream->device, true, true, true, "target", 0}, to, bytes, &seen);
+    work.run = [seen, value, bytes] { memset(seen, value, bytes); };
+    push(*stream, std::move(work));
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *to, int value, size_t bytes)
+{
+    cudaError_t error = cudaMemsetAsync(to, value, bytes, nullptr);
+    return error ? error : cudaStreamSynchronize(nullptr);
+}

@@ -1,0 +1,114 @@
+/* Errors: names, words, each thread's last one, and what queued work did wrong. */
+#include "internal.h"
+#include <stdio.h>
+#include <string.h>
+
+namespace sim {
+
+cudaError_t answer(cudaError_t error)
+{
+    if (error)
+        thread().last = error;
+    return error;
+}
+
+void blame(int device, cudaError_t error, const std::string &text)
+{
+    State &all = state();
+    Device &where = *all.devices[(size_t)device];
+    all.violation = text;
+    all.violations++;
+    where.counted.violations++;
+    if (!where.fault) { /* the first is the cause of what follows */
+        where.fault = error;
+        where.fault_text = text;
+    }
+}
+
+static cudaError_t tell(Device &device)
+{
+    cudaError_t error = device.fault;
+    Thread &me = thread();
+    me.told = error;
+    snprintf(me.text, sizeof me.text, "%s", device.fault_text.c_str());
+    device.fault = cudaSuccess;
+    device.fault_text.clear();
+    return answer(error);
+}
+
+cudaError_t verdict(int device, uint64_t before, cudaError_t otherwise)
+{
+    State &all = state();
+    if (all.devices[(size_t)device]->fault)
+        return tell(*all.devices[(size_t)device]);
+    if (all.violations != before)
+        for (auto &other : all.devices)
+            if (other->fault)
+                return tell(*other);
+    return answer(otherwise);
+}
+
+} /* namespace sim */
+
+using namespace sim;
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t error = thread().last;
+    thread().last = cudaSuccess;
+    return error;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+    return thread().last;
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+#define ERROR(name, number, text)                                                          \
+    case name:                                                                             \
+        return #name;
+        SIM_ERRORS(ERROR)
+#undef ERROR
+    }
+    return "unrecognized error code";
+}
+
+static const char *plain_words(cudaError_t error)
+{
+    switch (error) {
+#define ERROR(name, number, text)                                                          \
+    case name:                                                                             \
+        return text;
+        SIM_ERRORS(ERROR)
+#undef ERROR
+    }
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    Thread &me = thread();
+    const char *words = plain_words(error);
+    const char *more = error && error == me.told ? me.text : "";
+    if (error == cudaErrorInvalidValue && !state().options.valid)
+        more = me.complaint;
+    if (!*more)
+        return words;
+    snprintf(me.words, sizeof me.words, "%s: %s", words, more);
+    return me.words;
+}
+
+size_t dt_sim_violation(char *out, size_t size)
+{
+    Entry in(Entry::kNothing);
+    const std::string &text = state().violation;
+    if (size) {
+        size_t n = text.size() < size - 1 ? text.size() : size - 1;
+        memcpy(out, text.data(), n);
+        out[n] = 0;
+    }
+    return text.size();
+}

@@ -1,0 +1,146 @@
+/* Events: marks in streams, for the host and for other streams to wait for. */
+#include "internal.h"
+
+namespace sim {
+
+struct Event {
+    int device = 0;
+    bool timing = true;
+    MomentRef moment; /* of the last recording; NULL before the first */
+};
+
+static Event *event_of(cudaEvent_t handle)
+{
+    auto found = state().events.find(handle);
+    return found == state().events.end() ? nullptr : found->second;
+}
+
+} /* namespace sim */
+
+using namespace sim;
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    if (!out || flags & ~(cudaEventBlockingSync | cudaEventDisableTiming))
+        return answer(cudaErrorInvalidValue);
+    if (fails("event"))
+        return answer(cudaErrorMemoryAllocation);
+    Event *event = new Event;
+    event->device = thread().device;
+    event->timing = !(flags & cudaEventDisableTiming);
+    *out = (cudaEvent_t)event;
+    state().events[*out] = event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out)
+{
+    return cudaEventCreateWithFlags(out, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Event *event = event_of(handle);
+    if (!event)
+        return answer(cudaErrorInvalidResourceHandle);
+    state().events.erase(handle);
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t to)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Event *event = event_of(handle);
+    Stream *stream = stream_of(to);
+    if (!event || !stream || event->device != stream->device)
+        return answer(cudaErrorInvalidResourceHandle);
+    event->moment = std::make_shared<Moment>();
+    event->moment->stream = stream;
+    event->moment->device = stream->device;
+    Work work;
+    work.kind = Work::kRecord;
+    work.moment = event->moment;
+    push(*stream, std::move(work));
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned flags)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Event *event = event_of(handle);
+    Stream *stream = stream_of(which);
+    if (!event || !stream || flags)
+        return answer(flags ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
+    if (!event->moment || event->moment->done)
+        return cudaSuccess;
+    Work work;
+    work.kind = Work::kWait;
+    work.moment = event->moment;
+    push(*stream, std::move(work));
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Event *event = event_of(handle);
+    if (!event)
+        return answer(cudaErrorInvalidResourceHandle);
+    if (!event->moment)
+        return cudaSuccess;
+    MomentRef moment = event->moment;
+    uint64_t before = state().violations;
+    bool ready = moment->done;
+    if (!ready)
+        advance(*moment->stream);
+    nudge();
+    return verdict(moment->device, before, ready ? cudaSuccess : cudaErrorNotReady);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Event *event = event_of(handle);
+    if (!event)
+        return answer(cudaErrorInvalidResourceHandle);
+    uint64_t before = state().violations;
+    state().devices[(size_t)event->device]->counted.waits++;
+    if (!event->moment)
+        return cudaSuccess;
+    MomentRef moment = event->moment;
+    nudge();
+    while (!moment->done)
+        advance(*moment->stream);
+    return verdict(moment->device, before);
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Event *from = event_of(start), *to = event_of(end);
+    if (!milliseconds)
+        return answer(cudaErrorInvalidValue);
+    if (!from || !to || !from->timing || !to->timing || !from->moment || !to->moment)
+        return answer(cudaErrorInvalidResourceHandle);
+    if (!from->moment->done || !to->moment->done)
+        return answer(cudaErrorNotReady);
+    *milliseconds = (float)(1e3 * (to->moment->seconds - from->moment->seconds));
+    return cudaSuccess;
+}

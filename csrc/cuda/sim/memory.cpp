@@ -1,0 +1,265 @@
+/* Device memory: one memfd a device, mapped twice. Programs hold addresses of the first view,
+ * which is inaccessible; work sees the second, always the same distance away. cudaMalloc is a
+ * first fit over it. */
+#include "internal.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#if SIM_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace sim {
+
+static const size_t kGrain = 512;
+static const size_t kGap = (size_t)2 << 20; /* between devices, never accessible */
+
+void close_pages(char *seen, size_t bytes)
+{
+#if SIM_ASAN
+    __asan_poison_memory_region(seen, bytes);
+#else
+    (void)seen, (void)bytes;
+#endif
+}
+
+void open_pages(char *seen, size_t bytes)
+{
+#if SIM_ASAN
+    __asan_unpoison_memory_region(seen, bytes);
+#else
+    (void)seen, (void)bytes;
+#endif
+}
+
+cudaError_t map_devices()
+{
+    State &all = state();
+    const size_t memory = (all.options.memory + kGap - 1) & ~(kGap - 1);
+    const size_t n = (size_t)all.options.devices, stride = memory + kGap;
+    const int quiet = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *held = (char *)mmap(nullptr, n * stride, PROT_NONE, quiet, -1, 0);
+    char *seen = (char *)mmap(nullptr, n * stride, PROT_NONE, quiet, -1, 0);
+    std::vector<std::unique_ptr<Device>> devices;
+    bool good = held != (char *)MAP_FAILED && seen != (char *)MAP_FAILED;
+    for (size_t i = 0; good && i < n; i++) {
+        std::unique_ptr<Device> device(new Device);
+        const int view = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+        device->index = (int)i;
+        device->held = held + i * stride;
+        device->own_stream.reset(new Stream);
+        device->own_stream->device = (int)i;
+        device->file = memfd_create("simulated-gpu", MFD_CLOEXEC);
+        good = device->file >= 0 && ftruncate(device->file, (off_t)memory) == 0 &&
+               mmap(device->held, memory, PROT_NONE, view, device->file, 0) != MAP_FAILED &&
+               mmap(seen + i * stride, memory, PROT_READ | PROT_WRITE, view, device->file,
+                    0) != MAP_FAILED;
+        devices.push_back(std::move(device));
+    }
+    if (!good) {
+        for (auto &device : devices)
+            if (device->file >= 0)
+                close(device->file);
+        if (held != (char *)MAP_FAILED)
+            munmap(held, n * stride);
+        if (seen != (char *)MAP_FAILED)
+            munmap(seen, n * stride);
+        return cudaErrorOperatingSystem;
+    }
+    /* Device memory is no part of a core dump, nor of a forked child. */
+    madvise(seen, n * stride, MADV_DONTDUMP);
+    all.held = held;
+    all.seen = seen;
+    all.stride = stride;
+    all.devices = std::move(devices);
+    return cudaSuccess;
+}
+
+Device *device_of(const void *pointer)
+{
+    State &all = state();
+    uintptr_t p = (uintptr_t)pointer, first = (uintptr_t)all.held;
+    if (!all.open || p < first || p - first >= all.stride * all.devices.size())
+        return nullptr;
+    return all.devices[(p - first) / all.stride].get();
+}
+
+static char *first_fit(Device &device, size_t need)
+{
+    char *at = device.held, *end = device.held + state().options.memory;
+    for (auto &segment : device.segments) {
+        if ((size_t)(segment.first - at) >= need)
+            return at;
+        at = segment.first + segment.second.whole->rounded;
+    }
+    return (size_t)(end - at) >= need ? at : nullptr;
+}
+
+static cudaError_t take(Device &device, size_t bytes, char **out)
+{
+    if (bytes > state().options.memory)
+        return cudaErrorMemoryAllocation;
+    const size_t need = (bytes + kGrain - 1) & ~(kGrain - 1);
+    char *base = first_fit(device, need);
+    if (!base)
+        return cudaErrorMemoryAllocation;
+    Segment segment;
+    segment.whole = std::make_shared<Block>();
+    segment.whole->device = device.index;
+    segment.whole->base = base;
+    segment.whole->bytes = bytes;
+    segment.whole->rounded = need;
+    device.segments[base] = segment;
+    device.used += need;
+    close_pages(seen_from(base), need);
+    *out = base;
+    return cudaSuccess;
+}
+
+static void give_back(Device &device, std::map<char *, Segment>::iterator found)
+{
+    Block &whole = *found->second.whole;
+    forget_blocks(device, whole.base, whole.rounded);
+    if (whole.laid_out && !found->second.carved)
+        check_canary(whole, "work", device.index, true);
+    open_pages(seen_from(whole.base), whole.rounded);
+    /* Whole pages go back to the system; holes read as zeros, which nobody may rely on. */
+    const size_t page = 4096;
+    size_t from = (size_t)(whole.base - device.held), to = from + whole.rounded;
+    from = (from + page - 1) & ~(page - 1);
+    to &= ~(page - 1);
+    if (to > from && fallocate(device.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                               (off_t)from, (off_t)(to - from)))
+        memset(seen_from(device.held + from), 0xFD, to - from);
+    device.used -= whole.rounded;
+    device.segments.erase(found);
+}
+
+} /* namespace sim */
+
+using namespace sim;
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    *total = state().options.memory;
+    *free_bytes = *total - state().devices[(size_t)thread().device]->used;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **out, size_t bytes)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    if (!out)
+        return answer(cudaErrorInvalidValue);
+    *out = nullptr;
+    Device &device = *state().devices[(size_t)thread().device];
+    nudge();
+    device.counted.mallocs++;
+    if (fails("malloc"))
+        return answer(cudaErrorMemoryAllocation);
+    if (!bytes)
+        return cudaSuccess;
+    char *base;
+    cudaError_t error = take(device, bytes, &base);
+    if (!error)
+        *out = base;
+    return answer(error);
+}
+
+cudaError_t cudaFree(void *pointer)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    if (!pointer)
+        return cudaSuccess;
+    Device *device = device_of(pointer);
+    if (!device || !device->segments.count((char *)pointer))
+        return answer(cudaErrorInvalidValue);
+    drain_all();
+    device->counted.frees++;
+    give_back(*device, device->segments.find((char *)pointer));
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    if (!out || flags & ~7u)
+        return answer(cudaErrorInvalidValue);
+    *out = nullptr;
+    state().devices[(size_t)thread().device]->counted.host_mallocs++;
+    if (fails("host"))
+        return answer(cudaErrorMemoryAllocation);
+    if (!bytes)
+        return cudaSuccess;
+    void *p = nullptr;
+    if (bytes > (size_t)-1 / 2 || posix_memalign(&p, 512, bytes))
+        return answer(cudaErrorMemoryAllocation);
+    state().pinned[(char *)p] = bytes;
+    *out = p;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **out, size_t bytes)
+{
+    return cudaHostAlloc(out, bytes, cudaHostAllocDefault);
+}
+
+cudaError_t cudaFreeHost(void *pointer)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    if (!pointer)
+        return cudaSuccess;
+    if (!state().pinned.count((char *)pointer))
+        return answer(cudaErrorInvalidValue);
+    drain_all();
+    state().devices[(size_t)thread().device]->counted.host_frees++;
+    state().pinned.erase((char *)pointer);
+    free(pointer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    if (!out)
+        return answer(cudaErrorInvalidValue);
+    *out = cudaPointerAttributes();
+    out->device = -2; /* CUDA's way to say none */
+    if (Device *device = device_of(pointer)) {
+        auto next = device->segments.upper_bound((char *)pointer);
+        if (next == device->segments.begin())
+            return cudaSuccess;
+        Block &whole = *(--next)->second.whole;
+        if ((size_t)((char *)pointer - whole.base) >= whole.rounded)
+            return cudaSuccess;
+        out->type = cudaMemoryTypeDevice;
+        out->device = device->index;
+        out->devicePointer = (void *)pointer;
+        return cudaSuccess;
+    }
+    auto next = state().pinned.upper_bound((char *)pointer);
+    if (next != state().pinned.begin()) {
+        --next;
+        if ((size_t)((char *)pointer - next->first) < next->second) {
+            out->type = cudaMemoryTypeHost;
+            out->device = thread().device;
+            out->devicePointer = out->hostPointer = (void *)pointer;
+        }
+    }
+    return cudaSuccess;
+}

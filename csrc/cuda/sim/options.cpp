@@ -1,0 +1,224 @@
+/* Settings: the environment's and the setters'. */
+#include "internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace sim {
+
+static int complain(const std::string &text)
+{
+    snprintf(thread().complaint, sizeof thread().complaint, "%s", text.c_str());
+    return -1;
+}
+
+static int content()
+{
+    thread().complaint[0] = 0;
+    return 0;
+}
+
+static bool whole_number(const char *text, const char **end, unsigned long long *out)
+{
+    if (*text < '0' || *text > '9')
+        return false;
+    char *after;
+    *out = strtoull(text, &after, 10);
+    *end = after;
+    return true;
+}
+
+static int set_devices(int count)
+{
+    if (count < 0 || count > DT_SIM_MAX_DEVICES)
+        return complain(format("%d simulated GPUs: give 0 to %d", count, DT_SIM_MAX_DEVICES));
+    if (state().open && count != state().options.devices)
+        return complain(format("there are %d simulated GPUs in use already: choose their "
+                               "number before the first use of one",
+                               state().options.devices));
+    state().options.devices = count;
+    return content();
+}
+
+static int set_memory(size_t bytes)
+{
+    if (bytes < ((size_t)64 << 10) || bytes > ((size_t)1 << 40))
+        return complain(format("%zu bytes of memory for a simulated GPU: give 64K to 1T",
+                               bytes));
+    if (state().open && bytes != state().options.memory)
+        return complain("simulated GPUs are in use already: choose their memory before the "
+                        "first use of one");
+    state().options.memory = bytes;
+    return content();
+}
+
+static int set_memory_text(const char *text)
+{
+    const char *end;
+    unsigned long long n;
+    const char *units = "KMGT";
+    int shift = 0;
+    if (whole_number(text, &end, &n)) {
+        if (*end && strchr(units, *end & ~0x20))
+            shift = 10 * (int)(strchr(units, *end++ & ~0x20) - units + 1);
+        if (*end == 'i')
+            end++;
+        if (*end == 'B' || *end == 'b')
+            end++;
+        if (!*end && n <= (1ULL << 40) >> shift)
+            return set_memory((size_t)n << shift);
+    }
+    return complain(format("'%.40s' is no memory size: give a number like 64M or 2G", text));
+}
+
+static int set_schedule(const char *text)
+{
+    Options &options = state().options;
+    const char *end;
+    unsigned long long seed;
+    if (!strcmp(text, "eager")) {
+        options.schedule = kEager;
+        if (state().open)
+            drain_all();
+    } else if (!strcmp(text, "lazy")) {
+        options.schedule = kLazy;
+    } else if (!strncmp(text, "random:", 7) && whole_number(text + 7, &end, &seed) && !*end) {
+        options.schedule = kRandom;
+        options.random = seed;
+    } else {
+        return complain(format("'%.40s' is no schedule: give eager, lazy or random:SEED",
+                               text));
+    }
+    return content();
+}
+
+static int set_failures(const char *text)
+{
+    static const char *const kinds[] = {"malloc", "host",   "copy", "memset",
+                                        "launch", "stream", "event"};
+    std::map<std::string, long> wanted;
+    for (const char *at = text; *at;) {
+        const char *colon = strchr(at, ':');
+        std::string kind(at, colon ? (size_t)(colon - at) : strlen(at));
+        bool known = false;
+        for (const char *k : kinds)
+            known |= kind == k;
+        unsigned long long n = 0;
+        const char *end;
+        if (!known || !colon || !whole_number(colon + 1, &end, &n) || n < 1 ||
+            n > 1000000000 || (*end && *end != ','))
+            return complain(format("'%.60s' names no failures: give KIND:NUMBER,... with the "
+                                   "kinds malloc, host, copy, memset, launch, stream, event",
+                                   text));
+        wanted[kind] = (long)n;
+        at = *end ? end + 1 : end;
+    }
+    state().options.failures = wanted;
+    return content();
+}
+
+static int read_environment()
+{
+    const char *text = getenv("PYDEVTENSOR_SIM_GPUS"), *end;
+    unsigned long long n;
+    if (text && *text) {
+        if (!whole_number(text, &end, &n) || *end || n > DT_SIM_MAX_DEVICES)
+            return complain(format("PYDEVTENSOR_SIM_GPUS=%.40s: give a number from 0 to %d",
+                                   text, DT_SIM_MAX_DEVICES));
+        state().options.devices = (int)n;
+    }
+    if ((text = getenv("PYDEVTENSOR_SIM_MEMORY")) && *text && set_memory_text(text))
+        return -1;
+    if ((text = getenv("PYDEVTENSOR_SIM_SCHEDULE")) && *text && set_schedule(text))
+        return -1;
+    if ((text = getenv("PYDEVTENSOR_SIM_FAIL")) && *text && set_failures(text))
+        return -1;
+    if ((text = getenv("PYDEVTENSOR_SIM_PEER")) && *text) {
+        if (strcmp(text, "0") && strcmp(text, "1"))
+            return complain(format("PYDEVTENSOR_SIM_PEER=%.40s: give 0 or 1", text));
+        state().options.peer = *text == '1';
+    }
+    return 0;
+}
+
+cudaError_t read_options()
+{
+    static char why[sizeof(Thread::complaint)];
+    Options &options = state().options;
+    if (!options.read) {
+        options.read = true;
+        options.valid = read_environment() == 0;
+        if (!options.valid)
+            snprintf(why, sizeof why, "%s", thread().complaint);
+    }
+    if (options.valid)
+        return cudaSuccess;
+    complain(why);
+    return cudaErrorInvalidValue;
+}
+
+bool fails(const char *kind)
+{
+    auto &failures = state().options.failures;
+    if (failures.empty())
+        return false;
+    auto found = failures.find(kind);
+    if (found == failures.end() || --found->second > 0)
+        return false;
+    failures.erase(found);
+    return true;
+}
+
+} /* namespace sim */
+
+using namespace sim;
+
+static int refused(const Entry &in)
+{
+    if (in.error == cudaErrorInvalidValue)
+        return -1; /* the environment's complaint stands */
+    return complain(cudaGetErrorName(in.error));
+}
+
+int dt_sim_set_devices(int count)
+{
+    Entry in(Entry::kNothing);
+    return in.error ? refused(in) : set_devices(count);
+}
+
+int dt_sim_set_memory(size_t bytes)
+{
+    Entry in(Entry::kNothing);
+    return in.error ? refused(in) : set_memory(bytes);
+}
+
+int dt_sim_set_schedule(const char *text)
+{
+    Entry in(Entry::kNothing);
+    return in.error ? refused(in) : set_schedule(text);
+}
+
+int dt_sim_set_peer(int allowed)
+{
+    Entry in(Entry::kNothing);
+    if (in.error)
+        return refused(in);
+    state().options.peer = allowed != 0;
+    return content();
+}
+
+int dt_sim_set_failures(const char *text)
+{
+    Entry in(Entry::kNothing);
+    return in.error ? refused(in) : set_failures(text);
+}
+
+const char *dt_sim_complaint(void)
+{
+    return thread().complaint;
+}
+
+int dt_sim_is_sanitized(void)
+{
+    return SIM_ASAN;
+}

@@ -1,0 +1,255 @@
+/* Streams: queues of work, and the schedules that decide when it runs. */
+#include "internal.h"
+#include <algorithm>
+
+namespace sim {
+
+Stream *stream_of(cudaStream_t handle)
+{
+    State &all = state();
+    if (!handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread)
+        return all.devices[(size_t)thread().device]->own_stream.get();
+    for (auto &stream : all.streams)
+        if ((cudaStream_t)stream.get() == handle && !stream->destroyed)
+            return stream.get();
+    return nullptr;
+}
+
+std::string Work::title() const
+{
+    return bytes ? format("a %s of %zu bytes", name, bytes) : name;
+}
+
+/* Whether work may touch its blocks at this point of its stream. */
+static bool blocks_hold(const Work &work, int device)
+{
+    for (auto &block : work.blocks) {
+        if (!block->reused)
+            continue;
+        blame(device, cudaErrorIllegalAddress,
+              format("%s runs on a block of %zu bytes of simulated cuda:%d after the memory "
+                     "was given to another one: nothing makes the next owner wait for it",
+                     work.title().c_str(), block->bytes, block->device));
+        return false;
+    }
+    return true;
+}
+
+void execute(Work &work, int device)
+{
+    switch (work.kind) {
+    case Work::kRecord:
+        work.moment->done = true;
+        work.moment->seconds = now();
+        return;
+    case Work::kWait:
+        return;
+    case Work::kHousekeeping:
+        work.run();
+        return;
+    case Work::kRun:
+        break;
+    }
+    if (work.fault) {
+        blame(device, work.fault, work.fault_text);
+        return;
+    }
+    if (!blocks_hold(work, device))
+        return;
+    for (auto &block : work.blocks)
+        open_pages(seen_from(block->base), block->bytes);
+    work.run();
+    for (auto &block : work.blocks)
+        close_pages(seen_from(block->base), block->rounded);
+    if (!work.check_canaries)
+        return;
+    for (auto &block : work.blocks)
+        if (block->laid_out)
+            check_canary(*block, work.title(), device, false);
+}
+
+bool advance(Stream &first)
+{
+    Stream *stream = &first;
+    /* What waits for an event can only go on once the event's stream has come to it. An event
+     * is recorded before it is waited for, so this ends. */
+    while (!stream->queue.empty()) {
+        Work &next = stream->queue.front();
+        if (next.kind == Work::kWait && !next.moment->done) {
+            stream = next.moment->stream;
+            continue;
+        }
+        Work work = std::move(next);
+        stream->queue.pop_front();
+        execute(work, stream->device);
+        return true;
+    }
+    return false;
+}
+
+void drain(Stream &stream)
+{
+    while (advance(stream)) {
+    }
+}
+
+/* Streams that were destroyed with work in them go when it has run. */
+static void sweep()
+{
+    auto &streams = state().streams;
+    streams.erase(std::remove_if(streams.begin(), streams.end(),
+                                 [](const std::unique_ptr<Stream> &s) {
+                                     return s->destroyed && s->queue.empty();
+                                 }),
+                  streams.end());
+}
+
+void drain_device(int device)
+{
+    drain(*state().devices[(size_t)device]->own_stream);
+    for (auto &stream : state().streams)
+        if (stream->device == device)
+            drain(*stream);
+    sweep();
+}
+
+void drain_all()
+{
+    for (auto &device : state().devices)
+        drain_device(device->index);
+}
+
+static uint64_t roll()
+{
+    uint64_t z = state().options.random += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+void nudge()
+{
+    State &all = state();
+    if (all.options.schedule != kRandom)
+        return;
+    for (uint64_t turns = roll() % 4; turns > 0; turns--) {
+        std::vector<Stream *> busy;
+        for (auto &device : all.devices)
+            if (!device->own_stream->queue.empty())
+                busy.push_back(device->own_stream.get());
+        for (auto &stream : all.streams)
+            if (!stream->queue.empty())
+                busy.push_back(stream.get());
+        if (busy.empty())
+            return;
+        advance(*busy[roll() % busy.size()]);
+    }
+}
+
+void push(Stream &stream, Work work)
+{
+    stream.queue.push_back(std::move(work));
+    switch (state().options.schedule) {
+    case kEager:
+        drain(stream);
+        break;
+    case kRandom:
+        nudge();
+        break;
+    case kLazy:
+        break;
+    }
+    if (stream.queue.size() > DT_SIM_QUEUE_LIMIT)
+        advance(stream);
+}
+
+} /* namespace sim */
+
+using namespace sim;
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    if (!out || flags & ~1u)
+        return answer(cudaErrorInvalidValue);
+    if (fails("stream"))
+        return answer(cudaErrorMemoryAllocation);
+    std::unique_ptr<Stream> stream(new Stream);
+    stream->device = thread().device;
+    stream->priority = priority;
+    *out = (cudaStream_t)stream.get();
+    state().streams.push_back(std::move(stream));
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
+{
+    return cudaStreamCreateWithPriority(out, flags, 0);
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *out)
+{
+    return cudaStreamCreateWithPriority(out, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Stream *stream = stream_of(handle);
+    if (!stream || stream == state().devices[(size_t)stream->device]->own_stream.get())
+        return answer(cudaErrorInvalidResourceHandle);
+    stream->destroyed = true;
+    sweep();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Stream *stream = stream_of(handle);
+    if (!stream)
+        return answer(cudaErrorInvalidResourceHandle);
+    uint64_t before = state().violations;
+    nudge();
+    state().devices[(size_t)stream->device]->counted.waits++;
+    drain(*stream);
+    return verdict(stream->device, before);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Stream *stream = stream_of(handle);
+    if (!stream)
+        return answer(cudaErrorInvalidResourceHandle);
+    uint64_t before = state().violations;
+    bool ready = stream->queue.empty();
+    if (!ready) /* so that a program that asks again and again gets there */
+        advance(*stream);
+    nudge();
+    return verdict(stream->device, before, ready ? cudaSuccess : cudaErrorNotReady);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void *data)
+{
+    Entry in;
+    if (in.error)
+        return answer(in.error);
+    Stream *stream = stream_of(handle);
+    if (!stream || !function)
+        return answer(stream ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
+    state().devices[(size_t)stream->device]->counted.host_functions++;
+    Work work;
+    work.name = "host function";
+    work.run = [function, data] { function(data); };
+    push(*stream, std::move(work));
+    return cudaSuccess;
+}
