@@ -1,0 +1,19 @@
+/* The rows of ops/unary.def and ops/binary.def as loops over elements. */
+#include "cpu/kernels.h"
+#include "cpu/math.h"
+#include "cpu/typed.h"
+#include "ops/formula.h"
+
+#define DT_EACH_TYPE "cpu/elementwise.inc"
+#include "cpu/types.inc"
+
+const dt_elementwise_kernels DT_ISA_NAME(dt_elementwise) = {
+    .unary = {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = unary_##ID,
+#include "ops/dtype.def"
+    },
+    .binary = {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = binary_##ID,
+#include "ops/dtype.def"
+    },
+};

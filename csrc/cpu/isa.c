@@ -1,0 +1,32 @@
+#include "cpu/isa.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[DT_NISAS] = {
+#define ISA(name, test) #name,
+    DT_ISAS(ISA)
+#undef ISA
+};
+
+const char *dt_isa_name(dt_isa isa)
+{
+    return names[isa];
+}
+
+dt_isa dt_isa_choose(void)
+{
+    int usable[DT_NISAS] = {
+#define ISA(name, test) (test) != 0,
+        DT_ISAS(ISA)
+#undef ISA
+    };
+    const char *wanted = getenv("PYDEVTENSOR_CPU_ISA");
+    for (int i = 0; wanted && i < DT_NISAS; i++)
+        if (!strcmp(wanted, names[i]) && usable[i])
+            return (dt_isa)i;
+    int best = 0;
+    while (!usable[best])
+        best++;
+    return (dt_isa)best;
+}

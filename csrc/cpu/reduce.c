@@ -1,0 +1,459 @@
+#include "cpu/reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/kernels.h"
+#include "cpu/pool.h"
+
+/* Elements that are folded in one go, and gathered for that where they lie apart. A power of
+ * two of leaves makes a group, the unit of parallel work within one result. */
+#define LEAF 1024
+#define GROUP (64 * LEAF)
+/* The same for columns: rows folded in one go, columns of a block, rows of a group. */
+#define LEAF_ROWS 64
+#define GROUP_ROWS (16 * LEAF_ROWS)
+#define COLUMNS 1024
+#define WORK 16384 /* elements of a piece of parallel work, at least */
+#define LEVELS 64
+
+static const char *const names[DT_NREDUCE] = {
+#define REDUCE(name, class, identity, map, combine, finish, doc) [DT_REDUCE_##name] = #name,
+#include "ops/reduce.def"
+#undef REDUCE
+};
+
+/* --- walking through dimensions ------------------------------------------------------------------ */
+
+typedef struct walk {
+    int ndim;
+    const int64_t *shape, *strides;
+    int64_t at[DT_MAX_NDIM];
+    const char *data;
+} walk;
+
+/* To element `index` in row-major order. */
+static void walk_start(walk *w, const void *data, int ndim, const int64_t *shape,
+                       const int64_t *strides, int64_t index)
+{
+    w->ndim = ndim;
+    w->shape = shape;
+    w->strides = strides;
+    w->data = data;
+    for (int d = ndim - 1; d >= 0; d--) {
+        w->at[d] = index % shape[d];
+        index /= shape[d];
+        w->data += w->at[d] * strides[d];
+    }
+}
+
+/* How many elements follow along the last dimension, this one included. */
+static int64_t walk_run(const walk *w)
+{
+    return w->ndim ? w->shape[w->ndim - 1] - w->at[w->ndim - 1] : 1;
+}
+
+/* Past `n` elements, no more than walk_run said. */
+static void walk_on(walk *w, int64_t n)
+{
+    for (int d = w->ndim - 1; d >= 0; d--, n = 1) {
+        w->data += n * w->strides[d];
+        w->at[d] += n;
+        if (w->at[d] < w->shape[d])
+            return;
+        w->data -= w->shape[d] * w->strides[d];
+        w->at[d] = 0;
+    }
+}
+
+static const char *offset_of(const dt_reduction *r, int64_t kept)
+{
+    walk w;
+    walk_start(&w, r->input, r->kept_ndim, r->kept_shape, r->kept_strides, kept);
+    return w.data;
+}
+
+/* Copies n elements from the walk's place on to where they are dense and of dtype. */
+static void gather(walk *w, dt_dtype from, dt_dtype to, int64_t n, char *out)
+{
+    dt_kernel *convert = dt_cpu_kernels.copy->convert[to][from];
+    int64_t size = (int64_t)dt_dtype_size(to);
+    while (n > 0) {
+        int64_t run = walk_run(w);
+        run = run > n ? n : run;
+        char *data[2] = {out, (char *)(uintptr_t)w->data};
+        int64_t strides[2] = {size, w->ndim ? w->strides[w->ndim - 1] : 0};
+        convert(run, data, strides);
+        walk_on(w, run);
+        out += run * size;
+        n -= run;
+    }
+}
+
+/* Of `columns` partial results each, a stack of subtrees of the sizes of a binary number's ones:
+ * each new leaf is joined with the subtrees of its own size. */
+typedef struct tree {
+    const dt_reduce_kernel *kernel;
+    int64_t columns, leaves;
+    size_t bytes; /* of one level */
+    char *levels;
+    int depth;
+} tree;
+
+static char *tree_next(tree *t)
+{
+    return t->levels + (size_t)t->depth * t->bytes;
+}
+
+static void tree_push(tree *t)
+{
+    t->depth++;
+    for (int64_t ones = t->leaves++; ones & 1; ones >>= 1) {
+        t->depth--;
+        t->kernel->join(t->columns, tree_next(t) - t->bytes, tree_next(t));
+    }
+}
+
+static char *tree_finish(tree *t)
+{
+    while (t->depth > 1) {
+        t->depth--;
+        t->kernel->join(t->columns, tree_next(t) - t->bytes, tree_next(t));
+    }
+    return t->levels;
+}
+
+static int levels_for(int64_t leaves)
+{
+    int levels = 2;
+    while (leaves >>= 1)
+        levels++;
+    return levels;
+}
+
+/* --- one result at a time ----------------------------------------------------------------------------- */
+
+typedef struct call {
+    const dt_reduction *r;
+    const dt_reduce_kernel *kernel;
+    dt_dtype compute; /* the type that kernels take */
+    size_t element;   /* bytes of one of it */
+    size_t partial;   /* bytes of a partial result */
+    bool dense;       /* elements of a result lie next to each other, in the type */
+    int64_t groups, blocks;
+    char *out; /* partial results, [kept][group] or [outer][group][column] */
+    int failed;
+} call;
+
+static void fold_some(const call *c, int64_t kept, int64_t begin, int64_t end, char *out)
+{
+    const dt_reduction *r = c->r;
+    const char *base = offset_of(r, kept);
+    _Alignas(64) char buffer[LEAF * 8];
+    char levels[LEVELS * 8];
+    tree t = {.kernel = c->kernel, .columns = 1, .bytes = c->partial, .levels = levels};
+    walk w;
+    if (!c->dense)
+        walk_start(&w, base, r->folded_ndim, r->folded_shape, r->folded_strides, begin);
+    for (; begin < end; begin += LEAF) {
+        int64_t n = end - begin > LEAF ? LEAF : end - begin;
+        const char *x = base + begin * (int64_t)c->element;
+        if (!c->dense) {
+            gather(&w, r->input_dtype, c->compute, n, buffer);
+            x = buffer;
+        }
+        if (end - begin == n && t.leaves == 0) {
+            c->kernel->run(n, x, r->parameter, out);
+            return;
+        }
+        c->kernel->run(n, x, r->parameter, tree_next(&t));
+        tree_push(&t);
+    }
+    memcpy(out, tree_finish(&t), c->partial);
+}
+
+static void fold_each(void *context, int64_t begin, int64_t end)
+{
+    const call *c = context;
+    for (int64_t item = begin; item < end; item++) {
+        int64_t kept = c->groups == 1 ? item : item / c->groups;
+        int64_t first = (item - kept * c->groups) * GROUP, last = c->r->folded_numel;
+        if (last - first > GROUP)
+            last = first + GROUP;
+        fold_some(c, kept, first, last, c->out + (size_t)item * c->partial);
+    }
+}
+
+/* --- columns side by side -------------------------------------------------------------------------------- */
+
+static int64_t inner_columns(const dt_reduction *r)
+{
+    return r->kept_shape[r->kept_ndim - 1];
+}
+
+/* Rows begin to end-1 of `columns` columns that start at kept element `kept`. */
+static int fold_block(const call *c, int64_t kept, int64_t columns, int64_t begin, int64_t end,
+                      char *out)
+{
+    const dt_reduction *r = c->r;
+    size_t bytes = (size_t)columns * c->partial;
+    bytes = (bytes + 63) & ~(size_t)63;
+    size_t row = ((size_t)columns * c->element + 63) & ~(size_t)63;
+    bool direct = r->input_dtype == c->compute;
+    int levels = levels_for((end - begin) / LEAF_ROWS + 1);
+    size_t total = (size_t)levels * bytes + (direct ? 0 : LEAF_ROWS * row);
+    char *scratch = NULL;
+    if (posix_memalign((void **)&scratch, 64, total))
+        return -1;
+    char *buffer = scratch + (size_t)levels * bytes;
+    tree t = {.kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = scratch};
+    dt_kernel *convert = dt_cpu_kernels.copy->convert[c->compute][r->input_dtype];
+    walk w;
+    walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape, r->folded_strides, begin);
+    for (; begin < end; begin += LEAF_ROWS) {
+        int64_t n = end - begin > LEAF_ROWS ? LEAF_ROWS : end - begin;
+        char *partial = tree_next(&t);
+        for (int64_t done = 0; done < n;) {
+            int64_t run = walk_run(&w), stride = w.ndim ? w.strides[w.ndim - 1] : 0;
+            const char *x = w.data;
+            run = run > n - done ? n - done : run;
+            if (!direct) {
+                for (int64_t i = 0; i < run; i++) {
+                    char *data[2] = {buffer + (size_t)i * row,
+                                     (char *)(uintptr_t)(x + i * stride)};
+                    int64_t strides[2] = {(int64_t)c->element,
+                                          (int64_t)dt_dtype_size(r->input_dtype)};
+                    convert(columns, data, strides);
+                }
+                x = buffer;
+                stride = (int64_t)row;
+            }
+            if (done == 0)
+                c->kernel->start(columns, x, partial);
+            c->kernel->rows(run, stride, columns, x, r->parameter, partial);
+            walk_on(&w, run);
+            done += run;
+        }
+        tree_push(&t);
+    }
+    memcpy(out, tree_finish(&t), (size_t)columns * c->partial);
+    free(scratch);
+    return 0;
+}
+
+static void fold_blocks(void *context, int64_t begin, int64_t end)
+{
+    call *c = context;
+    const dt_reduction *r = c->r;
+    int64_t width = inner_columns(r);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t block = item % c->blocks, group = item / c->blocks % c->groups;
+        int64_t outer = item / c->blocks / c->groups;
+        int64_t column = block * COLUMNS;
+        int64_t columns = width - column > COLUMNS ? COLUMNS : width - column;
+        int64_t first = group * GROUP_ROWS, last = r->folded_numel;
+        if (last - first > GROUP_ROWS)
+            last = first + GROUP_ROWS;
+        char *out = c->out + (size_t)((outer * c->groups + group) * width + column) * c->partial;
+        if (fold_block(c, outer * width + column, columns, first, last, out))
+            __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------ */
+
+static int fail_for_memory(const char *name)
+{
+    return dt_fail(DT_ERROR_HOST_MEMORY,
+                   "%s: no memory for partial results; delete some tensors first", name);
+}
+
+/* Joins the groups of each result, which lie in rows of `columns`, as one tree. */
+static int join_groups(const call *c, int64_t results, int64_t columns, char *out)
+{
+    size_t row = (size_t)columns * c->partial;
+    char *levels = malloc((size_t)levels_for(c->groups) * row);
+    if (!levels)
+        return -1;
+    for (int64_t i = 0; i < results; i++) {
+        tree t = {.kernel = c->kernel, .columns = columns, .bytes = row, .levels = levels};
+        for (int64_t g = 0; g < c->groups; g++) {
+            memcpy(tree_next(&t), c->out + (size_t)(i * c->groups + g) * row, row);
+            tree_push(&t);
+        }
+        memcpy(out + (size_t)i * row, tree_finish(&t), row);
+    }
+    free(levels);
+    return 0;
+}
+
+/* Whether results lie next to each other and the elements of one do not. */
+static bool by_columns(const dt_reduction *r)
+{
+    if (!r->kept_ndim || !r->folded_ndim || r->folded_numel < 2)
+        return false;
+    int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
+    return r->kept_strides[r->kept_ndim - 1] == size && inner_columns(r) >= 4 &&
+           r->folded_strides[r->folded_ndim - 1] != size;
+}
+
+int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
+{
+    (void)queue;
+    const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
+    call c = {.r = r, .compute = r->output_dtype};
+    c.kernel = &kernels->fold[r->input_dtype][op];
+    if (c.kernel->run && c.kernel->gives_bool)
+        c.compute = r->input_dtype;
+    else
+        c.kernel = &kernels->fold[r->output_dtype][op];
+    if (!c.kernel->run || (c.kernel->gives_bool && r->output_dtype != DT_BOOL))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: elements of type %s are not supported on the CPU; convert them "
+                       "first, for example with .float()",
+                       names[op], dt_dtype_name(r->input_dtype));
+    c.element = dt_dtype_size(c.compute);
+    c.partial = c.kernel->gives_bool ? sizeof(bool) : c.element;
+    if (r->folded_numel == 0) {
+        if (c.kernel->needs_element)
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: there is no element to choose from; give a tensor that has some",
+                           names[op]);
+        c.kernel->start(r->kept_numel, NULL, r->output);
+        c.kernel->finish(r->kept_numel, r->output, 0, r->parameter);
+        return 0;
+    }
+    int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
+    c.dense = r->input_dtype == c.compute &&
+              (r->folded_ndim == 0 || (r->folded_ndim == 1 && r->folded_strides[0] == size));
+    bool columns = by_columns(r);
+    int64_t per_group = columns ? GROUP_ROWS : GROUP;
+    c.groups = (r->folded_numel + per_group - 1) / per_group;
+    c.blocks = columns ? (inner_columns(r) + COLUMNS - 1) / COLUMNS : 1;
+    int64_t results = columns ? r->kept_numel / inner_columns(r) : r->kept_numel;
+    c.out = r->output;
+    if (c.groups > 1 && !(c.out = malloc((size_t)(c.groups * r->kept_numel) * c.partial)))
+        return fail_for_memory(names[op]);
+    int64_t each = r->folded_numel < per_group ? r->folded_numel : per_group;
+    if (columns)
+        each *= inner_columns(r) < COLUMNS ? inner_columns(r) : COLUMNS;
+    int64_t items = results * c.groups * c.blocks;
+    if (items * each < 2 * WORK)
+        (columns ? fold_blocks : fold_each)(&c, 0, items);
+    else
+        dt_pool_run(columns ? fold_blocks : fold_each, &c, items, (WORK + each - 1) / each);
+    int status = c.failed;
+    if (c.groups > 1) {
+        if (!status)
+            status = join_groups(&c, results, columns ? inner_columns(r) : 1, r->output);
+        free(c.out);
+    }
+    if (status)
+        return fail_for_memory(names[op]);
+    c.kernel->finish(r->kept_numel, r->output, r->folded_numel, r->parameter);
+    return 0;
+}
+
+/* --- extremes and where they are ------------------------------------------------------------------------- */
+
+typedef struct arg_call {
+    const dt_reduction *r;
+    const dt_reduce_kernel *extreme;
+    const dt_arg_kernel *arg;
+    size_t element;
+    bool dense, greatest;
+    int64_t blocks;
+} arg_call;
+
+static void store(const arg_call *c, int64_t kept, const void *value, int64_t index)
+{
+    if (c->r->output)
+        memcpy((char *)c->r->output + (size_t)kept * c->element, value, c->element);
+    if (c->r->index)
+        c->r->index[kept] = index;
+}
+
+static void find_each(void *context, int64_t begin, int64_t end)
+{
+    const arg_call *c = context;
+    const dt_reduction *r = c->r;
+    _Alignas(64) char buffer[LEAF * 8];
+    for (int64_t kept = begin; kept < end; kept++) {
+        const char *base = offset_of(r, kept);
+        dt_element best = {.bytes = {0}};
+        int64_t index = -1;
+        walk w;
+        if (!c->dense)
+            walk_start(&w, base, r->folded_ndim, r->folded_shape, r->folded_strides, 0);
+        for (int64_t i = 0; i < r->folded_numel; i += LEAF) {
+            int64_t n = r->folded_numel - i > LEAF ? LEAF : r->folded_numel - i;
+            const char *x = base + i * (int64_t)c->element;
+            if (!c->dense) {
+                gather(&w, r->input_dtype, r->input_dtype, n, buffer);
+                x = buffer;
+            }
+            dt_element top;
+            c->extreme->run(n, x, 0, &top);
+            if (index >= 0 && !c->arg->beats(&top, &best, c->greatest))
+                continue;
+            index = i + c->arg->find(n, x, &top);
+            /* The very element, since 0 and -0 are equal. */
+            memcpy(&best, x + (index - i) * (int64_t)c->element, c->element);
+        }
+        store(c, kept, &best, index);
+    }
+}
+
+static void find_blocks(void *context, int64_t begin, int64_t end)
+{
+    const arg_call *c = context;
+    const dt_reduction *r = c->r;
+    int64_t width = inner_columns(r);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t column = item % c->blocks * COLUMNS, outer = item / c->blocks;
+        int64_t columns = width - column > COLUMNS ? COLUMNS : width - column;
+        int64_t kept = outer * width + column;
+        _Alignas(64) char best[COLUMNS * 8];
+        int64_t where[COLUMNS];
+        walk w;
+        walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape, r->folded_strides, 0);
+        memcpy(best, w.data, (size_t)columns * c->element);
+        memset(where, 0, (size_t)columns * sizeof *where);
+        for (int64_t i = 1; i < r->folded_numel; i++) {
+            walk_on(&w, 1);
+            c->arg->row(columns, w.data, c->greatest, i, best, where);
+        }
+        if (r->output)
+            memcpy((char *)r->output + (size_t)kept * c->element, best,
+                   (size_t)columns * c->element);
+        if (r->index)
+            memcpy(r->index + kept, where, (size_t)columns * sizeof *where);
+    }
+}
+
+int dt_cpu_argreduce(dt_queue queue, bool greatest, const dt_reduction *r)
+{
+    (void)queue;
+    const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
+    if (r->folded_numel < 1)
+        return dt_fail(DT_ERROR_INDEX, "%s: there is no element to choose from; give a tensor "
+                                       "that has some",
+                       greatest ? "argmax" : "argmin");
+    arg_call c = {
+        .r = r,
+        .extreme = &kernels->fold[r->input_dtype][greatest ? DT_REDUCE_amax : DT_REDUCE_amin],
+        .arg = kernels->arg[r->input_dtype],
+        .element = dt_dtype_size(r->input_dtype),
+        .greatest = greatest,
+    };
+    c.dense = r->folded_ndim == 0 ||
+              (r->folded_ndim == 1 && r->folded_strides[0] == (int64_t)c.element);
+    bool columns = by_columns(r);
+    c.blocks = columns ? (inner_columns(r) + COLUMNS - 1) / COLUMNS : 1;
+    int64_t items = columns ? r->kept_numel / inner_columns(r) * c.blocks : r->kept_numel;
+    int64_t each = r->folded_numel;
+    if (columns)
+        each *= inner_columns(r) < COLUMNS ? inner_columns(r) : COLUMNS;
+    dt_pool_run(columns ? find_blocks : find_each, &c, items, (2 * WORK + each - 1) / each);
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* The rows of ops/reduce.def as loops over elements next to each other. */
+#include "cpu/kernels.h"
+#include "cpu/math.h"
+#include "cpu/typed.h"
+#include "ops/formula.h"
+
+#define DT_EACH_TYPE "cpu/reduce.inc"
+#include "cpu/types.inc"
+
+const dt_reduce_kernels DT_ISA_NAME(dt_reduce) = {
+    .fold = {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = fold_##ID,
+#include "ops/dtype.def"
+    },
+    .arg = {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = &arg_##ID,
+#include "ops/dtype.def"
+    },
+};

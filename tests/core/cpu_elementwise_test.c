@@ -1,0 +1,323 @@
+/* Every row of the unary and binary tables, every type, every kind of layout, against the row's
+ * own formula with the C library's functions, element by element. */
+#include "cpu_support.h"
+#include "cpu/typed.h"
+#include "ops/formula.h"
+
+/* --- the reference ------------------------------------------------------------------------- */
+
+#define LIBRARY(name)                                                                      \
+    static inline float name##_FLOAT32(float x)                                            \
+    {                                                                                      \
+        return (float)name((double)x);                                                     \
+    }                                                                                      \
+    static inline double name##_FLOAT64(double x)                                          \
+    {                                                                                      \
+        return name(x);                                                                    \
+    }
+#define LIBRARY2(ours, name)                                                               \
+    static inline float ours##_FLOAT32(float a, float b)                                   \
+    {                                                                                      \
+        return (float)name((double)a, (double)b);                                          \
+    }                                                                                      \
+    static inline double ours##_FLOAT64(double a, double b)                                \
+    {                                                                                      \
+        return name(a, b);                                                                 \
+    }
+static inline float abs_FLOAT32(float x)
+{
+    return fabsf(x);
+}
+static inline double abs_FLOAT64(double x)
+{
+    return fabs(x);
+}
+LIBRARY(sqrt)
+LIBRARY(exp)
+LIBRARY(expm1)
+LIBRARY(log)
+LIBRARY(log2)
+LIBRARY(log10)
+LIBRARY(log1p)
+LIBRARY(sin)
+LIBRARY(cos)
+LIBRARY(tan)
+LIBRARY(sinh)
+LIBRARY(cosh)
+LIBRARY(tanh)
+LIBRARY(floor)
+LIBRARY(ceil)
+LIBRARY(trunc)
+LIBRARY(rint)
+LIBRARY2(atan2, atan2)
+LIBRARY2(fmod, fmod)
+LIBRARY2(pow_raw, pow)
+
+/* Returns whether the row takes the type; the result's type in *to. */
+#define DT_EACH_TYPE "cpu_reference.inc"
+#include "cpu/types.inc"
+
+typedef bool unary_reference(dt_unary_op op, const void *x, void *out, dt_dtype *to);
+typedef bool binary_reference(dt_binary_op op, const void *a, const void *b, void *out,
+                              dt_dtype *to);
+static unary_reference *const unary_references[DT_NDTYPES] = {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = unary_one_##ID,
+#include "ops/dtype.def"
+};
+static binary_reference *const binary_references[DT_NDTYPES] = {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = binary_one_##ID,
+#include "ops/dtype.def"
+};
+static const struct {
+    const char *name;
+    double low, high;
+} unary_rows[] = {
+#define UNARY(name, class, low, high, value, doc) {#name, low, high},
+#include "ops/unary.def"
+#undef UNARY
+}, binary_rows[] = {
+#define BINARY(name, class, low, high, value, doc) {#name, low, high},
+#include "ops/binary.def"
+#undef BINARY
+};
+
+/* --- layouts --------------------------------------------------------------------------------- */
+
+/* A shape and, per operand, which dimension comes innermost in memory, its padding, and which
+ * dimensions are broadcast. */
+typedef struct layout {
+    const char *name;
+    int ndim;
+    int64_t shape[4];
+    struct {
+        int first;     /* the dimension that lies innermost; the others in order */
+        int64_t gap;   /* elements between neighbours of that one, less 1 */
+        int broadcast; /* bit d: stride 0 */
+        bool immediate;
+    } operands[3];
+} layout;
+
+/* What a row leaves out is 0. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+static const layout layouts[] = {
+    {"one", 1, {1}, {{0}, {0}, {0}}},
+    {"tiny", 1, {3}, {{0}, {0}, {0}}},
+    {"vector", 1, {1003}, {{0}, {0}, {0}}},
+    {"parallel", 1, {70001}, {{0}, {0}, {0}}},
+    {"number", 1, {37}, {{0}, {0}, {0, 0, 0, true}}},
+    {"number first", 1, {37}, {{0}, {0, 0, 0, true}, {0}}},
+    {"parallel number", 1, {50000}, {{0}, {0}, {0, 0, 0, true}}},
+    {"stepped", 1, {333}, {{0}, {0, 1}, {0, 2}}},
+    {"long stepped", 1, {70000}, {{0}, {0, 1}, {0}}},
+    {"stepped result", 1, {333}, {{0, 3}, {0}, {0}}},
+    {"row", 2, {50, 40}, {{1}, {1}, {1, 0, 1}}},
+    {"column", 2, {50, 40}, {{1}, {1}, {1, 0, 2}}},
+    {"columns meet rows", 2, {300, 170}, {{1}, {1, 0, 1}, {1, 0, 2}}},
+    {"padded", 2, {31, 33}, {{1, 1}, {1}, {1, 2}}},
+    {"transposed", 2, {200, 301}, {{1}, {0}, {1}}},
+    {"both transposed", 2, {150, 301}, {{1}, {0}, {0}}},
+    {"transposed result", 2, {140, 131}, {{0}, {1}, {1}}},
+    {"narrow", 2, {9000, 3}, {{1}, {1, 0, 1}, {1, 0, 2}}},
+    {"three", 3, {7, 11, 13}, {{2}, {0}, {1}}},
+    {"three large", 3, {40, 50, 61}, {{2}, {0, 0, 2}, {1}}},
+    {"four", 4, {3, 4, 5, 6}, {{3}, {2, 0, 1}, {0, 0, 8}}},
+};
+
+static int64_t lay_out(const layout *l, int which, size_t size, int64_t *strides)
+{
+    int order[4], n = 0;
+    order[n++] = l->operands[which].first;
+    for (int d = l->ndim - 1; d >= 0; d--)
+        if (d != order[0])
+            order[n++] = d;
+    int64_t step = (int64_t)size * (1 + l->operands[which].gap);
+    for (int i = 0; i < l->ndim; i++) {
+        int d = order[i];
+        if (l->operands[which].broadcast >> d & 1) {
+            strides[d] = 0;
+            continue;
+        }
+        strides[d] = step;
+        step *= l->shape[d];
+    }
+    return step;
+}
+
+/* Dimensions that all operands step through as one become one, as the planner does it. */
+static void merge(dt_plan *p)
+{
+    for (int d = p->ndim - 1; d > 0; d--) {
+        bool can = true;
+        for (int i = 0; i < p->noperands; i++)
+            can = can && p->operands[i].strides[d - 1] == p->operands[i].strides[d] * p->shape[d];
+        if (!can)
+            continue;
+        p->shape[d - 1] *= p->shape[d];
+        for (int i = 0; i < p->noperands; i++)
+            p->operands[i].strides[d - 1] = p->operands[i].strides[d];
+        for (int e = d; e < p->ndim - 1; e++) {
+            p->shape[e] = p->shape[e + 1];
+            for (int i = 0; i < p->noperands; i++)
+                p->operands[i].strides[e] = p->operands[i].strides[e + 1];
+        }
+        p->ndim--;
+    }
+    p->contiguous = p->ndim == 1;
+    for (int i = 0; i < p->noperands; i++)
+        if (!p->operands[i].immediate &&
+            p->operands[i].strides[0] != (int64_t)dt_dtype_size(p->operands[i].dtype))
+            p->contiguous = false;
+}
+
+static bool close_enough(dt_dtype dtype, const void *got, const void *wanted)
+{
+    if (!memcmp(got, wanted, dt_dtype_size(dtype)))
+        return true;
+    if (!dt_dtype_is_float(dtype))
+        return false;
+    double g = get(dtype, got), w = get(dtype, wanted);
+    if (isnan(g) || isnan(w))
+        return isnan(g) && isnan(w);
+    double ulp = dtype == DT_FLOAT32 ? 0x1p-23 : 0x1p-52;
+    return fabs(g - w) <= 4 * ulp * fabs(w) || fabs(g - w) < 1e-45;
+}
+
+/* op: a unary row, or DT_NUNARY + a binary one. */
+static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout *l)
+{
+    bool binary = op >= DT_NUNARY;
+    const char *name = binary ? binary_rows[op - DT_NUNARY].name : unary_rows[op].name;
+    double low = binary ? binary_rows[op - DT_NUNARY].low : unary_rows[op].low;
+    double high = binary ? binary_rows[op - DT_NUNARY].high : unary_rows[op].high;
+    dt_element zero = {.bytes = {0}}, one = {.bytes = {1}};
+    dt_dtype to = dtype;
+    bool taken = binary
+                     ? binary_references[dtype]((dt_binary_op)(op - DT_NUNARY), &zero, &one, &zero, &to)
+                     : unary_references[dtype]((dt_unary_op)op, &zero, &zero, &to);
+    dt_plan plan = {.ndim = l->ndim, .noperands = binary ? 3 : 2, .numel = 1};
+    char *memory[3] = {NULL};
+    size_t bytes[3] = {0};
+    for (int d = 0; d < l->ndim; d++)
+        plan.numel *= plan.shape[d] = l->shape[d];
+    bool least = dt_dtype_kind(dtype) == DT_KIND_INTEGER && low >= 0.5;
+    for (int i = 0; i < plan.noperands; i++) {
+        dt_operand *o = &plan.operands[i];
+        o->dtype = i ? dtype : to;
+        size_t size = dt_dtype_size(o->dtype);
+        bytes[i] = (size_t)lay_out(l, i, size, o->strides);
+        memory[i] = guarded_new(bytes[i]);
+        memset(memory[i], 0, bytes[i]);
+        for (size_t at = 0; i && at + size <= bytes[i]; at += size) {
+            double x = noise_between(low, high);
+            if (dt_dtype_kind(dtype) == DT_KIND_BOOL)
+                x = (double)(noise() & 1);
+            if (dtype == DT_UINT8)
+                x = fabs(x);
+            put(dtype, memory[i] + at, least && x < 1 ? 1 : x);
+        }
+        o->data = memory[i];
+        o->immediate = i && l->operands[i].immediate;
+        if (o->immediate) {
+            memcpy(o->value.bytes, memory[i], size);
+            o->data = NULL;
+            memset(o->strides, 0, sizeof o->strides);
+        }
+    }
+    dt_plan merged = plan;
+    merge(&merged);
+    int status = binary ? cpu->binary(queue, (dt_binary_op)(op - DT_NUNARY), &merged)
+                        : cpu->unary(queue, (dt_unary_op)op, &merged);
+    if (!taken) {
+        CHECK(status == -1 && dt_error_slot()->code == DT_ERROR_RUNTIME &&
+                  strstr(dt_error_slot()->text, name) &&
+                  strstr(dt_error_slot()->text, dt_dtype_name(dtype)),
+              "%s of %s is refused", name, dt_dtype_name(dtype));
+        dt_error_clear();
+    } else {
+        CHECK(status == 0, "%s: %s", name, dt_error_slot()->text);
+        for (int64_t item = 0; item < plan.numel; item++) {
+            int64_t rest = item;
+            const char *at[3];
+            for (int i = 0; i < plan.noperands; i++)
+                at[i] = plan.operands[i].immediate ? (const char *)plan.operands[i].value.bytes
+                                                   : memory[i];
+            for (int d = plan.ndim - 1; d >= 0; d--) {
+                int64_t index = rest % plan.shape[d];
+                rest /= plan.shape[d];
+                for (int i = 0; i < plan.noperands; i++)
+                    at[i] += index * plan.operands[i].strides[d];
+            }
+            dt_element wanted = {.bytes = {0}};
+            dt_dtype ignored;
+            if (binary)
+                binary_references[dtype]((dt_binary_op)(op - DT_NUNARY), at[1], at[2], &wanted, &ignored);
+            else
+                unary_references[dtype]((dt_unary_op)op, at[1], &wanted, &ignored);
+            if (!close_enough(to, at[0], &wanted)) {
+                CHECK(false, "%s of %s, %s, element %" PRId64 ": %.17g, not %.17g (of %.17g)", name,
+                      dt_dtype_name(dtype), l->name, item, get(to, at[0]), get(to, &wanted),
+                      get(dtype, at[1]));
+                break;
+            }
+        }
+    }
+    for (int i = 0; i < plan.noperands; i++)
+        guarded_free(memory[i], bytes[i]);
+}
+
+static void test_zero_divisors(const dt_backend *cpu)
+{
+    int64_t a[3] = {7, -7, INT64_MIN}, b[3] = {2, 0, -1}, out[3];
+    dt_plan plan = {.ndim = 1, .noperands = 3, .numel = 3, .shape = {3}, .contiguous = true};
+    int64_t *data[3] = {out, a, b};
+    for (int i = 0; i < 3; i++) {
+        plan.operands[i].data = data[i];
+        plan.operands[i].strides[0] = 8;
+        plan.operands[i].dtype = DT_INT64;
+    }
+    dt_binary_op ops[] = {DT_BINARY_floor_divide, DT_BINARY_remainder, DT_BINARY_fmod};
+    for (int i = 0; i < 3; i++) {
+        b[1] = 0;
+        CHECK(cpu->binary(queue, ops[i], &plan) == -1 &&
+                  strstr(dt_error_slot()->text, "ZeroDivisionError"),
+              "a zero divisor is an error");
+        dt_error_clear();
+        b[1] = -2;
+        CHECK(cpu->binary(queue, ops[i], &plan) == 0, "no zero, no error");
+    }
+    cpu->binary(queue, DT_BINARY_floor_divide, &plan);
+    CHECK(out[0] == 3 && out[1] == 3 && out[2] == INT64_MIN, "quotients %" PRId64, out[2]);
+}
+
+/* A result may lie over an input. */
+static void test_in_place(const dt_backend *cpu)
+{
+    static float x[100000];
+    for (int i = 0; i < 100000; i++)
+        x[i] = (float)i;
+    dt_plan plan = {.ndim = 1, .noperands = 3, .numel = 100000, .shape = {100000},
+                    .contiguous = true};
+    for (int i = 0; i < 3; i++) {
+        plan.operands[i].data = x;
+        plan.operands[i].strides[0] = 4;
+        plan.operands[i].dtype = DT_FLOAT32;
+    }
+    CHECK(cpu->binary(queue, DT_BINARY_add, &plan) == 0, "add in place");
+    for (int i = 0; i < 100000; i++)
+        if (x[i] != (float)(2 * i)) {
+            CHECK(false, "element %d is %g", i, (double)x[i]);
+            break;
+        }
+}
+
+int main(void)
+{
+    const dt_backend *cpu = dt_cpu_backend();
+    for (int op = 0; op < DT_NUNARY + DT_NBINARY; op++)
+        for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
+            for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+                run_case(cpu, op, (dt_dtype)dtype, &layouts[i]);
+    test_zero_divisors(cpu);
+    test_in_place(cpu);
+    return failures != 0;
+}
