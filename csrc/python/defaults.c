@@ -1,0 +1,127 @@
+/* What holds where a program does not say: device, current GPU, floating type. */
+#include "python/device_type.h"
+#include "python/dtype_type.h"
+#include "python/functions.h"
+
+/* Devices of `with device(...)` below the present default, by thread. */
+typedef struct saved {
+    struct saved *below;
+    dt_device named;
+} saved;
+
+static _Thread_local struct {
+    saved *stack;
+    dt_device named; /* {DT_CPU, 0} at first */
+    int current;
+} here;
+
+dt_device dt_default_device_named(void)
+{
+    return here.named;
+}
+
+void dt_default_device_set(dt_device named)
+{
+    here.named = named;
+}
+
+int dt_default_device_push(dt_device named)
+{
+    saved *top = PyMem_RawMalloc(sizeof *top);
+    if (!top) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    top->below = here.stack;
+    top->named = here.named;
+    here.stack = top;
+    here.named = named;
+    return 0;
+}
+
+void dt_default_device_pop(void)
+{
+    saved *top = here.stack;
+    if (!top)
+        return;
+    here.named = top->named;
+    here.stack = top->below;
+    PyMem_RawFree(top);
+}
+
+int dt_default_device(dt_device *out)
+{
+    dt_device named = here.named;
+    if (named.type == DT_CPU && named.index <= 0) {
+        *out = dt_device_make(DT_CPU, 0);
+        return 0;
+    }
+    return dt_device_resolve(named, out);
+}
+
+int dt_python_current_device(void)
+{
+    return here.current;
+}
+
+void dt_python_set_current_device(int index)
+{
+    here.current = index;
+}
+
+DT_PUBLIC(set_default_device, "set_default_device(device: Any)")
+{
+    dt_device named = dt_device_make(DT_CPU, 0);
+    if (args->slots[0] != Py_None &&
+        dt_device_from_python("set_default_device", "device", args->slots[0], &named) < 0)
+        return NULL;
+    dt_default_device_set(named);
+    Py_RETURN_NONE;
+}
+
+DT_PUBLIC(get_default_device, "get_default_device()")
+{
+    (void)args;
+    dt_device device;
+    if (dt_default_device(&device) < 0)
+        return NULL;
+    return dt_device_object_of(device);
+}
+
+DT_PUBLIC(set_default_dtype, "set_default_dtype(d: Dtype)")
+{
+    int dtype;
+    if (dt_take_dtype(args, 0, &dtype) < 0)
+        return NULL;
+    if (!dt_dtype_is_float((dt_dtype)dtype)) {
+        PyErr_Format(PyExc_TypeError,
+                     "set_default_dtype(): %R holds no fractions; give a floating type such "
+                     "as float32",
+                     dt_py.dtypes[dtype]);
+        return NULL;
+    }
+    dt_set_default_dtype((dt_dtype)dtype);
+    Py_RETURN_NONE;
+}
+
+DT_PUBLIC(get_default_dtype, "get_default_dtype()")
+{
+    (void)args;
+    return dt_dtype_object_get(dt_default_dtype());
+}
+
+static const dt_row rows[] = {
+    DT_FUNCTION(set_default_device, "set_default_device",
+                "Make factories use device where they name none; None means the CPU."),
+    DT_FUNCTION(get_default_device, "get_default_device",
+                "The device that factories use where they name none."),
+    DT_FUNCTION(set_default_dtype, "set_default_dtype",
+                "Make d the type of floats where none is named."),
+    DT_FUNCTION(get_default_dtype, "get_default_dtype",
+                "The type of floats where none is named."),
+};
+
+int dt_setup_defaults(PyObject *module)
+{
+    return DT_ADD_ROWS(module, rows);
+}

@@ -1,0 +1,57 @@
+#include "python/errors.h"
+
+#include <stdlib.h>
+
+PyObject *dt_raise(void)
+{
+    dt_error *error = dt_error_slot();
+    dt_error_code code = error->code;
+    if (code <= DT_ERROR_NONE || code >= DT_NERRORS) {
+        PyErr_SetString(PyExc_SystemError,
+                        "pydevtensor: a call failed without saying why; please report it");
+        return NULL;
+    }
+    /* Text that was cut may end within a character. */
+    PyObject *text = PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text),
+                                          "replace");
+    if (text) {
+        PyErr_SetObject(dt_py.exceptions[code], text);
+        Py_DECREF(text);
+    }
+    dt_error_clear();
+    return NULL;
+}
+
+static PyObject *new_exception(PyObject *module, const char *name, const char *doc)
+{
+    char full[64];
+    snprintf(full, sizeof full, "pydevtensor.%s", name);
+    PyObject *type = PyErr_NewExceptionWithDoc(full, doc, PyExc_RuntimeError, NULL);
+    if (type && dt_add_object(module, name, type) < 0)
+        Py_CLEAR(type);
+    return type;
+}
+
+int dt_setup_errors(PyObject *module)
+{
+    PyObject *OutOfMemoryError =
+        new_exception(module, "OutOfMemoryError", "A device has no memory left.");
+    if (!OutOfMemoryError)
+        return -1;
+    PyObject *AcceleratorError =
+        new_exception(module, "AcceleratorError", "A device failed while it ran work.");
+    if (!AcceleratorError) {
+        Py_DECREF(OutOfMemoryError);
+        return -1;
+    }
+    PyObject *RuntimeError = PyExc_RuntimeError, *ValueError = PyExc_ValueError;
+    PyObject *TypeError = PyExc_TypeError, *IndexError = PyExc_IndexError;
+    PyObject *OverflowError = PyExc_OverflowError;
+    PyObject *NotImplementedError = PyExc_NotImplementedError;
+#define ERROR(code, exception) dt_py.exceptions[DT_ERROR_##code] = Py_NewRef(exception);
+    DT_ERRORS(ERROR)
+#undef ERROR
+    Py_DECREF(OutOfMemoryError);
+    Py_DECREF(AcceleratorError);
+    return 0;
+}
