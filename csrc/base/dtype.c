@@ -91,6 +91,9 @@ bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar)
         return false;
     if (dt_dtype_kind(dtype) == DT_KIND_BOOL)
         return scalar.i == 0 || scalar.i == 1;
+    /* A negative number wraps into an unsigned type, as PyTorch has it. */
+    if (dtype == DT_UINT8 && scalar.i < 0)
+        return scalar.i >= -UINT8_MAX;
     dt_element element = dt_element_from_scalar(dtype, scalar);
     return dt_element_to_scalar(dtype, element.bytes).i == scalar.i;
 }

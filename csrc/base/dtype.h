@@ -99,8 +99,9 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar);
 /* The element at `bytes` (aligned or not) as a Python-like number. */
 dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes);
 
-/* Whether the scalar can be held: integers within the type's range; every float in a float
- * type; no float in an integer type. */
+/* Whether the scalar can be held: integers within the type's range (a negative one wraps into an
+ * unsigned type); every float in a
+ * float type; no float in an integer type. */
 bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar);
 
 #ifdef __cplusplus

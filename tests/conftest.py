@@ -1,0 +1,62 @@
+"""Devices for the tests, and what has to hold after each of them.
+
+The suite runs on the CPU and on two simulated GPUs, or with PYDEVTENSOR_TEST_GPUS=real
+on real ones, with PYDEVTENSOR_TEST_GPUS=none on the CPU alone.
+"""
+
+import gc
+import os
+
+import pytest
+
+choice = os.environ.get("PYDEVTENSOR_TEST_GPUS", "simulated")
+if choice == "simulated":
+    os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "2")
+    os.environ.setdefault("PYDEVTENSOR_SIM_MEMORY", "256M")
+
+import pydevtensor as torch  # noqa: E402
+
+GPUS = min(torch.cuda.device_count(), 2) if choice != "none" else 0
+DEVICES = ["cpu", *(f"cuda:{i}" for i in range(GPUS))]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    """Each device in turn, as a string."""
+    return request.param
+
+
+@pytest.fixture(params=DEVICES[1:] or [pytest.param(None, marks=pytest.mark.skip)])
+def gpu(request):
+    """Each GPU in turn, as a string."""
+    return request.param
+
+
+@pytest.fixture
+def two_gpus():
+    """The names of two GPUs."""
+    if GPUS < 2:
+        pytest.skip("needs two GPUs")
+    return DEVICES[1:3]
+
+
+def alive():
+    return [torch._C._storage_count(torch.device(name)) for name in DEVICES]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    """No storage outlives its test, no GPU is left in error, no default is left changed."""
+    before = alive()
+    yield
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    if GPUS:
+        torch.cuda.set_device(0)
+        for i in range(GPUS):
+            torch.cuda.synchronize(i)
+    after = alive()
+    if after != before:
+        gc.collect()
+        after = alive()
+    assert after == before, f"storages alive on {DEVICES}: {before} before, {after} after"
