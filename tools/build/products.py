@@ -31,7 +31,10 @@ CORE = ("base", "ops", "device", "cpu", "tensor", "autograd")
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow")
 # NaN, infinities and signed zeros stay exact, so no -ffast-math; a product and a sum
 # are contracted only where a kernel asks for it, so that compilers agree.
-ARITHMETIC = ("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
+# Integers wrap, as they do in NumPy and PyTorch.
+ARITHMETIC = (
+    *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv"),
+)
 HIDDEN = ("-fPIC", "-fvisibility=hidden")
 
 # Each X.isa.c is compiled once per row, with -DDT_ISA=row.
