@@ -1,0 +1,84 @@
+/* A few words for the tests of the simulated runtime: a failed check is counted and said, the
+ * test goes on, and finish() gives what main returns. */
+#ifndef SIM_CHECK_H
+#define SIM_CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+#include "cuda/launch.h"
+#include "cuda/sim/sim.h"
+
+static int failed;
+
+#define CHECK(what)                                                                        \
+    ((what) ? (void)0                                                                      \
+            : (void)(failed++, printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what)))
+#define EQUAL(got, wanted) check_equal((got), (wanted), #got, __FILE__, __LINE__)
+template <class T, class U>
+static void check_equal(T got, U wanted, const char *what, const char *file, int line)
+{
+    if (got == (T)wanted)
+        return;
+    failed++;
+    printf("%s:%d: %s is %g, not %g\n", file, line, what, (double)got, (double)wanted);
+}
+#define GOOD(call) EQUAL((int)(call), (int)cudaSuccess)
+
+/* The last violation's text contains the words. */
+static inline bool said(const char *words)
+{
+    char text[1024];
+    dt_sim_violation(text, sizeof text);
+    if (strstr(text, words))
+        return true;
+    printf("the violation says: %s\n", text);
+    return false;
+}
+
+/* Runs f in a child process; gives its wait status. Its output is dropped. */
+template <class F> static int in_child(F f)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(99);
+        f();
+        _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static inline void schedule(const char *text)
+{
+    EQUAL(dt_sim_set_schedule(text), 0);
+}
+
+template <class T> static T *on_device(size_t n)
+{
+    T *p = nullptr;
+    GOOD(cudaMalloc(&p, n * sizeof(T)));
+    return p;
+}
+template <class T> static std::vector<T> fetch(const T *p, size_t n)
+{
+    std::vector<T> out(n);
+    GOOD(cudaMemcpy(out.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
+    return out;
+}
+
+static inline int finish()
+{
+    if (failed)
+        printf("%d checks failed\n", failed);
+    return failed != 0;
+}
+
+#endif
