@@ -14,6 +14,7 @@
 
 #include "device/random.h"
 #include "python/tensor_type.h"
+#include "tensor/convert.h"
 #include "tensor/elementwise.h"
 
 #define DT_MAX_PARAMETERS 12

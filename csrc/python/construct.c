@@ -206,7 +206,7 @@ static int changed(reader *r)
     return -1;
 }
 
-static int write(reader *r, PyObject *data, int depth, dt_dtype dtype, char **out)
+static int write_all(reader *r, PyObject *data, int depth, dt_dtype dtype, char **out)
 {
     if (depth == r->ndim) {
         if (write_leaf(r, data, dtype, *out))
@@ -224,7 +224,7 @@ static int write(reader *r, PyObject *data, int depth, dt_dtype dtype, char **ou
             break;
         }
         PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
-        status = write(r, item, depth + 1, dtype, out);
+        status = write_all(r, item, depth + 1, dtype, out);
         Py_DECREF(item);
     }
     if (!status && PySequence_Fast_GET_SIZE(items) != r->shape[depth])
@@ -247,7 +247,7 @@ static int read_data(reader *r, dt_tensor *out, PyObject *data)
                         dt_device_make(DT_CPU, 0)))
         return dt_raise_status();
     char *cursor = out->numel ? dt_tensor_data(out) : NULL;
-    if (write(r, data, 0, (dt_dtype)r->dtype, &cursor)) {
+    if (write_all(r, data, 0, (dt_dtype)r->dtype, &cursor)) {
         dt_tensor_clear(out);
         return -1;
     }

@@ -104,6 +104,13 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
                          value);
             return -1;
         }
+        if (!dt_device_count(DT_CUDA)) {
+            PyErr_Format(PyExc_RuntimeError,
+                         "%s(): device %lld is the GPU of that index, and no GPU can be used; "
+                         "give 'cpu', or see cuda.why_unavailable()",
+                         function, index);
+            return -1;
+        }
         *out = dt_device_make(DT_CUDA, (int)index);
         return 0;
     }

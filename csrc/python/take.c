@@ -1,0 +1,424 @@
+/* Arguments as C values, and the errors that say what was expected. */
+#include <string.h>
+
+#include "python/arguments.h"
+#include "python/device_type.h"
+#include "python/dtype_type.h"
+
+static const char *const expected[DT_NWORDS] = {
+#define WORD(ID, word, text) text,
+    DT_WORDS(WORD)
+#undef WORD
+};
+
+char *dt_describe(PyObject *value, char *text, size_t size)
+{
+    if (value == Py_None) {
+        snprintf(text, size, "None");
+        return text;
+    }
+    if (dt_tensor_check(value)) {
+        const dt_tensor *t = dt_tensor_of(value);
+        char shape[DT_SHAPE_TEXT];
+        snprintf(text, size, "a Tensor of shape %s and type %s",
+                 dt_shape_text(t->ndim, t->shape, shape, sizeof shape),
+                 dt_dtype_name((dt_dtype)t->dtype));
+        return text;
+    }
+    PyObject *repr = PyObject_Repr(value);
+    const char *words = repr ? PyUnicode_AsUTF8(repr) : NULL;
+    if (!words)
+        snprintf(text, size, "an object of type %.60s", Py_TYPE(value)->tp_name);
+    else
+        snprintf(text, size, "%.60s%s (%.60s)", words, strlen(words) > 60 ? "..." : "",
+                 Py_TYPE(value)->tp_name);
+    Py_XDECREF(repr);
+    PyErr_Clear();
+    return text;
+}
+
+int dt_argument_error(const dt_args *args, int i)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    PyObject *value = args->slots[i];
+    char text[DT_DESCRIBE_TEXT];
+    PyObject *shown = PyUnicode_DecodeUTF8(
+        value ? dt_describe(value, text, sizeof text) : "missing",
+        (Py_ssize_t)strlen(value ? text : "missing"), "replace");
+    if (shown)
+        PyErr_Format(PyExc_TypeError, "%s(): %U is %U; give %s%s", args->signature->name,
+                     p->name, shown, expected[p->word], p->none ? " or None" : "");
+    Py_XDECREF(shown);
+    return -1;
+}
+
+static dt_scalar fallback(const dt_args *args, int i)
+{
+    return args->signature->parameters[i].fallback;
+}
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+PyObject *dt_scalar_to_python(dt_scalar scalar)
+{
+    if (scalar.kind == DT_KIND_FLOAT)
+        return PyFloat_FromDouble(scalar.f);
+    if (scalar.kind == DT_KIND_BOOL)
+        return PyBool_FromLong(scalar.i != 0);
+    return PyLong_FromLongLong(scalar.i);
+}
+
+static int from_long(PyObject *value, dt_scalar *out)
+{
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow) {
+        PyErr_SetString(PyExc_OverflowError,
+                        "an int beyond 64 bits cannot be a tensor's element; use a float");
+        return -1;
+    }
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    *out = dt_scalar_int(number);
+    return 1;
+}
+
+static int from_other_number(PyObject *value, dt_scalar *out)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    PyNumberMethods *number = type->tp_as_number;
+    if (PyComplex_Check(value) || !strncmp(type->tp_name, "numpy.complex", 13)) {
+        PyErr_Format(PyExc_TypeError,
+                     "a complex number (%R) cannot be used: there are no complex tensors; "
+                     "take its .real and .imag apart",
+                     value);
+        return -1;
+    }
+    if (!number || PyUnicode_Check(value) || PyBytes_Check(value) || dt_tensor_check(value) ||
+        (type->tp_as_sequence && type->tp_as_sequence->sq_length) ||
+        (type->tp_as_mapping && type->tp_as_mapping->mp_length))
+        return 0;
+    if (!strcmp(type->tp_name, "numpy.bool") || !strcmp(type->tp_name, "numpy.bool_")) {
+        int truth = PyObject_IsTrue(value);
+        if (truth < 0)
+            return -1;
+        *out = dt_scalar_bool(truth);
+        return 1;
+    }
+    if (number->nb_index) {
+        PyObject *whole = PyNumber_Index(value);
+        if (!whole)
+            return -1;
+        int status = from_long(whole, out);
+        Py_DECREF(whole);
+        return status;
+    }
+    if (number->nb_float) {
+        double real = PyFloat_AsDouble(value);
+        if (real == -1 && PyErr_Occurred())
+            return -1;
+        *out = dt_scalar_float(real);
+        return 1;
+    }
+    return 0;
+}
+
+int dt_scalar_from_python(PyObject *value, dt_scalar *out)
+{
+    if (PyFloat_Check(value)) {
+        *out = dt_scalar_float(PyFloat_AS_DOUBLE(value));
+        return 1;
+    }
+    if (PyLong_Check(value)) {
+        if (!PyBool_Check(value))
+            return from_long(value, out);
+        *out = dt_scalar_bool(value == Py_True);
+        return 1;
+    }
+    return from_other_number(value, out);
+}
+
+int dt_int_from_python(PyObject *value, int64_t *out)
+{
+    if (PyLong_Check(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow) {
+            PyErr_Format(PyExc_OverflowError, "%R is beyond 64 bits; give a smaller int", value);
+            return -1;
+        }
+        *out = number;
+        return number == -1 && PyErr_Occurred() ? -1 : 1;
+    }
+    if (dt_tensor_check(value)) {
+        const dt_tensor *t = dt_tensor_of(value);
+        if (t->numel != 1 || dt_dtype_is_float((dt_dtype)t->dtype))
+            return 0;
+        dt_scalar scalar;
+        int status;
+        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)), dt_item("int", t, &scalar));
+        if (status < 0)
+            return dt_raise_status();
+        *out = scalar.i;
+        return 1;
+    }
+    if (!PyIndex_Check(value))
+        return 0;
+    PyObject *whole = PyNumber_Index(value);
+    if (!whole) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear(); /* arrays have __index__ and refuse at run time */
+        return 0;
+    }
+    int status = dt_int_from_python(whole, out);
+    Py_DECREF(whole);
+    return status;
+}
+
+/* --- taking ---------------------------------------------------------------------------------- */
+
+int dt_take_tensor(const dt_args *args, int i, dt_tensor **out)
+{
+    PyObject *value = args->slots[i];
+    *out = NULL;
+    if (!value || (value == Py_None && args->signature->parameters[i].none))
+        return 0;
+    if (!dt_tensor_check(value))
+        return dt_argument_error(args, i);
+    *out = dt_tensor_of(value);
+    return 0;
+}
+
+int dt_take_value(const dt_args *args, int i, dt_arg *out)
+{
+    PyObject *value = args->slots[i];
+    if (!value) {
+        *out = dt_arg_scalar(fallback(args, i));
+        return 0;
+    }
+    if (dt_tensor_check(value)) {
+        *out = dt_arg_tensor(dt_tensor_of(value));
+        return 0;
+    }
+    dt_scalar scalar = dt_scalar_int(0);
+    int status = dt_scalar_from_python(value, &scalar);
+    *out = dt_arg_scalar(scalar);
+    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
+}
+
+int dt_take_number(const dt_args *args, int i, dt_scalar *out)
+{
+    PyObject *value = args->slots[i];
+    if (!value) {
+        *out = fallback(args, i);
+        return 0;
+    }
+    if (dt_tensor_check(value)) {
+        const dt_tensor *t = dt_tensor_of(value);
+        if (t->numel != 1)
+            return dt_argument_error(args, i);
+        int status;
+        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
+               dt_item(args->signature->name, t, out));
+        return status < 0 ? dt_raise_status() : 0;
+    }
+    int status = dt_scalar_from_python(value, out);
+    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
+}
+
+int dt_take_float(const dt_args *args, int i, double *out)
+{
+    dt_scalar scalar;
+    if (dt_take_number(args, i, &scalar) < 0)
+        return -1;
+    *out = dt_scalar_as_double(scalar);
+    return 0;
+}
+
+int dt_take_int(const dt_args *args, int i, int64_t *out)
+{
+    if (!args->slots[i]) {
+        *out = fallback(args, i).i;
+        return 0;
+    }
+    int status = dt_int_from_python(args->slots[i], out);
+    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
+}
+
+int dt_take_bool(const dt_args *args, int i, bool *out)
+{
+    PyObject *value = args->slots[i];
+    *out = value ? value == Py_True : fallback(args, i).i != 0;
+    if (!value || PyBool_Check(value))
+        return 0;
+    if (!strncmp(Py_TYPE(value)->tp_name, "numpy.bool", 10)) {
+        int truth = PyObject_IsTrue(value);
+        *out = truth > 0;
+        return truth < 0 ? -1 : 0;
+    }
+    return dt_argument_error(args, i);
+}
+
+int dt_take_str(const dt_args *args, int i, const char **out)
+{
+    PyObject *value = args->slots[i];
+    *out = NULL;
+    if (!value || (value == Py_None && args->signature->parameters[i].none))
+        return 0;
+    if (!PyUnicode_Check(value))
+        return dt_argument_error(args, i);
+    *out = PyUnicode_AsUTF8(value);
+    return *out ? 0 : -1;
+}
+
+/* Ints from values[0..count), into out; *n how many. */
+static int take_ints(const dt_args *args, int i, PyObject *const *values, Py_ssize_t count,
+                     int *n, int64_t *out)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    if (count > DT_MAX_NDIM) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): %U has %zd ints; tensors have at most %d dimensions",
+                     args->signature->name, p->name, count, DT_MAX_NDIM);
+        return -1;
+    }
+    for (Py_ssize_t v = 0; v < count; v++) {
+        int status = dt_int_from_python(values[v], &out[v]);
+        if (status < 0)
+            return -1;
+        if (!status) {
+            char text[DT_DESCRIBE_TEXT];
+            PyErr_Format(PyExc_TypeError, "%s(): item %zd of %U is %s; give ints",
+                         args->signature->name, v, p->name,
+                         dt_describe(values[v], text, sizeof text));
+            return -1;
+        }
+    }
+    *n = (int)count;
+    return 0;
+}
+
+/* The ints of a tuple, list or other sequence; the value itself is not an int. */
+static int take_sequence(const dt_args *args, int i, PyObject *value, int *n, int64_t *out)
+{
+    if (PyTuple_Check(value) || PyList_Check(value)) {
+        /* __index__ of an item may run code that changes a list: work on a tuple. */
+        PyObject *items = PySequence_Tuple(value);
+        if (!items)
+            return -1;
+        int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0), PyTuple_GET_SIZE(items),
+                               n, out);
+        Py_DECREF(items);
+        return status;
+    }
+    if (PyUnicode_Check(value) || PyBytes_Check(value) || !PySequence_Check(value) ||
+        dt_tensor_check(value))
+        return dt_argument_error(args, i);
+    PyObject *items = PySequence_Tuple(value);
+    if (!items) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return dt_argument_error(args, i);
+    }
+    int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0), PyTuple_GET_SIZE(items), n,
+                           out);
+    Py_DECREF(items);
+    return status;
+}
+
+static int take_int_or_sequence(const dt_args *args, int i, int *count, int64_t *out)
+{
+    PyObject *value = args->slots[i];
+    if (!PyTuple_Check(value) && !PyList_Check(value)) {
+        int status = dt_int_from_python(value, out);
+        if (status) {
+            *count = 1;
+            return status < 0 ? -1 : 0;
+        }
+    }
+    return take_sequence(args, i, value, count, out);
+}
+
+int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out)
+{
+    if (args->signature->rest == i && args->nrest)
+        return take_ints(args, i, args->rest, args->nrest, count, out);
+    if (!dt_given(args, i)) {
+        *count = -1;
+        return 0;
+    }
+    return take_int_or_sequence(args, i, count, out);
+}
+
+int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out)
+{
+    if (args->signature->rest == i && args->nrest) {
+        /* One argument may be a sequence of another kind, or the size itself. */
+        if (args->nrest == 1 && !PyLong_Check(args->rest[0])) {
+            dt_args one = *args;
+            one.slots[i] = args->rest[0];
+            return take_int_or_sequence(&one, i, ndim, out);
+        }
+        return take_ints(args, i, args->rest, args->nrest, ndim, out);
+    }
+    if (!args->slots[i])
+        return dt_argument_error(args, i);
+    return take_int_or_sequence(args, i, ndim, out);
+}
+
+int dt_take_dtype(const dt_args *args, int i, int *out)
+{
+    PyObject *value = args->slots[i];
+    dt_dtype dtype;
+    *out = -1;
+    if (!value || (value == Py_None && args->signature->parameters[i].none))
+        return 0;
+    if (!dt_dtype_from_python(value, &dtype))
+        return dt_argument_error(args, i);
+    *out = dtype;
+    return 0;
+}
+
+int dt_take_device(const dt_args *args, int i, dt_device *out)
+{
+    PyObject *value = args->slots[i];
+    if (!value || (value == Py_None && args->signature->parameters[i].none))
+        return dt_default_device(out);
+    dt_device named;
+    if (dt_device_from_python(args->signature->name,
+                              PyUnicode_AsUTF8(args->signature->parameters[i].name), value,
+                              &named) < 0)
+        return -1;
+    return dt_device_resolve(named, out);
+}
+
+int dt_check_requires_grad(const dt_args *args, int i)
+{
+    bool wanted;
+    if (dt_take_bool(args, i, &wanted) < 0)
+        return -1;
+    if (wanted) {
+        PyErr_Format(PyExc_NotImplementedError,
+                     "%s(): this release records no gradients; leave requires_grad out",
+                     args->signature->name);
+        return -1;
+    }
+    return 0;
+}
+
+int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device)
+{
+    /* dtype, layout, device, requires_grad, pin_memory; layout is always strided, and memory
+     * that is not pinned is copied through memory that is. */
+    int chosen;
+    bool pinned;
+    if (dt_take_dtype(args, first, &chosen) < 0 || dt_take_device(args, first + 2, device) < 0 ||
+        dt_check_requires_grad(args, first + 3) < 0 ||
+        dt_take_bool(args, first + 4, &pinned) < 0)
+        return -1;
+    if (chosen >= 0)
+        *dtype = chosen;
+    return 0;
+}
