@@ -136,7 +136,7 @@ static void counters()
     GOOD(cudaLaunchHostFunc(nullptr, [](void *) {}, nullptr));
     GOOD(cudaStreamSynchronize(nullptr));
     GOOD(cudaDeviceSynchronize());
-    GOOD(LAUNCH(first, 1, 1, 0, nullptr, (int *)nullptr));
+    GOOD(LAUNCH(first, 1, 1, 0, nullptr, host));
     EQUAL((int)cudaDeviceSynchronize(), (int)cudaErrorIllegalAddress);
     dt_sim_count(0, &c);
     EQUAL(c.launches, 3);

@@ -186,8 +186,7 @@ static bool peek_survives(long where)
                SIM_BLOCK_TAKEN(b, 512, 512, nullptr);
                SIM_BLOCK_TAKEN(c, 512, 512, nullptr);
                LAUNCH(copy_from, 1, 1, 0, nullptr, a, c, where);
-               cudaMemcpy(host, c, 512, cudaMemcpyDeviceToHost);
-               if (cudaDeviceSynchronize())
+               if (cudaMemcpy(host, c, 512, cudaMemcpyDeviceToHost))
                    _exit(1);
            }) == 0;
 }
@@ -196,12 +195,12 @@ static void reads_out_of_bounds()
 {
     CHECK(peek_survives(0) && peek_survives(99));
     CHECK(peek_survives(256)); /* the other block that it was given */
+    CHECK(!peek_survives(-1)); /* nothing is mapped there, so this is seen in any build */
     if (!dt_sim_is_sanitized())
         return;
     CHECK(!peek_survives(100)); /* slack */
     CHECK(!peek_survives(128)); /* a live block that it was not given */
     CHECK(!peek_survives(400)); /* what nobody has taken */
-    CHECK(!peek_survives(-1));
 }
 
 /* A block is freed while queued work uses it, and taken again for the same stream: legal. */

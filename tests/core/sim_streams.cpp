@@ -259,6 +259,7 @@ static void queue()
 /* An error is told to the one who waits for it, once, and names its device's work. */
 static void told_once()
 {
+    int no_device_memory;
     schedule("lazy");
     cudaStream_t s = make(), t = nullptr;
     GOOD(cudaSetDevice(1));
@@ -266,7 +267,7 @@ static void told_once()
     int *y = on_device<int>(1);
     GOOD(cudaSetDevice(0));
     int *x = on_device<int>(1);
-    GOOD(LAUNCH(set, 1, 1, 0, s, (int *)nullptr, 1));
+    GOOD(LAUNCH(set, 1, 1, 0, s, &no_device_memory, 1));
     GOOD(LAUNCH(set, 1, 1, 0, s, x, 9));
     GOOD(cudaStreamSynchronize(t)); /* another device's stream */
     EQUAL((int)cudaStreamSynchronize(s), (int)cudaErrorIllegalAddress);
@@ -276,7 +277,7 @@ static void told_once()
     GOOD(cudaGetLastError());
     /* Found while waiting for a device that depends on it. */
     cudaEvent_t e = mark();
-    GOOD(LAUNCH(set, 1, 1, 0, s, (int *)nullptr, 1));
+    GOOD(LAUNCH(set, 1, 1, 0, s, &no_device_memory, 1));
     GOOD(cudaEventRecord(e, s));
     GOOD(cudaStreamWaitEvent(t, e));
     EQUAL((int)cudaStreamSynchronize(t), (int)cudaErrorIllegalAddress);

@@ -1,10 +1,12 @@
 /* A kernel that touches what it may not: the signal becomes the launch's error, and the
- * process lives on. Handlers are in place only while simulated work runs; a fault outside of
- * a kernel goes to whoever had them before. */
+ * process lives on. The handlers come with the first kernel and stay, since setting them for
+ * each would cost more than a small kernel does; a fault outside of a kernel goes to whoever
+ * had them before. */
 #include "internal.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 namespace sim {
@@ -12,11 +14,39 @@ namespace sim {
 static const int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE};
 enum { kNumSignals = sizeof kSignals / sizeof *kSignals };
 
-static bool armed;
-static pthread_t runner;
+static pthread_t runner; /* the thread that runs kernels at the moment */
 static struct sigaction before[kNumSignals];
-static stack_t stack_before;
-static char stack[64 << 10]; /* a fiber that has overflowed its stack has none for a handler */
+static bool passed_on[kNumSignals];
+
+/* A fiber that has overflowed its stack has none for a handler, so each thread that runs
+ * kernels gets another, unless it has one already. */
+struct SpareStack {
+    void *memory = nullptr;
+    enum { kBytes = 64 << 10 };
+
+    SpareStack()
+    {
+        stack_t now_set, mine;
+        if (sigaltstack(nullptr, &now_set) || !(now_set.ss_flags & SS_DISABLE))
+            return;
+        memory = malloc(kBytes);
+        if (!memory)
+            return;
+        memset(&mine, 0, sizeof mine);
+        mine.ss_sp = memory;
+        mine.ss_size = kBytes;
+        sigaltstack(&mine, nullptr);
+    }
+    ~SpareStack()
+    {
+        stack_t now_set, none;
+        memset(&none, 0, sizeof none);
+        none.ss_flags = SS_DISABLE;
+        if (memory && !sigaltstack(nullptr, &now_set) && now_set.ss_sp == memory)
+            sigaltstack(&none, nullptr);
+        free(memory);
+    }
+};
 
 void describe_address(char *out, size_t size, const void *address)
 {
@@ -27,19 +57,31 @@ void describe_address(char *out, size_t size, const void *address)
         snprintf(out, size, "%p, a device address that did not come to it as a pointer argument",
                  address);
     else if (p - (uintptr_t)all.seen < span)
-        snprintf(out, size, "%p, beyond the memory of simulated cuda:%d", address,
+        snprintf(out, size, "%p, nothing that is allocated on simulated cuda:%d", address,
                  (int)((p - (uintptr_t)all.seen) / all.stride));
     else
         snprintf(out, size, "%p, no device memory (or its stack is full)", address);
 }
 
+/* The next fault is in the other's hands; after that the system decides, lest the two of us
+ * pass it to and fro. */
+static void pass_on(int number)
+{
+    struct sigaction plain;
+    memset(&plain, 0, sizeof plain);
+    plain.sa_handler = SIG_DFL;
+    for (int i = 0; i < kNumSignals; i++)
+        if (kSignals[i] == number) {
+            sigaction(number, passed_on[i] ? &plain : &before[i], nullptr);
+            passed_on[i] = true;
+        }
+}
+
 static void on_signal(int number, siginfo_t *info, void *)
 {
     if (!in_kernel() || !pthread_equal(runner, pthread_self())) {
-        for (int i = 0; i < kNumSignals; i++)
-            if (kSignals[i] == number)
-                sigaction(number, &before[i], nullptr);
-        return; /* to fault again, now in the other's hands */
+        pass_on(number);
+        return; /* to fault again */
     }
     char what[160], text[400];
     if (number == SIGFPE)
@@ -56,15 +98,13 @@ static void on_signal(int number, siginfo_t *info, void *)
 
 void arm_faults()
 {
+    static thread_local SpareStack spare;
+    (void)spare.memory;
+    static bool armed;
+    runner = pthread_self();
     if (armed)
         return;
     armed = true;
-    runner = pthread_self();
-    stack_t mine;
-    memset(&mine, 0, sizeof mine);
-    mine.ss_sp = stack;
-    mine.ss_size = sizeof stack;
-    sigaltstack(&mine, &stack_before);
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_signal;
@@ -73,16 +113,6 @@ void arm_faults()
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < kNumSignals; i++)
         sigaction(kSignals[i], &action, &before[i]);
-}
-
-void disarm_faults()
-{
-    if (!armed)
-        return;
-    armed = false;
-    for (int i = 0; i < kNumSignals; i++)
-        sigaction(kSignals[i], &before[i], nullptr);
-    sigaltstack(&stack_before, nullptr);
 }
 
 } /* namespace sim */

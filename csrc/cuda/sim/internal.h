@@ -210,7 +210,6 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome);
 bool in_kernel(); /* one is running, on the thread that holds the lock */
 const char *running_kernel();
 void arm_faults(); /* from now on a kernel's SIGSEGV, SIGBUS and SIGFPE are outcomes */
-void disarm_faults();
 /* What is wrong at an address that a kernel touched. */
 void describe_address(char *out, size_t size, const void *address);
 

@@ -1,6 +1,7 @@
 /* Device memory: one memfd a device, mapped twice. Programs hold addresses of the first view,
  * which is inaccessible; work sees the second, always the same distance away. cudaMalloc is a
- * first fit over it. */
+ * first fit over it. Pages of the second view are accessible while something in them is
+ * allocated. */
 #include "internal.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 namespace sim {
 
 static const size_t kGrain = 512;
-static const size_t kGap = (size_t)2 << 20; /* between devices, never accessible */
+static const size_t kGap = (size_t)2 << 20; /* round devices, never accessible */
+static size_t page_size() { return (size_t)sysconf(_SC_PAGESIZE); }
 
 void close_pages(char *seen, size_t bytes)
 {
@@ -39,23 +41,24 @@ cudaError_t map_devices()
     State &all = state();
     const size_t memory = (all.options.memory + kGap - 1) & ~(kGap - 1);
     const size_t n = (size_t)all.options.devices, stride = memory + kGap;
+    const size_t span = n * stride + kGap;
     const int quiet = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    char *held = (char *)mmap(nullptr, n * stride, PROT_NONE, quiet, -1, 0);
-    char *seen = (char *)mmap(nullptr, n * stride, PROT_NONE, quiet, -1, 0);
+    char *held = (char *)mmap(nullptr, span, PROT_NONE, quiet, -1, 0);
+    char *seen = (char *)mmap(nullptr, span, PROT_NONE, quiet, -1, 0);
     std::vector<std::unique_ptr<Device>> devices;
     bool good = held != (char *)MAP_FAILED && seen != (char *)MAP_FAILED;
     for (size_t i = 0; good && i < n; i++) {
         std::unique_ptr<Device> device(new Device);
         const int view = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
         device->index = (int)i;
-        device->held = held + i * stride;
+        device->held = held + kGap + i * stride;
         device->own_stream.reset(new Stream);
         device->own_stream->device = (int)i;
         device->file = memfd_create("simulated-gpu", MFD_CLOEXEC);
         good = device->file >= 0 && ftruncate(device->file, (off_t)memory) == 0 &&
                mmap(device->held, memory, PROT_NONE, view, device->file, 0) != MAP_FAILED &&
-               mmap(seen + i * stride, memory, PROT_READ | PROT_WRITE, view, device->file,
-                    0) != MAP_FAILED;
+               mmap(seen + kGap + i * stride, memory, PROT_NONE, view, device->file, 0) !=
+                   MAP_FAILED;
         devices.push_back(std::move(device));
     }
     if (!good) {
@@ -63,15 +66,14 @@ cudaError_t map_devices()
             if (device->file >= 0)
                 close(device->file);
         if (held != (char *)MAP_FAILED)
-            munmap(held, n * stride);
+            munmap(held, span);
         if (seen != (char *)MAP_FAILED)
-            munmap(seen, n * stride);
+            munmap(seen, span);
         return cudaErrorOperatingSystem;
     }
-    /* Device memory is no part of a core dump, nor of a forked child. */
-    madvise(seen, n * stride, MADV_DONTDUMP);
-    all.held = held;
-    all.seen = seen;
+    madvise(seen, span, MADV_DONTDUMP);
+    all.held = held + kGap;
+    all.seen = seen + kGap;
     all.stride = stride;
     all.devices = std::move(devices);
     return cudaSuccess;
@@ -105,6 +107,9 @@ static cudaError_t take(Device &device, size_t bytes, char **out)
     char *base = first_fit(device, need);
     if (!base)
         return cudaErrorMemoryAllocation;
+    char *page = (char *)((uintptr_t)seen_from(base) & ~(uintptr_t)(page_size() - 1));
+    if (mprotect(page, (size_t)(seen_from(base) + need - page), PROT_READ | PROT_WRITE))
+        return cudaErrorMemoryAllocation;
     Segment segment;
     segment.whole = std::make_shared<Block>();
     segment.whole->device = device.index;
@@ -126,13 +131,14 @@ static void give_back(Device &device, std::map<char *, Segment>::iterator found)
         check_canary(whole, "work", device.index, true);
     open_pages(seen_from(whole.base), whole.rounded);
     /* Whole pages go back to the system; holes read as zeros, which nobody may rely on. */
-    const size_t page = 4096;
     size_t from = (size_t)(whole.base - device.held), to = from + whole.rounded;
-    from = (from + page - 1) & ~(page - 1);
-    to &= ~(page - 1);
+    from = (from + page_size() - 1) & ~(page_size() - 1);
+    to &= ~(page_size() - 1);
     if (to > from && fallocate(device.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                (off_t)from, (off_t)(to - from)))
         memset(seen_from(device.held + from), 0xFD, to - from);
+    if (to > from)
+        mprotect(seen_from(device.held + from), to - from, PROT_NONE);
     device.used -= whole.rounded;
     device.segments.erase(found);
 }

@@ -54,7 +54,6 @@ Entry::~Entry()
 {
     if (!locked)
         return;
-    disarm_faults();
     thread().inside = false;
     pthread_mutex_unlock(&lock);
 }
