@@ -174,11 +174,11 @@ static PyObject *binary_in_place(dt_binary_op op, PyObject *self, PyObject *othe
 }
 
 #define OPERATOR(slot, op)                                                                 \
-    static PyObject *slot(PyObject *a, PyObject *b)                                        \
+    static PyObject *op_##slot(PyObject *a, PyObject *b)                                      \
     {                                                                                      \
         return binary(DT_BINARY_##op, a, b);                                               \
     }                                                                                      \
-    static PyObject *slot##_in_place(PyObject *a, PyObject *b)                             \
+    static PyObject *in_place_##slot(PyObject *a, PyObject *b)                            \
     {                                                                                      \
         return binary_in_place(DT_BINARY_##op, a, b);                                      \
     }
@@ -460,7 +460,7 @@ static PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {Py_tp_members, members},
     {Py_tp_getset, getset},
-#define OPERATOR(slot, op) {Py_nb_##slot, slot}, {Py_nb_inplace_##slot, slot##_in_place},
+#define OPERATOR(slot, op) {Py_nb_##slot, op_##slot}, {Py_nb_inplace_##slot, in_place_##slot},
     OPERATORS(OPERATOR)
 #undef OPERATOR
     {Py_nb_power, power},

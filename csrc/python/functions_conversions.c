@@ -1,0 +1,265 @@
+/* From one type, device or layout to another; copies. */
+#include <string.h>
+
+#include "python/device_type.h"
+#include "python/dtype_type.h"
+#include "python/functions.h"
+#include "tensor/convert.h"
+
+/* self itself where nothing changes and no copy is asked for, else a converted copy. */
+static PyObject *convert(PyObject *self, dt_dtype dtype, dt_device device, bool copy)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    dt_device from = dt_tensor_device(x);
+    if (!copy && x->dtype == dtype && dt_device_equal(from, device))
+        return Py_NewRef(self);
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    bool waits = !dt_device_equal(from, device);
+    DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
+           dt_convert(&out->tensor, x, dtype, device));
+    return dt_tensor_result(out, status);
+}
+
+static int take_named(const dt_args *args, int i, const dt_tensor *x, dt_device *out)
+{
+    if (dt_given(args, i))
+        return dt_take_device(args, i, out);
+    *out = dt_tensor_device(x);
+    return 0;
+}
+
+#define TO_END "non_blocking: bool = False, copy: bool = False, *, memory_format: Any = None)"
+DT_PUBLIC(to, "to(input: Tensor, dtype: Dtype, " TO_END " | "
+              "to(input: Tensor, device: Device = None, dtype: Dtype = None, " TO_END " | "
+              "to(input: Tensor, other: Tensor, " TO_END)
+{
+    dt_tensor *x, *other;
+    bool non_blocking, copy;
+    int dtype = -1;
+    dt_device device;
+    int flags = args->form == 1 ? 3 : 2;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_bool(args, flags, &non_blocking) < 0 ||
+        dt_take_bool(args, flags + 1, &copy) < 0)
+        return NULL;
+    device = dt_tensor_device(x);
+    if (args->form == 2) {
+        if (dt_take_tensor(args, 1, &other) < 0)
+            return NULL;
+        dtype = other->dtype;
+        device = dt_tensor_device(other);
+    } else if (args->form == 0) {
+        if (dt_take_dtype(args, 1, &dtype) < 0)
+            return NULL;
+    } else if (take_named(args, 1, x, &device) < 0 || dt_take_dtype(args, 2, &dtype) < 0) {
+        return NULL;
+    }
+    return convert(args->slots[0], dtype < 0 ? (dt_dtype)x->dtype : (dt_dtype)dtype, device,
+                   copy);
+}
+
+/* x.to(device) and x.to(dtype), without a choice among forms. */
+static PyObject *to_quick(DT_CALL_PARAMETERS)
+{
+    if (count == 1 && !kwnames) {
+        const dt_tensor *x = dt_tensor_of(self);
+        dt_dtype dtype = (dt_dtype)x->dtype;
+        dt_device device = dt_tensor_device(x);
+        if (dt_device_object_check(values[0]) || PyUnicode_Check(values[0])) {
+            if (dt_device_from_python("to", "device", values[0], &device) < 0 ||
+                dt_device_resolve(device, &device) < 0)
+                return NULL;
+            return convert(self, dtype, device, false);
+        }
+        if (dt_dtype_check(values[0]) && dt_dtype_from_python(values[0], &dtype))
+            return convert(self, dtype, device, false);
+    }
+    return to_method(self, values, count, kwnames);
+}
+
+DT_PUBLIC(cpu, "cpu(input: Tensor, memory_format: Any = None)")
+{
+    return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype,
+                   dt_device_make(DT_CPU, 0), false);
+}
+
+DT_PUBLIC(cuda, "cuda(input: Tensor, device: Device = None, non_blocking: bool = False, "
+                "memory_format: Any = None)")
+{
+    dt_device device = dt_device_make(DT_CUDA, -1);
+    bool non_blocking;
+    if (dt_take_bool(args, 2, &non_blocking) < 0)
+        return NULL;
+    if (dt_given(args, 1)) {
+        if (dt_device_from_python("cuda", "device", args->slots[1], &device) < 0)
+            return NULL;
+        if (dt_device_is_cpu(device)) {
+            PyErr_SetString(PyExc_RuntimeError,
+                            "cuda(): device is the CPU; give a GPU, or use .cpu()");
+            return NULL;
+        }
+    }
+    if (dt_device_resolve(device, &device) < 0)
+        return NULL;
+    return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype, device,
+                   false);
+}
+
+/* --- by the names of types ----------------------------------------------------------------------- */
+
+#define DT_DTYPE(ID, name, alias, type, class)                                             \
+    DT_PUBLIC(to_##name, #name "(input: Tensor)")                                          \
+    {                                                                                      \
+        dt_tensor *x;                                                                      \
+        if (dt_take_tensor(args, 0, &x) < 0)                                               \
+            return NULL;                                                                   \
+        return convert(args->slots[0], DT_##ID, dt_tensor_device(x), false);               \
+    }
+#include "ops/dtype.def"
+
+/* "torch.FloatTensor", "torch.cuda.FloatTensor" */
+static PyObject *type_name(const dt_tensor *x)
+{
+    return PyUnicode_FromFormat("torch.%s%s",
+                                dt_device_is_cpu(dt_tensor_device(x)) ? "" : "cuda.",
+                                dt_dtypes[x->dtype].class_name);
+}
+
+DT_PUBLIC(type, "type(input: Tensor, dtype: Any = None, non_blocking: bool = False)")
+{
+    dt_tensor *x;
+    dt_dtype dtype;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    if (!dt_given(args, 1))
+        return type_name(x);
+    dt_device device = dt_tensor_device(x);
+    PyObject *wanted = args->slots[1];
+    if (dt_dtype_from_python(wanted, &dtype))
+        return convert(args->slots[0], dtype, device, false);
+    PyObject *owned = NULL;
+    if (PyType_Check(wanted)) { /* torch.FloatTensor itself */
+        PyObject *name = PyObject_GetAttrString(wanted, "__name__");
+        owned = name ? PyUnicode_FromFormat("torch.%U", name) : NULL;
+        Py_XDECREF(name);
+        if (!owned)
+            return NULL;
+        wanted = owned;
+    }
+    const char *text = PyUnicode_Check(wanted) ? PyUnicode_AsUTF8(wanted) : NULL;
+    PyErr_Clear();
+    if (text && !strncmp(text, "torch.", 6)) {
+        bool on_gpu = !strncmp(text + 6, "cuda.", 5);
+        const char *class_name = text + 6 + (on_gpu ? 5 : 0);
+        for (int d = 0; d < DT_NDTYPES; d++)
+            if (!strcmp(class_name, dt_dtypes[d].class_name)) {
+                Py_XDECREF(owned);
+                if (!on_gpu)
+                    device = dt_device_make(DT_CPU, 0);
+                else if (dt_device_is_cpu(device) &&
+                         dt_device_resolve(dt_device_make(DT_CUDA, -1), &device) < 0)
+                    return NULL;
+                return convert(args->slots[0], (dt_dtype)d, device, false);
+            }
+    }
+    char given[DT_DESCRIBE_TEXT];
+    PyErr_Format(text ? PyExc_ValueError : PyExc_TypeError,
+                 "type(): %s names no type; give a dtype such as torch.float32, or a name such "
+                 "as 'torch.FloatTensor'",
+                 dt_describe(args->slots[1], given, sizeof given));
+    Py_XDECREF(owned);
+    return NULL;
+}
+
+/* --- copies -------------------------------------------------------------------------------------- */
+
+DT_PUBLIC(clone, "clone(input: Tensor, *, memory_format: Any = None)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    return convert(args->slots[0], (dt_dtype)x->dtype, dt_tensor_device(x), true);
+}
+
+DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Any = None)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    if (x->contiguous)
+        return Py_NewRef(args->slots[0]);
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_contiguous(&out->tensor, x));
+    return dt_tensor_result(out, status);
+}
+
+DT_PUBLIC(detach, "detach(input: Tensor)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    dt_tensor_alias(&out->tensor, x);
+    return (PyObject *)out;
+}
+
+DT_PUBLIC(detach_, "detach_(input: Tensor)")
+{
+    dt_tensor *x;
+    return dt_take_tensor(args, 0, &x) < 0 ? NULL : Py_NewRef(args->slots[0]);
+}
+
+DT_PUBLIC(copy_, "copy_(input: Tensor, src: Tensor, non_blocking: bool = False)")
+{
+    dt_tensor *x, *source;
+    bool non_blocking;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &source) < 0 ||
+        dt_take_bool(args, 2, &non_blocking) < 0)
+        return NULL;
+    int status;
+    bool waits = !dt_device_equal(dt_tensor_device(x), dt_tensor_device(source));
+    DT_RUN(status, waits || x->numel > DT_LONG_NUMEL, dt_copy_into("copy_", x, source));
+    return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+}
+
+static const dt_row rows[] = {
+    {"to", &to_signature, NULL, to_quick,
+     "Of another type or on another device; itself where nothing changes."},
+    DT_METHOD(cpu, "cpu", "On the CPU; itself where it is there already."),
+    DT_METHOD(cuda, "cuda", "On a GPU, the current one if none is named."),
+    DT_METHOD(type, "type", "The name of its type, or a conversion to the type given."),
+    DT_BOTH(clone, "clone", "A copy."),
+    DT_METHOD(contiguous, "contiguous", "In row-major order; itself where it is already."),
+    DT_BOTH(detach, "detach", "A second tensor over the same memory, without history."),
+    DT_METHOD(detach_, "detach_", "Forget the history."),
+    DT_METHOD(copy_, "copy_", "Copy the elements of src, converting and broadcasting."),
+};
+
+/* x.float(), x.long(), ...: named after the old classes, FloatTensor and so on. */
+#define DT_DTYPE(ID, name, alias, type, class) static char name##_word[] = #class;
+#include "ops/dtype.def"
+static const dt_row type_rows[] = {
+#define DT_DTYPE(ID, name, alias, type, class)                                             \
+    {name##_word, &to_##name##_signature, NULL, to_##name##_method, "As " #name "."},
+#include "ops/dtype.def"
+};
+
+int dt_setup_conversions(PyObject *module)
+{
+    char *words[] = {
+#define DT_DTYPE(ID, name, alias, type, class) name##_word,
+#include "ops/dtype.def"
+    };
+    for (int d = 0; d < DT_NDTYPES; d++) {
+        words[d][0] = (char)(words[d][0] - 'A' + 'a');
+        *strstr(words[d], "Tensor") = '\0';
+    }
+    return DT_ADD_ROWS(module, rows) < 0 ? -1 : DT_ADD_ROWS(module, type_rows);
+}

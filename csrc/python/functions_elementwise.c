@@ -1,0 +1,489 @@
+/* Functions of elements: a function, a method and an in-place method for each row of
+ * ops/unary.def and ops/binary.def, and those that are made of several rows. */
+#include <string.h>
+
+#include "python/functions.h"
+#include "python/output.h"
+#include "tensor/convert.h"
+#include "tensor/elementwise.h"
+#include "tensor/reduce.h"
+
+static inline bool is_long(const dt_tensor *t)
+{
+    return t && t->numel > DT_LONG_NUMEL;
+}
+
+/* --- of one tensor ----------------------------------------------------------------------------- */
+
+static PyObject *unary(dt_unary_op op, const dt_args *args)
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, is_long(x), dt_unary(op, &out->tensor, x));
+    return dt_finish(args, 1, out, status);
+}
+
+static PyObject *unary_in_place(dt_unary_op op, const dt_args *args)
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    int status;
+    DT_RUN(status, is_long(x), dt_unary_into(op, x, x));
+    return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+}
+
+#define UNARY(name, class, low, high, value, doc)                                          \
+    DT_PUBLIC(name, #name "(input: Tensor, *, out: Tensor = None)")                        \
+    {                                                                                      \
+        return unary(DT_UNARY_##name, args);                                               \
+    }                                                                                      \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor)")                                   \
+    {                                                                                      \
+        return unary_in_place(DT_UNARY_##name, args);                                      \
+    }
+#include "ops/unary.def"
+#undef UNARY
+
+/* --- of two ------------------------------------------------------------------------------------ */
+
+/* The shape of out is that of the result: it can be written straight. */
+static bool fits_output(const dt_tensor *out, dt_arg a, dt_arg b)
+{
+    int ndim = 0;
+    int64_t shape[DT_MAX_NDIM];
+    if (dt_shape_broadcast("", a.tensor ? a.tensor->ndim : 0,
+                           a.tensor ? a.tensor->shape : NULL, b.tensor ? b.tensor->ndim : 0,
+                           b.tensor ? b.tensor->shape : NULL, &ndim, shape) < 0) {
+        dt_error_clear();
+        return false;
+    }
+    return dt_shape_equal(out->ndim, out->shape, ndim, shape);
+}
+
+static PyObject *binary_of(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args, int out_at)
+{
+    int status;
+    bool releases = is_long(a.tensor) || is_long(b.tensor);
+    if (!a.tensor && !b.tensor) {
+        PyErr_Format(PyExc_TypeError, "%s(): input and other are both numbers; give a Tensor "
+                                      "for one of them",
+                     args->signature->name);
+        return NULL;
+    }
+    if (out_at >= 0 && dt_given(args, out_at)) {
+        dt_tensor *target;
+        if (dt_take_tensor(args, out_at, &target) < 0)
+            return NULL;
+        if (fits_output(target, a, b)) {
+            DT_RUN(status, releases, dt_binary_into(op, target, a, b));
+            return status < 0 ? dt_raise() : Py_NewRef(args->slots[out_at]);
+        }
+    }
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    DT_RUN(status, releases, dt_binary(op, &out->tensor, a, b));
+    if (out_at < 0)
+        return dt_tensor_result(out, status);
+    return dt_finish(args, out_at, out, status);
+}
+
+static PyObject *into_input(dt_binary_op op, const dt_args *args, dt_arg other)
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    int status;
+    DT_RUN(status, is_long(x) || is_long(other.tensor),
+           dt_binary_into(op, x, dt_arg_tensor(x), other));
+    return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+}
+
+static PyObject *binary(dt_binary_op op, const dt_args *args)
+{
+    dt_arg a, b;
+    if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0)
+        return NULL;
+    return binary_of(op, a, b, args, 2);
+}
+
+static PyObject *binary_in_place(dt_binary_op op, const dt_args *args)
+{
+    dt_arg b;
+    if (dt_take_value(args, 1, &b) < 0)
+        return NULL;
+    return into_input(op, args, b);
+}
+
+/* add and sub: other times alpha, into *scaled where that is not 1. */
+static int scale(const dt_args *args, dt_arg a, dt_arg *b, dt_tensor *scaled)
+{
+    dt_scalar alpha;
+    if (!args->slots[2])
+        return 0;
+    if (dt_take_number(args, 2, &alpha) < 0)
+        return -1;
+    if (alpha.kind != DT_KIND_FLOAT && alpha.i == 1)
+        return 0;
+    dt_arg both[] = {a, *b};
+    if (alpha.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(both, 2))) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): alpha is the float %R, and the tensors hold integers; give an int",
+                     args->signature->name, args->slots[2]);
+        return -1;
+    }
+    if (!b->tensor) {
+        if (b->scalar.kind == DT_KIND_FLOAT || alpha.kind == DT_KIND_FLOAT)
+            b->scalar = dt_scalar_float(dt_scalar_as_double(b->scalar) *
+                                        dt_scalar_as_double(alpha));
+        else
+            b->scalar = dt_scalar_int((int64_t)((uint64_t)b->scalar.i * (uint64_t)alpha.i));
+        return 0;
+    }
+    int status;
+    DT_RUN(status, is_long(b->tensor),
+           dt_binary(DT_BINARY_mul, scaled, *b, dt_arg_scalar(alpha)));
+    if (status < 0)
+        return dt_raise_status();
+    *b = dt_arg_tensor(scaled);
+    return 0;
+}
+
+static PyObject *add_or_sub(dt_binary_op op, const dt_args *args, bool in_place)
+{
+    dt_arg a, b;
+    dt_tensor scaled = {.storage = NULL};
+    if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0 ||
+        scale(args, a, &b, &scaled) < 0)
+        return NULL;
+    PyObject *result = in_place ? into_input(op, args, b) : binary_of(op, a, b, args, 3);
+    dt_tensor_clear(&scaled);
+    return result;
+}
+
+/* div: without rounding_mode the row; "floor" another row; "trunc" that of what is left once
+ * the remainder is taken away, which is exact for integers too. */
+static PyObject *divide(const dt_args *args, bool in_place)
+{
+    dt_arg a, b;
+    const char *mode;
+    int out_at = in_place ? -1 : 3;
+    if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0 ||
+        dt_take_str(args, 2, &mode) < 0)
+        return NULL;
+    dt_binary_op op = mode ? DT_BINARY_floor_divide : DT_BINARY_div;
+    if (!mode || !strcmp(mode, "floor"))
+        return in_place ? into_input(op, args, b) : binary_of(op, a, b, args, out_at);
+    if (strcmp(mode, "trunc") != 0) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "div(): rounding_mode is '%s'; give None, 'trunc' or 'floor'", mode);
+        return NULL;
+    }
+    dt_arg both[] = {a, b};
+    dt_tensor part = {.storage = NULL}, rest = {.storage = NULL};
+    PyObject *result = NULL;
+    int status;
+    if (!a.tensor && !b.tensor)
+        return binary_of(op, a, b, args, -1);
+    if (dt_dtype_is_float(dt_result_type(both, 2))) {
+        dt_tensor_object *out = dt_tensor_object_new();
+        if (!out)
+            return NULL;
+        Py_BEGIN_ALLOW_THREADS
+        status = dt_binary(DT_BINARY_div, &part, a, b);
+        if (status == 0)
+            status = dt_unary(DT_UNARY_trunc, &out->tensor, &part);
+        dt_tensor_clear(&part);
+        Py_END_ALLOW_THREADS
+        if (in_place) {
+            PyObject *whole = dt_tensor_result(out, status);
+            status = whole ? dt_copy_to_output("div_", args->slots[0], dt_tensor_of(whole)) : -1;
+            Py_XDECREF(whole);
+            return status < 0 ? NULL : Py_NewRef(args->slots[0]);
+        }
+        return dt_finish(args, out_at, out, status);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = dt_binary(DT_BINARY_fmod, &rest, a, b);
+    if (status == 0)
+        status = dt_binary(DT_BINARY_sub, &part, a, dt_arg_tensor(&rest));
+    Py_END_ALLOW_THREADS
+    if (status < 0)
+        dt_raise();
+    else if (!in_place)
+        result = binary_of(op, dt_arg_tensor(&part), b, args, out_at);
+    else if (dt_binary_into(op, dt_tensor_of(args->slots[0]), dt_arg_tensor(&part), b) < 0)
+        dt_raise();
+    else
+        result = Py_NewRef(args->slots[0]);
+    dt_tensor_clear(&rest);
+    dt_tensor_clear(&part);
+    return result;
+}
+
+#define PLAIN(name)                                                                        \
+    DT_PUBLIC(name, #name "(input: Value, other: Value, *, out: Tensor = None)")           \
+    {                                                                                      \
+        return binary(DT_BINARY_##name, args);                                             \
+    }                                                                                      \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Value)")                     \
+    {                                                                                      \
+        return binary_in_place(DT_BINARY_##name, args);                                    \
+    }
+#define SCALED(name)                                                                       \
+    DT_PUBLIC(name,                                                                        \
+              #name "(input: Value, other: Value, *, alpha: Number = 1, out: Tensor = None)") \
+    {                                                                                      \
+        return add_or_sub(DT_BINARY_##name, args, false);                                  \
+    }                                                                                      \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Value, *, alpha: Number = 1)") \
+    {                                                                                      \
+        return add_or_sub(DT_BINARY_##name, args, true);                                   \
+    }
+#define ROUNDED(name)                                                                      \
+    DT_PUBLIC(name, #name "(input: Value, other: Value, *, rounding_mode: str = None, "    \
+                          "out: Tensor = None)")                                           \
+    {                                                                                      \
+        return divide(args, false);                                                        \
+    }                                                                                      \
+    DT_PUBLIC(name##_in_place,                                                             \
+              #name "_(input: Tensor, other: Value, *, rounding_mode: str = None)")        \
+    {                                                                                      \
+        return divide(args, true);                                                         \
+    }
+#define POWER(name)                                                                        \
+    DT_PUBLIC(name, #name "(input: Value, exponent: Value, *, out: Tensor = None)")        \
+    {                                                                                      \
+        return binary(DT_BINARY_##name, args);                                             \
+    }                                                                                      \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, exponent: Value)")                  \
+    {                                                                                      \
+        return binary_in_place(DT_BINARY_##name, args);                                    \
+    }
+/* A row's parameters where they are not the plain ones: a name that is defined below expands
+ * to a second argument, and the second argument is what counts. */
+#define SHAPE_add ~, SCALED
+#define SHAPE_sub ~, SCALED
+#define SHAPE_div ~, ROUNDED
+#define SHAPE_pow ~, POWER
+#define SECOND(a, b, ...) b
+#define CHOOSE(...) SECOND(__VA_ARGS__)
+#define BINARY(name, class, low, high, value, doc) CHOOSE(SHAPE_##name, PLAIN, ~)(name)
+#include "ops/binary.def"
+#undef BINARY
+
+/* --- made of several --------------------------------------------------------------------------- */
+
+static PyObject *clamp_of(const dt_args *args, bool in_place)
+{
+    dt_tensor *x, held = {.storage = NULL};
+    dt_arg low, high;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    bool has_low = dt_given(args, 1), has_high = dt_given(args, 2);
+    if (!has_low && !has_high) {
+        PyErr_Format(PyExc_RuntimeError, "%s(): neither min nor max is given; give one",
+                     args->signature->name);
+        return NULL;
+    }
+    if ((has_low && dt_take_value(args, 1, &low) < 0) ||
+        (has_high && dt_take_value(args, 2, &high) < 0))
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status = 0;
+    Py_BEGIN_ALLOW_THREADS
+    if (has_low)
+        status = dt_binary(DT_BINARY_maximum, has_high ? &held : &out->tensor,
+                           dt_arg_tensor(x), low);
+    if (status == 0 && has_high)
+        status = dt_binary(DT_BINARY_minimum, &out->tensor,
+                           dt_arg_tensor(has_low ? &held : x), high);
+    dt_tensor_clear(&held);
+    Py_END_ALLOW_THREADS
+    if (!in_place)
+        return dt_finish(args, 3, out, status);
+    PyObject *result = dt_tensor_result(out, status);
+    status = result ? dt_copy_to_output("clamp_", args->slots[0], dt_tensor_of(result)) : -1;
+    Py_XDECREF(result);
+    return status < 0 ? NULL : Py_NewRef(args->slots[0]);
+}
+
+DT_PUBLIC(clamp, "clamp(input: Tensor, min: Value = None, max: Value = None, *, "
+                 "out: Tensor = None)")
+{
+    return clamp_of(args, false);
+}
+
+DT_PUBLIC(clamp_in_place, "clamp_(input: Tensor, min: Value = None, max: Value = None)")
+{
+    return clamp_of(args, true);
+}
+
+/* Where a and b are the same, or no further apart than atol + rtol * |b|. */
+static int is_close(dt_tensor *out, const dt_tensor *a, const dt_tensor *b, double rtol,
+                    double atol, bool equal_nan)
+{
+    dt_tensor same = {.storage = NULL}, gap = {.storage = NULL}, size = {.storage = NULL};
+    dt_tensor slack = {.storage = NULL}, near = {.storage = NULL}, real = {.storage = NULL};
+    dt_tensor anan = {.storage = NULL}, bnan = {.storage = NULL};
+    int status = -1;
+    if (dt_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b)) < 0)
+        goto done;
+    if (equal_nan) {
+        if (dt_unary(DT_UNARY_isnan, &anan, a) < 0 || dt_unary(DT_UNARY_isnan, &bnan, b) < 0 ||
+            dt_binary_into(DT_BINARY_logical_and, &anan, dt_arg_tensor(&anan),
+                           dt_arg_tensor(&bnan)) < 0 ||
+            dt_binary_into(DT_BINARY_logical_or, &same, dt_arg_tensor(&same),
+                           dt_arg_tensor(&anan)) < 0)
+            goto done;
+    }
+    /* In floating point, so that a bool or an unsigned difference means something. */
+    dt_arg zero = dt_arg_scalar(dt_scalar_float(0));
+    if (dt_binary(DT_BINARY_add, &size, dt_arg_tensor(a), zero) < 0 ||
+        dt_binary(DT_BINARY_sub, &gap, dt_arg_tensor(&size), dt_arg_tensor(b)) < 0 ||
+        dt_unary_into(DT_UNARY_abs, &gap, &gap) < 0)
+        goto done;
+    dt_tensor_clear(&size);
+    if (dt_binary(DT_BINARY_mul, &size, dt_arg_tensor(b),
+                  dt_arg_scalar(dt_scalar_float(rtol))) < 0 ||
+        dt_unary_into(DT_UNARY_abs, &size, &size) < 0 ||
+        dt_binary(DT_BINARY_add, &slack, dt_arg_tensor(&size),
+                  dt_arg_scalar(dt_scalar_float(atol))) < 0 ||
+        dt_binary(DT_BINARY_le, &near, dt_arg_tensor(&gap), dt_arg_tensor(&slack)) < 0 ||
+        dt_unary(DT_UNARY_isfinite, &real, &gap) < 0 ||
+        dt_binary_into(DT_BINARY_logical_and, &near, dt_arg_tensor(&near),
+                       dt_arg_tensor(&real)) < 0)
+        goto done;
+    status = dt_binary(DT_BINARY_logical_or, out, dt_arg_tensor(&same), dt_arg_tensor(&near));
+done:
+    dt_tensor_clear(&bnan);
+    dt_tensor_clear(&anan);
+    dt_tensor_clear(&real);
+    dt_tensor_clear(&near);
+    dt_tensor_clear(&slack);
+    dt_tensor_clear(&size);
+    dt_tensor_clear(&gap);
+    dt_tensor_clear(&same);
+    return status;
+}
+
+static PyObject *closeness(const dt_args *args, bool all)
+{
+    dt_tensor *a, *b;
+    double rtol, atol;
+    bool equal_nan;
+    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0 ||
+        dt_take_float(args, 2, &rtol) < 0 || dt_take_float(args, 3, &atol) < 0 ||
+        dt_take_bool(args, 4, &equal_nan) < 0)
+        return NULL;
+    if (!(rtol >= 0) || !(atol >= 0)) {
+        PyErr_Format(PyExc_RuntimeError, "%s(): a tolerance is negative; give 0 or more",
+                     args->signature->name);
+        return NULL;
+    }
+    if (a->dtype != b->dtype) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): input is of type %s and other of type %s; convert one of them with "
+                     ".to()",
+                     args->signature->name, dt_dtype_name((dt_dtype)a->dtype),
+                     dt_dtype_name((dt_dtype)b->dtype));
+        return NULL;
+    }
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    dt_tensor total = {.storage = NULL};
+    dt_scalar verdict = dt_scalar_bool(false);
+    int status;
+    Py_BEGIN_ALLOW_THREADS
+    status = is_close(&out->tensor, a, b, rtol, atol, equal_nan);
+    if (status == 0 && all)
+        status = dt_reduce(DT_REDUCE_all, &total, &out->tensor, 0, NULL, false, -1, 0);
+    if (status == 0 && all)
+        status = dt_item("allclose", &total, &verdict);
+    dt_tensor_clear(&total);
+    Py_END_ALLOW_THREADS
+    PyObject *close = dt_tensor_result(out, status);
+    if (!close || !all)
+        return close;
+    Py_DECREF(close);
+    return PyBool_FromLong(verdict.i != 0);
+}
+
+DT_PUBLIC(isclose, "isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, "
+                   "atol: float = 1e-08, equal_nan: bool = False)")
+{
+    return closeness(args, false);
+}
+
+DT_PUBLIC(allclose, "allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, "
+                    "atol: float = 1e-08, equal_nan: bool = False)")
+{
+    return closeness(args, true);
+}
+
+DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
+{
+    dt_tensor *a, *b;
+    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0)
+        return NULL;
+    if (!dt_shape_equal(a->ndim, a->shape, b->ndim, b->shape))
+        Py_RETURN_FALSE;
+    dt_tensor same = {.storage = NULL}, total = {.storage = NULL};
+    dt_scalar verdict = dt_scalar_bool(false);
+    int status;
+    Py_BEGIN_ALLOW_THREADS
+    status = dt_check_same_device("equal", "input", a, "other", b);
+    if (status == 0)
+        status = dt_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b));
+    if (status == 0)
+        status = dt_reduce(DT_REDUCE_all, &total, &same, 0, NULL, false, -1, 0);
+    if (status == 0)
+        status = dt_item("equal", &total, &verdict);
+    dt_tensor_clear(&total);
+    dt_tensor_clear(&same);
+    Py_END_ALLOW_THREADS
+    if (status < 0)
+        return dt_raise();
+    return PyBool_FromLong(verdict.i != 0);
+}
+
+static const dt_row rows[] = {
+#define UNARY(name, class, low, high, value, doc)                                          \
+    {#name, &name##_signature, name##_function, name##_method, doc},                       \
+        {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,              \
+         "In place: " doc},
+#include "ops/unary.def"
+#undef UNARY
+#define BINARY(name, class, low, high, value, doc)                                         \
+    {#name, &name##_signature, name##_function, name##_method, doc},                       \
+        {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,              \
+         "In place: " doc},
+#include "ops/binary.def"
+#undef BINARY
+#define ALIAS(name, row)                                                                   \
+    {#name, &row##_signature, row##_function, row##_method, "The same as " #row "."},      \
+        {#name "_", &row##_in_place_signature, NULL, row##_in_place_method,                \
+         "The same as " #row "_."},
+#include "ops/alias.def"
+#undef ALIAS
+    DT_BOTH(clamp, "clamp", "Each element, or the bound that it lies beyond."),
+    DT_BOTH(clamp, "clip", "The same as clamp."),
+    DT_METHOD(clamp_in_place, "clamp_", "In place: each element, or the bound it lies beyond."),
+    DT_BOTH(isclose, "isclose", "Where elements differ by at most atol + rtol * abs(other)."),
+    DT_BOTH(allclose, "allclose", "Whether all elements are close, in the sense of isclose."),
+    DT_BOTH(equal, "equal", "Whether both have the same shape and elements."),
+};
+
+int dt_setup_elementwise(PyObject *module)
+{
+    return DT_ADD_ROWS(module, rows);
+}

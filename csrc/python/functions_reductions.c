@@ -1,0 +1,275 @@
+/* Functions that fold dimensions: the rows of ops/reduce.def, extremes, norms. */
+#include <math.h>
+#include <string.h>
+
+#include "python/functions.h"
+#include "python/output.h"
+#include "tensor/reduce.h"
+
+/* Parameters: input, dim, keepdim, then those of the call; dtype_at -1 where there is none. */
+static PyObject *reduce(dt_reduce_op op, const dt_args *args, int dtype_at, int out_at)
+{
+    dt_tensor *x;
+    int count, dtype = -1;
+    int64_t dims[DT_MAX_NDIM];
+    bool keepdim;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_dims(args, 1, &count, dims) < 0 ||
+        dt_take_bool(args, 2, &keepdim) < 0 ||
+        (dtype_at >= 0 && dt_take_dtype(args, dtype_at, &dtype) < 0))
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_reduce(op, &out->tensor, x, count < 0 ? 0 : count, dims, keepdim, dtype, 0));
+    return dt_finish(args, out_at, out, status);
+}
+
+#define WITH_DTYPE(name)                                                                   \
+    DT_PUBLIC(name, #name "(input: Tensor, dim: Dims = None, keepdim: bool = False, *, "   \
+                          "dtype: Dtype = None, out: Tensor = None)")                      \
+    {                                                                                      \
+        return reduce(DT_REDUCE_##name, args, 3, 4);                                       \
+    }
+#define WITHOUT_DTYPE(name)                                                                \
+    DT_PUBLIC(name, #name "(input: Tensor, dim: Dims = None, keepdim: bool = False, *, "   \
+                          "out: Tensor = None)")                                           \
+    {                                                                                      \
+        return reduce(DT_REDUCE_##name, args, -1, 3);                                      \
+    }
+/* What a class of ops/reduce.def takes; the rows of NORM stand behind norm below. */
+#define CLASS_TOTAL WITH_DTYPE
+#define CLASS_FLOAT WITH_DTYPE
+#define CLASS_ORDER WITHOUT_DTYPE
+#define CLASS_TRUTH WITHOUT_DTYPE
+#define CLASS_NORM(name)
+#define REDUCE(name, class, identity, map, combine, finish, doc) CLASS_##class(name)
+#include "ops/reduce.def"
+#undef REDUCE
+
+/* --- extremes ----------------------------------------------------------------------------------- */
+
+/* torch.return_types.max(values=..., indices=...): tuples with names. */
+static PyStructSequence_Field fields[] = {{"values", NULL}, {"indices", NULL}, {NULL, NULL}};
+static PyStructSequence_Desc max_description = {"torch.return_types.max", NULL, fields, 2};
+static PyStructSequence_Desc min_description = {"torch.return_types.min", NULL, fields, 2};
+static PyTypeObject *pair_types[2]; /* of min, of max */
+
+static PyObject *pair_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("%s(\nvalues=%R,\nindices=%R)", Py_TYPE(self)->tp_name,
+                                PyTuple_GET_ITEM(self, 0), PyTuple_GET_ITEM(self, 1));
+}
+
+static PyObject *extreme_along(const dt_args *args, bool greatest)
+{
+    dt_tensor *x;
+    int64_t dim;
+    bool keepdim;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &dim) < 0 ||
+        dt_take_bool(args, 2, &keepdim) < 0)
+        return NULL;
+    PyObject *pair = PyStructSequence_New(pair_types[greatest]);
+    dt_tensor_object *values = dt_tensor_object_new(), *indices = dt_tensor_object_new();
+    if (pair && values && indices) {
+        int status;
+        DT_RUN(status, x->numel > DT_LONG_NUMEL,
+               dt_argreduce(greatest ? "max" : "min", greatest, &values->tensor,
+                            &indices->tensor, x, true, dim, keepdim));
+        if (status == 0) {
+            PyStructSequence_SetItem(pair, 0, (PyObject *)values);
+            PyStructSequence_SetItem(pair, 1, (PyObject *)indices);
+            return pair;
+        }
+        dt_raise();
+    }
+    Py_XDECREF((PyObject *)values);
+    Py_XDECREF((PyObject *)indices);
+    Py_XDECREF(pair);
+    return NULL;
+}
+
+/* max(x, dim, out=(values, indices)) */
+static PyObject *extreme_into(const dt_args *args, bool greatest)
+{
+    PyObject *out = args->slots[3];
+    if (!PyTuple_Check(out) || PyTuple_GET_SIZE(out) != 2 ||
+        !dt_tensor_check(PyTuple_GET_ITEM(out, 0)) || !dt_tensor_check(PyTuple_GET_ITEM(out, 1))) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): out has to be a tuple of two Tensors, for values and indices",
+                     args->signature->name);
+        return NULL;
+    }
+    PyObject *pair = extreme_along(args, greatest);
+    for (int i = 0; pair && i < 2; i++) {
+        PyObject *target = Py_NewRef(PyTuple_GET_ITEM(out, i));
+        PyObject *made = PyTuple_GET_ITEM(pair, i);
+        if (dt_copy_to_output(args->signature->name, target, dt_tensor_of(made)) < 0) {
+            Py_DECREF(target);
+            Py_CLEAR(pair);
+            break;
+        }
+        PyTuple_SET_ITEM(pair, i, target);
+        Py_DECREF(made);
+    }
+    return pair;
+}
+
+static PyObject *extreme(const dt_args *args, bool greatest)
+{
+    if (args->form == 1)
+        return dt_given(args, 3) ? extreme_into(args, greatest) : extreme_along(args, greatest);
+    dt_tensor *x, *y;
+    int status;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    if (args->form == 0) {
+        DT_RUN(status, x->numel > DT_LONG_NUMEL,
+               dt_reduce(greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &out->tensor, x, 0, NULL,
+                         false, -1, 0));
+        if (status < 0 && !x->numel) {
+            dt_error_clear();
+            dt_fail(DT_ERROR_RUNTIME,
+                    "%s: a tensor without elements has no extreme; give dim, or elements",
+                    args->signature->name);
+        }
+        return dt_finish(args, 1, out, status);
+    }
+    if (dt_take_tensor(args, 1, &y) < 0) {
+        Py_DECREF((PyObject *)out);
+        return NULL;
+    }
+    DT_RUN(status, x->numel > DT_LONG_NUMEL || y->numel > DT_LONG_NUMEL,
+           dt_binary(greatest ? DT_BINARY_maximum : DT_BINARY_minimum, &out->tensor,
+                     dt_arg_tensor(x), dt_arg_tensor(y)));
+    return dt_finish(args, 2, out, status);
+}
+
+#define EXTREME(name)                                                                      \
+    #name "(input: Tensor, *, out: Tensor = None) | " #name                                \
+          "(input: Tensor, dim: int, keepdim: bool = False, *, out: Any = None) | " #name  \
+          "(input: Tensor, other: Tensor, *, out: Tensor = None)"
+
+DT_PUBLIC(max, EXTREME(max))
+{
+    return extreme(args, true);
+}
+DT_PUBLIC(min, EXTREME(min))
+{
+    return extreme(args, false);
+}
+
+static PyObject *where_extreme(const dt_args *args, bool greatest)
+{
+    dt_tensor *x;
+    int64_t dim = 0;
+    bool keepdim, has_dim = dt_given(args, 1);
+    if (dt_take_tensor(args, 0, &x) < 0 || (has_dim && dt_take_int(args, 1, &dim) < 0) ||
+        dt_take_bool(args, 2, &keepdim) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_argreduce(args->signature->name, greatest, NULL, &out->tensor, x, has_dim, dim,
+                        keepdim));
+    return dt_finish(args, 3, out, status);
+}
+
+DT_PUBLIC(argmax, "argmax(input: Tensor, dim: int = None, keepdim: bool = False, *, "
+                  "out: Tensor = None)")
+{
+    return where_extreme(args, true);
+}
+DT_PUBLIC(argmin, "argmin(input: Tensor, dim: int = None, keepdim: bool = False, *, "
+                  "out: Tensor = None)")
+{
+    return where_extreme(args, false);
+}
+
+/* --- norms --------------------------------------------------------------------------------------- */
+
+static int take_p(const dt_args *args, int i, double *out)
+{
+    *out = 2;
+    if (!dt_given(args, i))
+        return 0;
+    PyObject *p = args->slots[i];
+    if (!PyUnicode_Check(p)) {
+        dt_scalar scalar;
+        int status = dt_scalar_from_python(p, &scalar);
+        if (status > 0) {
+            *out = dt_scalar_as_double(scalar);
+            return 0;
+        }
+        if (status < 0)
+            return -1;
+        return dt_argument_error(args, i);
+    }
+    if (PyUnicode_CompareWithASCIIString(p, "fro") == 0)
+        return 0;
+    PyErr_Format(PyUnicode_CompareWithASCIIString(p, "nuc") == 0 ? PyExc_NotImplementedError
+                                                                 : PyExc_RuntimeError,
+                 "norm(): p is %R; give a number, float('inf') or 'fro'", p);
+    return -1;
+}
+
+DT_PUBLIC(norm, "norm(input: Tensor, p: Any = 'fro', dim: Dims = None, keepdim: bool = False, "
+                "out: Tensor = None, dtype: Dtype = None)")
+{
+    dt_tensor *x;
+    double p;
+    int count, dtype;
+    int64_t dims[DT_MAX_NDIM];
+    bool keepdim;
+    if (dt_take_tensor(args, 0, &x) < 0 || take_p(args, 1, &p) < 0 ||
+        dt_take_dims(args, 2, &count, dims) < 0 || dt_take_bool(args, 3, &keepdim) < 0 ||
+        dt_take_dtype(args, 5, &dtype) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_norm(&out->tensor, x, p, count < 0 ? 0 : count, dims, keepdim, dtype));
+    return dt_finish(args, 4, out, status);
+}
+
+static const dt_row rows[] = {
+#define ROW(name, doc) {#name, &name##_signature, name##_function, name##_method, doc},
+#undef CLASS_TOTAL
+#undef CLASS_FLOAT
+#undef CLASS_ORDER
+#undef CLASS_TRUTH
+#undef CLASS_NORM
+#define CLASS_TOTAL ROW
+#define CLASS_FLOAT ROW
+#define CLASS_ORDER ROW
+#define CLASS_TRUTH ROW
+#define CLASS_NORM(name, doc)
+#define REDUCE(name, class, identity, map, combine, finish, doc) CLASS_##class(name, doc)
+#include "ops/reduce.def"
+#undef REDUCE
+    DT_BOTH(max, "max", "The greatest element; along dim also where; or of two tensors."),
+    DT_BOTH(min, "min", "The least element; along dim also where; or of two tensors."),
+    DT_BOTH(argmax, "argmax", "Where the greatest element is."),
+    DT_BOTH(argmin, "argmin", "Where the least element is."),
+    DT_BOTH(norm, "norm", "The p-norm, the Euclidean length where p is not given."),
+};
+
+int dt_setup_reductions(PyObject *module)
+{
+    PyStructSequence_Desc *descriptions[] = {&min_description, &max_description};
+    for (int i = 0; i < 2; i++) {
+        pair_types[i] = PyStructSequence_NewType(descriptions[i]);
+        if (!pair_types[i])
+            return -1;
+        pair_types[i]->tp_repr = pair_repr;
+    }
+    return DT_ADD_ROWS(module, rows);
+}

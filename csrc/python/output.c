@@ -1,0 +1,46 @@
+#include "python/output.h"
+
+#include "tensor/convert.h"
+
+int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *result)
+{
+    dt_tensor *target = dt_tensor_of(out);
+    if (dt_check_cast(function, (dt_dtype)result->dtype, (dt_dtype)target->dtype) < 0 ||
+        dt_check_same_device(function, "out", target, "the result", result) < 0)
+        return dt_raise_status();
+    if (dt_shape_equal(target->ndim, target->shape, result->ndim, result->shape)) {
+        int status;
+        DT_RUN(status, result->numel > DT_LONG_NUMEL, dt_copy_into(function, target, result));
+        return status < 0 ? dt_raise_status() : 0;
+    }
+    if (target->numel) {
+        char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): out has shape %s and the result %s; give an out of that shape, or "
+                     "an empty one, torch.empty(0)",
+                     function, dt_shape_text(target->ndim, target->shape, has, sizeof has),
+                     dt_shape_text(result->ndim, result->shape, wants, sizeof wants));
+        return -1;
+    }
+    dt_tensor fresh = {.storage = NULL};
+    if (dt_convert(&fresh, result, (dt_dtype)target->dtype, dt_tensor_device(target)) < 0)
+        return dt_raise_status();
+    dt_tensor old = *target;
+    *target = fresh;
+    dt_tensor_clear(&old);
+    return 0;
+}
+
+PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int status)
+{
+    PyObject *object = dt_tensor_result(result, status);
+    if (!object || !dt_given(args, i))
+        return object;
+    PyObject *out = args->slots[i];
+    if (!dt_tensor_check(out))
+        status = dt_argument_error(args, i);
+    else
+        status = dt_copy_to_output(args->signature->name, out, dt_tensor_of(object));
+    Py_DECREF(object);
+    return status < 0 ? NULL : Py_NewRef(out);
+}
