@@ -1,7 +1,8 @@
-/* Blocks: exactly the bytes that somebody asked for. Whether a pointer may be used is decided
- * when work is queued, since a correct program frees nothing before it has queued the last use.
- * Poison and canaries are laid out in the order of the stream that a block is taken on, since
- * work that is still queued may use its memory until then. */
+/* Blocks: exactly the bytes that somebody asked for. Whether a pointer may be used is
+ * decided when work is queued, since a correct program frees nothing before it has
+ * queued the last use. Poison and canaries are laid out in the order of the stream that
+ * a block is taken on, since work that is still queued may use its memory until then.
+ */
 #include "internal.h"
 #include <string.h>
 
@@ -29,7 +30,8 @@ static size_t first_harm(const unsigned char *slack, size_t from, size_t to)
 
 bool check_canary(Block &block, const std::string &who, int blamed, bool all)
 {
-    /* A large block's slack can be a megabyte: after each kernel its two ends will do. */
+    /* A large block's slack can be a megabyte: after each kernel its two ends will do.
+     */
     const size_t near = 4096, far = 512, slack = block.rounded - block.bytes;
     unsigned char *seen = (unsigned char *)seen_from(block.base) + block.bytes;
     open_pages((char *)seen, slack);
@@ -46,10 +48,11 @@ bool check_canary(Block &block, const std::string &who, int blamed, bool all)
     close_pages((char *)seen, slack);
     if (harm >= slack)
         return true;
-    blame(blamed, cudaErrorIllegalAddress,
-          format("%s wrote past the end of a block of %zu bytes of simulated cuda:%d, at "
-                 "offset %zu",
-                 who.c_str(), block.bytes, block.device, block.bytes + harm));
+    blame(
+        blamed, cudaErrorIllegalAddress,
+        format("%s wrote past the end of a block of %zu bytes of simulated cuda:%d, at "
+               "offset %zu",
+               who.c_str(), block.bytes, block.device, block.bytes + harm));
     return false;
 }
 
@@ -91,8 +94,8 @@ static void reach_host(Work &work, const Reach &how, const void *pointer, size_t
             return;
         }
     }
-    fault(work, format("%s is %p, which is no address of device memory", words(work, how).c_str(),
-                       pointer));
+    fault(work, format("%s is %p, which is no address of device memory",
+                       words(work, how).c_str(), pointer));
 }
 
 void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void **seen)
@@ -108,25 +111,28 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
     }
     if (how.through_peer && device->index != how.device &&
         !state().devices[(size_t)how.device]->reaches[device->index]) {
-        fault(work, format("%s lies on simulated cuda:%d, which work on cuda:%d cannot reach "
-                           "without peer access",
-                           words(work, how).c_str(), device->index, how.device));
+        fault(work,
+              format("%s lies on simulated cuda:%d, which work on cuda:%d cannot reach "
+                     "without peer access",
+                     words(work, how).c_str(), device->index, how.device));
         return;
     }
     auto next = device->segments.upper_bound(const_cast<char *>(p));
     Segment *segment = next == device->segments.begin() ? nullptr : &(--next)->second;
     if (!segment || (size_t)(p - segment->whole->base) > segment->whole->rounded) {
-        fault(work, format("%s points into memory of simulated cuda:%d that is not allocated",
-                           words(work, how).c_str(), device->index));
+        fault(work,
+              format("%s points into memory of simulated cuda:%d that is not allocated",
+                     words(work, how).c_str(), device->index));
         return;
     }
     BlockRef block = segment->whole;
     if (segment->carved) {
         block = holder(device->taken, p);
         if (!block) {
-            fault(work, format("%s points into a block of simulated cuda:%d that has been "
-                               "given back to the allocator",
-                               words(work, how).c_str(), device->index));
+            fault(work,
+                  format("%s points into a block of simulated cuda:%d that has been "
+                         "given back to the allocator",
+                         words(work, how).c_str(), device->index));
             return;
         }
     } else if (!block->laid_out) {
@@ -134,9 +140,11 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
     }
     size_t offset = (size_t)(p - block->base);
     if (how.range && (offset > block->bytes || bytes > block->bytes - offset)) {
-        fault(work, format("%s: %zu bytes from offset %zu on go past the end of a block of "
-                           "%zu bytes of simulated cuda:%d",
-                           words(work, how).c_str(), bytes, offset, block->bytes, device->index));
+        fault(work,
+              format("%s: %zu bytes from offset %zu on go past the end of a block of "
+                     "%zu bytes of simulated cuda:%d",
+                     words(work, how).c_str(), bytes, offset, block->bytes,
+                     device->index));
         return;
     }
     *seen = seen_from(p);
@@ -152,8 +160,8 @@ static std::vector<BlockRef> overlapping(std::map<char *, BlockRef> &blocks, cha
 {
     std::vector<BlockRef> found;
     auto at = blocks.upper_bound(base);
-    if (at != blocks.begin() && std::prev(at)->second->base + std::prev(at)->second->rounded >
-                                    base)
+    if (at != blocks.begin() &&
+        std::prev(at)->second->base + std::prev(at)->second->rounded > base)
         --at;
     while (at != blocks.end() && at->first < base + bytes) {
         found.push_back(at->second);
@@ -191,10 +199,12 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
     const char *end = segment.whole->base + segment.whole->rounded;
     std::vector<BlockRef> live = overlapping(device->taken, base, rounded);
     if (base > end || rounded > (size_t)(end - base) || !live.empty())
-        blame(device->index, cudaErrorIllegalAddress,
-              format("the allocator took a block of %zu bytes on simulated cuda:%d that %s",
-                     rounded, device->index,
-                     live.empty() ? "leaves its segment" : "overlaps a live one"));
+        blame(
+            device->index, cudaErrorIllegalAddress,
+            format(
+                "the allocator took a block of %zu bytes on simulated cuda:%d that %s",
+                rounded, device->index,
+                live.empty() ? "leaves its segment" : "overlaps a live one"));
     if (base > end || rounded > (size_t)(end - base))
         return;
 
@@ -231,7 +241,8 @@ void block_given_back(void *pointer, size_t rounded)
     auto found = device->taken.find((char *)pointer);
     if (found == device->taken.end() || found->second->rounded != rounded) {
         blame(device->index, cudaErrorIllegalAddress,
-              format("the allocator was given back a block of %zu bytes on simulated cuda:%d "
+              format("the allocator was given back a block of %zu bytes on simulated "
+                     "cuda:%d "
                      "that it had not handed out",
                      rounded, device->index));
         return;

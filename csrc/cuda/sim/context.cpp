@@ -1,5 +1,5 @@
-/* Switching contexts without a system call: the registers that a call preserves go on the
- * stack, and the stack pointer is exchanged. Elsewhere ucontext does it. */
+/* Switching contexts without a system call: the registers that a call preserves go on
+ * the stack, and the stack pointer is exchanged. Elsewhere ucontext does it. */
 #include "context.h"
 #include <stdint.h>
 
@@ -71,7 +71,8 @@ __asm__(".text\n"
 #endif
 
 #if SIM_OWN_SWITCH
-extern "C" void dt_sim_switch(void **save, void *to) __attribute__((visibility("hidden")));
+extern "C" void dt_sim_switch(void **save, void *to)
+    __attribute__((visibility("hidden")));
 #endif
 
 namespace sim {
@@ -80,7 +81,8 @@ void context_make(Context *context, void *stack, size_t bytes, void (*entry)())
 {
 #if defined(__x86_64__)
     uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + bytes) & ~(uintptr_t)15);
-    *--top = 0; /* where entry would return to; also keeps the stack aligned as after a call */
+    *--top = 0; /* where entry would return to; also keeps the stack aligned as after a
+                   call */
     *--top = (uintptr_t)entry;
     for (int i = 0; i < kSaved; i++)
         *--top = 0;

@@ -1,5 +1,5 @@
-/* Copies and fills. Both ends are touched when the work runs, also where CUDA would have
- * staged pageable memory: what a program may not rely on fails here every time. */
+/* Copies and fills. Both ends are touched when the work runs, also where CUDA would
+ * have staged pageable memory: what a program may not rely on fails here every time. */
 #include "internal.h"
 #include <string.h>
 #include "queue.h"
@@ -19,23 +19,27 @@ static void *reach_end(Work &work, int stream_device, bool on_device, int owner,
             return (void *)pointer;
         if (!work.fault) {
             work.fault = cudaErrorIllegalAddress;
-            work.fault_text = format("the %s of %s: the direction says host memory, but %p "
-                                     "is memory of simulated cuda:%d",
-                                     role, work.title().c_str(), pointer, device->index);
+            work.fault_text =
+                format("the %s of %s: the direction says host memory, but %p "
+                       "is memory of simulated cuda:%d",
+                       role, work.title().c_str(), pointer, device->index);
         }
         return nullptr;
     }
     if (owner != kAnyDevice && device && device->index != owner && !work.fault) {
         work.fault = cudaErrorIllegalAddress;
-        work.fault_text = format("the %s of %s lies on simulated cuda:%d, not on cuda:%d as "
-                                 "the copy says",
-                                 role, work.title().c_str(), device->index, owner);
+        work.fault_text =
+            format("the %s of %s lies on simulated cuda:%d, not on cuda:%d as "
+                   "the copy says",
+                   role, work.title().c_str(), device->index, owner);
     }
-    reach(work, {stream_device, false, true, false, role, 0}, pointer, work.bytes, &seen);
+    reach(work, {stream_device, false, true, false, role, 0}, pointer, work.bytes,
+          &seen);
     return seen;
 }
 
-static void count_copy(int stream_device, const void *to, const void *from, size_t bytes)
+static void count_copy(int stream_device, const void *to, const void *from,
+                       size_t bytes)
 {
     auto &devices = state().devices;
     Device *target = device_of(to), *source = device_of(from);
@@ -58,7 +62,8 @@ static void count_copy(int stream_device, const void *to, const void *from, size
 }
 
 static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from,
-                        bool from_device, int from_owner, size_t bytes, cudaStream_t handle)
+                        bool from_device, int from_owner, size_t bytes,
+                        cudaStream_t handle)
 {
     Stream *stream = stream_of(handle);
     if (!stream)
@@ -74,7 +79,8 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
     work.name = "copy";
     work.bytes = bytes;
     void *there = reach_end(work, stream->device, to_device, to_owner, to, "target");
-    void *here = reach_end(work, stream->device, from_device, from_owner, from, "source");
+    void *here =
+        reach_end(work, stream->device, from_device, from_owner, from, "source");
     work.run = [there, here, bytes] { memmove(there, here, bytes); };
     push(*stream, std::move(work));
     return cudaSuccess;
@@ -104,7 +110,8 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
         void *there = nullptr;
         number++;
         if (region.pointer)
-            reach(work, {stream->device, true, region.bytes != 0, true, "operand", number},
+            reach(work,
+                  {stream->device, true, region.bytes != 0, true, "operand", number},
                   region.pointer, region.bytes, &there);
         seen.push_back(there);
     }
@@ -117,8 +124,8 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
 
 using namespace sim;
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
+                            cudaMemcpyKind kind, cudaStream_t stream)
 {
     Entry in;
     if (in.error)
@@ -130,7 +137,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     case cudaMemcpyDeviceToHost:
     case cudaMemcpyDeviceToDevice:
         to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-        from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+        from_device =
+            kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
         break;
     case cudaMemcpyDefault:
         to_device = device_of(to) != nullptr;
@@ -143,8 +151,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
         copy(to, to_device, kAnyDevice, from, from_device, kAnyDevice, bytes, stream));
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
-                                size_t bytes, cudaStream_t stream)
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
+                                int from_device, size_t bytes, cudaStream_t stream)
 {
     Entry in;
     if (in.error)

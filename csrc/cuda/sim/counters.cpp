@@ -29,7 +29,8 @@ void dt_sim_count_reset(void)
     }
 }
 
-void dt_sim_count_kernels(void (*visit)(void *context, const char *kernel, int64_t launches),
+void dt_sim_count_kernels(void (*visit)(void *context, const char *kernel,
+                                        int64_t launches),
                           void *context)
 {
     Entry in(Entry::kNothing);

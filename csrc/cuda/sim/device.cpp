@@ -104,9 +104,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
     if (error)
         return error;
     switch (attribute) {
-#define ATTRIBUTE(name, expression)                                                        \
-    case cudaDevAttr##name:                                                                \
-        *value = (int)(expression);                                                        \
+#define ATTRIBUTE(name, expression)                                                    \
+    case cudaDevAttr##name:                                                            \
+        *value = (int)(expression);                                                    \
         return cudaSuccess;
         ATTRIBUTE(MaxThreadsPerBlock, p.maxThreadsPerBlock)
         ATTRIBUTE(MaxBlockDimX, p.maxThreadsDim[0])

@@ -67,8 +67,8 @@ cudaError_t cudaPeekAtLastError(void)
 const char *cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
-#define ERROR(name, number, text)                                                          \
-    case name:                                                                             \
+#define ERROR(name, number, text)                                                      \
+    case name:                                                                         \
         return #name;
         SIM_ERRORS(ERROR)
 #undef ERROR
@@ -79,8 +79,8 @@ const char *cudaGetErrorName(cudaError_t error)
 static const char *plain_words(cudaError_t error)
 {
     switch (error) {
-#define ERROR(name, number, text)                                                          \
-    case name:                                                                             \
+#define ERROR(name, number, text)                                                      \
+    case name:                                                                         \
         return text;
         SIM_ERRORS(ERROR)
 #undef ERROR

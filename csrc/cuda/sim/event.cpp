@@ -129,7 +129,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
     return verdict(moment->device, before);
 }
 
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
+                                 cudaEvent_t end)
 {
     Entry in;
     if (in.error)

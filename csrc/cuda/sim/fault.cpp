@@ -1,7 +1,7 @@
 /* A kernel that touches what it may not: the signal becomes the launch's error, and the
- * process lives on. The handlers come with the first kernel and stay, since setting them for
- * each would cost more than a small kernel does; a fault outside of a kernel goes to whoever
- * had them before. */
+ * process lives on. The handlers come with the first kernel and stay, since setting
+ * them for each would cost more than a small kernel does; a fault outside of a kernel
+ * goes to whoever had them before. */
 #include "internal.h"
 #include <pthread.h>
 #include <signal.h>
@@ -18,8 +18,8 @@ static pthread_t runner; /* the thread that runs kernels at the moment */
 static struct sigaction before[kNumSignals];
 static bool passed_on[kNumSignals];
 
-/* A fiber that has overflowed its stack has none for a handler, so each thread that runs
- * kernels gets another, unless it has one already. */
+/* A fiber that has overflowed its stack has none for a handler, so each thread that
+ * runs kernels gets another, unless it has one already. */
 struct SpareStack {
     void *memory = nullptr;
     enum { kBytes = 64 << 10 };
@@ -54,17 +54,18 @@ void describe_address(char *out, size_t size, const void *address)
     const size_t span = all.stride * all.devices.size();
     const uintptr_t p = (uintptr_t)address;
     if (p - (uintptr_t)all.held < span)
-        snprintf(out, size, "%p, a device address that did not come to it as a pointer argument",
+        snprintf(out, size,
+                 "%p, a device address that did not come to it as a pointer argument",
                  address);
     else if (p - (uintptr_t)all.seen < span)
-        snprintf(out, size, "%p, nothing that is allocated on simulated cuda:%d", address,
-                 (int)((p - (uintptr_t)all.seen) / all.stride));
+        snprintf(out, size, "%p, nothing that is allocated on simulated cuda:%d",
+                 address, (int)((p - (uintptr_t)all.seen) / all.stride));
     else
         snprintf(out, size, "%p, no device memory (or its stack is full)", address);
 }
 
-/* The next fault is in the other's hands; after that the system decides, lest the two of us
- * pass it to and fro. */
+/* The next fault is in the other's hands; after that the system decides, lest the two
+ * of us pass it to and fro. */
 static void pass_on(int number)
 {
     struct sigaction plain;
@@ -91,8 +92,8 @@ static void on_signal(int number, siginfo_t *info, void *)
         describe_address(what + 8, sizeof what - 8, info->si_addr);
     }
     snprintf(text, sizeof text, "%s block (%u, %u, %u), thread (%u, %u, %u) %s",
-             running_kernel(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
-             threadIdx.z, what);
+             running_kernel(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+             threadIdx.y, threadIdx.z, what);
     abandon(number == SIGFPE ? cudaErrorLaunchFailure : cudaErrorIllegalAddress, text);
 }
 
@@ -108,7 +109,8 @@ void arm_faults()
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_signal;
-    /* The handler leaves by switching stacks: nothing would unblock the signal again. */
+    /* The handler leaves by switching stacks: nothing would unblock the signal again.
+     */
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < kNumSignals; i++)

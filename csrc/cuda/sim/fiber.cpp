@@ -1,6 +1,7 @@
-/* Running a grid. Kernels run on stacks of their own, so that one can be left in the middle:
- * a plain kernel on a single fiber that loops over all threads, a kernel with barriers on a
- * fiber for each thread of a block. Fibers hand over to one another where they wait. */
+/* Running a grid. Kernels run on stacks of their own, so that one can be left in the
+ * middle: a plain kernel on a single fiber that loops over all threads, a kernel with
+ * barriers on a fiber for each thread of a block. Fibers hand over to one another where
+ * they wait. */
 #include "internal.h"
 #include "context.h"
 #include <stdio.h>
@@ -44,11 +45,11 @@ static struct Grid {
     Body *body;
     Outcome *outcome;
     bool running, solo;
-    unsigned threads;   /* of a block */
-    unsigned current;   /* thread of the block */
+    unsigned threads; /* of a block */
+    unsigned current; /* thread of the block */
     unsigned unfinished;
-    bool backwards;     /* threads take turns from the last to the first */
-    unsigned arrived;   /* at the barrier */
+    bool backwards;   /* threads take turns from the last to the first */
+    unsigned arrived; /* at the barrier */
     int votes, result;
     void *shared;
     Context host;
@@ -61,9 +62,18 @@ static Fiber solo;
 static Fiber *fibers[kMaxThreads];
 static unsigned char waiting[kMaxThreads];
 
-bool in_kernel() { return grid.running; }
-const char *running_kernel() { return grid.launch->name; }
-void *dynamic_shared_memory() { return grid.shared; }
+bool in_kernel()
+{
+    return grid.running;
+}
+const char *running_kernel()
+{
+    return grid.launch->name;
+}
+void *dynamic_shared_memory()
+{
+    return grid.shared;
+}
 
 static bool make_stack(Fiber *fiber, size_t bytes)
 {
@@ -82,7 +92,8 @@ static bool make_stack(Fiber *fiber, size_t bytes)
     return true;
 }
 
-/* --- handing over ----------------------------------------------------------------------------- */
+/* --- handing over
+ * ----------------------------------------------------------------------------- */
 
 static void arrive(Fiber *me)
 {
@@ -121,7 +132,10 @@ static void to_host(Fiber *from, bool for_good)
     context_switch(&from->context, &grid.host);
 }
 
-static Fiber *current_fiber() { return grid.solo ? &solo : fibers[grid.current]; }
+static Fiber *current_fiber()
+{
+    return grid.solo ? &solo : fibers[grid.current];
+}
 
 void abandon(cudaError_t error, const char *text)
 {
@@ -138,19 +152,22 @@ void abandon(cudaError_t error, const char *text)
 static void abandon_block(const char *what)
 {
     char text[512];
-    snprintf(text, sizeof text, "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s",
-             grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
-             threadIdx.z, what);
+    snprintf(text, sizeof text,
+             "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s",
+             grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+             threadIdx.y, threadIdx.z, what);
     abandon(cudaErrorLaunchFailure, text);
 }
 
-/* The next thread that can go on, in the block's order of turns; -1 if there is none. */
+/* The next thread that can go on, in the block's order of turns; -1 if there is none.
+ */
 static int next_ready()
 {
     const unsigned n = grid.threads, from = grid.current;
     const void *found;
     if (!grid.backwards) {
-        found = from + 1 < n ? memchr(waiting + from + 1, kReady, n - from - 1) : nullptr;
+        found =
+            from + 1 < n ? memchr(waiting + from + 1, kReady, n - from - 1) : nullptr;
         if (!found)
             found = memchr(waiting, kReady, n);
     } else {
@@ -177,12 +194,14 @@ static void report_stuck()
         snprintf(mask, sizeof mask, " with mask 0x%08x", fibers[first]->mask);
     if (!grid.outcome->error) {
         grid.outcome->error = cudaErrorLaunchFailure;
-        snprintf(grid.outcome->text, sizeof grid.outcome->text,
-                 "kernel %s, block (%u, %u, %u): of %u threads %u wait at a __syncthreads, %u "
-                 "for lanes of their warp, and %u have finished: not all reach the same one "
-                 "(thread (%u, %u, %u) waits%s)",
-                 grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, grid.threads, barrier,
-                 warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
+        snprintf(
+            grid.outcome->text, sizeof grid.outcome->text,
+            "kernel %s, block (%u, %u, %u): of %u threads %u wait at a __syncthreads, "
+            "%u "
+            "for lanes of their warp, and %u have finished: not all reach the same one "
+            "(thread (%u, %u, %u) waits%s)",
+            grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, grid.threads,
+            barrier, warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
     }
 }
 
@@ -229,7 +248,8 @@ static void fiber_main()
     }
 }
 
-/* --- what kernels call ---------------------------------------------------------------------------- */
+/* --- what kernels call
+ * ---------------------------------------------------------------------------- */
 
 void trap()
 {
@@ -244,8 +264,8 @@ static void need_fibers(const char *what)
     if (!grid.solo)
         return;
     char text[128];
-    snprintf(text, sizeof text, "%s needs LAUNCH_BARRIERS, the kernel was started by LAUNCH",
-             what);
+    snprintf(text, sizeof text,
+             "%s needs LAUNCH_BARRIERS, the kernel was started by LAUNCH", what);
     abandon_block(text);
 }
 
@@ -258,8 +278,8 @@ int barrier(bool value)
         hand_over(fibers[grid.current]);
         return grid.result;
     }
-    /* The last one to come lets all go on. The next result needs all of them again, so this
-     * one stands until each has read it. */
+    /* The last one to come lets all go on. The next result needs all of them again, so
+     * this one stands until each has read it. */
     grid.result = grid.votes;
     grid.votes = 0;
     grid.arrived = 0;
@@ -267,7 +287,10 @@ int barrier(bool value)
     return grid.result;
 }
 
-unsigned lane() { return grid.solo ? 0 : grid.current % 32; }
+unsigned lane()
+{
+    return grid.solo ? 0 : grid.current % 32;
+}
 
 unsigned active_lanes()
 {
@@ -283,14 +306,16 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
     need_fibers("a shuffle, vote or __syncwarp");
     const unsigned me = grid.current, first = me & ~31u, bit = 1u << (me & 31);
     if (!(mask & bit))
-        abandon_block("the mask of a shuffle, vote or __syncwarp leaves the caller out");
+        abandon_block(
+            "the mask of a shuffle, vote or __syncwarp leaves the caller out");
     Fiber *mine = fibers[me];
     mine->what = what;
     mine->mask = mask;
     mine->source = source;
     mine->value = value;
     waiting[me] = kAtWarp;
-    /* Most often the lanes come in order, so the one to look for first is the last in turn. */
+    /* Most often the lanes come in order, so the one to look for first is the last in
+     * turn. */
     const unsigned last = first + (unsigned)(grid.backwards ? __builtin_ctz(mask)
                                                             : 31 - __builtin_clz(mask));
     if (last < grid.threads && waiting[last] != kAtWarp) {
@@ -322,7 +347,8 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
     return mine->value;
 }
 
-/* --- what the host calls ------------------------------------------------------------------------------ */
+/* --- what the host calls
+ * ------------------------------------------------------------------------------ */
 
 static void start(Fiber *fiber)
 {
@@ -362,7 +388,8 @@ static void run_block()
     grid.votes = 0;
     grid.current = grid.backwards ? grid.threads - 1 : 0;
     enter(fibers[grid.current]);
-    if (grid.outcome->error) /* some stand in the middle of the kernel and start afresh */
+    if (grid.outcome
+            ->error) /* some stand in the middle of the kernel and start afresh */
         for (i = 0; i < grid.threads; i++)
             if (waiting[i] != kIdle)
                 fibers[i]->begun = false;
@@ -385,11 +412,12 @@ static void check_shared(const unsigned char *end)
     for (int i = 0; i < kCanaryBytes; i++)
         if (end[i] != kCanary && !grid.outcome->error) {
             grid.outcome->error = cudaErrorIllegalAddress;
-            snprintf(grid.outcome->text, sizeof grid.outcome->text,
-                     "kernel %s, block (%u, %u, %u) wrote past the end of its %zu bytes of "
-                     "dynamic shared memory",
-                     grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z,
-                     grid.launch->shared);
+            snprintf(
+                grid.outcome->text, sizeof grid.outcome->text,
+                "kernel %s, block (%u, %u, %u) wrote past the end of its %zu bytes of "
+                "dynamic shared memory",
+                grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z,
+                grid.launch->shared);
         }
 #else
     (void)end;
@@ -406,8 +434,8 @@ static void run_blocks()
             for (unsigned x = 0; x < g.x; x++) {
                 if (grid.outcome->error)
                     return;
-                /* The order alternates, so that a missing barrier shows whichever way round
-                 * the threads would have to run to hide it. */
+                /* The order alternates, so that a missing barrier shows whichever way
+                 * round the threads would have to run to hide it. */
                 grid.backwards = turn++ & 1;
                 blockIdx = {x, y, z};
                 if (shared)
@@ -438,8 +466,8 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
     if (!memory) {
         outcome->error = cudaErrorLaunchOutOfResources;
         snprintf(outcome->text, sizeof outcome->text,
-                 "kernel %s: the host has no memory for the stacks of %u threads", launch.name,
-                 grid.threads);
+                 "kernel %s: the host has no memory for the stacks of %u threads",
+                 launch.name, grid.threads);
         return;
     }
     if (grid.shared)

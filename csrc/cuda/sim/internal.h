@@ -1,5 +1,6 @@
-/* What the simulator's files share. Everything here is used with the one lock held, which an
- * Entry takes; kernels, copies and host functions run under it too, one at a time. */
+/* What the simulator's files share. Everything here is used with the one lock held,
+ * which an Entry takes; kernels, copies and host functions run under it too, one at a
+ * time. */
 #ifndef DT_SIM_INTERNAL_H
 #define DT_SIM_INTERNAL_H
 
@@ -25,13 +26,14 @@
 
 namespace sim {
 
-/* --- memory ---------------------------------------------------------------------------------- */
+/* --- memory
+ * ---------------------------------------------------------------------------------- */
 
 /* Bytes that work may touch: a block that an allocator took, or a whole cudaMalloc. */
 struct Block {
     int device = 0;
     char *base = nullptr; /* as the program holds it */
-    size_t bytes = 0;     /* that were asked for; what follows up to rounded is a canary */
+    size_t bytes = 0; /* that were asked for; what follows up to rounded is a canary */
     size_t rounded = 0;
     bool laid_out = false; /* poison and canary are written, in stream order */
     bool reused = false;   /* its memory has been laid out again as another block */
@@ -61,7 +63,7 @@ struct Work {
     std::function<void()> run;
     std::vector<BlockRef> blocks; /* that it may touch */
     bool check_canaries = false;
-    MomentRef moment; /* of kRecord and kWait */
+    MomentRef moment;                /* of kRecord and kWait */
     cudaError_t fault = cudaSuccess; /* found when it was queued; then it is not run */
     std::string fault_text;
     std::string title() const; /* how an error names it */
@@ -76,7 +78,8 @@ struct Stream {
 
 struct Device {
     int index = 0;
-    char *held = nullptr; /* where programs hold its memory; seen_from gives what kernels see */
+    char *held =
+        nullptr; /* where programs hold its memory; seen_from gives what kernels see */
     int file = -1;
     size_t used = 0;
     std::map<char *, Segment> segments; /* by base */
@@ -118,20 +121,21 @@ struct State {
 };
 State &state(); /* never destroyed: threads may outlive main */
 
-/* --- entry and errors -------------------------------------------------------------------------- */
+/* --- entry and errors
+ * -------------------------------------------------------------------------- */
 
-/* Takes the lock for a call of the runtime. error is set in a process that was forked from one
- * that used devices, when called from within simulated work, and, where devices are needed,
- * when they cannot be had. */
+/* Takes the lock for a call of the runtime. error is set in a process that was forked
+ * from one that used devices, when called from within simulated work, and, where
+ * devices are needed, when they cannot be had. */
 class Entry {
-public:
+  public:
     enum Need { kNothing, kDevices };
     explicit Entry(Need need = kDevices);
     ~Entry();
     Entry(const Entry &) = delete;
     cudaError_t error;
 
-private:
+  private:
     bool locked;
 };
 
@@ -150,17 +154,20 @@ Thread &thread();
 cudaError_t answer(cudaError_t error);
 /* Notes what work did wrong; the device's next wait reports it. */
 void blame(int device, cudaError_t error, const std::string &text);
-/* The answer of a call that waited for a device, or asked it: its fault, then anything that
- * has gone wrong since `before` (state().violations) elsewhere, else `otherwise`. */
+/* The answer of a call that waited for a device, or asked it: its fault, then anything
+ * that has gone wrong since `before` (state().violations) elsewhere, else `otherwise`.
+ */
 cudaError_t verdict(int device, uint64_t before, cudaError_t otherwise = cudaSuccess);
 std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));
 /* Counts down to a failure on demand; true when this call is to fail. */
 bool fails(const char *kind);
 
-cudaError_t read_options(); /* once; cudaErrorInvalidValue if the environment makes no sense */
+cudaError_t
+read_options(); /* once; cudaErrorInvalidValue if the environment makes no sense */
 cudaError_t open_devices();
 
-/* --- memory (memory.cpp, block.cpp) ------------------------------------------------------------- */
+/* --- memory (memory.cpp, block.cpp)
+ * ------------------------------------------------------------- */
 Device *device_of(const void *pointer); /* NULL: no device address */
 inline char *seen_from(const void *held)
 {
@@ -177,16 +184,19 @@ void forget_blocks(Device &device, char *base, size_t bytes);
 struct Reach {
     int device;        /* whose stream */
     bool through_peer; /* memory of other devices only with peer access */
-    bool range;        /* bytes from pointer on, to be checked; else its block as a whole */
-    bool pinned;       /* page-locked memory of the host will do */
-    const char *role;  /* for the error: the ROLE [NUMBER] of WORK */
-    int number;        /* 0: none */
+    bool range;  /* bytes from pointer on, to be checked; else its block as a whole */
+    bool pinned; /* page-locked memory of the host will do */
+    const char *role; /* for the error: the ROLE [NUMBER] of WORK */
+    int number;       /* 0: none */
 };
-/* Finds the block that `pointer` lies in and adds it to the work; *seen is where work can
- * touch it. Otherwise the work is marked as faulty. NULL is no fault if no range is given. */
-void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void **seen);
+/* Finds the block that `pointer` lies in and adds it to the work; *seen is where work
+ * can touch it. Otherwise the work is marked as faulty. NULL is no fault if no range is
+ * given. */
+void reach(Work &work, const Reach &how, const void *pointer, size_t bytes,
+           void **seen);
 
-/* --- streams (stream.cpp) ------------------------------------------------------------------------ */
+/* --- streams (stream.cpp)
+ * ------------------------------------------------------------------------ */
 /* NULL if the handle is none, or not of a live stream. */
 Stream *stream_of(cudaStream_t handle);
 void push(Stream &stream, Work work);
@@ -198,7 +208,8 @@ void nudge(); /* the random schedule's turn */
 void execute(Work &work, int device);
 double now();
 
-/* --- kernels (kernel.cpp, fiber.cpp, fault.cpp) ---------------------------------------------------- */
+/* --- kernels (kernel.cpp, fiber.cpp, fault.cpp)
+ * ---------------------------------------------------- */
 struct Outcome {
     cudaError_t error;
     char text[512];

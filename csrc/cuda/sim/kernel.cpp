@@ -1,4 +1,5 @@
-/* Launches: what a card checks before it starts a kernel, and the work that a launch becomes. */
+/* Launches: what a card checks before it starts a kernel, and the work that a launch
+ * becomes. */
 #include "internal.h"
 #include <string.h>
 
@@ -92,7 +93,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *kernel)
     return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value)
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute,
+                                 int value)
 {
     Entry in(Entry::kNothing);
     if (in.error)
@@ -111,7 +113,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
     return answer(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                          const void *kernel,
                                                           int block_size, size_t shared)
 {
     Entry in(Entry::kNothing);

@@ -1,5 +1,6 @@
-/* How a launch becomes a piece of queued work: the arguments are converted to the kernel's
- * parameters, their pointers are noted, and a body is made that runs one thread or a block. */
+/* How a launch becomes a piece of queued work: the arguments are converted to the
+ * kernel's parameters, their pointers are noted, and a body is made that runs one
+ * thread or a block. */
 #ifndef DT_SIM_KERNEL_H
 #define DT_SIM_KERNEL_H
 
@@ -25,11 +26,12 @@ struct Launch {
 struct Body {
     virtual ~Body() {}
     virtual void thread() = 0; /* as the thread that threadIdx says */
-    virtual void block() = 0;  /* every thread of the block that blockIdx says, one by one */
+    virtual void
+    block() = 0; /* every thread of the block that blockIdx says, one by one */
 };
 
-/* Queues the body. `slots` are the addresses, inside the body, of its pointers: they are
- * checked now and replaced by the addresses that kernels see. */
+/* Queues the body. `slots` are the addresses, inside the body, of its pointers: they
+ * are checked now and replaced by the addresses that kernels see. */
 cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
                    const std::vector<void *> &slots);
 
@@ -38,15 +40,20 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t strea
 void block_given_back(void *pointer, size_t rounded);
 
 struct PointerProbe {
-    template <class T> void operator()(T *&) const {}
+    template <class T>
+    void operator()(T *&) const
+    {
+    }
 };
-template <class S, class = void> struct says_pointers : std::false_type {};
+template <class S, class = void>
+struct says_pointers : std::false_type {};
 template <class S>
-struct says_pointers<
-    S, std::void_t<decltype(each_pointer(std::declval<S &>(), std::declval<PointerProbe>()))>>
+struct says_pointers<S, std::void_t<decltype(each_pointer(
+                            std::declval<S &>(), std::declval<PointerProbe>()))>>
     : std::true_type {};
 
-template <class P> void note_pointers(P &parameter, std::vector<void *> &slots)
+template <class P>
+void note_pointers(P &parameter, std::vector<void *> &slots)
 {
     static_assert(!std::is_reference_v<P>, "a kernel takes no references");
     if constexpr (std::is_pointer_v<P>) {
@@ -55,16 +62,19 @@ template <class P> void note_pointers(P &parameter, std::vector<void *> &slots)
         static_assert(std::is_trivially_copyable_v<P>,
                       "a kernel's parameter is copied byte by byte");
         if constexpr (!std::is_empty_v<P>) {
-            static_assert(says_pointers<P>::value,
-                          "say where the struct's pointers are: POINTERS_OF or NO_POINTERS, "
-                          "see cuda/launch.h");
+            static_assert(
+                says_pointers<P>::value,
+                "say where the struct's pointers are: POINTERS_OF or NO_POINTERS, "
+                "see cuda/launch.h");
             if constexpr (says_pointers<P>::value)
-                each_pointer(parameter, [&slots](auto *&p) { slots.push_back((void *)&p); });
+                each_pointer(parameter,
+                             [&slots](auto *&p) { slots.push_back((void *)&p); });
         }
     }
 }
 
-template <class Call, class... P> struct KernelBody final : Body {
+template <class Call, class... P>
+struct KernelBody final : Body {
     Call call;
     std::tuple<P...> values;
 
@@ -89,10 +99,12 @@ template <class Call, class... P> struct KernelBody final : Body {
 template <class Call, class... P, class... A>
 cudaError_t launch(Launch what, Call call, void (*kernel)(P...), A &&...arguments)
 {
-    static_assert(sizeof...(P) == sizeof...(A), "the kernel has another number of parameters");
+    static_assert(sizeof...(P) == sizeof...(A),
+                  "the kernel has another number of parameters");
     what.function = reinterpret_cast<const void *>(kernel);
-    /* A lambda that captured nothing names its kernel and can be inlined. Another one looks it
-     * up in variables that may be gone when the work runs, so the pointer is taken instead. */
+    /* A lambda that captured nothing names its kernel and can be inlined. Another one
+     * looks it up in variables that may be gone when the work runs, so the pointer is
+     * taken instead. */
     using Taken = std::conditional_t<std::is_empty_v<Call>, Call, void (*)(P...)>;
     std::unique_ptr<KernelBody<Taken, P...>> body;
     if constexpr (std::is_empty_v<Call>)
@@ -108,13 +120,28 @@ cudaError_t launch(Launch what, Call call, void (*kernel)(P...), A &&...argument
 } /* namespace sim */
 
 /* Structs of CUDA's own without pointers. */
-#define VECTOR(T, name, a1, a2, a3, a4)                                                    \
-    template <class F> void each_pointer(name##1 &, F) {}                                  \
-    template <class F> void each_pointer(name##2 &, F) {}                                  \
-    template <class F> void each_pointer(name##3 &, F) {}                                  \
-    template <class F> void each_pointer(name##4 &, F) {}
+#define VECTOR(T, name, a1, a2, a3, a4)                                                \
+    template <class F>                                                                 \
+    void each_pointer(name##1 &, F)                                                    \
+    {                                                                                  \
+    }                                                                                  \
+    template <class F>                                                                 \
+    void each_pointer(name##2 &, F)                                                    \
+    {                                                                                  \
+    }                                                                                  \
+    template <class F>                                                                 \
+    void each_pointer(name##3 &, F)                                                    \
+    {                                                                                  \
+    }                                                                                  \
+    template <class F>                                                                 \
+    void each_pointer(name##4 &, F)                                                    \
+    {                                                                                  \
+    }
 SIM_VECTORS(VECTOR)
 #undef VECTOR
-template <class F> void each_pointer(dim3 &, F) {}
+template <class F>
+void each_pointer(dim3 &, F)
+{
+}
 
 #endif

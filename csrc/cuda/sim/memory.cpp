@@ -1,7 +1,7 @@
-/* Device memory: one memfd a device, mapped twice. Programs hold addresses of the first view,
- * which is inaccessible; work sees the second, always the same distance away. cudaMalloc is a
- * first fit over it. Pages of the second view are accessible while something in them is
- * allocated. */
+/* Device memory: one memfd a device, mapped twice. Programs hold addresses of the first
+ * view, which is inaccessible; work sees the second, always the same distance away.
+ * cudaMalloc is a first fit over it. Pages of the second view are accessible while
+ * something in them is allocated. */
 #include "internal.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,10 @@ namespace sim {
 
 static const size_t kGrain = 512;
 static const size_t kGap = (size_t)2 << 20; /* round devices, never accessible */
-static size_t page_size() { return (size_t)sysconf(_SC_PAGESIZE); }
+static size_t page_size()
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
 
 void close_pages(char *seen, size_t bytes)
 {
@@ -56,9 +59,10 @@ cudaError_t map_devices()
         device->own_stream->device = (int)i;
         device->file = memfd_create("simulated-gpu", MFD_CLOEXEC);
         good = device->file >= 0 && ftruncate(device->file, (off_t)memory) == 0 &&
-               mmap(device->held, memory, PROT_NONE, view, device->file, 0) != MAP_FAILED &&
-               mmap(seen + kGap + i * stride, memory, PROT_NONE, view, device->file, 0) !=
-                   MAP_FAILED;
+               mmap(device->held, memory, PROT_NONE, view, device->file, 0) !=
+                   MAP_FAILED &&
+               mmap(seen + kGap + i * stride, memory, PROT_NONE, view, device->file,
+                    0) != MAP_FAILED;
         devices.push_back(std::move(device));
     }
     if (!good) {
@@ -130,7 +134,8 @@ static void give_back(Device &device, std::map<char *, Segment>::iterator found)
     if (whole.laid_out && !found->second.carved)
         check_canary(whole, "work", device.index, true);
     open_pages(seen_from(whole.base), whole.rounded);
-    /* Whole pages go back to the system; holes read as zeros, which nobody may rely on. */
+    /* Whole pages go back to the system; holes read as zeros, which nobody may rely on.
+     */
     size_t from = (size_t)(whole.base - device.held), to = from + whole.rounded;
     from = (from + page_size() - 1) & ~(page_size() - 1);
     to &= ~(page_size() - 1);

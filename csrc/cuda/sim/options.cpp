@@ -31,11 +31,13 @@ static bool whole_number(const char *text, const char **end, unsigned long long 
 static int set_devices(int count)
 {
     if (count < 0 || count > DT_SIM_MAX_DEVICES)
-        return complain(format("%d simulated GPUs: give 0 to %d", count, DT_SIM_MAX_DEVICES));
+        return complain(
+            format("%d simulated GPUs: give 0 to %d", count, DT_SIM_MAX_DEVICES));
     if (state().open && count != state().options.devices)
-        return complain(format("there are %d simulated GPUs in use already: choose their "
-                               "number before the first use of one",
-                               state().options.devices));
+        return complain(
+            format("there are %d simulated GPUs in use already: choose their "
+                   "number before the first use of one",
+                   state().options.devices));
     state().options.devices = count;
     return content();
 }
@@ -43,11 +45,12 @@ static int set_devices(int count)
 static int set_memory(size_t bytes)
 {
     if (bytes < ((size_t)64 << 10) || bytes > ((size_t)1 << 40))
-        return complain(format("%zu bytes of memory for a simulated GPU: give 64K to 1T",
-                               bytes));
+        return complain(
+            format("%zu bytes of memory for a simulated GPU: give 64K to 1T", bytes));
     if (state().open && bytes != state().options.memory)
-        return complain("simulated GPUs are in use already: choose their memory before the "
-                        "first use of one");
+        return complain(
+            "simulated GPUs are in use already: choose their memory before the "
+            "first use of one");
     state().options.memory = bytes;
     return content();
 }
@@ -68,7 +71,8 @@ static int set_memory_text(const char *text)
         if (!*end && n <= (1ULL << 40) >> shift)
             return set_memory((size_t)n << shift);
     }
-    return complain(format("'%.40s' is no memory size: give a number like 64M or 2G", text));
+    return complain(
+        format("'%.40s' is no memory size: give a number like 64M or 2G", text));
 }
 
 static int set_schedule(const char *text)
@@ -82,12 +86,13 @@ static int set_schedule(const char *text)
             drain_all();
     } else if (!strcmp(text, "lazy")) {
         options.schedule = kLazy;
-    } else if (!strncmp(text, "random:", 7) && whole_number(text + 7, &end, &seed) && !*end) {
+    } else if (!strncmp(text, "random:", 7) && whole_number(text + 7, &end, &seed) &&
+               !*end) {
         options.schedule = kRandom;
         options.random = seed;
     } else {
-        return complain(format("'%.40s' is no schedule: give eager, lazy or random:SEED",
-                               text));
+        return complain(
+            format("'%.40s' is no schedule: give eager, lazy or random:SEED", text));
     }
     return content();
 }
@@ -107,9 +112,10 @@ static int set_failures(const char *text)
         const char *end;
         if (!known || !colon || !whole_number(colon + 1, &end, &n) || n < 1 ||
             n > 1000000000 || (*end && *end != ','))
-            return complain(format("'%.60s' names no failures: give KIND:NUMBER,... with the "
-                                   "kinds malloc, host, copy, memset, launch, stream, event",
-                                   text));
+            return complain(
+                format("'%.60s' names no failures: give KIND:NUMBER,... with the "
+                       "kinds malloc, host, copy, memset, launch, stream, event",
+                       text));
         wanted[kind] = (long)n;
         at = *end ? end + 1 : end;
     }
@@ -123,8 +129,9 @@ static int read_environment()
     unsigned long long n;
     if (text && *text) {
         if (!whole_number(text, &end, &n) || *end || n > DT_SIM_MAX_DEVICES)
-            return complain(format("PYDEVTENSOR_SIM_GPUS=%.40s: give a number from 0 to %d",
-                                   text, DT_SIM_MAX_DEVICES));
+            return complain(
+                format("PYDEVTENSOR_SIM_GPUS=%.40s: give a number from 0 to %d", text,
+                       DT_SIM_MAX_DEVICES));
         state().options.devices = (int)n;
     }
     if ((text = getenv("PYDEVTENSOR_SIM_MEMORY")) && *text && set_memory_text(text))

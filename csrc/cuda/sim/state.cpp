@@ -1,4 +1,5 @@
-/* The simulator's state, its one lock, and the door through which every call comes in. */
+/* The simulator's state, its one lock, and the door through which every call comes in.
+ */
 #include "internal.h"
 #include <pthread.h>
 #include <stdarg.h>

@@ -26,10 +26,12 @@ static bool blocks_hold(const Work &work, int device)
     for (auto &block : work.blocks) {
         if (!block->reused)
             continue;
-        blame(device, cudaErrorIllegalAddress,
-              format("%s runs on a block of %zu bytes of simulated cuda:%d after the memory "
-                     "was given to another one: nothing makes the next owner wait for it",
-                     work.title().c_str(), block->bytes, block->device));
+        blame(
+            device, cudaErrorIllegalAddress,
+            format(
+                "%s runs on a block of %zu bytes of simulated cuda:%d after the memory "
+                "was given to another one: nothing makes the next owner wait for it",
+                work.title().c_str(), block->bytes, block->device));
         return false;
     }
     return true;
@@ -71,8 +73,8 @@ void execute(Work &work, int device)
 bool advance(Stream &first)
 {
     Stream *stream = &first;
-    /* What waits for an event can only go on once the event's stream has come to it. An event
-     * is recorded before it is waited for, so this ends. */
+    /* What waits for an event can only go on once the event's stream has come to it. An
+     * event is recorded before it is waited for, so this ends. */
     while (!stream->queue.empty()) {
         Work &next = stream->queue.front();
         if (next.kind == Work::kWait && !next.moment->done) {
@@ -89,8 +91,7 @@ bool advance(Stream &first)
 
 void drain(Stream &stream)
 {
-    while (advance(stream)) {
-    }
+    while (advance(stream)) {}
 }
 
 /* Streams that were destroyed with work in them go when it has run. */
@@ -167,7 +168,8 @@ void push(Stream &stream, Work work)
 
 using namespace sim;
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority)
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags,
+                                         int priority)
 {
     Entry in;
     if (in.error)

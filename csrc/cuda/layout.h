@@ -1,0 +1,123 @@
+/* Index arithmetic for kernels over strided operands: from a running number to byte offsets,
+ * dividing by multiplication. */
+#ifndef DT_CUDA_LAYOUT_H
+#define DT_CUDA_LAYOUT_H
+
+#include "cuda/launch.h"
+#include "device/plan.h"
+
+/* Divides numbers below 2^31 by a constant (Granlund and Montgomery, 1994): the quotient is the
+ * high half of n * magic, plus n, shifted. */
+struct Divider {
+    unsigned divisor, magic, shift;
+};
+
+static inline Divider divider_for(unsigned divisor)
+{
+    Divider d = {divisor, 0, 0};
+    while (((uint64_t)1 << d.shift) < divisor)
+        d.shift++;
+    d.magic = (unsigned)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - divisor)) / divisor +
+                         1);
+    return d;
+}
+
+static __device__ __forceinline__ unsigned divide(unsigned n, const Divider &d)
+{
+    return (__umulhi(n, d.magic) + n) >> d.shift;
+}
+
+/* Operands of up to N tensors over one iteration space of fewer than 2^31 elements. */
+template <int N> struct Layout {
+    int ndim;
+    Divider sizes[DT_MAX_NDIM];
+    int64_t strides[N][DT_MAX_NDIM]; /* bytes */
+};
+template <int N, class F> inline void each_pointer(Layout<N> &, F) {}
+
+/* Byte offsets of element `index` in each operand. */
+template <int N>
+static __device__ __forceinline__ void layout_offsets(const Layout<N> &layout, unsigned index,
+                                                      int64_t *offsets)
+{
+    for (int k = 0; k < N; k++)
+        offsets[k] = 0;
+    for (int d = layout.ndim - 1; d >= 0; d--) {
+        unsigned outer = divide(index, layout.sizes[d]);
+        unsigned at = index - outer * layout.sizes[d].divisor;
+        for (int k = 0; k < N; k++)
+            offsets[k] += at * layout.strides[k][d];
+        index = outer;
+    }
+}
+
+#define MAX_LAYOUT_NUMEL ((int64_t)1 << 31)
+
+/* Calls run(piece) for the plan, or, where it has too many elements for a Layout, for parts of
+ * it along the outermost dimension. */
+template <class Run> int each_piece(const dt_plan *plan, Run run)
+{
+    if (plan->numel < MAX_LAYOUT_NUMEL)
+        return run(plan);
+    int64_t inner = plan->numel / plan->shape[0];
+    int64_t rows = inner < MAX_LAYOUT_NUMEL ? (MAX_LAYOUT_NUMEL - 1) / inner : 1;
+    for (int64_t first = 0; first < plan->shape[0]; first += rows) {
+        dt_plan part = *plan;
+        part.shape[0] = first + rows > plan->shape[0] ? plan->shape[0] - first : rows;
+        part.numel = part.shape[0] * inner;
+        for (int k = 0; k < part.noperands; k++)
+            if (!part.operands[k].immediate)
+                part.operands[k].data = (char *)part.operands[k].data +
+                                        first * part.operands[k].strides[0];
+        if (part.shape[0] == 1 && part.ndim > 1) {
+            part.ndim--;
+            for (int d = 0; d < part.ndim; d++) {
+                part.shape[d] = part.shape[d + 1];
+                for (int k = 0; k < part.noperands; k++)
+                    part.operands[k].strides[d] = part.operands[k].strides[d + 1];
+            }
+        }
+        if (each_piece(&part, run))
+            return -1;
+    }
+    return 0;
+}
+
+template <int N> Layout<N> layout_of(const dt_plan *plan)
+{
+    Layout<N> layout;
+    layout.ndim = plan->ndim;
+    for (int d = 0; d < plan->ndim; d++) {
+        layout.sizes[d] = divider_for((unsigned)plan->shape[d]);
+        for (int k = 0; k < N; k++)
+            layout.strides[k][d] = plan->operands[k].immediate ? 0 : plan->operands[k].strides[d];
+    }
+    return layout;
+}
+
+#define BLOCK 256
+
+static inline int64_t blocks_for(int64_t threads)
+{
+    return (threads + BLOCK - 1) / BLOCK;
+}
+
+/* Loads and stores of N elements at once, up to 16 bytes. */
+template <typename T, int N> struct alignas(sizeof(T) * N) Pack {
+    T v[N];
+};
+template <typename T> constexpr int pack_size = (int)(16 / sizeof(T));
+
+/* Loops over a pack are for the compiler to lay out flat. */
+#ifdef __CUDACC__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
+
+static inline bool is_aligned(const void *p, size_t bytes)
+{
+    return (uintptr_t)p % bytes == 0;
+}
+
+#endif

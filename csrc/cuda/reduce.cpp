@@ -1,0 +1,68 @@
+#include "cuda/reduce.h"
+
+#include <inttypes.h>
+
+static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape, const int64_t *strides)
+{
+    layout->ndim = ndim ? ndim : 1;
+    layout->strides[0][0] = 0;
+    layout->sizes[0] = divider_for(1);
+    for (int d = 0; d < ndim; d++) {
+        /* A single dimension is not divided, so that it may be of any size. */
+        layout->sizes[d] = divider_for(ndim > 1 ? (unsigned)shape[d] : 1);
+        layout->strides[0][d] = strides[d];
+    }
+}
+
+/* Enough threads to fill a large card. */
+static const int64_t kThreads = 1 << 18;
+/* Elements that one thread adds up before partial sums meet. */
+static const int64_t kRun = 64;
+
+static void cut(Folding *f, bool along_results)
+{
+    f->threads = along_results ? 1 : f->elements <= 32 * 8 ? 32 : BLOCK;
+    int64_t busy = f->results * f->threads;
+    int64_t wanted = busy < kThreads ? kThreads / busy : 1;
+    int64_t most = f->elements / (f->threads * kRun);
+    f->parts = wanted < most ? wanted : most;
+    if (f->parts < 1)
+        f->parts = 1;
+    f->part = (f->elements + f->parts - 1) / f->parts;
+    f->parts = f->part ? (f->elements + f->part - 1) / f->part : 1;
+    if (f->parts < 1)
+        f->parts = 1;
+}
+
+int reduce_plan(const dt_reduction *call, Folding *f)
+{
+    if ((call->kept_ndim > 1 && call->kept_numel >= MAX_LAYOUT_NUMEL) ||
+        (call->folded_ndim > 1 && call->folded_numel >= MAX_LAYOUT_NUMEL))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "a reduction over %" PRId64 " results of %" PRId64 " elements that do not "
+                       "follow one another is too large for a GPU kernel; call contiguous() first",
+                       call->kept_numel, call->folded_numel);
+    f->results = call->kept_numel;
+    f->elements = call->folded_numel;
+    set_layout(&f->kept, call->kept_ndim, call->kept_shape, call->kept_strides);
+    set_layout(&f->folded, call->folded_ndim, call->folded_shape, call->folded_strides);
+    /* Neighbouring threads read neighbouring memory: along the results where those lie closer. */
+    int64_t kept = call->kept_ndim ? call->kept_strides[call->kept_ndim - 1] : INT64_MAX;
+    int64_t folded = call->folded_ndim ? call->folded_strides[call->folded_ndim - 1] : INT64_MAX;
+    cut(f, call->folded_numel < 8 || (kept < folded && call->kept_numel >= 32));
+    return 0;
+}
+
+Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item)
+{
+    Folding f;
+    int64_t kept_stride = parts * (int64_t)item, stride = (int64_t)item;
+    f.results = results;
+    f.elements = parts;
+    set_layout(&f.kept, 1, &results, &kept_stride);
+    set_layout(&f.folded, 1, &parts, &stride);
+    f.threads = parts <= 32 * 8 ? 32 : BLOCK;
+    f.parts = 1;
+    f.part = parts;
+    return f;
+}

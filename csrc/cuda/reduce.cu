@@ -1,0 +1,220 @@
+/* The rows of ops/reduce.def. A thread adds up runs of elements, then the threads of a result
+ * meet in a tree of shuffles and shared memory, so the error of a sum grows with the logarithm
+ * of its length; no float is added atomically, so the result is the same each time. */
+#include "cuda/reduce.h"
+
+#include "cuda/allocator.h"
+#include "cuda/device.h"
+#include "cuda/math.h"
+
+enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
+
+/* What a row gives for an input type, in which it also computes. */
+template <typename In> struct total_of { typedef int64_t type; };
+template <> struct total_of<float> { typedef float type; };
+template <> struct total_of<double> { typedef double type; };
+#define ACC_TOTAL(In) typename total_of<In>::type
+#define ACC_FLOAT(In) In
+#define ACC_NORM(In) In
+#define ACC_ORDER(In) In
+#define ACC_TRUTH(In) bool
+#define TAKES_TOTAL(kind) true
+#define TAKES_FLOAT(kind) ((kind) == KIND_FLOAT)
+#define TAKES_NORM(kind) ((kind) == KIND_FLOAT)
+#define TAKES_ORDER(kind) true
+#define TAKES_TRUTH(kind) true
+/* TRUTH maps the input itself, the others the input in the type of the result. */
+#define MAPPED_TOTAL(In, Acc) Acc
+#define MAPPED_FLOAT(In, Acc) Acc
+#define MAPPED_NORM(In, Acc) Acc
+#define MAPPED_ORDER(In, Acc) Acc
+#define MAPPED_TRUTH(In, Acc) In
+/* A row without identity starts from an element, which changes nothing a second time. */
+#define STARTS_TOTAL false
+#define STARTS_FLOAT false
+#define STARTS_NORM false
+#define STARTS_ORDER true
+#define STARTS_TRUTH false
+
+#define REDUCE(name, class, identity, map_, combine_, finish_, doc)                        \
+    template <typename In> struct reduce_##name {                                          \
+        typedef ACC_##class(In) Acc;                                                       \
+        static constexpr bool starts = STARTS_##class;                                     \
+        static __device__ __forceinline__ Acc zero()                                       \
+        {                                                                                  \
+            typedef Acc T;                                                                 \
+            return (T)(identity);                                                          \
+        }                                                                                  \
+        static __device__ __forceinline__ Acc map(In element, double parameter)            \
+        {                                                                                  \
+            typedef MAPPED_##class(In, Acc) T;                                             \
+            T X = (T)element, P = (T)parameter;                                            \
+            (void)P;                                                                       \
+            return (Acc)(map_);                                                            \
+        }                                                                                  \
+        static __device__ __forceinline__ Acc combine(Acc A, Acc B)                        \
+        {                                                                                  \
+            return (Acc)(combine_);                                                        \
+        }                                                                                  \
+        static __device__ __forceinline__ Acc finish(Acc A, int64_t count, double parameter) \
+        {                                                                                  \
+            typedef Acc T;                                                                 \
+            T COUNT = (T)count, P = (T)parameter;                                          \
+            (void)COUNT;                                                                   \
+            (void)P;                                                                       \
+            return (Acc)(finish_);                                                         \
+        }                                                                                  \
+    };
+#include "ops/reduce.def"
+#undef REDUCE
+
+/* Shuffles move words of 4 and 8 bytes. */
+template <typename T> static __device__ __forceinline__ T from_lane(T value, int delta)
+{
+    if constexpr (sizeof(T) < 4)
+        return (T)__shfl_down_sync(0xffffffffu, (int)value, (unsigned)delta);
+    else
+        return __shfl_down_sync(0xffffffffu, value, (unsigned)delta);
+}
+static __device__ __forceinline__ int64_t from_lane(int64_t value, int delta)
+{
+    return (int64_t)__shfl_down_sync(0xffffffffu, (long long)value, (unsigned)delta);
+}
+
+/* Folds what the threads of a result have: the answer is the first one's. */
+template <class Row, typename Acc>
+static __device__ __forceinline__ Acc meet(Acc acc, int threads)
+{
+    if (threads == 1)
+        return acc;
+    for (int delta = 16; delta; delta /= 2)
+        acc = Row::combine(acc, from_lane(acc, delta));
+    if (threads == 32)
+        return acc;
+    __shared__ Acc warps[BLOCK / 32];
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = acc;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int w = 1; w < BLOCK / 32; w++)
+            acc = Row::combine(acc, warps[w]);
+    return acc;
+}
+
+/* First: the input is mapped; else it holds partial results. Results are finished where there is
+ * one part, and partial ones lie [result][part]. */
+template <class Row, typename In, bool First>
+__global__ void reduce_kernel(typename Row::Acc *out, const char *input, Folding f,
+                              double parameter, int64_t count, bool last)
+{
+    typedef typename Row::Acc Acc;
+    Place p = place_of(f);
+    Acc acc = Row::zero();
+    if (p.live) {
+        const char *base = input + offset_in(f.kept, p.result);
+        auto element = [&](int64_t i) -> Acc {
+            const In *at = (const In *)(base + offset_in(f.folded, i));
+            if constexpr (First)
+                return Row::map(*at, parameter);
+            else
+                return *at;
+        };
+        if (Row::starts)
+            acc = element(0);
+        for (int64_t i = p.first; i < p.end;) {
+            Acc run = element(i);
+            i += f.threads;
+            for (int k = 1; k < 32 && i < p.end; k++, i += f.threads)
+                run = Row::combine(run, element(i));
+            acc = Row::combine(acc, run);
+        }
+    }
+    acc = meet<Row>(acc, f.threads);
+    if (p.live && threadIdx.x % (unsigned)f.threads == 0)
+        out[p.result * f.parts + p.part] = last ? Row::finish(acc, count, parameter) : acc;
+}
+
+template <class Row, typename In, bool First>
+static int launch(dt_queue queue, typename Row::Acc *out, const void *input, const Folding *f,
+                  double parameter, int64_t count, bool last)
+{
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    int64_t blocks = reduce_blocks(f);
+    /* A result that one thread folds needs no barrier. */
+    cudaError_t error =
+        f->threads == 1
+            ? LAUNCH((reduce_kernel<Row, In, First>), blocks, BLOCK, 0, stream, out,
+                     (const char *)input, *f, parameter, count, last)
+            : LAUNCH_BARRIERS((reduce_kernel<Row, In, First>), blocks, BLOCK, 0, stream, out,
+                              (const char *)input, *f, parameter, count, last);
+    CUDA_TRY("starting a reduction", error);
+    return 0;
+}
+
+template <class Row, typename In> static int run_row(dt_queue queue, const dt_reduction *call)
+{
+    typedef typename Row::Acc Acc;
+    Folding f;
+    Acc *out = (Acc *)call->output;
+    if (reduce_plan(call, &f))
+        return -1;
+    if (f.parts == 1)
+        return launch<Row, In, true>(queue, out, call->input, &f, call->parameter,
+                                     call->folded_numel, true);
+    void *partial = nullptr;
+    size_t bytes = (size_t)(f.results * f.parts) * sizeof(Acc);
+    if (allocator_allocate(queue, bytes, &partial))
+        return -1;
+    Folding second = reduce_plan_parts(f.results, f.parts, sizeof(Acc));
+    int status = launch<Row, In, true>(queue, (Acc *)partial, call->input, &f, call->parameter,
+                                       call->folded_numel, false);
+    if (!status)
+        status = launch<Row, Acc, false>(queue, out, partial, &second, call->parameter,
+                                         call->folded_numel, true);
+    /* Given back at once: who takes it next on this stream comes after these kernels. */
+    allocator_release(queue.device, partial, bytes);
+    return status;
+}
+
+typedef int (*reduce_fn)(dt_queue queue, const dt_reduction *call);
+
+template <template <typename> class Row, typename In, bool takes> struct reduce_entry {
+    static constexpr reduce_fn fn = run_row<Row<In>, In>;
+};
+template <template <typename> class Row, typename In> struct reduce_entry<Row, In, false> {
+    static constexpr reduce_fn fn = nullptr;
+};
+
+static const reduce_fn table[DT_NREDUCE][DT_NDTYPES] = {
+#define DT_ENTRY(row, class, type, kind) reduce_entry<row, type, TAKES_##class(kind)>::fn,
+#define REDUCE(name, class, identity, map, combine, finish, doc)                           \
+    {DT_ENTRY(reduce_##name, class, bool, KIND_BOOL)                                       \
+     DT_ENTRY(reduce_##name, class, uint8_t, KIND_INTEGER)                                 \
+     DT_ENTRY(reduce_##name, class, int8_t, KIND_INTEGER)                                  \
+     DT_ENTRY(reduce_##name, class, int16_t, KIND_INTEGER)                                 \
+     DT_ENTRY(reduce_##name, class, int32_t, KIND_INTEGER)                                 \
+     DT_ENTRY(reduce_##name, class, int64_t, KIND_INTEGER)                                 \
+     DT_ENTRY(reduce_##name, class, float, KIND_FLOAT)                                     \
+     DT_ENTRY(reduce_##name, class, double, KIND_FLOAT)},
+#include "ops/reduce.def"
+#undef REDUCE
+};
+static_assert(DT_NDTYPES == 8 && DT_FLOAT64 == 7,
+              "a type was added to ops/dtype.def: add it to the table above, in its order");
+
+int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
+{
+    static const char *const names[] = {
+#define REDUCE(name, class, identity, map, combine, finish, doc) #name,
+#include "ops/reduce.def"
+#undef REDUCE
+    };
+    reduce_fn run = table[op][call->input_dtype];
+    if (!run)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: not defined for tensors of type %s on a GPU; convert them first",
+                       names[op], dt_dtype_name(call->input_dtype));
+    if (device_use(queue.device))
+        return -1;
+    return run(queue, call);
+}

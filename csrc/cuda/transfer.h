@@ -1,0 +1,12 @@
+/* Copies of bytes between the host and a device, and between devices. */
+#ifndef DT_CUDA_TRANSFER_H
+#define DT_CUDA_TRANSFER_H
+
+#include "device/backend.h"
+
+int transfer_upload(dt_queue queue, void *target, const void *source, size_t bytes);
+int transfer_download(dt_queue queue, void *target, const void *source, size_t bytes);
+int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queue,
+                       const void *source, size_t bytes);
+
+#endif
