@@ -10,6 +10,10 @@
  * numbers or dim3; a number that is no legal extent gives cudaErrorInvalidConfiguration
  * on both.
  *
+ * As the error is cudaGetLastError's, one that nobody has fetched since an earlier call
+ * failed shows up here: whoever lives with a failure (a cudaMalloc to be tried again)
+ * fetches it.
+ *
  * A struct passed to a kernel says where its pointers are, so that simulated launches
  * can check and translate them; without this line a simulated launch of it does not
  * compile:
@@ -90,11 +94,12 @@ static inline dim3 launch_extent(unsigned long long extent)
 /* The kernel goes along twice: as a call that can be inlined, and as a pointer for its
  * types. */
 #define SIM_LAUNCH(barriers, kernel, grid, block, shared, stream, ...)                 \
-    sim::launch(                                                                       \
-        {#kernel, nullptr, barriers, launch_extent(grid), launch_extent(block),        \
-         (size_t)(shared), (stream)},                                                  \
-        [=](auto... sim_parameters) { (kernel)(sim_parameters...); },                  \
-        (kernel), ##__VA_ARGS__)
+    ((void)sim::launch(                                                                \
+         {#kernel, nullptr, barriers, launch_extent(grid), launch_extent(block),       \
+          (size_t)(shared), (stream)},                                                 \
+         [=](auto... sim_parameters) { (kernel)(sim_parameters...); },                 \
+         (kernel), ##__VA_ARGS__),                                                     \
+     cudaGetLastError())
 #define DYNAMIC_SHARED(type, name)                                                     \
     type *name = reinterpret_cast<type *>(sim::dynamic_shared_memory())
 #define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream)                               \

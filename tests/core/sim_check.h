@@ -1,5 +1,5 @@
-/* A few words for the tests of the simulated runtime: a failed check is counted and said, the
- * test goes on, and finish() gives what main returns. */
+/* A few words for the tests of the simulated runtime: a failed check is counted and
+ * said, the test goes on, and finish() gives what main returns. */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
 
@@ -15,9 +15,10 @@
 
 static int failed;
 
-#define CHECK(what)                                                                        \
-    ((what) ? (void)0                                                                      \
-            : (void)(failed++, printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what)))
+#define CHECK(what)                                                                    \
+    ((what)                                                                            \
+         ? (void)0                                                                     \
+         : (void)(failed++, printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what)))
 #define EQUAL(got, wanted) check_equal((got), (wanted), #got, __FILE__, __LINE__)
 template <class T, class U>
 static void check_equal(T got, U wanted, const char *what, const char *file, int line)
@@ -41,7 +42,8 @@ static inline bool said(const char *words)
 }
 
 /* Runs f in a child process; gives its wait status. Its output is dropped. */
-template <class F> static int in_child(F f)
+template <class F>
+static int in_child(F f)
 {
     fflush(stdout);
     pid_t child = fork();
@@ -61,13 +63,15 @@ static inline void schedule(const char *text)
     EQUAL(dt_sim_set_schedule(text), 0);
 }
 
-template <class T> static T *on_device(size_t n)
+template <class T>
+static T *on_device(size_t n)
 {
     T *p = nullptr;
     GOOD(cudaMalloc(&p, n * sizeof(T)));
     return p;
 }
-template <class T> static std::vector<T> fetch(const T *p, size_t n)
+template <class T>
+static std::vector<T> fetch(const T *p, size_t n)
 {
     std::vector<T> out(n);
     GOOD(cudaMemcpy(out.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));

@@ -1,8 +1,15 @@
-/* The simulator's settings, failures on demand, counters, what devices say, and fork. */
+/* The simulator's settings, failures on demand, counters, what devices say, and fork.
+ */
 #include "sim_check.h"
 
-__global__ void first(int *x) { *x = 1; }
-__global__ void second(int *x) { *x = 2; }
+__global__ void first(int *x)
+{
+    *x = 1;
+}
+__global__ void second(int *x)
+{
+    *x = 2;
+}
 
 static int count_with(const char *name, const char *value)
 {
@@ -32,12 +39,13 @@ static void environment()
     EQUAL(count_with("PYDEVTENSOR_SIM_FAIL", "malloc"), 60);
     EQUAL(count_with("PYDEVTENSOR_SIM_FAIL", "malloc:2,copy:1"), 1);
     EQUAL(in_child([] { /* the complaint is there to be read, and every call gives it */
-              setenv("PYDEVTENSOR_SIM_SCHEDULE", "sometimes", 1);
-              void *p;
-              cudaError_t error = cudaMalloc(&p, 4);
-              _exit(error != cudaErrorInvalidValue ||
-                    !strstr(cudaGetErrorString(error), "'sometimes' is no schedule") ||
-                    !strstr(dt_sim_complaint(), "sometimes"));
+                        setenv("PYDEVTENSOR_SIM_SCHEDULE", "sometimes", 1);
+                        void *p;
+                        cudaError_t error = cudaMalloc(&p, 4);
+                        _exit(error != cudaErrorInvalidValue ||
+                              !strstr(cudaGetErrorString(error),
+                                      "'sometimes' is no schedule") ||
+                              !strstr(dt_sim_complaint(), "sometimes"));
           }),
           0);
     EQUAL(in_child([] {
@@ -50,7 +58,8 @@ static void environment()
               void *m;
               bool good = !cudaGetDeviceProperties(&p, 1) &&
                           p.totalGlobalMem == (size_t)2 << 30 &&
-                          !cudaDeviceCanAccessPeer(&can, 0, 1) && !can && !cudaMalloc(&m, 1) &&
+                          !cudaDeviceCanAccessPeer(&can, 0, 1) && !can &&
+                          !cudaMalloc(&m, 1) &&
                           cudaMalloc(&m, 1) == cudaErrorMemoryAllocation &&
                           !cudaMalloc(&m, (size_t)3 << 29);
               _exit(!good);
@@ -91,7 +100,9 @@ static void failures()
     char host[4] = {};
     cudaStream_t s = nullptr;
     cudaEvent_t e = nullptr;
-    EQUAL(dt_sim_set_failures("malloc:3,host:1,copy:2,memset:1,launch:2,stream:1,event:1"), 0);
+    EQUAL(dt_sim_set_failures(
+              "malloc:3,host:1,copy:2,memset:1,launch:2,stream:1,event:1"),
+          0);
     GOOD(cudaMalloc(&p[0], 4));
     GOOD(cudaMalloc(&p[1], 4));
     EQUAL((int)cudaMalloc(&p[2], 4), (int)cudaErrorMemoryAllocation);
@@ -102,6 +113,7 @@ static void failures()
           (int)cudaErrorUnknown);
     GOOD(cudaMemcpyAsync(p[0], host, 4, cudaMemcpyHostToDevice, nullptr));
     EQUAL((int)cudaMemsetAsync(p[0], 0, 4, nullptr), (int)cudaErrorUnknown);
+    cudaGetLastError();
     GOOD(LAUNCH(first, 1, 1, 0, nullptr, (int *)p[0]));
     EQUAL((int)LAUNCH(second, 1, 1, 0, nullptr, (int *)p[0]),
           (int)cudaErrorLaunchOutOfResources);
@@ -177,7 +189,8 @@ static void properties()
     GOOD(cudaGetDeviceProperties(&p, 0));
     GOOD(cudaGetDeviceProperties(&q, 1));
     CHECK(!strcmp(p.name, "Simulated GPU"));
-    CHECK(p.major == 8 && p.minor == 0 && p.warpSize == 32 && p.totalGlobalMem == 1 << 20);
+    CHECK(p.major == 8 && p.minor == 0 && p.warpSize == 32 &&
+          p.totalGlobalMem == 1 << 20);
     CHECK(memcmp(&p.uuid, &q.uuid, 16) && p.pciDeviceID != q.pciDeviceID);
     GOOD(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
     EQUAL(value, p.multiProcessorCount);
@@ -189,7 +202,8 @@ static void properties()
     CHECK(!strcmp(bus, "0000:51:01.0"));
     GOOD(cudaDriverGetVersion(&value));
     EQUAL(value, 13000);
-    CHECK(!strcmp(cudaGetErrorName(cudaErrorIllegalAddress), "cudaErrorIllegalAddress"));
+    CHECK(
+        !strcmp(cudaGetErrorName(cudaErrorIllegalAddress), "cudaErrorIllegalAddress"));
     CHECK(!strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory"));
     CHECK(!strcmp(cudaGetErrorName((cudaError_t)12345), "unrecognized error code"));
     int least, greatest;
@@ -198,7 +212,8 @@ static void properties()
     cudaGetLastError();
 }
 
-/* The child of a process that used devices gets an error from every call, and none hangs. */
+/* The child of a process that used devices gets an error from every call, and none
+ * hangs. */
 static void forks()
 {
     int *x = on_device<int>(1);
@@ -208,11 +223,12 @@ static void forks()
               int n;
               cudaStream_t s;
               const cudaError_t no = cudaErrorInitializationError;
-              bool good = cudaMalloc(&p, 4) == no && cudaFree(x) == no &&
-                          cudaDeviceSynchronize() == no && cudaGetDeviceCount(&n) == no &&
-                          cudaStreamCreate(&s) == no && cudaSetDevice(0) == no &&
-                          LAUNCH(first, 1, 1, 0, nullptr, x) == no &&
-                          cudaStreamSynchronize(nullptr) == no && dt_sim_pending(-1) == 0;
+              bool good =
+                  cudaMalloc(&p, 4) == no && cudaFree(x) == no &&
+                  cudaDeviceSynchronize() == no && cudaGetDeviceCount(&n) == no &&
+                  cudaStreamCreate(&s) == no && cudaSetDevice(0) == no &&
+                  LAUNCH(first, 1, 1, 0, nullptr, x) == no &&
+                  cudaStreamSynchronize(nullptr) == no && dt_sim_pending(-1) == 0;
               _exit(!good);
           }),
           0);

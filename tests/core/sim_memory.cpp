@@ -1,4 +1,5 @@
-/* Simulated device memory: who may touch what, exact bounds, and when a block may be reused. */
+/* Simulated device memory: who may touch what, exact bounds, and when a block may be
+ * reused. */
 #include <signal.h>
 #include "sim_check.h"
 
@@ -7,8 +8,14 @@ __global__ void put(float *x, long n, float value)
     for (long i = 0; i < n; i++)
         x[i] = value;
 }
-__global__ void put_at(char *x, long where) { x[where] = 1; }
-__global__ void copy_from(const float *x, float *y, long where) { y[0] = x[where]; }
+__global__ void put_at(char *x, long where)
+{
+    x[where] = 1;
+}
+__global__ void copy_from(const float *x, float *y, long where)
+{
+    y[0] = x[where];
+}
 
 static const int kAddress = cudaErrorIllegalAddress;
 static cudaStream_t s, s2;
@@ -120,7 +127,8 @@ static void pinned()
     float *h = nullptr, *x = on_device<float>(4);
     GOOD(cudaHostAlloc(&h, 16, cudaHostAllocDefault));
     h[1] = 5;
-    GOOD(LAUNCH(copy_from, 1, 1, 0, nullptr, h, x, 1)); /* kernels reach page-locked memory */
+    GOOD(LAUNCH(copy_from, 1, 1, 0, nullptr, h, x,
+                1)); /* kernels reach page-locked memory */
     EQUAL(fetch(x, 1)[0], 5);
     cudaPointerAttributes a;
     GOOD(cudaPointerGetAttributes(&a, h + 1));
@@ -130,6 +138,7 @@ static void pinned()
     GOOD(cudaPointerGetAttributes(&a, &a));
     CHECK(a.type == cudaMemoryTypeUnregistered);
     EQUAL((int)cudaFreeHost(x), (int)cudaErrorInvalidValue);
+    cudaGetLastError();
     GOOD(cudaFreeHost(h));
     GOOD(LAUNCH(copy_from, 1, 1, 0, nullptr, h, x, 1));
     sync_tells("no address of device memory");
@@ -137,7 +146,8 @@ static void pinned()
     cudaGetLastError();
 }
 
-/* --- blocks of an allocator ------------------------------------------------------------------- */
+/* --- blocks of an allocator
+ * ------------------------------------------------------------------- */
 
 static void canary()
 {
@@ -173,8 +183,9 @@ static void canary()
     GOOD(cudaFree(segment));
 }
 
-/* AddressSanitizer ends the program at the first byte that a kernel reads outside of the blocks
- * it was given, so each case is a process of its own, begun before this one uses a device. */
+/* AddressSanitizer ends the program at the first byte that a kernel reads outside of
+ * the blocks it was given, so each case is a process of its own, begun before this one
+ * uses a device. */
 static bool peek_survives(long where)
 {
     return in_child([where] {
@@ -195,7 +206,8 @@ static void reads_out_of_bounds()
 {
     CHECK(peek_survives(0) && peek_survives(99));
     CHECK(peek_survives(256)); /* the other block that it was given */
-    CHECK(!peek_survives(-1)); /* nothing is mapped there, so this is seen in any build */
+    CHECK(
+        !peek_survives(-1)); /* nothing is mapped there, so this is seen in any build */
     if (!dt_sim_is_sanitized())
         return;
     CHECK(!peek_survives(100)); /* slack */
@@ -203,7 +215,8 @@ static void reads_out_of_bounds()
     CHECK(!peek_survives(400)); /* what nobody has taken */
 }
 
-/* A block is freed while queued work uses it, and taken again for the same stream: legal. */
+/* A block is freed while queued work uses it, and taken again for the same stream:
+ * legal. */
 static void reuse_in_order(const char *when)
 {
     schedule(when);
@@ -230,7 +243,8 @@ static void reuse_in_order(const char *when)
     schedule("eager");
 }
 
-/* Used on another stream and given back without waiting for that: seen when it matters. */
+/* Used on another stream and given back without waiting for that: seen when it matters.
+ */
 static void reuse_too_early()
 {
     schedule("lazy");
@@ -298,7 +312,9 @@ static void peers()
     EQUAL(can, 0);
     EQUAL((int)cudaDeviceCanAccessPeer(&can, 0, 2), (int)cudaErrorInvalidDevice);
     GOOD(cudaDeviceEnablePeerAccess(1, 0));
-    EQUAL((int)cudaDeviceEnablePeerAccess(1, 0), (int)cudaErrorPeerAccessAlreadyEnabled);
+    EQUAL((int)cudaDeviceEnablePeerAccess(1, 0),
+          (int)cudaErrorPeerAccessAlreadyEnabled);
+    cudaGetLastError();
     GOOD(LAUNCH(put, 1, 1, 0, nullptr, there, 4, 1.0f));
     GOOD(cudaDeviceSynchronize());
     EQUAL(fetch(there, 4)[0], 1);

@@ -8,8 +8,14 @@ __global__ void append(int *log, int *length, int what)
     log[*length] = what;
     *length += 1;
 }
-__global__ void set(int *x, int value) { *x = value; }
-__global__ void bump(int *x) { *x += 1; }
+__global__ void set(int *x, int value)
+{
+    *x = value;
+}
+__global__ void bump(int *x)
+{
+    *x += 1;
+}
 
 static cudaStream_t make()
 {
@@ -59,7 +65,8 @@ static void lazy()
     for (int i = 0; i < 3000; i++)
         GOOD(LAUNCH(bump, 1, 1, 0, s, x));
     EQUAL(dt_sim_pending(0), DT_SIM_QUEUE_LIMIT);
-    EQUAL(fetch(x, 1)[0], 5 + 3000 - DT_SIM_QUEUE_LIMIT); /* the default stream waits for none */
+    EQUAL(fetch(x, 1)[0],
+          5 + 3000 - DT_SIM_QUEUE_LIMIT); /* the default stream waits for none */
     GOOD(cudaStreamSynchronize(s));
     EQUAL(fetch(x, 1)[0], 3005);
     /* Work of a destroyed stream still runs. */
@@ -172,8 +179,8 @@ static void devices(const char *when)
     schedule("eager");
 }
 
-/* Two streams without order between them: what a seed gives it gives again, and some seeds
- * show either order. */
+/* Two streams without order between them: what a seed gives it gives again, and some
+ * seeds show either order. */
 static std::vector<int> race(int seed)
 {
     char text[32];
@@ -221,7 +228,8 @@ static void host_functions()
     GOOD(cudaDeviceSynchronize());
     EQUAL(calls, 1);
     /* Calling CUDA from one is not permitted; it must not hang. */
-    GOOD(cudaLaunchHostFunc(nullptr, [](void *) { inside = cudaDeviceSynchronize(); }, nullptr));
+    GOOD(cudaLaunchHostFunc(
+        nullptr, [](void *) { inside = cudaDeviceSynchronize(); }, nullptr));
     GOOD(cudaDeviceSynchronize());
     EQUAL((int)inside, (int)cudaErrorNotPermitted);
     cudaGetLastError();

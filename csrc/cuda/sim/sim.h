@@ -26,10 +26,13 @@ int dt_sim_set_devices(int count);
 int dt_sim_set_memory(size_t bytes);
 
 /* When queued work runs, at any time:
+ *
  *     eager         at once
- *     lazy          when something waits for it; asking whether it is done runs one
- * piece; a queue of more than DT_SIM_QUEUE_LIMIT pieces runs its oldest random:SEED   a
- * random part of what is ready, of random streams, at each call */
+ *     lazy          when something waits for it
+ *     random:SEED   at each call a random part of what is ready, of random streams
+ *
+ * In each, asking whether work is done runs one piece of it, and a queue of more than
+ * DT_SIM_QUEUE_LIMIT pieces runs its oldest. */
 #define DT_SIM_QUEUE_LIMIT 1024
 int dt_sim_set_schedule(const char *text);
 
