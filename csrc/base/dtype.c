@@ -3,16 +3,14 @@
 #include <string.h>
 
 const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
-#define ROW(ID, name, alias, type, class, kind)                                            \
-    [DT_##ID] = {#name, #alias, #class, sizeof(type), kind},
+/* Each turns the names into text itself: passed on, `bool` would be replaced as a macro. */
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
-    ROW(ID, name, alias, type, class, DT_KIND_BOOL)
+    [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_BOOL},
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
-    ROW(ID, name, alias, type, class, DT_KIND_INTEGER)
+    [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_INTEGER},
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
-    ROW(ID, name, alias, type, class, DT_KIND_FLOAT)
+    [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_FLOAT},
 #include "ops/dtype.def"
-#undef ROW
 };
 
 dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b)
