@@ -28,7 +28,10 @@
     SETUP(views)                                                                           \
     SETUP(creation)                                                                        \
     SETUP(conversions)                                                                     \
-    SETUP(properties)
+    SETUP(properties)                                                                      \
+    SETUP(construct)                                                                       \
+    SETUP(extract)                                                                         \
+    SETUP(numpy)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)
@@ -37,9 +40,7 @@ DT_SETUPS(SETUP)
 /* NAME(word): strings used as attribute and keyword names, interned at import: dt_py.s_word */
 #define DT_NAMES(NAME)                                                                     \
     NAME(format_tensor)                                                                    \
-    NAME(tensor_repr)                                                                      \
-    NAME(type)                                                                             \
-    NAME(index)
+    NAME(tensor_repr)
 
 /* Everything here is set at import and never changes; pointers are owned for ever. */
 typedef struct dt_python {

@@ -41,10 +41,10 @@ int dt_argument_error(const dt_args *args, int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
     PyObject *value = args->slots[i];
-    char text[DT_DESCRIBE_TEXT];
-    PyObject *shown = PyUnicode_DecodeUTF8(
-        value ? dt_describe(value, text, sizeof text) : "missing",
-        (Py_ssize_t)strlen(value ? text : "missing"), "replace");
+    char text[DT_DESCRIBE_TEXT] = "missing";
+    if (value)
+        dt_describe(value, text, sizeof text);
+    PyObject *shown = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
     if (shown)
         PyErr_Format(PyExc_TypeError, "%s(): %U is %U; give %s%s", args->signature->name,
                      p->name, shown, expected[p->word], p->none ? " or None" : "");
@@ -236,13 +236,19 @@ int dt_take_float(const dt_args *args, int i, double *out)
     return 0;
 }
 
+/* As dt_int_from_python, but True is no int: it is a flag in the wrong place. */
+static int take_plain_int(PyObject *value, int64_t *out)
+{
+    return PyBool_Check(value) ? 0 : dt_int_from_python(value, out);
+}
+
 int dt_take_int(const dt_args *args, int i, int64_t *out)
 {
     if (!args->slots[i]) {
         *out = fallback(args, i).i;
         return 0;
     }
-    int status = dt_int_from_python(args->slots[i], out);
+    int status = take_plain_int(args->slots[i], out);
     return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
 }
 
@@ -284,7 +290,7 @@ static int take_ints(const dt_args *args, int i, PyObject *const *values, Py_ssi
         return -1;
     }
     for (Py_ssize_t v = 0; v < count; v++) {
-        int status = dt_int_from_python(values[v], &out[v]);
+        int status = take_plain_int(values[v], &out[v]);
         if (status < 0)
             return -1;
         if (!status) {
@@ -332,7 +338,7 @@ static int take_int_or_sequence(const dt_args *args, int i, int *count, int64_t 
 {
     PyObject *value = args->slots[i];
     if (!PyTuple_Check(value) && !PyList_Check(value)) {
-        int status = dt_int_from_python(value, out);
+        int status = take_plain_int(value, out);
         if (status) {
             *count = 1;
             return status < 0 ? -1 : 0;
