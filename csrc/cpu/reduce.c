@@ -8,8 +8,8 @@
 
 /* Elements that are folded in one go, and gathered for that where they lie apart. A power of
  * two of leaves makes a group, the unit of parallel work within one result. */
-#define LEAF 1024
-#define GROUP (64 * LEAF)
+#define LEAF 512
+#define GROUP (128 * LEAF)
 /* The same for columns: rows folded in one go, columns of a block, rows of a group. */
 #define LEAF_ROWS 64
 #define GROUP_ROWS (16 * LEAF_ROWS)
