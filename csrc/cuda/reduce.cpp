@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "cuda/device.h"
+
 static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape, const int64_t *strides)
 {
     layout->ndim = ndim ? ndim : 1;
@@ -65,4 +67,25 @@ Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item)
     f.parts = 1;
     f.part = parts;
     return f;
+}
+
+int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
+{
+    static const char *const names[] = {
+#define REDUCE(name, class, identity, map, combine, finish, doc) #name,
+#include "ops/reduce.def"
+#undef REDUCE
+    };
+    static const reduce_table *const tables[DT_NDTYPES] = {
+#define DT_DTYPE(ID, name, alias, type, class) &reduce_##ID,
+#include "ops/dtype.def"
+    };
+    reduce_fn run = tables[call->input_dtype]->rows[op];
+    if (!run)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: not defined for tensors of type %s on a GPU; convert them first",
+                       names[op], dt_dtype_name(call->input_dtype));
+    if (device_use(queue.device))
+        return -1;
+    return run(queue, call);
 }

@@ -27,6 +27,15 @@ static inline int64_t reduce_blocks(const Folding *f)
     return (f->results + each - 1) / each * f->parts;
 }
 
+typedef int (*reduce_fn)(dt_queue queue, const dt_reduction *call);
+
+/* The rows for one input type; NULL where a row's class does not take it. */
+typedef struct reduce_table {
+    reduce_fn rows[DT_NREDUCE];
+} reduce_table;
+#define DT_DTYPE(ID, name, alias, type, class) extern const reduce_table reduce_##ID;
+#include "ops/dtype.def"
+
 int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call);
 int reduce_arg(dt_queue queue, bool greatest, const dt_reduction *call);
 

@@ -1,11 +1,13 @@
-/* The rows of ops/reduce.def. A thread adds up runs of elements, then the threads of a result
+/* The kernels of the rows of ops/reduce.def, for any input type. A thread adds up runs of elements, then the threads of a result
  * meet in a tree of shuffles and shared memory, so the error of a sum grows with the logarithm
  * of its length; no float is added atomically, so the result is the same each time. */
-#include "cuda/reduce.h"
+#ifndef DT_CUDA_REDUCE_KERNELS_H
+#define DT_CUDA_REDUCE_KERNELS_H
 
 #include "cuda/allocator.h"
 #include "cuda/device.h"
 #include "cuda/math.h"
+#include "cuda/reduce.h"
 
 enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
 
@@ -121,13 +123,19 @@ __global__ void reduce_kernel(typename Row::Acc *out, const char *input, Folding
         };
         if (Row::starts)
             acc = element(0);
-        for (int64_t i = p.first; i < p.end;) {
-            Acc run = element(i);
-            i += f.threads;
-            for (int k = 1; k < 32 && i < p.end; k++, i += f.threads)
-                run = Row::combine(run, element(i));
-            acc = Row::combine(acc, run);
+        /* In runs, so that a long sum is not one long chain of roundings. */
+        Acc run = acc;
+        int length = 0;
+        for (int64_t i = p.first; i < p.end; i += f.threads) {
+            Acc next = element(i);
+            run = length ? Row::combine(run, next) : next;
+            if (++length == 32) {
+                acc = Row::combine(acc, run);
+                length = 0;
+            }
         }
+        if (length)
+            acc = Row::combine(acc, run);
     }
     acc = meet<Row>(acc, f.threads);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0)
@@ -176,8 +184,7 @@ template <class Row, typename In> static int run_row(dt_queue queue, const dt_re
     return status;
 }
 
-typedef int (*reduce_fn)(dt_queue queue, const dt_reduction *call);
-
+/* A kernel where the class takes the type, else none, so that nothing is made in vain. */
 template <template <typename> class Row, typename In, bool takes> struct reduce_entry {
     static constexpr reduce_fn fn = run_row<Row<In>, In>;
 };
@@ -185,36 +192,7 @@ template <template <typename> class Row, typename In> struct reduce_entry<Row, I
     static constexpr reduce_fn fn = nullptr;
 };
 
-static const reduce_fn table[DT_NREDUCE][DT_NDTYPES] = {
-#define DT_ENTRY(row, class, type, kind) reduce_entry<row, type, TAKES_##class(kind)>::fn,
-#define REDUCE(name, class, identity, map, combine, finish, doc)                           \
-    {DT_ENTRY(reduce_##name, class, bool, KIND_BOOL)                                       \
-     DT_ENTRY(reduce_##name, class, uint8_t, KIND_INTEGER)                                 \
-     DT_ENTRY(reduce_##name, class, int8_t, KIND_INTEGER)                                  \
-     DT_ENTRY(reduce_##name, class, int16_t, KIND_INTEGER)                                 \
-     DT_ENTRY(reduce_##name, class, int32_t, KIND_INTEGER)                                 \
-     DT_ENTRY(reduce_##name, class, int64_t, KIND_INTEGER)                                 \
-     DT_ENTRY(reduce_##name, class, float, KIND_FLOAT)                                     \
-     DT_ENTRY(reduce_##name, class, double, KIND_FLOAT)},
-#include "ops/reduce.def"
-#undef REDUCE
-};
-static_assert(DT_NDTYPES == 8 && DT_FLOAT64 == 7,
-              "a type was added to ops/dtype.def: add it to the table above, in its order");
+#define REDUCE_ENTRY(name, class, type, kind)                                              \
+    reduce_entry<reduce_##name, type, TAKES_##class(kind)>::fn,
 
-int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
-{
-    static const char *const names[] = {
-#define REDUCE(name, class, identity, map, combine, finish, doc) #name,
-#include "ops/reduce.def"
-#undef REDUCE
-    };
-    reduce_fn run = table[op][call->input_dtype];
-    if (!run)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: not defined for tensors of type %s on a GPU; convert them first",
-                       names[op], dt_dtype_name(call->input_dtype));
-    if (device_use(queue.device))
-        return -1;
-    return run(queue, call);
-}
+#endif
