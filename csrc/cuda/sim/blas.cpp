@@ -1,4 +1,5 @@
-/* cuBLAS on simulated GPUs: its functions queue the CPU's matrix product on the stream. */
+/* cuBLAS on simulated GPUs: its functions queue the CPU's matrix product on the stream.
+ */
 #include "cuda/cublas.h"
 
 #include "device/backend.h"
@@ -43,26 +44,29 @@ static int set_stream(dt_cublas_handle handle, cudaStream_t stream)
     return DT_CUBLAS_SUCCESS;
 }
 
-/* Bytes from the first to behind the last element of a batch of matrices of `columns` columns
- * that lie ld apart, `rows` elements each. */
-static size_t reach(int rows, int columns, int ld, long long stride, int batch, size_t item)
+/* Bytes from the first to behind the last element of a batch of matrices of `columns`
+ * columns that lie ld apart, `rows` elements each. */
+static size_t reach(int rows, int columns, int ld, long long stride, int batch,
+                    size_t item)
 {
     if (!rows || !columns)
         return 0;
-    long long last = (long long)(batch - 1) * stride + (long long)(columns - 1) * ld + rows;
+    long long last =
+        (long long)(batch - 1) * stride + (long long)(columns - 1) * ld + rows;
     return (size_t)last * item;
 }
 
 /* Column-major C = op(A) op(B) is row-major C' = op(B)' op(A)'. */
 template <typename T>
-static int gemm(dt_dtype dtype, dt_cublas_handle handle, int op_a, int op_b, int m, int n, int k,
-                const T *alpha, const T *a, int lda, long long stride_a, const T *b, int ldb,
-                long long stride_b, const T *beta, T *c, int ldc, long long stride_c, int batch)
+static int gemm(dt_dtype dtype, dt_cublas_handle handle, int op_a, int op_b, int m,
+                int n, int k, const T *alpha, const T *a, int lda, long long stride_a,
+                const T *b, int ldb, long long stride_b, const T *beta, T *c, int ldc,
+                long long stride_c, int batch)
 {
     dt_gemm g = {};
     bool ta = op_a == DT_CUBLAS_OP_T, tb = op_b == DT_CUBLAS_OP_T;
-    if (m < 0 || n < 0 || k < 0 || batch < 0 || lda < (ta ? k : m) || ldb < (tb ? n : k) ||
-        ldc < m)
+    if (m < 0 || n < 0 || k < 0 || batch < 0 || lda < (ta ? k : m) ||
+        ldb < (tb ? n : k) || ldc < m)
         return 7; /* CUBLAS_STATUS_INVALID_VALUE */
     if (!m || !n || !batch)
         return DT_CUBLAS_SUCCESS;
@@ -95,19 +99,21 @@ static int gemm(dt_dtype dtype, dt_cublas_handle handle, int op_a, int op_b, int
             dt_queue host = {0, nullptr};
             cpu_gemm(host, &call);
         });
-    return error == cudaSuccess ? DT_CUBLAS_SUCCESS : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
+    return error == cudaSuccess ? DT_CUBLAS_SUCCESS
+                                : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
 }
 
 static int sgemm DT_CUBLAS_GEMM(float)
 {
-    return gemm<float>(DT_FLOAT32, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb,
-                       stride_b, beta, c, ldc, stride_c, batch);
+    return gemm<float>(DT_FLOAT32, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a,
+                       b, ldb, stride_b, beta, c, ldc, stride_c, batch);
 }
 
 static int dgemm DT_CUBLAS_GEMM(double)
 {
-    return gemm<double>(DT_FLOAT64, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb,
-                        stride_b, beta, c, ldc, stride_c, batch);
+    return gemm<double>(DT_FLOAT64, handle, op_a, op_b, m, n, k, alpha, a, lda,
+                        stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch);
 }
 
-extern const dt_cublas sim_cublas = {create, destroy, get_version, set_stream, sgemm, dgemm};
+extern const dt_cublas sim_cublas = {create,     destroy, get_version,
+                                     set_stream, sgemm,   dgemm};

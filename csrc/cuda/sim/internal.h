@@ -102,6 +102,7 @@ struct Options {
     size_t memory = (size_t)1 << 30;
     Schedule schedule = kEager;
     uint64_t random = 0;
+    const Stream *favourite = nullptr; /* of the random schedule; only compared */
     bool peer = true;
     std::map<std::string, long> failures; /* kind -> calls until one fails */
 };

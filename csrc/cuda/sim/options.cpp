@@ -90,6 +90,7 @@ static int set_schedule(const char *text)
                !*end) {
         options.schedule = kRandom;
         options.random = seed;
+        options.favourite = nullptr;
     } else {
         return complain(
             format("'%.40s' is no schedule: give eager, lazy or random:SEED", text));

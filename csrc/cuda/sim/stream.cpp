@@ -128,12 +128,16 @@ static uint64_t roll()
     return z ^ z >> 31;
 }
 
+/* Less runs than is queued, so that work piles up, and one stream is ahead of the
+ * others for a while: orders that differ much from the program's own are the ones that
+ * show mistakes. */
 void nudge()
 {
     State &all = state();
-    if (all.options.schedule != kRandom)
+    const Stream *&favourite = all.options.favourite;
+    if (all.options.schedule != kRandom || roll() % 4)
         return;
-    for (uint64_t turns = roll() % 4; turns > 0; turns--) {
+    for (uint64_t turns = 1 + roll() % 3; turns > 0; turns--) {
         std::vector<Stream *> busy;
         for (auto &device : all.devices)
             if (!device->own_stream->queue.empty())
@@ -143,7 +147,13 @@ void nudge()
                 busy.push_back(stream.get());
         if (busy.empty())
             return;
-        advance(*busy[roll() % busy.size()]);
+        Stream *next = busy[roll() % busy.size()];
+        bool fickle = roll() % 4 == 0;
+        for (Stream *each : busy)
+            if (each == favourite && !fickle)
+                next = each;
+        favourite = next;
+        advance(*next);
     }
 }
 
