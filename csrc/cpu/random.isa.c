@@ -13,8 +13,8 @@ static void normal_float32(int64_t n, float *x, float mean, float deviation)
         for (int j = 0; j < 8; j++) {
             float radius = sqrtf(-2.0f * log_FLOAT32(1.0f - low[j]));
             float angle = (float)TWO_PI * high[j];
-            low[j] = radius * cos_FLOAT32(angle) * deviation + mean;
-            high[j] = radius * sin_FLOAT32(angle) * deviation + mean;
+            low[j] = MADF(radius * cos_FLOAT32(angle), deviation, mean);
+            high[j] = MADF(radius * sin_FLOAT32(angle), deviation, mean);
         }
     }
 }
@@ -25,8 +25,8 @@ static void normal_float64(int64_t n, double *x, double mean, double deviation)
         double *low = x + i, *high = x + i + 8;
         for (int j = 0; j < 8; j++) {
             double radius = sqrt(-2.0 * log(1.0 - low[j])), angle = TWO_PI * high[j];
-            low[j] = radius * cos(angle) * deviation + mean;
-            high[j] = radius * sin(angle) * deviation + mean;
+            low[j] = MAD(radius * cos(angle), deviation, mean);
+            high[j] = MAD(radius * sin(angle), deviation, mean);
         }
     }
 }
