@@ -94,7 +94,7 @@ static inline dim3 launch_extent(unsigned long long extent)
 /* The kernel goes along twice: as a call that can be inlined, and as a pointer for its
  * types. */
 #define SIM_LAUNCH(barriers, kernel, grid, block, shared, stream, ...)                 \
-    ((void)sim::launch(                                                                \
+    ((void)sim::launch<barriers>(                                                      \
          {#kernel, nullptr, barriers, launch_extent(grid), launch_extent(block),       \
           (size_t)(shared), (stream)},                                                 \
          [=](auto... sim_parameters) { (kernel)(sim_parameters...); },                 \

@@ -234,13 +234,13 @@ static void fiber_main()
                 for (unsigned y = 0; y < g.y; y++)
                     for (unsigned x = 0; x < g.x; x++) {
                         blockIdx = {x, y, z};
-                        grid.body->block();
+                        grid.body->run();
                     }
             to_host(me, false);
             arrive(me);
         } else {
             threadIdx = me->index;
-            grid.body->thread();
+            grid.body->run();
             waiting[grid.current] = kIdle;
             grid.unfinished--;
             hand_over(me);

@@ -25,9 +25,9 @@ struct Launch {
 /* A kernel with its arguments. */
 struct Body {
     virtual ~Body() {}
-    virtual void thread() = 0; /* as the thread that threadIdx says */
-    virtual void
-    block() = 0; /* every thread of the block that blockIdx says, one by one */
+    /* With barriers: as the thread that threadIdx says. Without: as all threads of the
+     * block that blockIdx says, one by one. */
+    virtual void run() = 0;
 };
 
 /* Queues the body. `slots` are the addresses, inside the body, of its pointers: they
@@ -73,7 +73,7 @@ void note_pointers(P &parameter, std::vector<void *> &slots)
     }
 }
 
-template <class Call, class... P>
+template <bool Barriers, class Call, class... P>
 struct KernelBody final : Body {
     Call call;
     std::tuple<P...> values;
@@ -83,20 +83,23 @@ struct KernelBody final : Body {
         : call(c), values(std::forward<A>(arguments)...)
     {
     }
-    void thread() override { std::apply(call, values); }
-    void block() override
+    void run() override
     {
-        const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
-        for (unsigned z = 0; z < nz; z++)
-            for (unsigned y = 0; y < ny; y++)
-                for (unsigned x = 0; x < nx; x++) {
-                    threadIdx = {x, y, z};
-                    std::apply(call, values);
-                }
+        if constexpr (Barriers) {
+            std::apply(call, values);
+        } else {
+            const dim3 n = blockDim;
+            for (unsigned z = 0; z < n.z; z++)
+                for (unsigned y = 0; y < n.y; y++)
+                    for (unsigned x = 0; x < n.x; x++) {
+                        threadIdx = {x, y, z};
+                        std::apply(call, values);
+                    }
+        }
     }
 };
 
-template <class Call, class... P, class... A>
+template <bool Barriers, class Call, class... P, class... A>
 cudaError_t launch(Launch what, Call call, void (*kernel)(P...), A &&...arguments)
 {
     static_assert(sizeof...(P) == sizeof...(A),
@@ -106,11 +109,12 @@ cudaError_t launch(Launch what, Call call, void (*kernel)(P...), A &&...argument
      * looks it up in variables that may be gone when the work runs, so the pointer is
      * taken instead. */
     using Taken = std::conditional_t<std::is_empty_v<Call>, Call, void (*)(P...)>;
-    std::unique_ptr<KernelBody<Taken, P...>> body;
+    using Made = KernelBody<Barriers, Taken, P...>;
+    std::unique_ptr<Made> body;
     if constexpr (std::is_empty_v<Call>)
-        body.reset(new KernelBody<Taken, P...>(call, std::forward<A>(arguments)...));
+        body.reset(new Made(call, std::forward<A>(arguments)...));
     else
-        body.reset(new KernelBody<Taken, P...>(kernel, std::forward<A>(arguments)...));
+        body.reset(new Made(kernel, std::forward<A>(arguments)...));
     std::vector<void *> slots;
     std::apply([&slots](auto &...values) { (note_pointers(values, slots), ...); },
                body->values);
