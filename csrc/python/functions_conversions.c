@@ -5,6 +5,7 @@
 #include "python/dtype_type.h"
 #include "python/functions.h"
 #include "tensor/convert.h"
+#include "tensor/create.h"
 
 /* self itself where nothing changes and no copy is asked for, else a converted copy. */
 static PyObject *convert(PyObject *self, dt_dtype dtype, dt_device device, bool copy)
@@ -76,10 +77,16 @@ static PyObject *to_quick(DT_CALL_PARAMETERS)
         if (dt_dtype_check(values[0]) && dt_dtype_from_python(values[0], &dtype))
             return convert(self, dtype, device, false);
     }
+    for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "other") == 0) {
+            PyErr_SetString(PyExc_TypeError,
+                            "to() takes the tensor to be like by position only: to(other)");
+            return NULL;
+        }
     return to_method(self, values, count, kwnames);
 }
 
-DT_PUBLIC(cpu, "cpu(input: Tensor, memory_format: Any = None)")
+DT_PUBLIC(cpu, "cpu(input: Tensor, *, memory_format: Any = None)")
 {
     return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype,
                    dt_device_make(DT_CPU, 0), false);
@@ -216,16 +223,20 @@ DT_PUBLIC(detach_, "detach_(input: Tensor)")
     return dt_take_tensor(args, 0, &x) < 0 ? NULL : Py_NewRef(args->slots[0]);
 }
 
-DT_PUBLIC(copy_, "copy_(input: Tensor, src: Tensor, non_blocking: bool = False)")
+DT_PUBLIC(copy_, "copy_(input: Tensor, src: Value, non_blocking: bool = False)")
 {
-    dt_tensor *x, *source;
+    dt_tensor *x;
+    dt_arg source;
     bool non_blocking;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &source) < 0 ||
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_value(args, 1, &source) < 0 ||
         dt_take_bool(args, 2, &non_blocking) < 0)
         return NULL;
     int status;
-    bool waits = !dt_device_equal(dt_tensor_device(x), dt_tensor_device(source));
-    DT_RUN(status, waits || x->numel > DT_LONG_NUMEL, dt_copy_into("copy_", x, source));
+    bool waits = source.tensor && !dt_device_equal(dt_tensor_device(x),
+                                                   dt_tensor_device(source.tensor));
+    DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
+           source.tensor ? dt_copy_into("copy_", x, source.tensor)
+                         : dt_fill_into("copy_", x, source.scalar));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 

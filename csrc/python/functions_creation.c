@@ -16,28 +16,34 @@ typedef struct recipe {
     dt_generator *generator;
 } recipe;
 
+/* strides NULL: row-major. */
 static int make(const char *what, dt_tensor *out, const recipe *r, dt_dtype dtype, int ndim,
-                const int64_t *shape, dt_device device)
+                const int64_t *shape, const int64_t *strides, dt_device device)
 {
     static const dt_distribution distributions[] = {
         [UNIFORM] = DT_RANDOM_UNIFORM,
         [NORMAL] = DT_RANDOM_NORMAL,
         [INTEGERS] = DT_RANDOM_INTEGERS,
     };
-    if (r->how == CONSTANT)
+    if (r->how == CONSTANT && !strides)
         return dt_full(what, out, dtype, ndim, shape, device, r->low);
-    if (dt_tensor_empty(what, out, dtype, ndim, shape, device) < 0)
+    if ((strides ? dt_tensor_empty_strided(what, out, dtype, ndim, shape, strides, device)
+                 : dt_tensor_empty(what, out, dtype, ndim, shape, device)) < 0)
         return -1;
     if (r->how == EMPTY)
         return 0;
-    if (dt_random_into(what, out, distributions[r->how], r->low, r->high, r->generator) == 0)
+    if (r->how == CONSTANT) {
+        if (dt_fill_into(what, out, r->low) == 0)
+            return 0;
+    } else if (dt_random_into(what, out, distributions[r->how], r->low, r->high, r->generator) == 0) {
         return 0;
+    }
     dt_tensor_clear(out);
     return -1;
 }
 
 static PyObject *create(const dt_args *args, const recipe *r, int dtype, int ndim,
-                        const int64_t *shape, dt_device device)
+                        const int64_t *shape, const int64_t *strides, dt_device device)
 {
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
@@ -48,7 +54,8 @@ static PyObject *create(const dt_args *args, const recipe *r, int dtype, int ndi
         numel *= (double)shape[d];
     int status;
     DT_RUN(status, numel > DT_LONG_NUMEL,
-           make(args->signature->name, &out->tensor, r, (dt_dtype)dtype, ndim, shape, device));
+           make(args->signature->name, &out->tensor, r, (dt_dtype)dtype, ndim, shape, strides,
+                device));
     return dt_tensor_result(out, status);
 }
 
@@ -63,7 +70,7 @@ static PyObject *create_sized(const dt_args *args, int first, int sizes_at, int 
         dt_take_factory(args, first, &dtype, &device) < 0 ||
         (generator_at >= 0 && dt_take_generator(args, generator_at, device, &r.generator) < 0))
         return NULL;
-    return create(args, &r, dtype, ndim, shape, device);
+    return create(args, &r, dtype, ndim, shape, NULL, device);
 }
 
 static recipe constant(int64_t value)
@@ -186,6 +193,23 @@ static int take_like(const dt_args *args, int first, const dt_tensor *x, int *dt
     return dt_take_factory(&rest, first, dtype, &unused);
 }
 
+/* The strides of a dense tensor with the order of dimensions of x. */
+static void strides_like(const dt_tensor *x, int64_t *strides)
+{
+    int order[DT_MAX_NDIM]; /* innermost first */
+    for (int d = x->ndim - 1, count = 0; d >= 0; d--) {
+        int at = count++;
+        for (; at && x->strides[order[at - 1]] > x->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    int64_t step = 1;
+    for (int i = 0; i < x->ndim; i++) {
+        strides[order[i]] = step;
+        step *= x->shape[order[i]] > 1 ? x->shape[order[i]] : 1;
+    }
+}
+
 static PyObject *create_like(const dt_args *args, int first, recipe r)
 {
     dt_tensor *x;
@@ -193,7 +217,11 @@ static PyObject *create_like(const dt_args *args, int first, recipe r)
     dt_device device;
     if (dt_take_tensor(args, 0, &x) < 0 || take_like(args, first, x, &dtype, &device) < 0)
         return NULL;
-    return create(args, &r, dtype, x->ndim, x->shape, device);
+    int64_t strides[DT_MAX_NDIM];
+    bool ordered = !x->contiguous && x->numel && !dt_tensor_overlaps_itself(x);
+    if (ordered)
+        strides_like(x, strides);
+    return create(args, &r, dtype, x->ndim, x->shape, ordered ? strides : NULL, device);
 }
 
 #define LIKE_WORDS DT_FACTORY_WORDS ", memory_format: Any = None)"
@@ -244,7 +272,7 @@ static PyObject *create_new(const dt_args *args, int first, recipe r)
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_sizes(args, 1, &ndim, shape) < 0 ||
         take_like(args, first, x, &dtype, &device) < 0)
         return NULL;
-    return create(args, &r, dtype, ndim, shape, device);
+    return create(args, &r, dtype, ndim, shape, NULL, device);
 }
 
 DT_PUBLIC(new_empty, "new_empty(input: Tensor, *size: Sizes, " DT_FACTORY_WORDS ")")
@@ -368,6 +396,14 @@ DT_PUBLIC(fill_, "fill_(input: Tensor, value: Number)")
 {
     dt_tensor *x;
     dt_scalar value;
+    if (dt_tensor_check(args->slots[1]) && dt_tensor_of(args->slots[1])->ndim) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_RuntimeError,
+                     "fill_(): value is %s; give a number or a Tensor without dimensions, or "
+                     "use copy_()",
+                     dt_describe(args->slots[1], text, sizeof text));
+        return NULL;
+    }
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_number(args, 1, &value) < 0)
         return NULL;
     int status;
@@ -417,7 +453,7 @@ DT_PUBLIC(manual_seed, "manual_seed(seed: Any)")
     Py_DECREF(whole);
     if (overflow < 0 || PyErr_Occurred()) {
         PyErr_Clear();
-        PyErr_Format(PyExc_RuntimeError,
+        PyErr_Format(PyExc_ValueError,
                      "manual_seed(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1",
                      args->slots[0]);
         return NULL;

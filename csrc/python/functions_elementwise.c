@@ -1,10 +1,12 @@
 /* Functions of elements: a function, a method and an in-place method for each row of
  * ops/unary.def and ops/binary.def, and those that are made of several rows. */
+#include <math.h>
 #include <string.h>
 
 #include "python/functions.h"
 #include "python/output.h"
 #include "tensor/convert.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/reduce.h"
 
@@ -38,7 +40,63 @@ static PyObject *unary_in_place(dt_unary_op op, const dt_args *args)
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
-#define UNARY(name, class, low, high, value, doc)                                          \
+/* round to a number of decimals, before the point where that is negative. */
+static PyObject *round_to(const dt_args *args, bool in_place)
+{
+    dt_tensor *x;
+    int64_t decimals;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &decimals) < 0)
+        return NULL;
+    if (decimals && !dt_dtype_is_float((dt_dtype)x->dtype)) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "round(): a tensor of type %s has no decimals; leave decimals out",
+                     dt_dtype_name((dt_dtype)x->dtype));
+        return NULL;
+    }
+    dt_binary_op up = decimals > 0 ? DT_BINARY_mul : DT_BINARY_div;
+    dt_binary_op down = decimals > 0 ? DT_BINARY_div : DT_BINARY_mul;
+    double places = decimals > 0 ? (double)decimals : -(double)decimals;
+    dt_arg power = dt_arg_scalar(dt_scalar_float(places > 308 ? INFINITY : pow(10, places)));
+    dt_tensor scaled = {.storage = NULL};
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    Py_BEGIN_ALLOW_THREADS
+    if (!decimals) {
+        status = dt_unary(DT_UNARY_round, &out->tensor, x);
+    } else {
+        status = dt_binary(up, &scaled, dt_arg_tensor(x), power);
+        if (status == 0)
+            status = dt_unary_into(DT_UNARY_round, &scaled, &scaled);
+        if (status == 0)
+            status = dt_binary(down, &out->tensor, dt_arg_tensor(&scaled), power);
+        dt_tensor_clear(&scaled);
+    }
+    Py_END_ALLOW_THREADS
+    if (!in_place)
+        return dt_finish(args, 2, out, status);
+    PyObject *made = dt_tensor_result(out, status);
+    status = made ? dt_copy_to_output("round_", args->slots[0], dt_tensor_of(made)) : -1;
+    Py_XDECREF(made);
+    return status < 0 ? NULL : Py_NewRef(args->slots[0]);
+}
+
+/* A row's parameters where they are not the plain ones: a name that is defined as SHAPE_row
+ * expands to a second argument, and the second argument is what counts. */
+#define SECOND(a, b, ...) b
+#define CHOOSE(...) SECOND(__VA_ARGS__)
+#define SHAPE_round ~, DECIMALS
+#define DECIMALS(name)                                                                     \
+    DT_PUBLIC(name, #name "(input: Tensor, *, decimals: int = 0, out: Tensor = None)")     \
+    {                                                                                      \
+        return round_to(args, false);                                                      \
+    }                                                                                      \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, *, decimals: int = 0)")             \
+    {                                                                                      \
+        return round_to(args, true);                                                       \
+    }
+#define SIMPLE(name)                                                                       \
     DT_PUBLIC(name, #name "(input: Tensor, *, out: Tensor = None)")                        \
     {                                                                                      \
         return unary(DT_UNARY_##name, args);                                               \
@@ -47,6 +105,7 @@ static PyObject *unary_in_place(dt_unary_op op, const dt_args *args)
     {                                                                                      \
         return unary_in_place(DT_UNARY_##name, args);                                      \
     }
+#define UNARY(name, class, low, high, value, doc) CHOOSE(SHAPE_##name, SIMPLE, ~)(name)
 #include "ops/unary.def"
 #undef UNARY
 
@@ -66,16 +125,15 @@ static bool fits_output(const dt_tensor *out, dt_arg a, dt_arg b)
     return dt_shape_equal(out->ndim, out->shape, ndim, shape);
 }
 
+static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args,
+                                   int out_at);
+
 static PyObject *binary_of(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args, int out_at)
 {
     int status;
     bool releases = is_long(a.tensor) || is_long(b.tensor);
-    if (!a.tensor && !b.tensor) {
-        PyErr_Format(PyExc_TypeError, "%s(): input and other are both numbers; give a Tensor "
-                                      "for one of them",
-                     args->signature->name);
-        return NULL;
-    }
+    if (!a.tensor && !b.tensor) /* two numbers: the first becomes a tensor */
+        return binary_of_numbers(op, a, b, args, out_at);
     if (out_at >= 0 && dt_given(args, out_at)) {
         dt_tensor *target;
         if (dt_take_tensor(args, out_at, &target) < 0)
@@ -92,6 +150,18 @@ static PyObject *binary_of(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *a
     if (out_at < 0)
         return dt_tensor_result(out, status);
     return dt_finish(args, out_at, out, status);
+}
+
+static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args,
+                                   int out_at)
+{
+    dt_tensor first = {.storage = NULL};
+    if (dt_full(args->signature->name, &first, dt_result_type(&a, 1), 0, NULL,
+                dt_device_make(DT_CPU, 0), a.scalar) < 0)
+        return dt_raise();
+    PyObject *result = binary_of(op, dt_arg_tensor(&first), b, args, out_at);
+    dt_tensor_clear(&first);
+    return result;
 }
 
 static PyObject *into_input(dt_binary_op op, const dt_args *args, dt_arg other)
@@ -111,6 +181,14 @@ static PyObject *binary(dt_binary_op op, const dt_args *args)
     if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0)
         return NULL;
     return binary_of(op, a, b, args, 2);
+}
+
+static PyObject *binary_checked(dt_binary_op op, const dt_args *args)
+{
+    dt_tensor *a, *b;
+    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0)
+        return NULL;
+    return binary_of(op, dt_arg_tensor(a), dt_arg_tensor(b), args, 2);
 }
 
 static PyObject *binary_in_place(dt_binary_op op, const dt_args *args)
@@ -185,12 +263,15 @@ static PyObject *divide(const dt_args *args, bool in_place)
                      "div(): rounding_mode is '%s'; give None, 'trunc' or 'floor'", mode);
         return NULL;
     }
+    if (!a.tensor && !b.tensor) {
+        PyErr_SetString(PyExc_TypeError, "div(): input and other are both numbers; give a Tensor "
+                                         "for one of them, or use Python's own division");
+        return NULL;
+    }
     dt_arg both[] = {a, b};
     dt_tensor part = {.storage = NULL}, rest = {.storage = NULL};
     PyObject *result = NULL;
     int status;
-    if (!a.tensor && !b.tensor)
-        return binary_of(op, a, b, args, -1);
     if (dt_dtype_is_float(dt_result_type(both, 2))) {
         dt_tensor_object *out = dt_tensor_object_new();
         if (!out)
@@ -266,14 +347,28 @@ static PyObject *divide(const dt_args *args, bool in_place)
     {                                                                                      \
         return binary_in_place(DT_BINARY_##name, args);                                    \
     }
-/* A row's parameters where they are not the plain ones: a name that is defined below expands
- * to a second argument, and the second argument is what counts. */
+/* Between tensors only: a number on one side has an operator or another function. */
+#define TENSORS(name)                                                                      \
+    DT_PUBLIC(name, #name "(input: Tensor, other: Tensor, *, out: Tensor = None)")         \
+    {                                                                                      \
+        return binary_checked(DT_BINARY_##name, args);                                     \
+    }                                                                                      \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Tensor)")                    \
+    {                                                                                      \
+        return dt_tensor_check(args->slots[1])                                             \
+                   ? binary_in_place(DT_BINARY_##name, args)                               \
+                   : (dt_argument_error(args, 1), NULL);                                   \
+    }
+#define SHAPE_maximum     ~, TENSORS
+#define SHAPE_minimum     ~, TENSORS
+#define SHAPE_atan2       ~, TENSORS
+#define SHAPE_logical_and ~, TENSORS
+#define SHAPE_logical_or  ~, TENSORS
+#define SHAPE_logical_xor ~, TENSORS
 #define SHAPE_add ~, SCALED
 #define SHAPE_sub ~, SCALED
 #define SHAPE_div ~, ROUNDED
 #define SHAPE_pow ~, POWER
-#define SECOND(a, b, ...) b
-#define CHOOSE(...) SECOND(__VA_ARGS__)
 #define BINARY(name, class, low, high, value, doc) CHOOSE(SHAPE_##name, PLAIN, ~)(name)
 #include "ops/binary.def"
 #undef BINARY

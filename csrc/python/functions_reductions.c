@@ -38,8 +38,21 @@ static PyObject *reduce(dt_reduce_op op, const dt_args *args, int dtype_at, int 
     {                                                                                      \
         return reduce(DT_REDUCE_##name, args, -1, 3);                                      \
     }
+/* prod folds one dimension, or all. */
+#define ALONG_ONE(name)                                                                    \
+    DT_PUBLIC(name, #name "(input: Tensor, dim: int = None, keepdim: bool = False, *, "    \
+                          "dtype: Dtype = None, out: Tensor = None)")                      \
+    {                                                                                      \
+        int64_t dim;                                                                       \
+        if (dt_given(args, 1) && dt_take_int(args, 1, &dim) < 0)                           \
+            return NULL;                                                                   \
+        return reduce(DT_REDUCE_##name, args, 3, 4);                                       \
+    }
+#define SHAPE_prod ~, ALONG_ONE
+#define SECOND(a, b, ...) b
+#define CHOOSE(...) SECOND(__VA_ARGS__)
 /* What a class of ops/reduce.def takes; the rows of NORM stand behind norm below. */
-#define CLASS_TOTAL WITH_DTYPE
+#define CLASS_TOTAL(name) CHOOSE(SHAPE_##name, WITH_DTYPE, ~)(name)
 #define CLASS_FLOAT WITH_DTYPE
 #define CLASS_ORDER WITHOUT_DTYPE
 #define CLASS_TRUTH WITHOUT_DTYPE

@@ -1,6 +1,7 @@
 /* Views, and the functions that copy only where no view will do. */
 #include <string.h>
 
+#include "python/dtype_type.h"
 #include "python/functions.h"
 #include "python/output.h"
 #include "python/size_type.h"
@@ -28,7 +29,15 @@ DT_PUBLIC(reshape, "reshape(input: Tensor, *shape: Sizes)")
 {
     return shaped(args, dt_view_reshape);
 }
-DT_PUBLIC(view, "view(input: Tensor, *size: Sizes)")
+DT_PUBLIC(reshape_to, "reshape(input: Tensor, shape: Sizes)")
+{
+    return shaped(args, dt_view_reshape);
+}
+DT_PUBLIC(permute_to, "permute(input: Tensor, dims: Sizes)")
+{
+    return shaped(args, dt_view_permute);
+}
+DT_PUBLIC(view_sized, "view(input: Tensor, *size: Sizes)")
 {
     return shaped(args, dt_view_shape);
 }
@@ -49,9 +58,71 @@ DT_PUBLIC(expand, "expand(input: Tensor, *size: Sizes)")
 {
     return shaped(args, expand);
 }
-DT_PUBLIC(broadcast_to, "broadcast_to(input: Tensor, size: Sizes)")
+DT_PUBLIC(broadcast_to, "broadcast_to(input: Tensor, *size: Sizes)")
 {
     return shaped(args, broadcast);
+}
+DT_PUBLIC(broadcast_to_size, "broadcast_to(input: Tensor, size: Sizes)")
+{
+    return shaped(args, broadcast);
+}
+
+/* The same bytes as elements of another type: of another size where the last dimension, and all
+ * steps, can be counted in them. */
+static PyObject *view_typed(PyObject *self, dt_dtype dtype)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    int64_t from = (int64_t)dt_dtype_size((dt_dtype)x->dtype), to = (int64_t)dt_dtype_size(dtype);
+    int last = x->ndim - 1;
+    int64_t up = from > to ? from / to : 1, down = to > from ? to / from : 1;
+    bool fits = from == to || (last >= 0 && x->strides[last] == 1);
+    if (fits && down > 1) {
+        fits = x->shape[last] % down == 0 && x->offset % down == 0 &&
+               (uintptr_t)dt_tensor_data(x) % (uintptr_t)to == 0;
+        for (int d = 0; d < last; d++)
+            fits = fits && x->strides[d] % down == 0;
+    }
+    if (!fits) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_RuntimeError,
+                     "view(): %s cannot be seen as elements of type %s, which have another size; "
+                     "its last dimension has to be dense, and its sizes to be multiples; see "
+                     ".contiguous() and .to()",
+                     dt_describe(self, text, sizeof text), dt_dtype_name(dtype));
+        return NULL;
+    }
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    dt_tensor *t = &out->tensor;
+    dt_tensor_alias(t, x);
+    t->dtype = (unsigned char)dtype;
+    t->offset = t->offset * up / down;
+    t->numel = t->numel * up / down;
+    for (int d = 0; d <= last; d++) {
+        t->shape[d] = d == last ? t->shape[d] * up / down : t->shape[d];
+        t->strides[d] = d == last && from != to ? 1 : t->strides[d] * up / down;
+    }
+    dt_tensor_update(t);
+    return (PyObject *)out;
+}
+
+DT_PUBLIC(view_dtype, "view(input: Tensor, dtype: Dtype)")
+{
+    int dtype;
+    if (dt_take_dtype(args, 1, &dtype) < 0)
+        return NULL;
+    return view_typed(args->slots[0], (dt_dtype)dtype);
+}
+
+static PyObject *view_method(DT_CALL_PARAMETERS)
+{
+    bool typed = count == 1 ? dt_dtype_check(values[0])
+                            : kwnames && PyTuple_GET_SIZE(kwnames) == 1 &&
+                                  PyUnicode_CompareWithASCIIString(
+                                      PyTuple_GET_ITEM(kwnames, 0), "dtype") == 0;
+    return typed ? view_dtype_method(self, values, count, kwnames)
+                 : view_sized_method(self, values, count, kwnames);
 }
 
 /* As the shape of another tensor. */
@@ -359,11 +430,15 @@ DT_PUBLIC(unbind, "unbind(input: Tensor, dim: int = 0)")
 }
 
 static const dt_row rows[] = {
-    DT_BOTH(reshape, "reshape", "The elements in another shape, copied only where necessary."),
-    DT_METHOD(view, "view", "The same memory in another shape."),
-    DT_BOTH(permute, "permute", "The same memory with its dimensions in another order."),
+    DT_FUNCTION(reshape_to, "reshape", "The elements in another shape, copied where necessary."),
+    DT_METHOD(reshape, "reshape", "The elements in another shape, copied only where necessary."),
+    {"view", &view_sized_signature, NULL, view_method,
+     "The same memory in another shape; or, given a dtype, as elements of that type."},
+    DT_FUNCTION(permute_to, "permute", "The same memory with its dimensions reordered."),
+    DT_METHOD(permute, "permute", "The same memory with its dimensions in another order."),
     DT_METHOD(expand, "expand", "Dimensions of size 1 repeated, without a copy."),
-    DT_BOTH(broadcast_to, "broadcast_to", "input broadcast to a shape, without a copy."),
+    DT_FUNCTION(broadcast_to_size, "broadcast_to", "input broadcast, without a copy."),
+    DT_METHOD(broadcast_to, "broadcast_to", "input broadcast to a shape, without a copy."),
     DT_METHOD(reshape_as, "reshape_as", "The elements in the shape of other."),
     DT_METHOD(view_as, "view_as", "The same memory in the shape of other."),
     DT_METHOD(expand_as, "expand_as", "Dimensions of size 1 repeated to the shape of other."),

@@ -291,11 +291,12 @@ static int take_ints(const dt_args *args, int i, PyObject *const *values, Py_ssi
     }
     for (Py_ssize_t v = 0; v < count; v++) {
         int status = take_plain_int(values[v], &out[v]);
-        if (status < 0)
+        if (status < 0 && !PyErr_ExceptionMatches(PyExc_OverflowError))
             return -1;
-        if (!status) {
+        if (status <= 0) {
+            PyErr_Clear();
             char text[DT_DESCRIBE_TEXT];
-            PyErr_Format(PyExc_TypeError, "%s(): item %zd of %U is %s; give ints",
+            PyErr_Format(PyExc_TypeError, "%s(): item %zd of %U is %s; give ints, of at most 64 bits",
                          args->signature->name, v, p->name,
                          dt_describe(values[v], text, sizeof text));
             return -1;
@@ -371,7 +372,9 @@ int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out)
     }
     if (!args->slots[i])
         return dt_argument_error(args, i);
-    return take_int_or_sequence(args, i, ndim, out);
+    if (args->signature->rest == i)
+        return take_int_or_sequence(args, i, ndim, out);
+    return take_sequence(args, i, args->slots[i], ndim, out);
 }
 
 int dt_take_dtype(const dt_args *args, int i, int *out)
