@@ -97,7 +97,7 @@ static inline dim3 launch_extent(unsigned long long extent)
     ((void)sim::launch<barriers>(                                                      \
          {#kernel, nullptr, barriers, launch_extent(grid), launch_extent(block),       \
           (size_t)(shared), (stream)},                                                 \
-         [=](auto... sim_parameters) { (kernel)(sim_parameters...); },                 \
+         [=](const auto &...sim_values) { (kernel)(sim_values...); },                  \
          (kernel), ##__VA_ARGS__),                                                     \
      cudaGetLastError())
 #define DYNAMIC_SHARED(type, name)                                                     \
