@@ -1,7 +1,7 @@
 /* Where the greatest or least element is: reductions of pairs of value and place. */
 #include "cuda/allocator.h"
 #include "cuda/device.h"
-#include "cuda/reduce.h"
+#include "cuda/folding.h"
 
 template <typename T> struct Found {
     T value;

@@ -64,7 +64,7 @@ __global__ void binary_flat(typename Op::R *out, const T *a, const T *b, T a_val
     constexpr int N = pack_size<T>;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N;
     if (aligned && i + N <= n) {
-        Pack<T, N> left, right;
+        Pack<T, N> left = {}, right = {};
         Pack<R, N> result;
         if (a)
             left = *(const Pack<T, N> *)(a + i);

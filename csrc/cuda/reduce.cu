@@ -1,4 +1,4 @@
-#include "cuda/reduce.h"
+#include "cuda/folding.h"
 
 #include <inttypes.h>
 

@@ -6,8 +6,8 @@
 
 #include "cuda/allocator.h"
 #include "cuda/device.h"
+#include "cuda/folding.h"
 #include "cuda/math.h"
-#include "cuda/reduce.h"
 
 enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
 
