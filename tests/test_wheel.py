@@ -1,0 +1,184 @@
+"""Looks into the wheel, installs it where nothing else is, and imports it there."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LARGEST = 5_000_000
+SUFFIXES = {".py", ".pyi", ".so", ".json", ".typed"}
+# What every Linux has; the C++ runtime is linked statically, CUDA's too.
+SYSTEM = re.compile(r"(lib(c|m|dl|rt|pthread)\.so\.\d+|ld-linux[\w.-]*|ld-musl[\w.-]*)")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(os.environ.get("PYDEVTENSOR_SANITIZE")), reason="not a build for users"
+    ),
+]
+
+
+def run(*command, **options):
+    done = subprocess.run(
+        list(map(str, command)),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **options,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    flags = ("--no-build-isolation", "--no-deps", "-w", folder)
+    run(*pip, "wheel", *flags, ROOT, cwd=folder)
+    (path,) = folder.iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def names(wheel):
+    return [n for n in zipfile.ZipFile(wheel).namelist() if not n.endswith("/")]
+
+
+@pytest.fixture(scope="module")
+def libraries(wheel, names, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("libraries")
+    zipfile.ZipFile(wheel).extractall(folder)
+    return {Path(n).name: folder / n for n in names if n.endswith(".so")}
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """A Python that has pydevtensor and neither NumPy nor a BLAS."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=False)
+    clean = folder / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "--python", clean, "install", "--no-index", "--no-deps", wheel)
+    return clean
+
+
+def test_one_top_level_name(names):
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    assert {name.split("/")[0] for name in names} == {
+        "pydevtensor",
+        f"pydevtensor-{version}.dist-info",
+    }
+
+
+def test_holds_only_what_runs(names):
+    package = [name for name in names if name.startswith("pydevtensor/")]
+    assert {Path(name).suffix for name in package} <= SUFFIXES
+    assert "pydevtensor/__init__.py" in package
+
+
+def test_every_python_file_is_in(names):
+    for path in (ROOT / "pydevtensor").rglob("*.py*"):
+        if path.suffix in (".py", ".pyi"):
+            assert path.relative_to(ROOT).as_posix() in names
+
+
+def test_licence_is_in(names):
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_size(wheel):
+    assert wheel.stat().st_size <= LARGEST
+
+
+def test_both_runtimes_are_in(libraries):
+    assert "_cuda_sim.so" in libraries
+    assert [name for name in libraries if name.startswith("_C.cpython-")]
+
+
+def test_needs_only_the_system(libraries):
+    for name, path in libraries.items():
+        dynamic = run("readelf", "-dW", path)
+        needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
+        assert needed, name
+        assert [n for n in needed if not SYSTEM.fullmatch(n)] == [], name
+        assert not re.search(r"\((RPATH|RUNPATH)\)", dynamic), name
+
+
+def symbols(path, *which):
+    lines = run("nm", "-D", *which, path).splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines}
+
+
+def test_extension_exports_its_entry_alone(libraries):
+    (path,) = (p for name, p in libraries.items() if name.startswith("_C."))
+    assert symbols(path, "--defined-only") == {"PyInit__C"}
+    foreign = re.compile(r"cuda|cublas|cu[A-Z]|_Z")
+    undefined = symbols(path, "--undefined-only")
+    assert [name for name in undefined if foreign.match(name)] == []
+
+
+def test_backends_export_only_our_names(libraries):
+    for name in libraries.keys() & {"_cuda.so", "_cuda_sim.so"}:
+        exported = symbols(libraries[name], "--defined-only")
+        assert exported
+        assert [symbol for symbol in exported if not symbol.startswith("dt_")] == []
+
+
+def test_libraries_are_stripped(libraries):
+    for name, path in libraries.items():
+        assert ".symtab" not in run("readelf", "-SW", path), name
+
+
+def test_import_is_light(python, tmp_path):
+    code = (
+        "import os, sys\n"
+        "import pydevtensor\n"
+        "print('threads', len(os.listdir('/proc/self/task')))\n"
+        "print('maps', open('/proc/self/maps').read())\n"
+    )
+    said = run(python, "-I", "-X", "importtime", "-c", code, cwd=tmp_path)
+    imported = re.findall(r"^import time:.*\| +(\S+)$", said, re.M)
+    assert "pydevtensor._C" in imported
+    heavy = {"numpy", "ctypes", "_ctypes", "torch", "asyncio", "multiprocessing"}
+    assert heavy.isdisjoint(name.split(".")[0] for name in imported)
+    assert "threads 1\n" in said
+    maps = said.split("maps", 1)[1]
+    assert not re.search(r"_cuda\w*\.so|libcu|openblas|libstdc", maps)
+
+
+def test_works_without_numpy_and_blas(python, tmp_path):
+    code = (
+        "import pydevtensor as torch\n"
+        "a = torch.ones(3, 4)\n"
+        "print((a @ a.T).sum().item())\n"
+    )
+    assert run(python, "-I", "-c", code, cwd=tmp_path) == "36.0\n"
+
+
+def test_source_distribution_is_complete(tmp_path):
+    code = (
+        "import setuptools.build_meta as backend, sys\n"
+        "backend.build_sdist(sys.argv[1])\n"
+    )
+    run(sys.executable, "-c", code, tmp_path, cwd=ROOT)
+    (path,) = tmp_path.iterdir()
+    with tarfile.open(path) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {"setup.py", "pyproject.toml", "LICENSE"}
+    for folder in ("csrc", "tools/build", "pydevtensor"):
+        for file in (ROOT / folder).rglob("*"):
+            if file.is_file() and file.suffix not in (".pyc", ".so", ".json", ".new"):
+                needed.add(file.relative_to(ROOT).as_posix())
+    assert needed <= inside
+    assert not [n for n in inside if Path(n).suffix in (".so", ".a", ".o", ".pyc")]
