@@ -31,7 +31,11 @@
     SETUP(properties)                                                                      \
     SETUP(construct)                                                                       \
     SETUP(extract)                                                                         \
-    SETUP(numpy)
+    SETUP(numpy)                                                                           \
+    SETUP(generator_type)                                                                  \
+    SETUP(stream_type)                                                                     \
+    SETUP(event_type)                                                                      \
+    SETUP(cuda)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)

@@ -1,0 +1,180 @@
+/* `Generator`: random state as a Python object, and the default one of the CPU. */
+#include <sys/random.h>
+
+#include "python/device_type.h"
+#include "python/functions.h"
+#include "python/seed.h"
+#include "tensor/create.h"
+
+typedef struct generator_object {
+    PyObject_HEAD
+    dt_generator *generator; /* own, or the default one of the device */
+    dt_device device;
+    dt_generator own;
+} generator_object;
+
+static generator_object *generator_of(PyObject *self)
+{
+    return (generator_object *)self;
+}
+
+int dt_seed_from_python(const char *function, PyObject *value, uint64_t *out)
+{
+    PyObject *whole = PyNumber_Index(value);
+    if (!whole) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "%s(): seed is %s; give an int", function,
+                     dt_describe(value, text, sizeof text));
+        return -1;
+    }
+    /* Negative seeds count down from 2^64. */
+    int overflow;
+    long long small = PyLong_AsLongLongAndOverflow(whole, &overflow);
+    *out = overflow > 0 ? PyLong_AsUnsignedLongLong(whole) : (unsigned long long)small;
+    Py_DECREF(whole);
+    if (overflow >= 0 && !PyErr_Occurred())
+        return 0;
+    PyErr_Clear();
+    PyErr_Format(PyExc_ValueError,
+                 "%s(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1", function,
+                 value);
+    return -1;
+}
+
+int dt_seed_draw(uint64_t *out)
+{
+    if (getrandom(out, sizeof *out, 0) == (ssize_t)sizeof *out)
+        return 0;
+    PyErr_SetFromErrno(PyExc_OSError);
+    return -1;
+}
+
+int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator **out)
+{
+    *out = NULL;
+    if (!dt_given(args, i))
+        return 0;
+    PyObject *value = args->slots[i];
+    if (!PyObject_TypeCheck(value, dt_py.generator_type))
+        return dt_argument_error(args, i);
+    generator_object *self = generator_of(value);
+    if (!dt_device_equal(self->device, device)) {
+        char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): the generator is one for %s and the numbers are for %s; give "
+                     "Generator(device='%s')",
+                     args->signature->name, dt_device_text(self->device, a),
+                     dt_device_text(device, b), b);
+        return -1;
+    }
+    *out = self->generator;
+    return 0;
+}
+
+static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"device", NULL};
+    PyObject *value = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", words, &value))
+        return NULL;
+    dt_device device = dt_device_make(DT_CPU, 0);
+    if (value != Py_None &&
+        (dt_device_from_python("Generator", "device", value, &device) < 0 ||
+         dt_device_resolve(device, &device) < 0))
+        return NULL;
+    generator_object *self = (generator_object *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->device = device;
+    self->generator = &self->own;
+    dt_generator_init(&self->own, DT_DEFAULT_SEED);
+    return (PyObject *)self;
+}
+
+static void generator_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    if (generator_of(self)->generator == &generator_of(self)->own)
+        dt_generator_destroy(&generator_of(self)->own);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *generator_manual_seed(PyObject *self, PyObject *value)
+{
+    uint64_t seed;
+    if (dt_seed_from_python("manual_seed", value, &seed) < 0)
+        return NULL;
+    dt_generator_seed(generator_of(self)->generator, seed);
+    return Py_NewRef(self);
+}
+
+static PyObject *generator_seed(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    uint64_t seed;
+    if (dt_seed_draw(&seed) < 0)
+        return NULL;
+    dt_generator_seed(generator_of(self)->generator, seed);
+    return PyLong_FromUnsignedLongLong(seed);
+}
+
+static PyObject *generator_initial_seed(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(generator_of(self)->generator->seed);
+}
+
+static PyObject *generator_device(PyObject *self, void *unused)
+{
+    (void)unused;
+    return dt_device_object_of(generator_of(self)->device);
+}
+
+static PyMethodDef methods[] = {
+    {"manual_seed", generator_manual_seed, METH_O,
+     "manual_seed($self, seed)\n--\n\nStart again from seed; gives the generator itself."},
+    {"seed", generator_seed, METH_NOARGS,
+     "seed($self)\n--\n\nStart again from a seed drawn by the system, and give that seed."},
+    {"initial_seed", generator_initial_seed, METH_NOARGS,
+     "initial_seed($self)\n--\n\nThe seed that the numbers started from."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"device", generator_device, NULL, "The device whose numbers it draws.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Generator(device='cpu')\n--\n\n"
+                "A source of random numbers for one device, apart from all others."},
+    {Py_tp_new, generator_new},
+    {Py_tp_dealloc, generator_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pydevtensor.Generator",
+    .basicsize = sizeof(generator_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int dt_setup_generator_type(PyObject *module)
+{
+    dt_py.generator_type = dt_add_type(module, &spec, NULL);
+    if (!dt_py.generator_type)
+        return -1;
+    PyObject *self = dt_py.generator_type->tp_alloc(dt_py.generator_type, 0);
+    if (!self)
+        return -1;
+    generator_of(self)->device = dt_device_make(DT_CPU, 0);
+    generator_of(self)->generator = dt_default_generator(generator_of(self)->device);
+    int status = dt_add_object(module, "default_generator", self);
+    Py_DECREF(self);
+    return status;
+}
