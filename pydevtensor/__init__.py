@@ -1,0 +1,64 @@
+"""Tensors that live on one device, with PyTorch's semantics.
+
+Use it as `import pydevtensor as torch`. Importing it touches no GPU, no NumPy and starts
+no thread; `python -m pydevtensor` shows what there is to compute on.
+"""
+
+from pydevtensor import _C
+
+__version__ = "0.1.0"
+
+# Every public name of the extension module is one of the package: there is no second list.
+globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
+
+inf = float("inf")
+nan = float("nan")
+pi = 3.141592653589793
+e = 2.718281828459045
+newaxis = None
+
+# What is loaded when it is first asked for: a name and the module that has it.
+_LATER = {
+    "cuda": "cuda",
+    "printing": "printing",
+    "set_printoptions": "printing",
+    "get_printoptions": "printing",
+}
+
+
+def __getattr__(name):
+    where = _LATER.get(name)
+    if where is None:
+        raise AttributeError(
+            f"pydevtensor has no {name!r}; dir(pydevtensor) lists what there is"
+        )
+    from importlib import import_module
+
+    module = import_module("pydevtensor." + where)
+    value = module if where == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})
+
+
+__all__ = sorted(  # noqa: PLE0605
+    {k for k in globals() if not k.startswith("_")} | {*_LATER}
+)
+
+
+def try_gpu(i=0):
+    """GPU i where it exists, else the CPU; cuda.why_unavailable() says why not."""
+    return device("cuda", i) if 0 <= i < _C._cuda_count() else device("cpu")  # noqa: F821
+
+
+def try_all_gpus():
+    """All GPUs, or [device(type='cpu')] where there is none."""
+    return [device("cuda", i) for i in range(_C._cuda_count())] or [  # noqa: F821
+        device("cpu")  # noqa: F821
+    ]
+
+
+__all__ += ["try_all_gpus", "try_gpu"]

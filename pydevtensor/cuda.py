@@ -1,0 +1,483 @@
+"""GPUs: which there are, which is current, their memory, streams and events.
+
+The names are PyTorch's. Ours are simulate() and virtual(), which choose GPUs that a
+machine does not have, why_unavailable(), and transfers(), which counts what crosses
+between devices. Nothing here touches a GPU before it is asked to.
+"""
+
+import os
+
+from pydevtensor import _C
+from pydevtensor._C import AcceleratorError, Event, OutOfMemoryError, Stream
+
+__all__ = [
+    "AcceleratorError",
+    "Event",
+    "OutOfMemoryError",
+    "Stream",
+    "can_device_access_peer",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "init",
+    "initial_seed",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "is_simulated",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_stream",
+    "sim_counters",
+    "sim_fail",
+    "sim_schedule",
+    "simulate",
+    "stream",
+    "synchronize",
+    "transfers",
+    "virtual",
+    "why_unavailable",
+]
+
+# --- which devices there are ---------------------------------------------------------
+
+
+def device_count():
+    """How many GPUs can be used. Never raises and creates no context."""
+    return _C._cuda_count()
+
+
+def is_available():
+    """Whether there is a GPU that can be used."""
+    return _C._cuda_count() > 0
+
+
+def why_unavailable():
+    """Why there is no GPU, or which cards were left out; '' when all is well."""
+    return _C._cuda_why()
+
+
+def is_initialized():
+    """Whether the CUDA part is loaded and has found a GPU."""
+    return _C._cuda_loaded()
+
+
+def init():
+    """Load the CUDA part now rather than at the first use."""
+    _C._cuda_index(None)
+
+
+def _count(function, n):
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"{function}(): n is {n!r}; give the number of GPUs, such as 2")
+    n = n.__index__()
+    if not 0 <= n <= 32:
+        raise ValueError(f"{function}(): n is {n}; give a number of GPUs from 0 to 32")
+    return n
+
+
+def simulate(n, memory=None, schedule=None, peer=None):
+    """Choose n simulated GPUs, before the first use of a device.
+
+    memory    bytes of each, as an int or like '64M' (default 1G)
+    schedule  when work runs: 'eager', 'lazy' or 'random:SEED' (default 'eager')
+    peer      whether they can reach each other's memory (default True)
+
+    simulate(0) chooses the real GPUs, whatever PYDEVTENSOR_SIM_GPUS says.
+    """
+    n = _count("simulate", n)
+    if schedule is not None:
+        _check_schedule("simulate", schedule)
+    if memory is not None:
+        memory = _bytes(memory)
+    _C._cuda_choose(n, -1)
+    # The simulator reads these once, when it is loaded.
+    if memory is not None:
+        os.environ["PYDEVTENSOR_SIM_MEMORY"] = str(memory)
+    if schedule is not None:
+        os.environ["PYDEVTENSOR_SIM_SCHEDULE"] = schedule
+    if peer is not None:
+        os.environ["PYDEVTENSOR_SIM_PEER"] = str(int(bool(peer)))
+
+
+def _bytes(memory):
+    if isinstance(memory, str) and memory[:-1].isdigit() and memory[-1] in "KMGT":
+        memory = int(memory[:-1]) << 10 * ("KMGT".index(memory[-1]) + 1)
+    if isinstance(memory, str) and memory.isdigit():
+        memory = int(memory)
+    if isinstance(memory, bool) or not isinstance(memory, int):
+        raise TypeError(
+            f"simulate(): memory is {memory!r}; give bytes, as an int or like '64M'"
+        )
+    if memory <= 0:
+        raise ValueError(f"simulate(): memory is {memory}; give a positive number")
+    return memory
+
+
+def _check_schedule(function, name):
+    seed = name[7:] if isinstance(name, str) and name.startswith("random:") else None
+    if name not in ("eager", "lazy") and not (seed or "").isdigit():
+        raise ValueError(
+            f"{function}(): {name!r} is no schedule; "
+            "give 'eager', 'lazy' or 'random:SEED', such as 'random:1'"
+        )
+
+
+def virtual(n):
+    """Choose n virtual GPUs that share the first card, before the first use of a device."""
+    _C._cuda_choose(-1, _count("virtual", n))
+
+
+def is_simulated(device=None):
+    """Whether the GPU is a simulated one; False where there is none."""
+    return is_available() and _C._cuda_properties(device)["simulated"]
+
+
+# --- the current device --------------------------------------------------------------
+
+
+def current_device():
+    """The index of the GPU that 'cuda' means."""
+    return _C._cuda_index(None)
+
+
+def set_device(device):
+    """Make device current: what 'cuda' means from now on in this thread."""
+    if device == -1 and type(device) is int:
+        return
+    _C._cuda_set_device(device)
+
+
+class device:
+    """Makes a GPU current within a with statement; -1 leaves all as it is."""
+
+    def __init__(self, device):
+        self.device = device
+        self._before = []
+
+    def __enter__(self):
+        if type(self.device) is int and self.device < 0:
+            self._before.append(None)
+        else:
+            before = _C._cuda_index(None)
+            _C._cuda_set_device(self.device)
+            self._before.append(before)
+        return self
+
+    def __exit__(self, *error):
+        before = self._before.pop()
+        if before is not None:
+            _C._cuda_set_device(before)
+        return False
+
+
+class _CudaDeviceProperties:
+    """What is known about a GPU."""
+
+    def __init__(self, facts):
+        vars(self).update(facts)
+
+    def __repr__(self):
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, "
+            f"minor={self.minor}, total_memory={self.total_memory >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count}, uuid={self.uuid}, "
+            f"L2_cache_size={self.L2_cache_size >> 20}MB, "
+            f"simulated={self.simulated}, physical={self.physical})"
+        )
+
+
+def get_device_properties(device=None):
+    """Name, compute capability, memory and more of a GPU, as attributes."""
+    return _CudaDeviceProperties(_C._cuda_properties(device))
+
+
+def get_device_name(device=None):
+    """The name of a GPU; a simulated one says so."""
+    return _C._cuda_properties(device)["name"]
+
+
+def get_device_capability(device=None):
+    """The compute capability of a GPU as (major, minor)."""
+    facts = _C._cuda_properties(device)
+    return facts["major"], facts["minor"]
+
+
+def is_bf16_supported(including_emulation=True):
+    """Whether the current GPU computes with bfloat16."""
+    return is_available() and (
+        bool(including_emulation) or get_device_capability()[0] >= 8
+    )
+
+
+def can_device_access_peer(device, peer_device):
+    """Whether device reaches the memory of peer_device without going through the host."""
+    return _C._cuda_peer(device, peer_device)
+
+
+def synchronize(device=None):
+    """Wait until all work of the device is done."""
+    _C._cuda_synchronize(device)
+
+
+# --- streams -------------------------------------------------------------------------
+
+
+def current_stream(device=None):
+    """The stream on which this thread puts work for the device."""
+    return _C._cuda_current_stream(device)
+
+
+def default_stream(device=None):
+    """The stream that is current until another is chosen."""
+    return _C._cuda_default_stream(device)
+
+
+def set_stream(stream):
+    """Make stream and its device current; None changes nothing."""
+    if stream is None:
+        return
+    _C._cuda_set_stream(stream)
+    _C._cuda_set_device(stream.device)
+
+
+class StreamContext:
+    """What stream() gives: makes a stream and its device current within a with."""
+
+    def __init__(self, stream):
+        if stream is not None and not isinstance(stream, Stream):
+            raise TypeError(f"stream(): stream is {stream!r}; give a Stream or None")
+        self.stream = stream
+        self._before = []
+
+    def __enter__(self):
+        if self.stream is not None:
+            device = _C._cuda_index(None)
+            self._before.append((device, _C._cuda_current_stream(self.stream.device)))
+            set_stream(self.stream)
+        return self
+
+    def __exit__(self, *error):
+        if self.stream is not None:
+            device, stream = self._before.pop()
+            _C._cuda_set_stream(stream)
+            _C._cuda_set_device(device)
+        return False
+
+
+def stream(stream):
+    """Put work on stream within a with statement; None changes nothing."""
+    return StreamContext(stream)
+
+
+# --- memory --------------------------------------------------------------------------
+
+
+def memory_stats(device=None):
+    """Counters of a GPU's memory by name; {} where there is no GPU.
+
+    'allocated_bytes.all.current', '.peak', '.allocated' and '.freed', and so for
+    reserved_bytes, requested_bytes, allocation and segment; num_alloc_retries, num_ooms.
+    """
+    return _C._cuda_memory_stats(device) if is_available() else {}
+
+
+def memory_allocated(device=None):
+    """Bytes that tensors on the GPU take up."""
+    return memory_stats(device).get("allocated_bytes.all.current", 0)
+
+
+def max_memory_allocated(device=None):
+    """The most that memory_allocated() has been since the last reset."""
+    return memory_stats(device).get("allocated_bytes.all.peak", 0)
+
+
+def memory_reserved(device=None):
+    """Bytes taken from the GPU, those kept for the next tensors included."""
+    return memory_stats(device).get("reserved_bytes.all.current", 0)
+
+
+def max_memory_reserved(device=None):
+    """The most that memory_reserved() has been since the last reset."""
+    return memory_stats(device).get("reserved_bytes.all.peak", 0)
+
+
+def reset_peak_memory_stats(device=None):
+    """Let the peaks start again from what is in use now."""
+    _C._cuda_reset_peaks(device)
+
+
+def empty_cache():
+    """Give memory that no tensor uses back to the GPUs."""
+    for i in range(device_count()):
+        _C._cuda_empty_cache(i)
+
+
+def mem_get_info(device=None):
+    """(free, total) bytes of a GPU, as its driver sees them."""
+    return _C._cuda_memory_info(device)
+
+
+def _size(n):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 1024 or unit == "GiB":
+            return f"{n} B" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1024
+
+
+def memory_summary(device=None, abbreviated=False):
+    """The memory of a GPU as a table to print."""
+    if not is_available():
+        return "no CUDA device: " + why_unavailable()
+    index = _C._cuda_index(device)
+    stats = _C._cuda_memory_stats(index)
+    free, total = _C._cuda_memory_info(index)
+    lines = [
+        f"Memory of cuda:{index} ({get_device_name(index)}): "
+        f"{_size(free)} free of {_size(total)}",
+        f"{'':18}{'now':>12}{'peak':>12}{'in all':>12}{'freed':>12}",
+    ]
+    rows = {
+        "in tensors": "allocated_bytes",
+        "asked for": "requested_bytes",
+        "reserved": "reserved_bytes",
+        "blocks": "allocation",
+        "segments": "segment",
+    }
+    for title, name in rows.items():
+        if abbreviated and name in ("requested_bytes", "segment"):
+            continue
+        show = _size if name.endswith("bytes") else str
+        parts = ("current", "peak", "allocated", "freed")
+        cells = (f"{show(stats[f'{name}.all.{part}']):>12}" for part in parts)
+        lines.append(f"{title:18}{''.join(cells)}")
+    lines.append(
+        f"emptied the cache for want of memory {stats['num_alloc_retries']} times, "
+        f"out of memory {stats['num_ooms']} times"
+    )
+    return "\n".join(lines)
+
+
+# --- random numbers ------------------------------------------------------------------
+
+
+def manual_seed(seed):
+    """Seed the current GPU's random numbers; does nothing where there is no GPU."""
+    if is_available():
+        _C._cuda_seed(None, seed)
+
+
+def manual_seed_all(seed):
+    """Seed the random numbers of all GPUs; does nothing where there is none."""
+    for i in range(device_count()):
+        _C._cuda_seed(i, seed)
+
+
+def seed():
+    """Seed the current GPU's random numbers from the system's randomness."""
+    if is_available():
+        _C._cuda_seed(None, None)
+
+
+def seed_all():
+    """Seed all GPUs' random numbers with one seed from the system's randomness."""
+    if is_available():
+        manual_seed_all(_C._cuda_seed(0, None))
+
+
+def initial_seed():
+    """The seed of the current GPU's random numbers."""
+    return _C._cuda_initial_seed(None)
+
+
+# --- what crosses between devices ----------------------------------------------------
+
+
+class transfers:
+    """Counts copies between devices and the host's waits for a GPU.
+
+    Made by transfers(), it counts from then on; within `with transfers() as t:` it
+    counts what happens in the block. Copies by direction in host_to_device,
+    device_to_host and device_to_device, their bytes in the same names with _bytes,
+    waits in waits. A copy to the host waits, and counts as both. reset() starts again.
+    """
+
+    def __init__(self):
+        self._end = None
+        self._start = _C._traffic()
+
+    def reset(self):
+        """Start again from 0."""
+        self._end = None
+        self._start = _C._traffic()
+
+    def __enter__(self):
+        self.reset()
+        return self
+
+    def __exit__(self, *error):
+        self._end = _C._traffic()
+        return False
+
+    def counts(self):
+        """All counts as a dict."""
+        now = self._end or _C._traffic()
+        counts = {}
+        for name, (times, total) in now.items():
+            before, bytes_before = self._start[name]
+            counts[name] = times - before
+            if name != "waits":
+                counts[name + "_bytes"] = total - bytes_before
+        return counts
+
+    def __getattr__(self, name):
+        if not name.startswith("_"):
+            counts = self.counts()
+            if name in counts:
+                return counts[name]
+        raise AttributeError(f"transfers has no {name!r}; counts() gives all there is")
+
+    def __repr__(self):
+        cells = (f"{name}={value}" for name, value in self.counts().items())
+        return f"transfers({', '.join(cells)})"
+
+
+# --- the simulator -------------------------------------------------------------------
+
+
+def sim_counters(device=None):
+    """What simulated GPUs have been asked for: launches, copies, waits, ... of one
+    device, or of all for None."""
+    from json import loads
+
+    index = -1 if device is None else _C._cuda_index(device)
+    return loads(_C._sim_control(f"count {index}"))
+
+
+def sim_fail(text):
+    """Let a simulated call fail once: 'malloc:3' the third allocation from now on,
+    'copy:1,launch:2' several; '' takes all back."""
+    _C._sim_control(f"failures {text}")
+
+
+def sim_schedule(name):
+    """Choose when simulated work runs: 'eager', 'lazy' or 'random:SEED'."""
+    _check_schedule("sim_schedule", name)
+    _C._sim_control(f"schedule {name}")
