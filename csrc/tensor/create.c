@@ -96,6 +96,13 @@ static int64_t count_steps(dt_scalar start, dt_scalar end, dt_scalar step, bool 
 int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, int dtype,
               dt_device device)
 {
+    /* An integer type that was asked for applies to the ends and the step themselves. */
+    if (dtype >= 0 && !dt_dtype_is_float((dt_dtype)dtype) &&
+        isfinite(dt_scalar_as_double(start)) && isfinite(dt_scalar_as_double(end))) {
+        start = dt_scalar_int(dt_element_from_scalar(DT_INT64, start).as_int64);
+        end = dt_scalar_int(dt_element_from_scalar(DT_INT64, end).as_int64);
+        step = dt_scalar_int(dt_element_from_scalar(DT_INT64, step).as_int64);
+    }
     bool whole = start.kind != DT_KIND_FLOAT && end.kind != DT_KIND_FLOAT &&
                  step.kind != DT_KIND_FLOAT;
     out->storage = NULL;
@@ -105,7 +112,7 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
     if (dtype < 0)
         dtype = whole ? DT_INT64 : (int)dt_default_dtype();
     if (dtype == DT_BOOL)
-        return dt_fail(DT_ERROR_RUNTIME,
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "arange: not defined for the type bool; use an integer or floating type");
     if (dt_tensor_empty("arange", out, (dt_dtype)dtype, 1, &count, device))
         return -1;
@@ -203,7 +210,7 @@ static int check_random(const char *what, dt_distribution distribution, dt_dtype
 {
     double a = dt_scalar_as_double(low), b = dt_scalar_as_double(high);
     if (distribution <= DT_RANDOM_NORMAL && !dt_dtype_is_float(dtype))
-        return dt_fail(DT_ERROR_RUNTIME,
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "%s: %s numbers are not whole, but the type is %s; use a floating type, "
                        "or randint",
                        what, distribution_names[distribution], dt_dtype_name(dtype));

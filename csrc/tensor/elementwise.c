@@ -86,7 +86,7 @@ int dt_check_cast(const char *what, dt_dtype from, dt_dtype to)
 
 static int reject(const char *what, dt_dtype dtype, const char *wanted)
 {
-    return dt_fail(DT_ERROR_RUNTIME, "%s: not defined for tensors of type %s; %s", what,
+    return dt_fail(DT_ERROR_NOT_IMPLEMENTED, "%s: not defined for tensors of type %s; %s", what,
                    dt_dtype_name(dtype), wanted);
 }
 
@@ -231,6 +231,11 @@ static int check_power(const char *what, const dt_arg *args, dt_dtype compute)
                    what, args[1].scalar.i);
 }
 
+static bool is_truth(const dt_arg *arg)
+{
+    return arg->tensor ? arg->tensor->dtype == DT_BOOL : arg->scalar.kind == DT_KIND_BOOL;
+}
+
 /* out holds nothing (a result is made) or is the target. On failure a made result is cleared;
  * a target is left as it is. */
 static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int nargs)
@@ -253,7 +258,16 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
             return -1;
     }
     device = dt_tensor_device(home);
-    int compute = compute_type(r->name, r->class, dt_result_type(args, nargs));
+    dt_dtype meet = dt_result_type(args, nargs);
+    if (r->binary == DT_BINARY_sub && (is_truth(&args[0]) || is_truth(&args[1])))
+        return dt_fail(DT_ERROR_RUNTIME, "%s: bools cannot be subtracted; convert them first, "
+                                         "e.g. with .int(), or use ^ or ~",
+                       r->name);
+    /* Where both the target and the operation refuse the type, the target's answer counts. */
+    if (into && (r->class == BITS || r->class == NUMBER || r->class == DIVIDES) &&
+        dt_check_cast(r->name, meet, (dt_dtype)out->dtype))
+        return -1;
+    int compute = compute_type(r->name, r->class, meet);
     if (compute < 0)
         return -1;
     dt_dtype result = class_result(r->class, (dt_dtype)compute);

@@ -19,7 +19,7 @@ static int check_types(const char *what, const dt_tensor *a, const dt_tensor *b)
                        what, dt_dtype_name((dt_dtype)a->dtype),
                        dt_dtype_name((dt_dtype)b->dtype));
     if (a->dtype == DT_BOOL)
-        return dt_fail(DT_ERROR_RUNTIME,
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "%s: not defined for tensors of type bool; convert them first, e.g. with "
                        ".int() or .float()",
                        what);

@@ -132,7 +132,8 @@ static int result_type(const char *what, int class, const dt_tensor *x, int dtyp
 }
 
 static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
-                const bool *folded, bool keepdim, dt_dtype result, double parameter)
+                const bool *folded, bool whole, bool keepdim, dt_dtype result,
+                double parameter)
 {
     dt_reduction call;
     split_dims(&call, x, folded, true);
@@ -142,7 +143,7 @@ static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tens
         return 0;
     if (reduce_class[op] == ORDER && !call.folded_numel) {
         dt_tensor_clear(out);
-        return fail_empty(what, x, call.kept_ndim == 0 && !keepdim);
+        return fail_empty(what, x, whole);
     }
     dt_device device = dt_tensor_device(x);
     call.input = dt_tensor_data(x);
@@ -182,7 +183,7 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out, const dt
         x = &converted;
     }
     dt_dtype made = class == TRUTH ? DT_BOOL : (dt_dtype)result;
-    int status = fold(what, op, out, x, folded, keepdim, made, parameter);
+    int status = fold(what, op, out, x, folded, count == 0, keepdim, made, parameter);
     dt_tensor_clear(&converted);
     if (!status && made != (dt_dtype)result) { /* any and all of bytes give bytes */
         dt_tensor truth = *out;
