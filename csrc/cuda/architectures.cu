@@ -1,18 +1,12 @@
-/* What this build was compiled for: only nvcc itself knows, and only in a .cu file. */
-#include "device.h"
+/* What this library was built for: only nvcc knows. */
+#include "cuda/device.h"
 
+/* nvcc lists 750,800,...; the table has one more entry to end it. */
 #ifdef __CUDA_ARCH_LIST__
-static const int architectures[] = {__CUDA_ARCH_LIST__};
-
-int dt_cuda_architectures(const int **out)
-{
-    *out = architectures; /* in CUDA's hundreds: 900 for compute capability 9.0 */
-    return (int)(sizeof architectures / sizeof *architectures);
-}
+static const int listed[] = {__CUDA_ARCH_LIST__};
+#define LISTED(i) ((i) < (int)(sizeof listed / sizeof *listed) ? listed[(i)] / 10 : 0)
+const int device_architectures[] = {LISTED(0), LISTED(1), LISTED(2), LISTED(3), LISTED(4),
+                                    LISTED(5), LISTED(6), LISTED(7), 0};
 #else
-int dt_cuda_architectures(const int **out)
-{
-    *out = NULL;
-    return 0;
-}
+const int device_architectures[] = {0};
 #endif

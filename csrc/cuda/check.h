@@ -1,4 +1,4 @@
-/* The one way to call the CUDA runtime: a call that fails becomes an error of the core. */
+/* CUDA calls that fail become errors of ours, in one place. */
 #ifndef DT_CUDA_CHECK_H
 #define DT_CUDA_CHECK_H
 
@@ -6,16 +6,16 @@
 
 #include "base/error.h"
 
-/* Fills the error slot from a CUDA error: what was being done, CUDA's name and words, and what
- * to do. Forgets the runtime's own last error. Returns -1. */
-int dt_cuda_fail(const char *doing, cudaError_t error);
+/* dt_fail with what was being done, CUDA's name and words, and what to do. Takes the error out
+ * of CUDA's own memory, so that the next call starts clean. Returns -1. */
+int cuda_fail(cudaError_t error, const char *doing);
 
-static inline int dt_cuda_check(const char *doing, cudaError_t error)
-{
-    return __builtin_expect(error == cudaSuccess, 1) ? 0 : dt_cuda_fail(doing, error);
-}
-
-/* 0, or -1 after dt_fail. `doing` reads on after "while": "copying to the GPU". */
-#define CUDA_CHECK(doing, call) dt_cuda_check(doing, (cudaError_t)(call))
+/* Returns -1 from the enclosing function when the call fails. */
+#define CUDA_TRY(doing, call)                                                              \
+    do {                                                                                   \
+        cudaError_t cuda_status = (call);                                                  \
+        if (cuda_status != cudaSuccess)                                                    \
+            return cuda_fail(cuda_status, doing);                                          \
+    } while (0)
 
 #endif

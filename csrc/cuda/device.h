@@ -1,57 +1,33 @@
-/* The table of devices: cards as the driver numbers them, or virtual devices that share one. */
+/* The device table: which cards there are, and how numbers of ours map to them. */
 #ifndef DT_CUDA_DEVICE_H
 #define DT_CUDA_DEVICE_H
 
-#include <cuda_runtime.h>
-
+#include "cuda/check.h"
 #include "device/backend.h"
 
-#define DT_CUDA_MAX_DEVICES 64
+/* Remembers how many virtual devices share the first card (0: none do). Once, at the start. */
+void device_table_configure(int virtual_devices);
 
-typedef struct dt_cuda_device {
-    int ordinal;  /* the card, as the CUDA runtime numbers it */
-    size_t limit; /* bytes that a virtual device may take from its card; 0: no limit */
-    bool virtual_device;
-    /* Where work of the NULL stream goes: CUDA's own default stream, but for virtual devices
-     * each its own, so that they run beside each other. */
-    cudaStream_t default_stream;
-    bool ready;
-} dt_cuda_device;
+int device_count(void);
+const char *device_why_unavailable(void);
+int device_properties(int device, dt_device_properties *out);
+bool device_can_access_peer(int device, int peer);
+int device_wait(int device);
 
-/* Keeps what the core gave. Called once, before everything else. */
-void dt_cuda_devices_start(const dt_host *host);
-const dt_host *dt_cuda_host(void);
+/* Makes the card behind the device current for the calling thread. -1 after dt_fail: there is
+ * no such device, or the process is a fork of one that used CUDA. */
+int device_use(int device);
 
-/* The functions of dt_backend with these names. */
-int dt_cuda_device_count(void);
-const char *dt_cuda_why_unavailable(void);
-int dt_cuda_device_properties(int device, dt_device_properties *out);
-bool dt_cuda_can_access_peer(int device, int peer);
-int dt_cuda_device_wait(int device);
+/* The card behind a device. */
+int device_card(int device);
 
-/* Makes the device's card current in the calling thread. Fails when there is no such device
- * and in a forked child of a process that had used CUDA. Every other function that touches
- * CUDA calls it first. */
-int dt_cuda_use(int device);
+/* How many devices share the card of a device: 1 unless it is a virtual one. */
+int device_sharing(int device);
 
-/* Whether this process is a forked child of one that had used CUDA: nothing may be touched. */
-bool dt_cuda_is_orphan(void);
+/* Lets kernels and copies of one card reach the other's memory, where they can. Never fails. */
+void device_enable_peer(int device, int peer);
 
-/* The device's row, lent; it exists. */
-const dt_cuda_device *dt_cuda_device_get(int device);
-
-/* The CUDA stream behind a queue whose device has been used. */
-static inline cudaStream_t dt_cuda_stream(dt_queue queue)
-{
-    return queue.stream ? (cudaStream_t)queue.stream
-                        : dt_cuda_device_get(queue.device)->default_stream;
-}
-
-/* Lets `device` read and write the memory of `peer`, another card, where it can; once. */
-int dt_cuda_enable_peer(int device, int peer);
-
-/* Compute capabilities, times a hundred and ascending, that this build has machine code for, and of
- * the last one portable code too. 0 when unknown. */
-int dt_cuda_architectures(const int **out);
+/* Compute capabilities that kernels were built for, as 10 * major + minor, ending with 0. */
+extern const int device_architectures[];
 
 #endif
