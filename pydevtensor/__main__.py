@@ -1,0 +1,90 @@
+"""`python -m pydevtensor`: the devices and libraries that pydevtensor finds."""
+
+import sys
+
+import pydevtensor
+from pydevtensor import _C, cuda
+
+
+def size(n):
+    return f"{n / 2**30:.1f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"
+
+
+def table(rows):
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (c.ljust(w) for c, w in zip(row, widths, strict=True))
+        print("  " + "  ".join(cells).rstrip())
+
+
+def device_rows():
+    yield "device", "name", "memory", "compute capability", "kind"
+    physical = [
+        cuda.get_device_properties(i).physical for i in range(cuda.device_count())
+    ]
+    for i, card in enumerate(physical):
+        facts = cuda.get_device_properties(i)
+        kind = "real"
+        if physical.count(card) > 1:
+            kind = f"virtual, a part of card {card}"
+        if facts.simulated:
+            shared = "virtual and " if physical.count(card) > 1 else ""
+            kind = shared + "simulated"
+        try:
+            free, total = cuda.mem_get_info(i)
+            memory = f"{size(total - free)} used of {size(total)}"
+        except RuntimeError as error:
+            memory = f"{size(facts.total_memory)} ({error})"
+        yield f"cuda:{i}", facts.name, memory, f"{facts.major}.{facts.minor}", kind
+
+
+def main():
+    version = ".".join(map(str, sys.version_info[:3]))
+    print(f"pydevtensor {pydevtensor.__version__}, Python {version}")
+
+    print("\nGPUs")
+    if cuda.is_available():
+        table(list(device_rows()))
+    else:
+        print("  none")
+    why = cuda.why_unavailable()
+    if why:
+        print(f"  {why}")
+
+    found = _C._facts("cuda")
+    if found:
+        print("\nCUDA")
+        names = {
+            "kind": "runtime's kind",
+            "driver": "driver's CUDA version",
+            "runtime": "runtime's CUDA version",
+            "cublas": "cuBLAS",
+            "cublas_path": "cuBLAS is from",
+            "architectures": "kernels for",
+        }
+        table([(names.get(k, k), v) for k, v in found.items() if v])
+
+    cpu = _C._facts("cpu")
+    blas = cpu.get("cpu.blas", "")
+    if blas == "own":
+        blas = "pydevtensor's own kernel (pip install scipy-openblas64 for a faster one)"
+    print("\nCPU")
+    table(
+        [
+            ("vector instructions", cpu.get("cpu.isa", "")),
+            ("threads", cpu.get("cpu.threads", "")),
+            ("BLAS", blas),
+            *(
+                (title, cpu[name])
+                for title, name in (
+                    ("BLAS was built as", "cpu.blas_config"),
+                    ("BLAS runs its code for", "cpu.blas_core"),
+                )
+                if name in cpu
+            ),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
