@@ -14,6 +14,7 @@ static const struct {
     {"keepdim", {"keepdims"}},
     {"input", {"x", "a", "x1", "self"}},
     {"other", {"x2"}},
+    {"from_", {"from"}}, /* a word of Python's own, which only **{"from": 0} can give */
 };
 
 static bool is_spelling(PyObject *parameter, PyObject *keyword)

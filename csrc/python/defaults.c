@@ -52,7 +52,7 @@ void dt_default_device_pop(void)
 int dt_default_device(dt_device *out)
 {
     dt_device named = here.named;
-    if (named.type == DT_CPU && named.index <= 0) {
+    if (named.type == DT_CPU) {
         *out = dt_device_make(DT_CPU, 0);
         return 0;
     }

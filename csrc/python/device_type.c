@@ -123,10 +123,11 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
 
 int dt_device_resolve(dt_device named, dt_device *out)
 {
-    if (named.index < 0)
-        named.index =
-            (signed char)(named.type == DT_CUDA ? dt_python_current_device() : 0);
-    if (!dt_device_is_cpu(named) || named.index != 0) {
+    if (dt_device_is_cpu(named)) {
+        named.index = 0; /* there is one CPU, whatever number it was given */
+    } else {
+        if (named.index < 0)
+            named.index = (signed char)dt_python_current_device();
         int status;
         /* The first use of a device type loads its library and asks the driver. */
         DT_RUN(status, true, dt_device_check(named));

@@ -39,7 +39,7 @@ static PyObject *get_is_complex(PyObject *self, void *unused)
 static PyObject *get_is_signed(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyBool_FromLong(dt_scalar_fits(dtype_of(self), dt_scalar_int(-1)));
+    return PyBool_FromLong(dt_dtype_is_signed(dtype_of(self)));
 }
 
 static PyObject *get_module(PyObject *self, void *unused)

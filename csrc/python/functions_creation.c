@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include "python/device_type.h"
+#include "python/dtype_type.h"
 #include "python/functions.h"
 #include "python/output.h"
 #include "tensor/create.h"
@@ -330,7 +331,7 @@ static PyObject *fill_two(const dt_args *args, dt_distribution distribution)
                        dt_scalar_float(dt_scalar_as_double(high)), 3);
 }
 
-DT_PUBLIC(uniform_, "uniform_(input: Tensor, from: float = 0, to: float = 1, *, "
+DT_PUBLIC(uniform_, "uniform_(input: Tensor, from_: float = 0, to: float = 1, *, "
                     "generator: Generator = None)")
 {
     return fill_two(args, DT_RANDOM_UNIFORM);
@@ -360,13 +361,12 @@ static int64_t integers_of(dt_dtype dtype)
     case DT_NDTYPES:
         break;
     }
-    bool is_signed = dt_scalar_fits(dtype, dt_scalar_int(-1));
-    return INT64_C(1) << (8 * dt_dtype_size(dtype) - is_signed);
+    return INT64_C(1) << (8 * dt_dtype_size(dtype) - dt_dtype_is_signed(dtype));
 }
 
 DT_PUBLIC(random_, "random_(input: Tensor, *, generator: Generator = None) | "
                    "random_(input: Tensor, to: int, *, generator: Generator = None) | "
-                   "random_(input: Tensor, from: int, to: int = None, *, "
+                   "random_(input: Tensor, from_: int, to: int = None, *, "
                    "generator: Generator = None)")
 {
     dt_tensor *x;
@@ -500,7 +500,7 @@ static const dt_row rows[] = {
     DT_METHOD(new_ones, "new_ones", "As ones, of the type and on the device of this."),
     DT_METHOD(new_full, "new_full", "As full, of the type and on the device of this."),
     DT_METHOD(new_tensor, "new_tensor", "As tensor, of the type and on the device of this."),
-    DT_METHOD(uniform_, "uniform_", "Fill with random numbers, uniform in [from, to)."),
+    DT_METHOD(uniform_, "uniform_", "Fill with random numbers, uniform in [from_, to)."),
     DT_METHOD(normal_, "normal_", "Fill with normally distributed random numbers."),
     DT_METHOD(random_, "random_", "Fill with random integers."),
     DT_METHOD(bernoulli_, "bernoulli_", "Fill with 1 with probability p, else 0."),

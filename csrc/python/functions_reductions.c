@@ -184,6 +184,12 @@ static PyObject *where_extreme(const dt_args *args, bool greatest)
     if (dt_take_tensor(args, 0, &x) < 0 || (has_dim && dt_take_int(args, 1, &dim) < 0) ||
         dt_take_bool(args, 2, &keepdim) < 0)
         return NULL;
+    if (x->dtype == DT_BOOL) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): not defined for bools; convert them first, e.g. with .int()",
+                     args->signature->name);
+        return NULL;
+    }
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
@@ -249,7 +255,8 @@ DT_PUBLIC(norm, "norm(input: Tensor, p: Any = 'fro', dim: Dims = None, keepdim: 
         return NULL;
     int status;
     DT_RUN(status, x->numel > DT_LONG_NUMEL,
-           dt_norm(&out->tensor, x, p, count < 0 ? 0 : count, dims, keepdim, dtype));
+           dt_norm(&out->tensor, x, p, count < 0 ? 0 : count, dims, keepdim,
+                   dt_dtype_is_float((dt_dtype)x->dtype) ? dtype : -1));
     return dt_finish(args, 4, out, status);
 }
 

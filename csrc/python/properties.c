@@ -169,7 +169,7 @@ QUESTION(storage_offset, PyLong_FromLongLong, x->offset)
 QUESTION(element_size, PyLong_FromSize_t, dt_dtype_size((dt_dtype)x->dtype))
 QUESTION(data_ptr, PyLong_FromVoidPtr, x->numel ? dt_tensor_data(x) : NULL)
 QUESTION(is_floating_point, PyBool_FromLong, dt_dtype_is_float((dt_dtype)x->dtype))
-QUESTION(is_signed, PyBool_FromLong, dt_scalar_fits((dt_dtype)x->dtype, dt_scalar_int(-1)))
+QUESTION(is_signed, PyBool_FromLong, dt_dtype_is_signed((dt_dtype)x->dtype))
 QUESTION(is_complex, PyBool_FromLong, x->numel < 0)
 QUESTION(get_device, PyLong_FromLong,
          dt_device_is_cpu(dt_tensor_device(x)) ? -1 : dt_tensor_device(x).index)

@@ -251,6 +251,11 @@ static PyObject *invert(PyObject *self)
 }
 static PyObject *positive(PyObject *self)
 {
+    if (dt_tensor_of(self)->dtype == DT_BOOL) {
+        PyErr_SetString(PyExc_RuntimeError, "+: not defined for bools; convert them first, e.g. "
+                                            "with .int()");
+        return NULL;
+    }
     return Py_NewRef(self);
 }
 

@@ -267,6 +267,10 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
     if (into && (r->class == BITS || r->class == NUMBER || r->class == DIVIDES) &&
         dt_check_cast(r->name, meet, (dt_dtype)out->dtype))
         return -1;
+    if (meet == DT_BOOL && (r->unary == DT_UNARY_neg || r->unary == DT_UNARY_relu))
+        return dt_fail(DT_ERROR_RUNTIME, "%s: not defined for bools; convert them first, e.g. "
+                                         "with .int(), or use ~",
+                       r->name);
     int compute = compute_type(r->name, r->class, meet);
     if (compute < 0)
         return -1;
