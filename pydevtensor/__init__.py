@@ -4,6 +4,8 @@ Use it as `import pydevtensor as torch`. Importing it touches no GPU, no NumPy a
 no thread; `python -m pydevtensor` shows what there is to compute on.
 """
 
+from math import e, inf, nan, pi
+
 from pydevtensor import _C
 
 __version__ = "0.1.0"
@@ -11,10 +13,6 @@ __version__ = "0.1.0"
 # Every public name of the extension module is one of the package: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
 
-inf = float("inf")
-nan = float("nan")
-pi = 3.141592653589793
-e = 2.718281828459045
 newaxis = None
 
 # What is loaded when it is first asked for: a name and the module that has it.
