@@ -65,8 +65,7 @@ static void tensor_dealloc(PyObject *object)
     dt_tensor_object *self = (dt_tensor_object *)object;
     PyTypeObject *type = Py_TYPE(object);
     bool exact = type == dt_py.tensor_type;
-    if (self->dict || !exact)
-        PyObject_GC_UnTrack(object);
+    PyObject_GC_UnTrack(object); /* also where tp_clear has taken the __dict__ already */
     if (self->weakrefs)
         PyObject_ClearWeakRefs(object);
     Py_CLEAR(self->dict);
