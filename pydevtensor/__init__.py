@@ -10,10 +10,11 @@ from pydevtensor import _C
 
 __version__ = "0.1.0"
 
+newaxis = None
+
 # Every public name of the extension module is one of the package: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
-
-newaxis = None
+# From here on bool, float, sum and others are tensors' and no longer Python's.
 
 # What is loaded when it is first asked for: a name and the module that has it.
 _LATER = {

@@ -170,7 +170,9 @@ static PyObject *event_repr(PyObject *self)
 {
     if (!event_of(self)->event)
         return PyUnicode_FromString("<torch.cuda.Event uninitialized>");
-    return PyUnicode_FromFormat("<torch.cuda.Event 0x%zx>", (size_t)event_of(self)->event);
+    char handle[32];
+    snprintf(handle, sizeof handle, "%#zx", (size_t)event_of(self)->event);
+    return PyUnicode_FromFormat("<torch.cuda.Event %s>", handle);
 }
 
 static PyObject *get_device(PyObject *self, void *unused)

@@ -165,9 +165,11 @@ static PyObject *stream_wait_stream(PyObject *self, PyObject *other)
 static PyObject *stream_repr(PyObject *self)
 {
     char text[DT_DEVICE_TEXT];
-    return PyUnicode_FromFormat("<torch.cuda.Stream device=%s cuda_stream=0x%zx>",
+    char handle[32]; /* CPython's own %zx is of 3.12 */
+    snprintf(handle, sizeof handle, "%#zx", (size_t)stream_of(self)->stream);
+    return PyUnicode_FromFormat("<torch.cuda.Stream device=%s cuda_stream=%s>",
                                 dt_device_text(stream_of(self)->device, text),
-                                (size_t)stream_of(self)->stream);
+                                stream_of(self)->stream ? handle : "0x0");
 }
 
 static Py_hash_t stream_hash(PyObject *self)

@@ -1,0 +1,141 @@
+"""Streams and events, under each schedule of the simulator."""
+
+import threading
+
+import pytest
+
+import pydevtensor as torch
+
+
+@pytest.fixture(params=["eager", "lazy", "random:1", "random:7"])
+def schedule(request, gpu):
+    if not torch.cuda.is_simulated():
+        if request.param != "eager":
+            pytest.skip("real GPUs have one schedule")
+        yield
+        return
+    torch.cuda.sim_schedule(request.param)
+    yield request.param
+    torch.cuda.sim_schedule("eager")
+
+
+def test_values(gpu):
+    s, t = torch.cuda.Stream(gpu), torch.cuda.Stream(device=gpu, priority=-1)
+    assert s != t and s == s and hash(s) == hash(s) and s.device == torch.device(gpu)
+    assert (s.priority, t.priority) == (0, -1)
+    assert repr(s) == f"<torch.cuda.Stream device={gpu} cuda_stream={s.cuda_stream:#x}>"
+    assert torch.cuda.default_stream(gpu) == torch.cuda.current_stream(gpu)
+    assert torch.cuda.default_stream(gpu).cuda_stream == 0
+    assert s != 3
+
+
+def test_stream_context(two_gpus):
+    s = torch.cuda.Stream("cuda:1")
+    with torch.cuda.stream(s):
+        assert torch.cuda.current_device() == 1
+        assert torch.cuda.current_stream() == s
+        with torch.cuda.stream(None):
+            assert torch.cuda.current_stream() == s
+    assert torch.cuda.current_device() == 0
+    assert torch.cuda.current_stream(1) == torch.cuda.default_stream(1)
+    with pytest.raises(TypeError):
+        torch.cuda.stream(3)
+    torch.cuda.set_stream(s)
+    assert torch.cuda.current_device() == 1 and torch.cuda.current_stream() == s
+    torch.cuda.set_stream(torch.cuda.default_stream(1))
+    torch.cuda.set_stream(None)
+
+
+def test_streams_belong_to_a_thread(gpu):
+    s, seen = torch.cuda.Stream(gpu), []
+    with torch.cuda.stream(s):
+        thread = threading.Thread(target=lambda: seen.append(torch.cuda.current_stream(gpu)))
+        thread.start()
+        thread.join()
+    assert seen == [torch.cuda.default_stream(gpu)]
+
+
+def test_one_stream_waits_for_another(gpu, schedule):
+    for _ in range(5):
+        s, t = torch.cuda.Stream(gpu), torch.cuda.Stream(gpu)
+        with torch.cuda.stream(s):
+            x = torch.zeros(1000, device=gpu)
+            for _ in range(10):
+                x += 1
+        t.wait_stream(s)
+        with torch.cuda.stream(t):
+            y = x * 2
+            assert y.sum().item() == 20000
+
+
+def test_events(gpu, schedule):
+    event = torch.cuda.Event()
+    assert event.query() and event.device is None
+    event.synchronize()
+    s, t = torch.cuda.Stream(gpu), torch.cuda.Stream(gpu)
+    with torch.cuda.stream(s):
+        x = torch.ones(100, device=gpu) * 3
+        event.record()
+    assert event.device == torch.device(gpu)
+    event.wait(t)
+    with torch.cuda.stream(t):
+        y = x + 1
+        end = t.record_event()
+    end.synchronize()
+    assert end.query() and event.query()
+    t.synchronize()
+    assert t.query()
+    assert y.tolist() == [4] * 100
+
+
+def test_elapsed_time(gpu, schedule):
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    with torch.cuda.device(gpu):
+        start.record()
+        torch.ones(100000, device=gpu).exp()
+        end.record()
+        torch.cuda.synchronize()
+        assert 0 <= start.elapsed_time(end) < 60000
+        plain = torch.cuda.Event()
+        plain.record()
+    with pytest.raises(ValueError, match="enable_timing"):
+        start.elapsed_time(plain)
+    with pytest.raises(ValueError, match="record"):
+        start.elapsed_time(torch.cuda.Event(enable_timing=True))
+    with pytest.raises(TypeError):
+        start.elapsed_time(3)
+
+
+def test_an_event_belongs_to_one_device(two_gpus):
+    event = torch.cuda.Event()
+    event.record(torch.cuda.default_stream("cuda:0"))
+    with pytest.raises(RuntimeError, match="cuda:0"):
+        event.record(torch.cuda.default_stream("cuda:1"))
+    with pytest.raises(TypeError):
+        event.record(1)
+    with pytest.raises(NotImplementedError):
+        torch.cuda.Event(interprocess=True)
+
+
+def test_a_copy_between_gpus_is_in_order(two_gpus, schedule):
+    a, b = two_gpus
+    x = torch.zeros(500, device=a)
+    for i in range(20):
+        x.fill_(i)
+        y = x.to(b)
+        x.fill_(-1)
+        assert (y + 1).sum().item() == 500 * (i + 1)
+
+
+def test_memory_freed_on_one_stream_is_not_used_too_early(gpu, schedule):
+    s = torch.cuda.Stream(gpu)
+    for i in range(20):
+        x = torch.full((4096,), float(i), device=gpu)
+        s.wait_stream(torch.cuda.current_stream(gpu))
+        with torch.cuda.stream(s):
+            y = x + 1
+        del x
+        z = torch.full((4096,), -5.0, device=gpu)
+        s.synchronize()
+        assert y.tolist() == [i + 1] * 4096
+        assert z.sum().item() == -5 * 4096
