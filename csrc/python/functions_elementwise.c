@@ -236,7 +236,8 @@ static int scale(const dt_args *args, dt_arg a, dt_arg *b, dt_tensor *scaled)
 static PyObject *add_or_sub(dt_binary_op op, const dt_args *args, bool in_place)
 {
     dt_arg a, b;
-    dt_tensor scaled = {.storage = NULL};
+    dt_tensor scaled; /* an initializer would clear all of it, at every call */
+    scaled.storage = NULL;
     if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0 ||
         scale(args, a, &b, &scaled) < 0)
         return NULL;

@@ -279,7 +279,8 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
         return -1;
 
     dt_input inputs[2];
-    dt_tensor copies[2] = {{.storage = NULL}, {.storage = NULL}}, made = {.storage = NULL};
+    dt_tensor copies[2], made; /* initializers would clear all of each, at every call */
+    copies[0].storage = copies[1].storage = made.storage = NULL;
     dt_plan plan;
     int status = -1;
     for (int i = 0; i < nargs; i++) {

@@ -84,7 +84,8 @@ static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
 static int multiply(const char *what, dt_tensor *out, const dt_tensor *a, const dt_tensor *b,
                     double alpha, double beta)
 {
-    dt_tensor acopy = {.storage = NULL}, bcopy = {.storage = NULL};
+    dt_tensor acopy, bcopy; /* not cleared: it is large */
+    acopy.storage = bcopy.storage = NULL;
     int status = -1;
     if (!out->numel)
         return 0;
@@ -220,7 +221,8 @@ int dt_dot(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 /* Batches: leading dimensions broadcast, then count as one where memory allows it. */
 static int batched(const char *what, dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 {
-    dt_tensor aflat = {.storage = NULL}, bflat = {.storage = NULL}, wide = {.storage = NULL};
+    dt_tensor aflat, bflat, wide; /* not cleared: it is large */
+    aflat.storage = bflat.storage = wide.storage = NULL;
     int64_t shape[DT_MAX_NDIM], full[DT_MAX_NDIM];
     int ndim, status = -1;
     if (dt_shape_broadcast(what, a->ndim - 2, a->shape, b->ndim - 2, b->shape, &ndim, shape))
@@ -311,7 +313,8 @@ int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 int dt_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a, const dt_tensor *b,
              dt_scalar beta, dt_scalar alpha)
 {
-    dt_tensor wide = {.storage = NULL}, abatch = {.storage = NULL}, bbatch = {.storage = NULL};
+    dt_tensor wide, abatch, bbatch; /* not cleared: it is large */
+    wide.storage = abatch.storage = bbatch.storage = NULL;
     int status = -1;
     out->storage = NULL;
     if (check_ndim("addmm", a, 2, b, 2) ||

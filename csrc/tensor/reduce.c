@@ -164,7 +164,8 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out, const dt
                      int count, const int64_t *dims, bool keepdim, int dtype, double parameter)
 {
     bool folded[DT_MAX_NDIM];
-    dt_tensor converted = {.storage = NULL};
+    dt_tensor converted; /* not cleared: it is large */
+    converted.storage = NULL;
     out->storage = NULL;
     if (fold_mask(what, x, count, dims, folded))
         return -1;
