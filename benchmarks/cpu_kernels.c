@@ -190,6 +190,7 @@ int main(int argc, char **argv)
     TIME("sum_all_1e7", 20, 1, fold(DT_REDUCE_sum, 4000, 2500, 0, a, c));
     TIME("sum_rows_1e7", 20, 1, fold(DT_REDUCE_sum, 4000, 2500, 1, a, c));
     TIME("sum_columns_1e7", 20, 1, fold(DT_REDUCE_sum, 4000, 2500, 2, a, c));
+    TIME("sum_1e4", 20, 1000, fold(DT_REDUCE_sum, 1, 10000, 0, a, c));
     TIME("max_all_1e7", 20, 1, fold(DT_REDUCE_amax, 4000, 2500, 0, a, c));
     TIME("transpose_1e7", 20, 1, transpose(4000, 2500, a));
     TIME("matmul_64", 20, 1000, product(64, a, b, c));

@@ -38,25 +38,116 @@ static inline int64_t float_to_64(double x)
 #define DT_EACH_TYPE "cpu/convert.inc"
 #include "cpu/types.inc"
 
-/* --- transposes --- */
+/* --- transposes ------------------------------------------------------------------------------ */
 
-/* Tiles of whole cache lines of the source; within one, columns of the target in turn. */
+/* Elements are moved as integers of their size, whatever their type is. */
+typedef uint8_t element_8 __attribute__((may_alias));
+typedef uint16_t element_16 __attribute__((may_alias));
+typedef uint32_t element_32 __attribute__((may_alias));
+typedef uint64_t element_64 __attribute__((may_alias));
+
+/* Blocks whose rows on both sides stay in the first cache: a few lines of each row. */
+#define BLOCK_BYTES 256
+
+#define TRANSPOSE_PLAIN(bits)                                                              \
+    static inline void plain_##bits(int64_t rows, int64_t columns, char *target,           \
+                                    int64_t target_row, const char *source,                \
+                                    int64_t source_row)                                    \
+    {                                                                                      \
+        for (int64_t j = 0; j < columns; j++) {                                            \
+            element_##bits *to = (element_##bits *)(target + j * target_row);              \
+            const char *from = source + j * (bits / 8);                                    \
+            for (int64_t i = 0; i < rows; i++)                                             \
+                to[i] = *(const element_##bits *)(from + i * source_row);                  \
+        }                                                                                  \
+    }
+TRANSPOSE_PLAIN(8)
+TRANSPOSE_PLAIN(16)
+TRANSPOSE_PLAIN(32)
+TRANSPOSE_PLAIN(64)
+
+#if defined(__AVX2__)
+/* Eight rows of eight, or four of four, through registers. */
+static inline void tile_32(char *target, int64_t target_row, const char *source,
+                           int64_t source_row)
+{
+    __m256 r[8], t[8];
+    for (int i = 0; i < 8; i++)
+        r[i] = _mm256_loadu_ps((const float *)(source + i * source_row));
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+        r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+        r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        _mm256_storeu_ps((float *)(target + i * target_row),
+                         _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+        _mm256_storeu_ps((float *)(target + (i + 4) * target_row),
+                         _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+    }
+}
+static inline void tile_64(char *target, int64_t target_row, const char *source,
+                           int64_t source_row)
+{
+    __m256d r[4], t[4];
+    for (int i = 0; i < 4; i++)
+        r[i] = _mm256_loadu_pd((const double *)(source + i * source_row));
+    for (int i = 0; i < 4; i += 2) {
+        t[i] = _mm256_unpacklo_pd(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_pd(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        _mm256_storeu_pd((double *)(target + i * target_row),
+                         _mm256_permute2f128_pd(t[i], t[i + 2], 0x20));
+        _mm256_storeu_pd((double *)(target + (i + 2) * target_row),
+                         _mm256_permute2f128_pd(t[i], t[i + 2], 0x31));
+    }
+}
+#define TILE_32 8
+#define TILE_64 4
+#else
+#define TILE_32 0
+#define TILE_64 0
+static inline void tile_32(char *target, int64_t target_row, const char *source,
+                           int64_t source_row)
+{
+    (void)target, (void)target_row, (void)source, (void)source_row;
+}
+#define tile_64 tile_32
+#endif
+#define TILE_8 0
+#define TILE_16 0
+#define tile_8 tile_32
+#define tile_16 tile_32
+
 #define TRANSPOSE(bits)                                                                    \
     static void transpose_##bits(int64_t rows, int64_t columns, char *target,              \
                                  int64_t target_row, const char *source,                   \
                                  int64_t source_row)                                       \
     {                                                                                      \
-        enum { TILE = 8 * 64 / bits };                                                     \
-        for (int64_t i0 = 0; i0 < rows; i0 += TILE)                                        \
-            for (int64_t j0 = 0; j0 < columns; j0 += TILE) {                               \
-                int64_t i1 = rows - i0 > TILE ? i0 + TILE : rows;                          \
-                int64_t j1 = columns - j0 > TILE ? j0 + TILE : columns;                    \
-                for (int64_t j = j0; j < j1; j++) {                                        \
-                    uint##bits##_t *to = (uint##bits##_t *)(target + j * target_row);      \
-                    const char *from = source + j * (bits / 8);                            \
-                    for (int64_t i = i0; i < i1; i++)                                      \
-                        to[i] = *(const uint##bits##_t *)(from + i * source_row);          \
+        enum { BLOCK = BLOCK_BYTES * 8 / bits, TILE = TILE_##bits, SIZE = bits / 8 };      \
+        for (int64_t i0 = 0; i0 < rows; i0 += BLOCK)                                       \
+            for (int64_t j0 = 0; j0 < columns; j0 += BLOCK) {                              \
+                int64_t m = rows - i0 > BLOCK ? BLOCK : rows - i0;                         \
+                int64_t n = columns - j0 > BLOCK ? BLOCK : columns - j0;                   \
+                char *to = target + j0 * target_row + i0 * SIZE;                           \
+                const char *from = source + i0 * source_row + j0 * SIZE;                   \
+                int64_t i = 0;                                                             \
+                for (; TILE && i + TILE <= m; i += TILE) {                                 \
+                    int64_t j = 0;                                                         \
+                    for (; j + TILE <= n; j += TILE)                                       \
+                        tile_##bits(to + j * target_row + i * SIZE, target_row,            \
+                                    from + i * source_row + j * SIZE, source_row);         \
+                    plain_##bits(TILE, n - j, to + j * target_row + i * SIZE, target_row,  \
+                                 from + i * source_row + j * SIZE, source_row);            \
                 }                                                                          \
+                plain_##bits(m - i, n, to + i * SIZE, target_row, from + i * source_row,   \
+                             source_row);                                                  \
             }                                                                              \
     }
 TRANSPOSE(8)

@@ -326,6 +326,11 @@ int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
     int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
     c.dense = r->input_dtype == c.compute &&
               (r->folded_ndim == 0 || (r->folded_ndim == 1 && r->folded_strides[0] == size));
+    if (c.dense && r->kept_numel == 1 && r->folded_numel <= LEAF) {
+        c.kernel->run(r->folded_numel, r->input, r->parameter, r->output);
+        c.kernel->finish(1, r->output, r->folded_numel, r->parameter);
+        return 0;
+    }
     bool columns = by_columns(r);
     int64_t per_group = columns ? GROUP_ROWS : GROUP;
     c.groups = (r->folded_numel + per_group - 1) / per_group;
