@@ -423,6 +423,9 @@ int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *devic
      * that is not pinned is copied through memory that is. */
     int chosen;
     bool pinned;
+    PyObject *const *words = args->slots + first;
+    if (!words[0] && !words[2] && !words[3] && !words[4])
+        return dt_default_device(device);
     if (dt_take_dtype(args, first, &chosen) < 0 || dt_take_device(args, first + 2, device) < 0 ||
         dt_check_requires_grad(args, first + 3) < 0 ||
         dt_take_bool(args, first + 4, &pinned) < 0)
