@@ -220,7 +220,13 @@ Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
     if (size > limit || reserved > limit - bytes)
         return nullptr;
     void *data = nullptr;
-    if (cudaMalloc(&data, bytes) != cudaSuccess) {
+    cudaError_t error = cudaMalloc(&data, bytes);
+    if (error != cudaSuccess && size < bytes) {
+        cudaGetLastError();
+        bytes = size; /* a card may have room for the block though not for its segment */
+        error = cudaMalloc(&data, bytes);
+    }
+    if (error != cudaSuccess) {
         cudaGetLastError();
         return nullptr;
     }

@@ -1,0 +1,102 @@
+"""The memory counters, the cache and what happens when memory runs out."""
+
+import gc
+
+import pytest
+from isolated import python
+
+import pydevtensor as torch
+
+MiB = 1 << 20
+
+
+def test_counters(gpu):
+    gc.collect()
+    start = torch.cuda.memory_allocated(gpu)
+    torch.cuda.reset_peak_memory_stats(gpu)
+    x = torch.empty(MiB, device=gpu)
+    held = torch.cuda.memory_allocated(gpu) - start
+    assert 4 * MiB <= held <= 6 * MiB
+    y = x + 1
+    assert torch.cuda.memory_allocated(gpu) - start == 2 * held
+    del y
+    assert torch.cuda.memory_allocated(gpu) - start == held
+    assert torch.cuda.max_memory_allocated(gpu) - start == 2 * held
+    assert torch.cuda.memory_reserved(gpu) >= torch.cuda.max_memory_allocated(gpu)
+    torch.cuda.reset_peak_memory_stats(gpu)
+    assert torch.cuda.max_memory_allocated(gpu) - start == held
+    del x
+    assert torch.cuda.memory_allocated(gpu) == start
+
+
+def test_counters_are_of_one_device(two_gpus):
+    a, b = two_gpus
+    before = torch.cuda.memory_allocated(b)
+    x = torch.empty(1000, device=a)
+    assert torch.cuda.memory_allocated(b) == before
+    assert torch.cuda.memory_allocated() == torch.cuda.memory_allocated(a) > 0
+    del x
+
+
+def test_empty_cache(gpu):
+    x = torch.empty(8 * MiB, device=gpu)
+    del x
+    torch.cuda.synchronize(gpu)
+    reserved, free = torch.cuda.memory_reserved(gpu), torch.cuda.mem_get_info(gpu)[0]
+    assert reserved >= 32 * MiB
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved(gpu) <= reserved - 32 * MiB
+    assert torch.cuda.mem_get_info(gpu)[0] >= free + 32 * MiB
+
+
+def test_stats(gpu):
+    x = torch.ones(100, device=gpu)
+    stats = torch.cuda.memory_stats(gpu)
+    for name in ("allocated_bytes", "reserved_bytes", "requested_bytes", "allocation", "segment"):
+        current, peak, allocated, freed = (
+            stats[f"{name}.all.{part}"] for part in ("current", "peak", "allocated", "freed")
+        )
+        assert 0 < current <= peak <= allocated and current == allocated - freed, name
+    assert stats["requested_bytes.all.current"] <= stats["allocated_bytes.all.current"]
+    assert stats["num_alloc_retries"] >= 0 and stats["num_ooms"] >= 0
+    del x
+
+
+def test_summary(gpu):
+    text = torch.cuda.memory_summary(gpu)
+    assert text.startswith(f"Memory of {gpu} ") and "reserved" in text and "segments" in text
+    assert "segments" not in torch.cuda.memory_summary(gpu, abbreviated=True)
+
+
+def test_out_of_memory(gpu):
+    ooms = torch.cuda.memory_stats(gpu)["num_ooms"]
+    keep = torch.ones(MiB, device=gpu)
+    with pytest.raises(torch.cuda.OutOfMemoryError) as caught:
+        torch.empty(1 << 38, device=gpu)
+    assert issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
+    assert torch.OutOfMemoryError is torch.cuda.OutOfMemoryError
+    assert gpu in str(caught.value)
+    assert torch.cuda.memory_stats(gpu)["num_ooms"] == ooms + 1
+    assert (keep + 1).sum().item() == 2 * MiB
+
+
+def test_a_small_device_fills_up_and_recovers():
+    out = python("""
+import pydevtensor as torch
+torch.cuda.simulate(2, memory='16M')
+kept = []
+try:
+    while True:
+        kept.append(torch.ones(1 << 18, device='cuda:1'))
+except torch.cuda.OutOfMemoryError as error:
+    text = str(error)
+n = len(kept)
+print(4 <= n <= 16, '1.00 MiB' in text, 'cuda:1' in text)
+print(torch.ones(1 << 18, device='cuda:0').sum().item())
+del kept[0]
+kept.append(torch.ones(1 << 18, device='cuda:1'))
+print(len(kept) == n)
+kept.clear()
+print(torch.ones(1 << 20, device='cuda:1').sum().item(), torch.cuda.memory_allocated(1))
+""")
+    assert out.splitlines() == ["True True True", "262144.0", "True", "1048576.0 0"]

@@ -1,0 +1,85 @@
+"""What importing the package does, costs, and gives."""
+
+import re
+from pathlib import Path
+
+from isolated import python
+
+import pydevtensor as torch
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_import_loads_little():
+    out = python("""
+import sys, os
+before = set(sys.modules)
+import pydevtensor
+new = sorted(set(sys.modules) - before)
+print(new)
+print(len(os.listdir('/proc/self/task')))
+maps = open('/proc/self/maps').read()
+print([w for w in ('libcuda', 'cublas', 'openblas', '_cuda') if w in maps])
+""")
+    assert out.splitlines() == ["['math', 'pydevtensor', 'pydevtensor._C']", "1", "[]"]
+
+
+def test_printing_and_arithmetic_load_no_numpy():
+    out = python("""
+import sys
+import pydevtensor as torch
+x = torch.rand(3) + 1
+repr(x), x.tolist(), torch.cuda.is_available()
+print('numpy' in sys.modules)
+""")
+    assert out == "False\n"
+
+
+def test_import_is_quick():
+    code = """
+from time import perf_counter
+start = perf_counter()
+import pydevtensor
+print(perf_counter() - start)
+"""
+    # The least of several runs, so that a busy machine does not matter.
+    best = min(float(python(code)) for _ in range(15))
+    assert best < 0.005, f"importing took {1000 * best:.1f} ms"
+
+
+def test_version_is_the_project_s():
+    found = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert torch.__version__ == found[1]
+
+
+def test_names():
+    assert torch.cuda.__name__ == "pydevtensor.cuda"
+    assert torch.newaxis is None and torch.inf == float("inf") and torch.nan != torch.nan
+    assert abs(torch.pi - 3.141592653589793) == 0 and abs(torch.e - 2.718281828459045) == 0
+    assert {"cuda", "tensor", "set_printoptions", "try_gpu", "float32"} <= set(dir(torch))
+    out = python("""
+from pydevtensor import *
+print(tensor([1.5]), try_gpu(5), cuda.device_count())
+""")
+    assert out == "tensor([1.5000]) cpu 0\n"
+
+
+def test_every_public_name_of_the_extension_is_the_package_s():
+    for name, value in vars(torch._C).items():
+        if not name.startswith("_"):
+            assert getattr(torch, name) is value, name
+
+
+def test_a_name_that_is_not_there():
+    try:
+        torch.nothing_of_that_name
+    except AttributeError as error:
+        assert "nothing_of_that_name" in str(error)
+    else:
+        raise AssertionError
+
+
+def test_cuda_says_what_it_has():
+    for name in torch.cuda.__all__:
+        assert hasattr(torch.cuda, name), name
+        assert getattr(torch.cuda, name).__doc__, name
