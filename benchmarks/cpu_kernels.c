@@ -1,5 +1,5 @@
-/* Times of the CPU backend's functions alone, one line each: NAME NANOSECONDS, the least of
- * several runs. Linked with the core like the C tests. */
+/* Times of the CPU backend's functions alone, one line each: NAME NANOSECONDS, the
+ * least of several runs. Linked with the core like the C tests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +18,19 @@ static double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-#define TIME(name, runs, inner, ...)                                                       \
-    do {                                                                                   \
-        double least = 1e30;                                                               \
-        for (int run_ = 0; run_ < (runs); run_++) {                                        \
-            double begin_ = now();                                                         \
-            for (int inner_ = 0; inner_ < (inner); inner_++) {                             \
-                __VA_ARGS__;                                                               \
-            }                                                                              \
-            double took_ = (now() - begin_) / (inner);                                     \
-            least = took_ < least ? took_ : least;                                         \
-        }                                                                                  \
-        printf("%-24s %14.1f\n", name, least);                                             \
-        fflush(stdout);                                                                    \
+#define TIME(name, runs, inner, ...)                                                   \
+    do {                                                                               \
+        double least = 1e30;                                                           \
+        for (int run_ = 0; run_ < (runs); run_++) {                                    \
+            double begin_ = now();                                                     \
+            for (int inner_ = 0; inner_ < (inner); inner_++) {                         \
+                __VA_ARGS__;                                                           \
+            }                                                                          \
+            double took_ = (now() - begin_) / (inner);                                 \
+            least = took_ < least ? took_ : least;                                     \
+        }                                                                              \
+        printf("%-24s %14.1f\n", name, least);                                         \
+        fflush(stdout);                                                                \
     } while (0)
 
 static dt_plan flat(int noperands, int64_t n)
@@ -107,7 +107,8 @@ static void transpose(int64_t rows, int64_t columns, void *x)
     cpu->copy(queue, &p);
     cpu->release(0, p.operands[0].data, (size_t)p.numel * 4);
 }
-static void fold(dt_reduce_op op, int64_t rows, int64_t columns, int which, void *x, void *out)
+static void fold(dt_reduce_op op, int64_t rows, int64_t columns, int which, void *x,
+                 void *out)
 {
     dt_reduction r;
     memset(&r, 0, sizeof r);
@@ -116,7 +117,9 @@ static void fold(dt_reduce_op op, int64_t rows, int64_t columns, int which, void
     r.input_dtype = r.output_dtype = DT_FLOAT32;
     r.kept_numel = 1;
     r.folded_ndim = 1;
-    r.folded_numel = r.folded_shape[0] = which == 0 ? rows * columns : which == 1 ? columns : rows;
+    r.folded_numel = r.folded_shape[0] = which == 0   ? rows * columns
+                                         : which == 1 ? columns
+                                                      : rows;
     r.folded_strides[0] = which == 2 ? 4 * columns : 4;
     if (which) {
         r.kept_ndim = 1;

@@ -8,13 +8,13 @@
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
-/* Sizes are rounded up to classes, four to a doubling, so that at most a fifth is wasted. Blocks
- * below LARGE come from malloc; larger ones are mapped on huge pages, since page faults are the
- * greater part of what a fresh result costs. */
+/* Sizes are rounded up to classes, four to a doubling, so that at most a fifth is
+ * wasted. Blocks below LARGE come from malloc; larger ones are mapped on huge pages,
+ * since page faults are the greater part of what a fresh result costs. */
 #define ALIGNMENT 64
-#define LARGE ((size_t)1 << 20)
+#define LARGE     ((size_t)1 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
-#define CLASSES 256
+#define CLASSES   256
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -27,7 +27,8 @@
 #define SANITIZED 0
 #endif
 
-/* A cached block holds its own links. The oldest large block goes first when room is needed. */
+/* A cached block holds its own links. The oldest large block goes first when room is
+ * needed. */
 typedef struct block {
     struct block *next, *previous; /* in the bin */
     struct block *newer, *older;   /* among the large ones */
@@ -241,11 +242,12 @@ static int fail_for_memory(size_t bytes)
     heap.stats.num_ooms++;
     size_t used = (size_t)heap.stats.allocated_bytes.current;
     unlock();
-    return dt_fail(DT_ERROR_HOST_MEMORY,
-                   "no memory on the CPU for %zu bytes (%.2f GiB): this machine has %.2f GiB, "
-                   "of which tensors use %.2f GiB; use smaller tensors, or delete some first",
-                   bytes, (double)bytes / (1 << 30), (double)heap.most / (1 << 30),
-                   (double)used / (1 << 30));
+    return dt_fail(
+        DT_ERROR_HOST_MEMORY,
+        "no memory on the CPU for %zu bytes (%.2f GiB): this machine has %.2f GiB, "
+        "of which tensors use %.2f GiB; use smaller tensors, or delete some first",
+        bytes, (double)bytes / (1 << 30), (double)heap.most / (1 << 30),
+        (double)used / (1 << 30));
 }
 
 int dt_cpu_allocate(dt_queue queue, size_t bytes, void **out)
@@ -267,7 +269,8 @@ int dt_cpu_allocate(dt_queue queue, size_t bytes, void **out)
             bin += more;
     if (b) {
         take_out(b, bin);
-        /* Only the caller's size comes back at release: give the block its class again. */
+        /* Only the caller's size comes back at release: give the block its class again.
+         */
         if (b->size != size) {
             count(&heap.stats.reserved_bytes, (int64_t)size - (int64_t)b->size);
             size_t had = mapped(b->size), needs = mapped(size);
@@ -394,8 +397,9 @@ int dt_cpu_memory_info(int device, size_t *out_free, size_t *out_total)
     if (!total) {
         struct sysinfo info;
         if (sysinfo(&info))
-            return dt_fail(DT_ERROR_RUNTIME, "memory_info: the system does not say how much "
-                                             "memory it has; mount /proc");
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "memory_info: the system does not say how much "
+                           "memory it has; mount /proc");
         *out_free = (size_t)info.freeram * info.mem_unit;
         *out_total = (size_t)info.totalram * info.mem_unit;
         return 0;

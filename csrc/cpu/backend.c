@@ -19,13 +19,13 @@ static void choose(void)
 {
     dt_cpu_kernels.isa = dt_isa_choose();
     switch (dt_cpu_kernels.isa) {
-#define ISA(name, test)                                                                    \
-    case DT_ISA_##name:                                                                    \
-        dt_cpu_kernels.elementwise = &dt_elementwise_##name;                               \
-        dt_cpu_kernels.copy = &dt_copy_##name;                                             \
-        dt_cpu_kernels.reduce = &dt_reduce_##name;                                         \
-        dt_cpu_kernels.gemm = &dt_gemm_##name;                                             \
-        dt_cpu_kernels.random = &dt_random_##name;                                         \
+#define ISA(name, test)                                                                \
+    case DT_ISA_##name:                                                                \
+        dt_cpu_kernels.elementwise = &dt_elementwise_##name;                           \
+        dt_cpu_kernels.copy = &dt_copy_##name;                                         \
+        dt_cpu_kernels.reduce = &dt_reduce_##name;                                     \
+        dt_cpu_kernels.gemm = &dt_gemm_##name;                                         \
+        dt_cpu_kernels.random = &dt_random_##name;                                     \
         break;
         DT_ISAS(ISA)
 #undef ISA

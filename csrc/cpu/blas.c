@@ -14,14 +14,14 @@
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
 /* cblas with integers of 64 bits, and of 32. */
-typedef void sgemm64(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t,
-                     const float *, int64_t, float, float *, int64_t);
-typedef void dgemm64(int, int, int, int64_t, int64_t, int64_t, double, const double *, int64_t,
-                     const double *, int64_t, double, double *, int64_t);
-typedef void sgemm32(int, int, int, int, int, int, float, const float *, int, const float *, int,
-                     float, float *, int);
-typedef void dgemm32(int, int, int, int, int, int, double, const double *, int, const double *,
-                     int, double, double *, int);
+typedef void sgemm64(int, int, int, int64_t, int64_t, int64_t, float, const float *,
+                     int64_t, const float *, int64_t, float, float *, int64_t);
+typedef void dgemm64(int, int, int, int64_t, int64_t, int64_t, double, const double *,
+                     int64_t, const double *, int64_t, double, double *, int64_t);
+typedef void sgemm32(int, int, int, int, int, int, float, const float *, int,
+                     const float *, int, float, float *, int);
+typedef void dgemm32(int, int, int, int, int, int, double, const double *, int,
+                     const double *, int, double, double *, int);
 
 static struct {
     pthread_mutex_t lock;
@@ -45,16 +45,14 @@ void dt_cpu_blas_set_search(const char *directories)
     pthread_mutex_unlock(&blas.lock);
 }
 
-/* How builds decorate names: a prefix, and a suffix that also tells the size of integers. */
+/* How builds decorate names: a prefix, and a suffix that also tells the size of
+ * integers. */
 static const struct naming {
     const char *prefix, *suffix;
     bool wide;
 } namings[] = {
-    {"scipy_", "64_", true},
-    {"scipy_", "", false},
-    {"", "64_", true},
-    {"", "_64", true},
-    {"", "", false},
+    {"scipy_", "64_", true}, {"scipy_", "", false}, {"", "64_", true},
+    {"", "_64", true},       {"", "", false},
 };
 
 static void *symbol(void *library, const struct naming *n, const char *name)
@@ -72,10 +70,10 @@ static void keep_text(char *out, size_t size, const char *(*get)(void))
 }
 
 /* ISO C has no cast from an object to a function. */
-#define SET_FUNCTION(target, value)                                                        \
-    do {                                                                                   \
-        void *address_ = (value);                                                          \
-        memcpy(&(target), &address_, sizeof(target));                                      \
+#define SET_FUNCTION(target, value)                                                    \
+    do {                                                                               \
+        void *address_ = (value);                                                      \
+        memcpy(&(target), &address_, sizeof(target));                                  \
     } while (0)
 
 static bool open_library(const char *path)
@@ -85,7 +83,8 @@ static bool open_library(const char *path)
         return false;
     for (size_t i = 0; i < sizeof namings / sizeof *namings; i++) {
         const struct naming *n = &namings[i];
-        void *s = symbol(library, n, "cblas_sgemm"), *d = symbol(library, n, "cblas_dgemm");
+        void *s = symbol(library, n, "cblas_sgemm"),
+             *d = symbol(library, n, "cblas_dgemm");
         if (!s || !d)
             continue;
         void (*set_threads)(int) = NULL;
@@ -111,7 +110,8 @@ static bool open_library(const char *path)
     return false;
 }
 
-/* The first library that a pattern under one of the directories finds and that opens. */
+/* The first library that a pattern under one of the directories finds and that opens.
+ */
 static bool open_below(const char *directories, const char *pattern)
 {
     for (const char *d = directories; d && *d;) {
@@ -147,7 +147,8 @@ static void search(void)
         "numpy.libs/libscipy_openblas*.so",
         "numpy.libs/libopenblas*.so",
     };
-    static const char *const system[] = {"libopenblas.so.0", "libcblas.so.3", "libblas.so.3"};
+    static const char *const system[] = {"libopenblas.so.0", "libcblas.so.3",
+                                         "libblas.so.3"};
     for (size_t i = 0; i < sizeof below / sizeof *below; i++)
         if (open_below(blas.search, below[i]))
             return;
@@ -194,8 +195,8 @@ const char *dt_blas_core(void)
     return blas.core;
 }
 
-/* An operand's leading dimension: the stride that is not 1, which BLAS wants at least as long as
- * a row even where there is but one. */
+/* An operand's leading dimension: the stride that is not 1, which BLAS wants at least
+ * as long as a row even where there is but one. */
 static int64_t leading(int64_t stride, int64_t length)
 {
     int64_t least = length > 1 ? length : 1;
@@ -217,17 +218,17 @@ void dt_blas_gemm(const dt_gemm *g)
     if (g->dtype == DT_FLOAT32) {
         float alpha = (float)g->alpha, beta = (float)g->beta;
         if (blas.s64)
-            blas.s64(ROW_MAJOR, opa, opb, g->m, g->n, g->k, alpha, g->a, lda, g->b, ldb, beta,
-                     g->c, ldc);
+            blas.s64(ROW_MAJOR, opa, opb, g->m, g->n, g->k, alpha, g->a, lda, g->b, ldb,
+                     beta, g->c, ldc);
         else
             blas.s32(ROW_MAJOR, opa, opb, (int)g->m, (int)g->n, (int)g->k, alpha, g->a,
                      (int)lda, g->b, (int)ldb, beta, g->c, (int)ldc);
     } else {
         if (blas.d64)
-            blas.d64(ROW_MAJOR, opa, opb, g->m, g->n, g->k, g->alpha, g->a, lda, g->b, ldb,
-                     g->beta, g->c, ldc);
+            blas.d64(ROW_MAJOR, opa, opb, g->m, g->n, g->k, g->alpha, g->a, lda, g->b,
+                     ldb, g->beta, g->c, ldc);
         else
-            blas.d32(ROW_MAJOR, opa, opb, (int)g->m, (int)g->n, (int)g->k, g->alpha, g->a,
-                     (int)lda, g->b, (int)ldb, g->beta, g->c, (int)ldc);
+            blas.d32(ROW_MAJOR, opa, opb, (int)g->m, (int)g->n, (int)g->k, g->alpha,
+                     g->a, (int)lda, g->b, (int)ldb, g->beta, g->c, (int)ldc);
     }
 }

@@ -4,11 +4,12 @@
 
 #include "device/plan.h"
 
-/* One product, c = alpha * a @ b + beta * c, on the calling thread; the plan's batch is 1. */
+/* One product, c = alpha * a @ b + beta * c, on the calling thread; the plan's batch
+ * is 1. */
 void dt_blas_gemm(const dt_gemm *gemm);
 
-/* Whether a BLAS has dtype's product, loading it at the first call. PYDEVTENSOR_BLAS: auto, own
- * (none) or the path of a library. */
+/* Whether a BLAS has dtype's product, loading it at the first call. PYDEVTENSOR_BLAS:
+ * auto, own (none) or the path of a library. */
 bool dt_blas_has(dt_dtype dtype);
 
 /* The library's path and its own words on itself; "" where there is none. Lent. */

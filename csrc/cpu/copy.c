@@ -10,7 +10,8 @@ int dt_cpu_fill(dt_queue queue, const dt_plan *plan)
     return dt_cpu_copy(queue, plan);
 }
 
-/* A copy in which the target is dense along one dimension and the source along another. */
+/* A copy in which the target is dense along one dimension and the source along another.
+ */
 typedef struct transposition {
     int ndim; /* of the other dimensions */
     int64_t shape[DT_MAX_NDIM], to_strides[DT_MAX_NDIM], from_strides[DT_MAX_NDIM];
@@ -38,8 +39,8 @@ static void run(void *context, int64_t begin, int64_t end)
             target += at * t->to_strides[d];
             source += at * t->from_strides[d];
         }
-        dt_cpu_kernels.copy->transpose[which](t->rows, columns, target, t->target_row, source,
-                                              t->source_row);
+        dt_cpu_kernels.copy->transpose[which](t->rows, columns, target, t->target_row,
+                                              source, t->source_row);
     }
 }
 
@@ -57,9 +58,13 @@ static bool transpose(const dt_plan *plan)
     if (dense < 0 || plan->shape[last] < 4 || plan->shape[dense] < 4)
         return false;
     transposition t = {
-        .rows = plan->shape[last], .columns = plan->shape[dense],
-        .target_row = to->strides[dense], .source_row = from->strides[last],
-        .size = size, .target = to->data, .source = from->data,
+        .rows = plan->shape[last],
+        .columns = plan->shape[dense],
+        .target_row = to->strides[dense],
+        .source_row = from->strides[last],
+        .size = size,
+        .target = to->data,
+        .source = from->data,
     };
     int64_t items = 1;
     for (int d = 0; d < last; d++) {
@@ -70,8 +75,8 @@ static bool transpose(const dt_plan *plan)
         t.from_strides[t.ndim++] = from->strides[d];
         items *= plan->shape[d];
     }
-    /* Pieces some cache lines wide, which the processor then fetches ahead; narrower ones only
-     * where there would not be enough for all threads. */
+    /* Pieces some cache lines wide, which the processor then fetches ahead; narrower
+     * ones only where there would not be enough for all threads. */
     int64_t line = 64 / size, width = DT_LOOP_GRAIN / t.rows + 1;
     int64_t share = t.columns * items / ((int64_t)dt_pool_threads() * 4);
     if (width < 4 * line)

@@ -1,4 +1,5 @@
-/* Copies with conversion between all pairs of types, transposes, stores past the caches. */
+/* Copies with conversion between all pairs of types, transposes, stores past the
+ * caches. */
 #include <string.h>
 
 #include "cpu/kernels.h"
@@ -11,8 +12,9 @@
 #include <immintrin.h>
 #endif
 
-/* What x86 gives for a float outside of an integer's range, and so what PyTorch gives there:
- * the least integer, of 32 bits for types up to that size, wrapped to the target's. */
+/* What x86 gives for a float outside of an integer's range, and so what PyTorch gives
+ * there: the least integer, of 32 bits for types up to that size, wrapped to the
+ * target's. */
 static inline int32_t float_to_32(double x)
 {
     return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
@@ -23,22 +25,30 @@ static inline int32_t float_to_32_narrow(float x)
 }
 static inline int64_t float_to_64(double x)
 {
-    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x
+                                                                    : INT64_MIN;
 }
-/* uint8 goes by way of 64 bits; of a float32 beyond 32 bits the last eight are 0 anyway. */
-#define FROM_FLOAT(T, x)                                                                   \
-    _Generic((T)0, bool : (x) != 0,                                                        \
-        uint8_t : (T)_Generic((x), float : float_to_32_narrow((float)(x)),                 \
-                              default : float_to_64(x)),                                   \
-        int64_t : float_to_64(x), float : (x), double : (x),                               \
-        default : (T)_Generic((x), float : float_to_32_narrow((float)(x)),                 \
-                              default : float_to_32(x)))
-#define FROM_OTHER(T, x) _Generic((T)0, bool : (x) != 0, default : (T)(x))
+/* uint8 goes by way of 64 bits; of a float32 beyond 32 bits the last eight are 0
+ * anyway. */
+#define FROM_FLOAT(T, x)                                                               \
+    _Generic((T)0,                                                                     \
+        bool: (x) != 0,                                                                \
+        uint8_t: (T) _Generic((x),                                                     \
+            float: float_to_32_narrow((float)(x)),                                     \
+            default: float_to_64(x)),                                                  \
+        int64_t: float_to_64(x),                                                       \
+        float: (x),                                                                    \
+        double: (x),                                                                   \
+        default: (T) _Generic((x),                                                     \
+            float: float_to_32_narrow((float)(x)),                                     \
+            default: float_to_32(x)))
+#define FROM_OTHER(T, x) _Generic((T)0, bool: (x) != 0, default: (T)(x))
 
 #define DT_EACH_TYPE "cpu/convert.inc"
 #include "cpu/types.inc"
 
-/* --- transposes ------------------------------------------------------------------------------ */
+/* --- transposes
+ * ------------------------------------------------------------------------------ */
 
 /* Elements are moved as integers of their size, whatever their type is. */
 typedef uint8_t element_8 __attribute__((may_alias));
@@ -49,17 +59,17 @@ typedef uint64_t element_64 __attribute__((may_alias));
 /* Blocks whose rows on both sides stay in the first cache: a few lines of each row. */
 #define BLOCK_BYTES 256
 
-#define TRANSPOSE_PLAIN(bits)                                                              \
-    static inline void plain_##bits(int64_t rows, int64_t columns, char *target,           \
-                                    int64_t target_row, const char *source,                \
-                                    int64_t source_row)                                    \
-    {                                                                                      \
-        for (int64_t j = 0; j < columns; j++) {                                            \
-            element_##bits *to = (element_##bits *)(target + j * target_row);              \
-            const char *from = source + j * (bits / 8);                                    \
-            for (int64_t i = 0; i < rows; i++)                                             \
-                to[i] = *(const element_##bits *)(from + i * source_row);                  \
-        }                                                                                  \
+#define TRANSPOSE_PLAIN(bits)                                                          \
+    static inline void plain_##bits(int64_t rows, int64_t columns, char *target,       \
+                                    int64_t target_row, const char *source,            \
+                                    int64_t source_row)                                \
+    {                                                                                  \
+        for (int64_t j = 0; j < columns; j++) {                                        \
+            element_##bits *to = (element_##bits *)(target + j * target_row);          \
+            const char *from = source + j * (bits / 8);                                \
+            for (int64_t i = 0; i < rows; i++)                                         \
+                to[i] = *(const element_##bits *)(from + i * source_row);              \
+        }                                                                              \
     }
 TRANSPOSE_PLAIN(8)
 TRANSPOSE_PLAIN(16)
@@ -120,35 +130,36 @@ static inline void tile_32(char *target, int64_t target_row, const char *source,
 }
 #define tile_64 tile_32
 #endif
-#define TILE_8 0
+#define TILE_8  0
 #define TILE_16 0
-#define tile_8 tile_32
+#define tile_8  tile_32
 #define tile_16 tile_32
 
-#define TRANSPOSE(bits)                                                                    \
-    static void transpose_##bits(int64_t rows, int64_t columns, char *target,              \
-                                 int64_t target_row, const char *source,                   \
-                                 int64_t source_row)                                       \
-    {                                                                                      \
-        enum { BLOCK = BLOCK_BYTES * 8 / bits, TILE = TILE_##bits, SIZE = bits / 8 };      \
-        for (int64_t i0 = 0; i0 < rows; i0 += BLOCK)                                       \
-            for (int64_t j0 = 0; j0 < columns; j0 += BLOCK) {                              \
-                int64_t m = rows - i0 > BLOCK ? BLOCK : rows - i0;                         \
-                int64_t n = columns - j0 > BLOCK ? BLOCK : columns - j0;                   \
-                char *to = target + j0 * target_row + i0 * SIZE;                           \
-                const char *from = source + i0 * source_row + j0 * SIZE;                   \
-                int64_t i = 0;                                                             \
-                for (; TILE && i + TILE <= m; i += TILE) {                                 \
-                    int64_t j = 0;                                                         \
-                    for (; j + TILE <= n; j += TILE)                                       \
-                        tile_##bits(to + j * target_row + i * SIZE, target_row,            \
-                                    from + i * source_row + j * SIZE, source_row);         \
-                    plain_##bits(TILE, n - j, to + j * target_row + i * SIZE, target_row,  \
-                                 from + i * source_row + j * SIZE, source_row);            \
-                }                                                                          \
-                plain_##bits(m - i, n, to + i * SIZE, target_row, from + i * source_row,   \
-                             source_row);                                                  \
-            }                                                                              \
+#define TRANSPOSE(bits)                                                                \
+    static void transpose_##bits(int64_t rows, int64_t columns, char *target,          \
+                                 int64_t target_row, const char *source,               \
+                                 int64_t source_row)                                   \
+    {                                                                                  \
+        enum { BLOCK = BLOCK_BYTES * 8 / bits, TILE = TILE_##bits, SIZE = bits / 8 };  \
+        for (int64_t i0 = 0; i0 < rows; i0 += BLOCK)                                   \
+            for (int64_t j0 = 0; j0 < columns; j0 += BLOCK) {                          \
+                int64_t m = rows - i0 > BLOCK ? BLOCK : rows - i0;                     \
+                int64_t n = columns - j0 > BLOCK ? BLOCK : columns - j0;               \
+                char *to = target + j0 * target_row + i0 * SIZE;                       \
+                const char *from = source + i0 * source_row + j0 * SIZE;               \
+                int64_t i = 0;                                                         \
+                for (; TILE && i + TILE <= m; i += TILE) {                             \
+                    int64_t j = 0;                                                     \
+                    for (; j + TILE <= n; j += TILE)                                   \
+                        tile_##bits(to + j * target_row + i * SIZE, target_row,        \
+                                    from + i * source_row + j * SIZE, source_row);     \
+                    plain_##bits(TILE, n - j, to + j * target_row + i * SIZE,          \
+                                 target_row, from + i * source_row + j * SIZE,         \
+                                 source_row);                                          \
+                }                                                                      \
+                plain_##bits(m - i, n, to + i * SIZE, target_row,                      \
+                             from + i * source_row, source_row);                       \
+            }                                                                          \
     }
 TRANSPOSE(8)
 TRANSPOSE(16)
@@ -181,10 +192,11 @@ static void stream_end(void)
 }
 
 const dt_copy_kernels DT_ISA_NAME(dt_copy) = {
-    .convert = {
+    .convert =
+        {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = convert_##ID,
 #include "ops/dtype.def"
-    },
+        },
     .transpose = {transpose_8, transpose_16, transpose_32, transpose_64},
     .stream = stream,
     .stream_end = stream_end,

@@ -14,9 +14,17 @@ static const char *const binary_names[DT_NBINARY] = {
 #undef BINARY
 };
 
-/* How a row's class weighs: what is computed in floating point mostly calls for a function. */
-enum { W_ANY = 1, W_NUMBER = 1, W_BITS = 1, W_PREDICATE = 1, W_COMPARE = 1, W_FLOAT = 4,
-       W_DIVIDES = 4 };
+/* How a row's class weighs: what is computed in floating point mostly calls for a
+ * function. */
+enum {
+    W_ANY = 1,
+    W_NUMBER = 1,
+    W_BITS = 1,
+    W_PREDICATE = 1,
+    W_COMPARE = 1,
+    W_FLOAT = 4,
+    W_DIVIDES = 4
+};
 static const unsigned char unary_weights[DT_NUNARY] = {
 #define UNARY(name, class, low, high, value, doc) [DT_UNARY_##name] = W_##class,
 #include "ops/unary.def"
@@ -28,8 +36,15 @@ static const unsigned char binary_weights[DT_NBINARY] = {
 #undef BINARY
 };
 /* Whether a zero divisor among integers is an error. */
-enum { D_ANY = 0, D_NUMBER = 0, D_BITS = 0, D_PREDICATE = 0, D_COMPARE = 0, D_FLOAT = 0,
-       D_DIVIDES = 1 };
+enum {
+    D_ANY = 0,
+    D_NUMBER = 0,
+    D_BITS = 0,
+    D_PREDICATE = 0,
+    D_COMPARE = 0,
+    D_FLOAT = 0,
+    D_DIVIDES = 1
+};
 static const bool divides[DT_NBINARY] = {
 #define BINARY(name, class, low, high, value, doc) [DT_BINARY_##name] = D_##class,
 #include "ops/binary.def"
@@ -38,10 +53,11 @@ static const bool divides[DT_NBINARY] = {
 
 static int fail_for_type(const char *name, dt_dtype dtype)
 {
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: elements of type %s are not supported on the CPU; convert them first, "
-                   "for example with .float()",
-                   name, dt_dtype_name(dtype));
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: elements of type %s are not supported on the CPU; convert them first, "
+        "for example with .float()",
+        name, dt_dtype_name(dtype));
 }
 
 int dt_cpu_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan)
@@ -77,7 +93,8 @@ static bool has_zero(const char *p, size_t size, int ndim, const int64_t *shape,
     /* Along a stride of 0 it is always the same element. */
     int64_t n = strides[0] ? shape[0] : 1;
     for (int64_t i = 0; i < n; i++, p += strides[0])
-        if (ndim == 1 ? zero_at(p, size) : has_zero(p, size, ndim - 1, shape + 1, strides + 1))
+        if (ndim == 1 ? zero_at(p, size)
+                      : has_zero(p, size, ndim - 1, shape + 1, strides + 1))
             return true;
     return false;
 }
@@ -92,13 +109,14 @@ int dt_cpu_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan)
         return fail_for_type(binary_names[op], dtype);
     if (divides[op] && !dt_dtype_is_float(dtype)) {
         size_t size = dt_dtype_size(dtype);
-        if (divisor->immediate
-                ? zero_at((const char *)divisor->value.bytes, size)
-                : has_zero(divisor->data, size, plan->ndim, plan->shape, divisor->strides))
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "ZeroDivisionError: %s of integers has a divisor that is 0; take the "
-                           "zeros out, or convert to a floating type",
-                           binary_names[op]);
+        if (divisor->immediate ? zero_at((const char *)divisor->value.bytes, size)
+                               : has_zero(divisor->data, size, plan->ndim, plan->shape,
+                                          divisor->strides))
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "ZeroDivisionError: %s of integers has a divisor that is 0; take the "
+                "zeros out, or convert to a floating type",
+                binary_names[op]);
     }
     dt_loop_run(kernel, plan, binary_weights[op]);
     return 0;

@@ -8,12 +8,14 @@
 #include "cpu/types.inc"
 
 const dt_elementwise_kernels DT_ISA_NAME(dt_elementwise) = {
-    .unary = {
+    .unary =
+        {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = unary_##ID,
 #include "ops/dtype.def"
-    },
-    .binary = {
+        },
+    .binary =
+        {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = binary_##ID,
 #include "ops/dtype.def"
-    },
+        },
 };

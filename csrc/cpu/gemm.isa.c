@@ -1,5 +1,5 @@
-/* The own matrix product: packed panels and a tile of the result in registers. For integers, and
- * for floats where no BLAS is found. */
+/* The own matrix product: packed panels and a tile of the result in registers. For
+ * integers, and for floats where no BLAS is found. */
 #include <string.h>
 
 #include "cpu/kernels.h"
@@ -7,18 +7,19 @@
 
 /* Bytes of a vector register, and how many of them a row of the tile has. */
 #if defined(__AVX512F__)
-#define VECTOR 64
+#define VECTOR    64
 #define TILE_ROWS 12
 #elif defined(__AVX__)
-#define VECTOR 32
+#define VECTOR    32
 #define TILE_ROWS 6
 #else
-#define VECTOR 16
+#define VECTOR    16
 #define TILE_ROWS 4
 #endif
 #define TILE_VECTORS 2
 
-/* A block of a (BLOCK_M x BLOCK_K) stays in the second cache, a panel of b in the first. */
+/* A block of a (BLOCK_M x BLOCK_K) stays in the second cache, a panel of b in the
+ * first. */
 #define BLOCK_K 256
 #define BLOCK_M (TILE_ROWS * 16)
 #define BLOCK_N 1024
@@ -27,9 +28,11 @@
 #include "cpu/types.inc"
 
 const dt_gemm_kernels DT_ISA_NAME(dt_gemm) = {
-    .product = {
+    .product =
+        {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = product_##ID,
 #include "ops/dtype.def"
-    },
-    .scratch = ((size_t)BLOCK_M * BLOCK_K + (size_t)(BLOCK_N + 2 * VECTOR) * BLOCK_K) * 8,
+        },
+    .scratch = ((size_t)BLOCK_M * BLOCK_K + (size_t)(BLOCK_N + 2 * VECTOR) * BLOCK_K) *
+               8,
 };

@@ -1,4 +1,5 @@
-/* The tables of inner loops that each instruction set exports, and the choice among them. */
+/* The tables of inner loops that each instruction set exports, and the choice among
+ * them. */
 #ifndef DT_CPU_KERNELS_H
 #define DT_CPU_KERNELS_H
 
@@ -6,8 +7,8 @@
 #include "cpu/isa.h"
 #include "ops/ops.h"
 
-/* n elements along one dimension: data[0] is the result, the inputs follow; strides in bytes. A
- * result may lie exactly over an input, element for element. */
+/* n elements along one dimension: data[0] is the result, the inputs follow; strides in
+ * bytes. A result may lie exactly over an input, element for element. */
 typedef void dt_kernel(int64_t n, char *const *data, const int64_t *strides);
 
 /* NULL where a row's class does not take the type, which is that of the inputs. */
@@ -18,25 +19,27 @@ typedef struct dt_elementwise_kernels {
 
 typedef struct dt_copy_kernels {
     dt_kernel *const *convert[DT_NDTYPES]; /* [target dtype][source dtype] */
-    /* rows x columns of elements, the source's rows becoming the target's columns: target[j][i] =
-     * source[i][j]; row strides in bytes, elements next to each other. By log2 of the size. */
-    void (*transpose[4])(int64_t rows, int64_t columns, char *target, int64_t target_row,
-                         const char *source, int64_t source_row);
+    /* rows x columns of elements, the source's rows becoming the target's columns:
+     * target[j][i] = source[i][j]; row strides in bytes, elements next to each other.
+     * By log2 of the size. */
+    void (*transpose[4])(int64_t rows, int64_t columns, char *target,
+                         int64_t target_row, const char *source, int64_t source_row);
     /* Copies past the caches; bytes and target are multiples of 64. */
     void (*stream)(char *target, const char *source, int64_t bytes);
     void (*stream_end)(void);
 } dt_copy_kernels;
 
-/* One row of ops/reduce.def for one type of elements. Partial results have the element type, or
- * bool for TRUTH. Elements lie next to each other. */
+/* One row of ops/reduce.def for one type of elements. Partial results have the element
+ * type, or bool for TRUTH. Elements lie next to each other. */
 typedef struct dt_reduce_kernel {
     /* n (1 or more) elements to one partial result. */
     void (*run)(int64_t n, const void *x, double p, void *out);
-    /* The first row sets the partial results of `columns` columns before anything is folded. */
+    /* The first row sets the partial results of `columns` columns before anything is
+     * folded. */
     void (*start)(int64_t columns, const void *x, void *partial);
     /* Folds rows into the partial results of their columns; row_stride in bytes. */
-    void (*rows)(int64_t rows, int64_t row_stride, int64_t columns, const void *x, double p,
-                 void *partial);
+    void (*rows)(int64_t rows, int64_t row_stride, int64_t columns, const void *x,
+                 double p, void *partial);
     void (*join)(int64_t n, void *partial, const void *other);
     void (*finish)(int64_t n, void *partial, int64_t count, double p);
     bool needs_element; /* ORDER: there is no identity */
@@ -45,13 +48,14 @@ typedef struct dt_reduce_kernel {
 
 /* Extremes and where they are. */
 typedef struct dt_arg_kernel {
-    /* The first of n elements equal to *value (a NaN equals a NaN); -1 when there is none. */
+    /* The first of n elements equal to *value (a NaN equals a NaN); -1 when there is
+     * none. */
     int64_t (*find)(int64_t n, const void *x, const void *value);
     /* Whether a beats b: greater (or less), or a NaN where b is none. */
     bool (*beats)(const void *a, const void *b, bool greatest);
     /* Row number `index` against the best of each column so far. */
-    void (*row)(int64_t columns, const void *x, bool greatest, int64_t index, void *best,
-                int64_t *where);
+    void (*row)(int64_t columns, const void *x, bool greatest, int64_t index,
+                void *best, int64_t *where);
 } dt_arg_kernel;
 
 typedef struct dt_reduce_kernels {
@@ -59,8 +63,8 @@ typedef struct dt_reduce_kernels {
     const dt_arg_kernel *arg[DT_NDTYPES];
 } dt_reduce_kernels;
 
-/* The own matrix product: c[m][n] += alpha * a[m][k] @ b[k][n], single threaded. Strides in
- * elements. */
+/* The own matrix product: c[m][n] += alpha * a[m][k] @ b[k][n], single threaded.
+ * Strides in elements. */
 typedef struct dt_gemm_args {
     int64_t m, n, k;
     const void *a;
@@ -79,7 +83,8 @@ typedef struct dt_gemm_kernels {
 } dt_gemm_kernels;
 
 typedef struct dt_random_kernels {
-    /* Blocks of 16 uniforms to blocks of 16 normals, in place; n is a multiple of 16. */
+    /* Blocks of 16 uniforms to blocks of 16 normals, in place; n is a multiple of 16.
+     */
     void (*normal_float32)(int64_t n, float *x, float mean, float deviation);
     void (*normal_float64)(int64_t n, double *x, double mean, double deviation);
     /* 624 raw words of the twister to tempered output, in place is allowed. */
@@ -99,17 +104,17 @@ typedef struct dt_kernels {
 extern dt_kernels dt_cpu_kernels;
 void dt_kernels_choose(void);
 
-#define ISA(name, test)                                                                    \
-    extern const dt_elementwise_kernels dt_elementwise_##name;                             \
-    extern const dt_copy_kernels dt_copy_##name;                                           \
-    extern const dt_reduce_kernels dt_reduce_##name;                                       \
-    extern const dt_gemm_kernels dt_gemm_##name;                                           \
+#define ISA(name, test)                                                                \
+    extern const dt_elementwise_kernels dt_elementwise_##name;                         \
+    extern const dt_copy_kernels dt_copy_##name;                                       \
+    extern const dt_reduce_kernels dt_reduce_##name;                                   \
+    extern const dt_gemm_kernels dt_gemm_##name;                                       \
     extern const dt_random_kernels dt_random_##name;
 DT_ISAS(ISA)
 #undef ISA
 
-/* Tells the compiler that iterations do not depend on each other: a result lies over an input
- * exactly or not at all. */
+/* Tells the compiler that iterations do not depend on each other: a result lies over an
+ * input exactly or not at all. */
 #if defined(__clang__)
 #define DT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #else

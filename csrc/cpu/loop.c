@@ -6,7 +6,8 @@
 #include "cpu/pool.h"
 
 #define DIMS (DT_MAX_NDIM + 1)
-/* Elements of a strided run between two steps of the next dimension: their cache lines stay. */
+/* Elements of a strided run between two steps of the next dimension: their cache lines
+ * stay. */
 #define BLOCK 128
 #define SHORT 16
 
@@ -22,7 +23,8 @@ int64_t dt_loop_stream_bytes(void)
     return known;
 }
 
-/* --- contiguous results ------------------------------------------------------------------- */
+/* --- contiguous results
+ * ------------------------------------------------------------------- */
 
 typedef struct flat {
     dt_kernel *kernel;
@@ -43,7 +45,8 @@ static void run_flat(void *context, int64_t begin, int64_t end)
         f->kernel(n, data, f->strides);
         return;
     }
-    /* The kernel writes to a buffer in the first cache, from which whole lines go to memory. */
+    /* The kernel writes to a buffer in the first cache, from which whole lines go to
+     * memory. */
     _Alignas(64) char buffer[4096];
     const dt_copy_kernels *copy = dt_cpu_kernels.copy;
     int64_t size = f->strides[0], room = (int64_t)sizeof buffer / size;
@@ -71,7 +74,8 @@ static void run_flat(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* --- any layout ----------------------------------------------------------------------------- */
+/* --- any layout
+ * ----------------------------------------------------------------------------- */
 
 typedef struct nest {
     dt_kernel *kernel;
@@ -79,8 +83,8 @@ typedef struct nest {
     int64_t shape[DIMS];
     int64_t strides[DIMS][DT_MAX_OPERANDS];
     int64_t n, inner[DT_MAX_OPERANDS];
-    int block_dim;       /* the outer dimension that numbers blocks of the inner one; or -1 */
-    int64_t block;       /* elements of a block */
+    int block_dim; /* the outer dimension that numbers blocks of the inner one; or -1 */
+    int64_t block; /* elements of a block */
     char *data[DT_MAX_OPERANDS];
 } nest;
 
@@ -129,7 +133,8 @@ static void move_last(nest *t, int dim)
     memcpy(t->strides[t->ndim - 1], strides, sizeof strides);
 }
 
-/* Numbers the blocks of the inner dimension by one more outer dimension, put at `place`. */
+/* Numbers the blocks of the inner dimension by one more outer dimension, put at
+ * `place`. */
 static void split_inner(nest *t, int64_t block, int place)
 {
     for (int d = t->ndim; d > place; d--) {
@@ -160,7 +165,8 @@ static void run_strided(dt_kernel *kernel, const dt_plan *plan, int64_t grain)
             t.strides[d][i] = o->immediate ? 0 : o->strides[d];
     }
     memcpy(t.shape, plan->shape, (size_t)plan->ndim * sizeof *t.shape);
-    /* A short inner dimension would spend the time on stepping: run along the longest. */
+    /* A short inner dimension would spend the time on stepping: run along the longest.
+     */
     int last = t.ndim - 1, longest = last;
     if (t.shape[last] < SHORT) {
         for (int d = 0; d < last; d++)
@@ -172,8 +178,8 @@ static void run_strided(dt_kernel *kernel, const dt_plan *plan, int64_t grain)
     t.ndim--;
     t.n = t.shape[t.ndim];
     memcpy(t.inner, t.strides[t.ndim], sizeof t.inner);
-    /* Where some operand leaps along the inner dimension and is dense along another, blocks of
-     * the one are taken through all of the other. */
+    /* Where some operand leaps along the inner dimension and is dense along another,
+     * blocks of the one are taken through all of the other. */
     int dense = -1;
     for (int i = 0; i < t.noperands && dense < 0; i++)
         if (t.inner[i] >= 64 || t.inner[i] <= -64)

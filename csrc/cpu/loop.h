@@ -5,15 +5,15 @@
 #include "cpu/kernels.h"
 #include "device/plan.h"
 
-/* `weight` is about how many elements a plain addition does in the time that the kernel takes
- * for one: it decides from which size on threads pay. */
+/* `weight` is about how many elements a plain addition does in the time that the kernel
+ * takes for one: it decides from which size on threads pay. */
 void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight);
 
 /* Elements that one piece of parallel work has at least. */
 #define DT_LOOP_GRAIN 16384
 
-/* From this many bytes on, results go to memory past the caches: they would not be there any
- * more when they are next read. */
+/* From this many bytes on, results go to memory past the caches: they would not be
+ * there any more when they are next read. */
 int64_t dt_loop_stream_bytes(void);
 
 #endif

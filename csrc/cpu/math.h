@@ -1,11 +1,13 @@
 /* Functions of one float element for ops/formula.h.
  *
- * exact_NAME is the C library's. NAME is without branches, so that a loop of it becomes vector
- * code, and answers NaN for the rare arguments that it leaves to the exact one: whoever uses it
- * does an element with a NaN once more (see cpu/elementwise.inc). Those for float32 that are worth
- * less than the utmost speed compute in double, where rounding hardly matters.
+ * exact_NAME is the C library's. NAME is without branches, so that a loop of it becomes
+ * vector code, and answers NaN for the rare arguments that it leaves to the exact one:
+ * whoever uses it does an element with a NaN once more (see cpu/elementwise.inc). Those
+ * for float32 that are worth less than the utmost speed compute in double, where
+ * rounding hardly matters.
  *
- * The coefficients are least-maximum fits made for these ranges, rounded to the type. */
+ * The coefficients are least-maximum fits made for these ranges, rounded to the type.
+ */
 #ifndef DT_CPU_MATH_H
 #define DT_CPU_MATH_H
 
@@ -13,33 +15,33 @@
 #include <stdint.h>
 #include <string.h>
 
-#define DT_EXACT(name)                                                                     \
-    static inline float exact_##name##_FLOAT32(float x)                                    \
-    {                                                                                      \
-        return (float)name((double)x);                                                     \
-    }                                                                                      \
-    static inline double exact_##name##_FLOAT64(double x)                                  \
-    {                                                                                      \
-        return name(x);                                                                    \
+#define DT_EXACT(name)                                                                 \
+    static inline float exact_##name##_FLOAT32(float x)                                \
+    {                                                                                  \
+        return (float)name((double)x);                                                 \
+    }                                                                                  \
+    static inline double exact_##name##_FLOAT64(double x)                              \
+    {                                                                                  \
+        return name(x);                                                                \
     }
-#define DT_SAME32(name)                                                                    \
-    static inline float name##_FLOAT32(float x)                                            \
-    {                                                                                      \
-        return name##f(x);                                                                 \
+#define DT_SAME32(name)                                                                \
+    static inline float name##_FLOAT32(float x)                                        \
+    {                                                                                  \
+        return name##f(x);                                                             \
     }
-#define DT_SAME64(name)                                                                    \
-    static inline double name##_FLOAT64(double x)                                          \
-    {                                                                                      \
-        return name(x);                                                                    \
+#define DT_SAME64(name)                                                                \
+    static inline double name##_FLOAT64(double x)                                      \
+    {                                                                                  \
+        return name(x);                                                                \
     }
-#define DT_EXACT2(ours, name)                                                              \
-    static inline float ours##_FLOAT32(float a, float b)                                   \
-    {                                                                                      \
-        return name##f(a, b);                                                              \
-    }                                                                                      \
-    static inline double ours##_FLOAT64(double a, double b)                                \
-    {                                                                                      \
-        return name(a, b);                                                                 \
+#define DT_EXACT2(ours, name)                                                          \
+    static inline float ours##_FLOAT32(float a, float b)                               \
+    {                                                                                  \
+        return name##f(a, b);                                                          \
+    }                                                                                  \
+    static inline double ours##_FLOAT64(double a, double b)                            \
+    {                                                                                  \
+        return name(a, b);                                                             \
     }
 
 static inline float abs_FLOAT32(float x)
@@ -88,7 +90,8 @@ DT_SAME64(trunc)
 DT_SAME32(rint)
 DT_SAME64(rint)
 
-/* --- helpers ------------------------------------------------------------------------------- */
+/* --- helpers
+ * ------------------------------------------------------------------------------- */
 
 static inline uint32_t bits_of_float(float x)
 {
@@ -117,17 +120,18 @@ static inline double double_of_bits(uint64_t bits)
 /* a*b+c, with one rounding where that is an instruction. */
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define MADF(a, b, c) __builtin_fmaf(a, b, c)
-#define MAD(a, b, c) __builtin_fma(a, b, c)
+#define MAD(a, b, c)  __builtin_fma(a, b, c)
 #else
 #define MADF(a, b, c) ((a) * (b) + (c))
-#define MAD(a, b, c) ((a) * (b) + (c))
+#define MAD(a, b, c)  ((a) * (b) + (c))
 #endif
-/* Added and taken away again, these round to a whole number, which is then also in the low bits
- * of the sum. */
+/* Added and taken away again, these round to a whole number, which is then also in the
+ * low bits of the sum. */
 #define ROUNDERF 0x1.8p23f
-#define ROUNDER 0x1.8p52
+#define ROUNDER  0x1.8p52
 
-/* --- float32 in float32 ---------------------------------------------------------------------- */
+/* --- float32 in float32
+ * ---------------------------------------------------------------------- */
 
 static inline float exp_FLOAT32(float x)
 {
@@ -142,7 +146,8 @@ static inline float exp_FLOAT32(float x)
     q = MADF(r, q, 0x1.55548ep-3f);
     q = MADF(r, q, 0x1.fffffcp-2f);
     float p = 1.0f + MADF(r * r, q, r);
-    /* Times 2^n in two steps, since n may lie outside of the exponents that there are. */
+    /* Times 2^n in two steps, since n may lie outside of the exponents that there are.
+     */
     int32_t i = (int32_t)(bits_of_float(t) - bits_of_float(ROUNDERF)), half = i >> 1;
     float s1 = float_of_bits((uint32_t)(half + 127) << 23);
     float s2 = float_of_bits((uint32_t)(i - half + 127) << 23);
@@ -186,7 +191,8 @@ static inline float tanh_FLOAT32(float x)
     return copysignf(a < 0.63f ? small : large, x);
 }
 
-/* --- float32 in double -------------------------------------------------------------------------- */
+/* --- float32 in double
+ * -------------------------------------------------------------------------- */
 
 /* e^r - 1 for r within half of ln 2, to 2^-39 */
 static inline double expm1_near(double r)
@@ -239,7 +245,8 @@ static inline double log_parts(double x, double *power)
 {
     const uint64_t root = 0x3fe6a09e667f3bcdu;
     uint64_t i = bits_of_double(x) - root;
-    /* The exponent, still biased by half of the range, becomes a double by way of its bits. */
+    /* The exponent, still biased by half of the range, becomes a double by way of its
+     * bits. */
     uint64_t e = (i + ((uint64_t)1 << 62)) >> 52;
     *power = double_of_bits(0x4330000000000000u | e) - (0x1p52 + 1024.0);
     double f = double_of_bits((i & 0xfffffffffffffu) + root) - 1.0;
@@ -283,8 +290,8 @@ static inline float log1p_FLOAT32(float x)
     return x >= -1.0f ? r : NAN;
 }
 
-/* x as a quarter of turns and a rest of at most one eighth of a turn either way. Right up to
- * DT_FAR; beyond it the callers answer NaN. */
+/* x as a quarter of turns and a rest of at most one eighth of a turn either way. Right
+ * up to DT_FAR; beyond it the callers answer NaN. */
 #define DT_FAR 8e8f
 static inline double turn(double x, uint64_t *quarter)
 {
@@ -342,7 +349,9 @@ static inline float tan_FLOAT32(float x)
     return fabsf(x) < DT_FAR ? (float)v : NAN;
 }
 
-/* --- float64 ---------------------------------------------------------------------------------------- */
+/* --- float64
+ * ----------------------------------------------------------------------------------------
+ */
 
 static inline double exp_FLOAT64(double x)
 {
@@ -362,8 +371,10 @@ static inline double exp_FLOAT64(double x)
     q = MAD(r, q, 0x1.5555555555558p-3);
     q = MAD(r, q, 0x1.0000000000001p-1);
     double p = 1.0 + MAD(r * r, q, r);
-    /* As for float32; halving by a logical shift needs a number that is not negative. */
-    uint64_t i = bits_of_double(t) - bits_of_double(ROUNDER) + 2048, half = (i >> 1) - 1024;
+    /* As for float32; halving by a logical shift needs a number that is not negative.
+     */
+    uint64_t i = bits_of_double(t) - bits_of_double(ROUNDER) + 2048,
+             half = (i >> 1) - 1024;
     double s1 = double_of_bits((half + 1023) << 52);
     double s2 = double_of_bits((i - 2048 - half + 1023) << 52);
     return p * s1 * s2;

@@ -10,7 +10,7 @@
 
 /* Multiplications below which one thread does it all, and that a piece has at least. */
 #define SERIAL ((int64_t)1 << 21)
-#define TINY 512
+#define TINY   512
 
 typedef struct product {
     const dt_gemm *g;
@@ -20,15 +20,15 @@ typedef struct product {
 } product;
 
 /* c = beta * c, without looking at c where beta is 0. */
-#define SCALE(ID, name, alias, type, class)                                                \
-    static void scale_##ID(const dt_gemm *g, type *c)                                      \
-    {                                                                                      \
-        type beta = (type)g->beta;                                                         \
-        for (int64_t i = 0; i < g->m; i++)                                                 \
-            for (int64_t j = 0; j < g->n; j++) {                                           \
-                type *at = c + i * g->c_row + j;                                           \
-                *at = g->beta == 0 ? (type)0 : (type)(beta * *at);                         \
-            }                                                                              \
+#define SCALE(ID, name, alias, type, class)                                            \
+    static void scale_##ID(const dt_gemm *g, type *c)                                  \
+    {                                                                                  \
+        type beta = (type)g->beta;                                                     \
+        for (int64_t i = 0; i < g->m; i++)                                             \
+            for (int64_t j = 0; j < g->n; j++) {                                       \
+                type *at = c + i * g->c_row + j;                                       \
+                *at = g->beta == 0 ? (type)0 : (type)(beta * *at);                     \
+            }                                                                          \
     }
 #pragma GCC diagnostic ignored "-Wint-in-bool-context"
 #define DT_DTYPE SCALE
@@ -39,9 +39,9 @@ static void scale(const dt_gemm *g)
     if (g->beta == 1)
         return;
     switch (g->dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
-    case DT_##ID:                                                                          \
-        scale_##ID(g, g->c);                                                               \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
+        scale_##ID(g, g->c);                                                           \
         break;
 #include "ops/dtype.def"
     case DT_NDTYPES:
@@ -50,20 +50,20 @@ static void scale(const dt_gemm *g)
 }
 
 /* A few elements: any preparation would cost more than the product. */
-#define STRAIGHT(ID, type)                                                                 \
-    static void straight_##ID(const dt_gemm *g)                                            \
-    {                                                                                      \
-        const type *a = g->a, *b = g->b;                                                   \
-        type *c = g->c, alpha = (type)g->alpha, beta = (type)g->beta;                      \
-        for (int64_t i = 0; i < g->m; i++)                                                 \
-            for (int64_t j = 0; j < g->n; j++) {                                           \
-                type sum = 0;                                                              \
-                for (int64_t p = 0; p < g->k; p++)                                         \
-                    sum += a[i * g->a_row + p * g->a_col] *                                \
-                           b[p * g->b_row + j * g->b_col];                                 \
-                type *at = c + i * g->c_row + j;                                           \
-                *at = alpha * sum + (beta == 0 ? 0 : beta * *at);                          \
-            }                                                                              \
+#define STRAIGHT(ID, type)                                                             \
+    static void straight_##ID(const dt_gemm *g)                                        \
+    {                                                                                  \
+        const type *a = g->a, *b = g->b;                                               \
+        type *c = g->c, alpha = (type)g->alpha, beta = (type)g->beta;                  \
+        for (int64_t i = 0; i < g->m; i++)                                             \
+            for (int64_t j = 0; j < g->n; j++) {                                       \
+                type sum = 0;                                                          \
+                for (int64_t p = 0; p < g->k; p++)                                     \
+                    sum += a[i * g->a_row + p * g->a_col] *                            \
+                           b[p * g->b_row + j * g->b_col];                             \
+                type *at = c + i * g->c_row + j;                                       \
+                *at = alpha * sum + (beta == 0 ? 0 : beta * *at);                      \
+            }                                                                          \
     }
 STRAIGHT(FLOAT32, float)
 STRAIGHT(FLOAT64, double)
@@ -76,9 +76,19 @@ static int own(const dt_gemm *g)
         return -1;
     scale(g);
     dt_gemm_args args = {
-        .m = g->m, .n = g->n, .k = g->k, .a = g->a, .a_row = g->a_row, .a_col = g->a_col,
-        .b = g->b, .b_row = g->b_row, .b_col = g->b_col, .c = g->c, .c_row = g->c_row,
-        .alpha = g->alpha, .scratch = scratch,
+        .m = g->m,
+        .n = g->n,
+        .k = g->k,
+        .a = g->a,
+        .a_row = g->a_row,
+        .a_col = g->a_col,
+        .b = g->b,
+        .b_row = g->b_row,
+        .b_col = g->b_col,
+        .c = g->c,
+        .c_row = g->c_row,
+        .alpha = g->alpha,
+        .scratch = scratch,
     };
     kernels->product[g->dtype](&args);
     free(scratch);
@@ -122,7 +132,8 @@ static void run_slices(void *context, int64_t begin, int64_t end)
     int64_t size = (int64_t)dt_dtype_size(p->g->dtype);
     for (int64_t item = begin; item < end; item++) {
         dt_gemm g = *p->g;
-        int64_t column = item % p->column_parts, row = item / p->column_parts % p->row_parts;
+        int64_t column = item % p->column_parts,
+                row = item / p->column_parts % p->row_parts;
         int64_t batch = item / p->column_parts / p->row_parts;
         int64_t i = cut(g.m, p->row_parts, row), j = cut(g.n, p->column_parts, column);
         g.m = cut(g.m, p->row_parts, row + 1) - i;
@@ -142,7 +153,8 @@ static void run_slices(void *context, int64_t begin, int64_t end)
 static bool fits(const dt_gemm *g)
 {
     return g->m < INT_MAX && g->n < INT_MAX && g->k < INT_MAX && g->a_row < INT_MAX &&
-           g->a_col < INT_MAX && g->b_row < INT_MAX && g->b_col < INT_MAX && g->c_row < INT_MAX;
+           g->a_col < INT_MAX && g->b_row < INT_MAX && g->b_col < INT_MAX &&
+           g->c_row < INT_MAX;
 }
 
 int dt_cpu_gemm(dt_queue queue, const dt_gemm *g)
@@ -160,8 +172,8 @@ int dt_cpu_gemm(dt_queue queue, const dt_gemm *g)
     if (work < (double)SERIAL) {
         grain = (int64_t)((double)SERIAL / work);
     } else if (g->batch < 2 * dt_pool_threads()) {
-        /* Slices along the longer side, some per thread where they stay thick enough for the
-         * library to be at its best. */
+        /* Slices along the longer side, some per thread where they stay thick enough
+         * for the library to be at its best. */
         int64_t parts = dt_pool_threads();
         if (g->m >= g->n)
             p.row_parts = g->m / parts >= 16 ? parts : g->m / 16 + 1;
@@ -172,6 +184,7 @@ int dt_cpu_gemm(dt_queue queue, const dt_gemm *g)
     if (!p.failed)
         return 0;
 fail:
-    return dt_fail(DT_ERROR_HOST_MEMORY, "matmul: no memory to arrange the operands in; delete "
-                                         "some tensors first");
+    return dt_fail(DT_ERROR_HOST_MEMORY,
+                   "matmul: no memory to arrange the operands in; delete "
+                   "some tensors first");
 }

@@ -20,13 +20,15 @@
 #define RELAX() ((void)0)
 #endif
 
-/* A piece of work, on its caller's stack. It is in the list while pieces may be unclaimed. */
+/* A piece of work, on its caller's stack. It is in the list while pieces may be
+ * unclaimed. */
 typedef struct job {
     dt_pool_task task;
     void *context;
     int64_t count, grain;
     int64_t next; /* the first unclaimed item; atomic */
-    int helpers;  /* workers that are inside; changed under the lock, read by the caller */
+    int helpers;  /* workers that are inside; changed under the lock, read by the caller
+                   */
     bool waiting; /* the caller sleeps until helpers is 0 */
     pthread_cond_t done;
     struct job *previous, *following;
@@ -140,7 +142,8 @@ static void *worker(void *number)
             }
             pthread_mutex_lock(&pool.lock);
         }
-        while (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) == seen && !pool.stopping) {
+        while (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) == seen &&
+               !pool.stopping) {
             pool.sleepers++;
             pthread_cond_wait(&pool.wake, &pool.lock);
             pool.sleepers--;
@@ -150,8 +153,8 @@ static void *worker(void *number)
     return NULL;
 }
 
-/* A process keeps only the thread that forked: the child has no workers, and a lock that may
- * have been held by one of them. */
+/* A process keeps only the thread that forked: the child has no workers, and a lock
+ * that may have been held by one of them. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&pool.lock);
@@ -201,7 +204,10 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
             task(context, begin, count - begin > grain ? begin + grain : count);
         return;
     }
-    job j = {.task = task, .context = context, .count = count, .grain = grain,
+    job j = {.task = task,
+             .context = context,
+             .count = count,
+             .grain = grain,
              .done = PTHREAD_COND_INITIALIZER};
     pthread_mutex_lock(&pool.lock);
     if (pool.workers < threads - 1 && !pool.stopping)
@@ -246,7 +252,8 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
     pthread_cond_destroy(&j.done);
 }
 
-/* Before the library's code goes away, be it at the process's end or through dlclose. */
+/* Before the library's code goes away, be it at the process's end or through dlclose.
+ */
 __attribute__((destructor)) static void stop(void)
 {
     pthread_mutex_lock(&pool.lock);
@@ -264,7 +271,8 @@ int dt_cpu_set_num_threads(int threads)
 {
     if (threads < 1)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "set_num_threads: %d is not a number of threads; give 1 or more", threads);
+                       "set_num_threads: %d is not a number of threads; give 1 or more",
+                       threads);
     dt_pool_set_threads(threads);
     return 0;
 }

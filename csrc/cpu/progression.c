@@ -3,37 +3,39 @@
 #include "cpu/pool.h"
 #include "cpu/random.h"
 
-/* PyTorch makes a progression in pairs of vectors, each from its own first element rounded to
- * the type; what is left at the end, element by element. So do we, to the last bit. */
+/* PyTorch makes a progression in pairs of vectors, each from its own first element
+ * rounded to the type; what is left at the end, element by element. So do we, to the
+ * last bit. */
 #define LANES_FLOAT32 8
 #define LANES_FLOAT64 4
 
-#define FLOATS(ID, type)                                                                   \
-    static void run_##ID(void *context, int64_t begin, int64_t end)                        \
-    {                                                                                      \
-        const dt_progression *p = context;                                                 \
-        type *out = p->out;                                                                \
-        double start = dt_scalar_as_double(p->start), step = dt_scalar_as_double(p->step); \
-        int64_t whole = p->numel - p->numel % (2 * LANES_##ID);                            \
-        for (int64_t i = begin; i < end; i++) {                                            \
-            int64_t first = i < whole ? i - i % LANES_##ID : i;                            \
-            double base = (double)(type)fma(step, (double)first, start);                   \
-            out[i] = (type)fma(step, (double)(i - first), base);                           \
-        }                                                                                  \
+#define FLOATS(ID, type)                                                               \
+    static void run_##ID(void *context, int64_t begin, int64_t end)                    \
+    {                                                                                  \
+        const dt_progression *p = context;                                             \
+        type *out = p->out;                                                            \
+        double start = dt_scalar_as_double(p->start),                                  \
+               step = dt_scalar_as_double(p->step);                                    \
+        int64_t whole = p->numel - p->numel % (2 * LANES_##ID);                        \
+        for (int64_t i = begin; i < end; i++) {                                        \
+            int64_t first = i < whole ? i - i % LANES_##ID : i;                        \
+            double base = (double)(type)fma(step, (double)first, start);               \
+            out[i] = (type)fma(step, (double)(i - first), base);                       \
+        }                                                                              \
     }
 FLOATS(FLOAT32, float)
 FLOATS(FLOAT64, double)
 
-#define INTEGERS(ID, type)                                                                 \
-    static void run_##ID(void *context, int64_t begin, int64_t end)                        \
-    {                                                                                      \
-        const dt_progression *p = context;                                                 \
-        type *out = p->out;                                                                \
-        uint64_t start = (uint64_t)p->start.i, step = (uint64_t)p->step.i;                 \
-        for (int64_t i = begin; i < end; i++)                                              \
-            out[i] = (type)(int64_t)(start + (uint64_t)i * step);                          \
+#define INTEGERS(ID, type)                                                             \
+    static void run_##ID(void *context, int64_t begin, int64_t end)                    \
+    {                                                                                  \
+        const dt_progression *p = context;                                             \
+        type *out = p->out;                                                            \
+        uint64_t start = (uint64_t)p->start.i, step = (uint64_t)p->step.i;             \
+        for (int64_t i = begin; i < end; i++)                                          \
+            out[i] = (type)(int64_t)(start + (uint64_t)i * step);                      \
     }
-#define DT_DTYPE_BOOL(ID, name, alias, type, class) INTEGERS(ID, type)
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)    INTEGERS(ID, type)
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class) INTEGERS(ID, type)
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)
 #include "ops/dtype.def"

@@ -5,7 +5,8 @@
 #include "device/backend.h"
 
 /* As in dt_backend. */
-int dt_cpu_random(dt_queue queue, struct dt_generator *generator, const dt_random_call *call);
+int dt_cpu_random(dt_queue queue, struct dt_generator *generator,
+                  const dt_random_call *call);
 int dt_cpu_progression(dt_queue queue, const dt_progression *progression);
 
 #endif

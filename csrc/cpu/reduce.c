@@ -6,24 +6,26 @@
 #include "cpu/kernels.h"
 #include "cpu/pool.h"
 
-/* Elements that are folded in one go, and gathered for that where they lie apart. A power of
- * two of leaves makes a group, the unit of parallel work within one result. */
-#define LEAF 512
+/* Elements that are folded in one go, and gathered for that where they lie apart. A
+ * power of two of leaves makes a group, the unit of parallel work within one result. */
+#define LEAF  512
 #define GROUP (128 * LEAF)
 /* The same for columns: rows folded in one go, columns of a block, rows of a group. */
-#define LEAF_ROWS 64
+#define LEAF_ROWS  64
 #define GROUP_ROWS (16 * LEAF_ROWS)
-#define COLUMNS 1024
-#define WORK 16384 /* elements of a piece of parallel work, at least */
-#define LEVELS 64
+#define COLUMNS    1024
+#define WORK       16384 /* elements of a piece of parallel work, at least */
+#define LEVELS     64
 
 static const char *const names[DT_NREDUCE] = {
-#define REDUCE(name, class, identity, map, combine, finish, doc) [DT_REDUCE_##name] = #name,
+#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+    [DT_REDUCE_##name] = #name,
 #include "ops/reduce.def"
 #undef REDUCE
 };
 
-/* --- walking through dimensions ------------------------------------------------------------------ */
+/* --- walking through dimensions
+ * ------------------------------------------------------------------ */
 
 typedef struct walk {
     int ndim;
@@ -90,8 +92,8 @@ static void gather(walk *w, dt_dtype from, dt_dtype to, int64_t n, char *out)
     }
 }
 
-/* Of `columns` partial results each, a stack of subtrees of the sizes of a binary number's ones:
- * each new leaf is joined with the subtrees of its own size. */
+/* Of `columns` partial results each, a stack of subtrees of the sizes of a binary
+ * number's ones: each new leaf is joined with the subtrees of its own size. */
 typedef struct tree {
     const dt_reduce_kernel *kernel;
     int64_t columns, leaves;
@@ -131,7 +133,8 @@ static int levels_for(int64_t leaves)
     return levels;
 }
 
-/* --- one result at a time ----------------------------------------------------------------------------- */
+/* --- one result at a time
+ * ----------------------------------------------------------------------------- */
 
 typedef struct call {
     const dt_reduction *r;
@@ -145,7 +148,8 @@ typedef struct call {
     int failed;
 } call;
 
-static void fold_some(const call *c, int64_t kept, int64_t begin, int64_t end, char *out)
+static void fold_some(const call *c, int64_t kept, int64_t begin, int64_t end,
+                      char *out)
 {
     const dt_reduction *r = c->r;
     const char *base = offset_of(r, kept);
@@ -184,7 +188,8 @@ static void fold_each(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* --- columns side by side -------------------------------------------------------------------------------- */
+/* --- columns side by side
+ * -------------------------------------------------------------------------------- */
 
 static int64_t inner_columns(const dt_reduction *r)
 {
@@ -192,8 +197,8 @@ static int64_t inner_columns(const dt_reduction *r)
 }
 
 /* Rows begin to end-1 of `columns` columns that start at kept element `kept`. */
-static int fold_block(const call *c, int64_t kept, int64_t columns, int64_t begin, int64_t end,
-                      char *out)
+static int fold_block(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                      int64_t end, char *out)
 {
     const dt_reduction *r = c->r;
     size_t bytes = (size_t)columns * c->partial;
@@ -206,10 +211,12 @@ static int fold_block(const call *c, int64_t kept, int64_t columns, int64_t begi
     if (posix_memalign((void **)&scratch, 64, total))
         return -1;
     char *buffer = scratch + (size_t)levels * bytes;
-    tree t = {.kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = scratch};
+    tree t = {
+        .kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = scratch};
     dt_kernel *convert = dt_cpu_kernels.copy->convert[c->compute][r->input_dtype];
     walk w;
-    walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape, r->folded_strides, begin);
+    walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape,
+               r->folded_strides, begin);
     for (; begin < end; begin += LEAF_ROWS) {
         int64_t n = end - begin > LEAF_ROWS ? LEAF_ROWS : end - begin;
         char *partial = tree_next(&t);
@@ -254,18 +261,22 @@ static void fold_blocks(void *context, int64_t begin, int64_t end)
         int64_t first = group * GROUP_ROWS, last = r->folded_numel;
         if (last - first > GROUP_ROWS)
             last = first + GROUP_ROWS;
-        char *out = c->out + (size_t)((outer * c->groups + group) * width + column) * c->partial;
+        char *out = c->out +
+                    (size_t)((outer * c->groups + group) * width + column) * c->partial;
         if (fold_block(c, outer * width + column, columns, first, last, out))
             __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
     }
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------ */
+/* --- the whole
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int fail_for_memory(const char *name)
 {
     return dt_fail(DT_ERROR_HOST_MEMORY,
-                   "%s: no memory for partial results; delete some tensors first", name);
+                   "%s: no memory for partial results; delete some tensors first",
+                   name);
 }
 
 /* Joins the groups of each result, which lie in rows of `columns`, as one tree. */
@@ -276,7 +287,8 @@ static int join_groups(const call *c, int64_t results, int64_t columns, char *ou
     if (!levels)
         return -1;
     for (int64_t i = 0; i < results; i++) {
-        tree t = {.kernel = c->kernel, .columns = columns, .bytes = row, .levels = levels};
+        tree t = {
+            .kernel = c->kernel, .columns = columns, .bytes = row, .levels = levels};
         for (int64_t g = 0; g < c->groups; g++) {
             memcpy(tree_next(&t), c->out + (size_t)(i * c->groups + g) * row, row);
             tree_push(&t);
@@ -308,24 +320,27 @@ int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
     else
         c.kernel = &kernels->fold[r->output_dtype][op];
     if (!c.kernel->run || (c.kernel->gives_bool && r->output_dtype != DT_BOOL))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: elements of type %s are not supported on the CPU; convert them "
-                       "first, for example with .float()",
-                       names[op], dt_dtype_name(r->input_dtype));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: elements of type %s are not supported on the CPU; convert them "
+            "first, for example with .float()",
+            names[op], dt_dtype_name(r->input_dtype));
     c.element = dt_dtype_size(c.compute);
     c.partial = c.kernel->gives_bool ? sizeof(bool) : c.element;
     if (r->folded_numel == 0) {
         if (c.kernel->needs_element)
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: there is no element to choose from; give a tensor that has some",
-                           names[op]);
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "%s: there is no element to choose from; give a tensor that has some",
+                names[op]);
         c.kernel->start(r->kept_numel, NULL, r->output);
         c.kernel->finish(r->kept_numel, r->output, 0, r->parameter);
         return 0;
     }
     int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
-    c.dense = r->input_dtype == c.compute &&
-              (r->folded_ndim == 0 || (r->folded_ndim == 1 && r->folded_strides[0] == size));
+    c.dense =
+        r->input_dtype == c.compute &&
+        (r->folded_ndim == 0 || (r->folded_ndim == 1 && r->folded_strides[0] == size));
     if (c.dense && r->kept_numel == 1 && r->folded_numel <= LEAF) {
         c.kernel->run(r->folded_numel, r->input, r->parameter, r->output);
         c.kernel->finish(1, r->output, r->folded_numel, r->parameter);
@@ -337,7 +352,8 @@ int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
     c.blocks = columns ? (inner_columns(r) + COLUMNS - 1) / COLUMNS : 1;
     int64_t results = columns ? r->kept_numel / inner_columns(r) : r->kept_numel;
     c.out = r->output;
-    if (c.groups > 1 && !(c.out = malloc((size_t)(c.groups * r->kept_numel) * c.partial)))
+    if (c.groups > 1 &&
+        !(c.out = malloc((size_t)(c.groups * r->kept_numel) * c.partial)))
         return fail_for_memory(names[op]);
     int64_t each = r->folded_numel < per_group ? r->folded_numel : per_group;
     if (columns)
@@ -346,11 +362,13 @@ int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
     if (items * each < 2 * WORK)
         (columns ? fold_blocks : fold_each)(&c, 0, items);
     else
-        dt_pool_run(columns ? fold_blocks : fold_each, &c, items, (WORK + each - 1) / each);
+        dt_pool_run(columns ? fold_blocks : fold_each, &c, items,
+                    (WORK + each - 1) / each);
     int status = c.failed;
     if (c.groups > 1) {
         if (!status)
-            status = join_groups(&c, results, columns ? inner_columns(r) : 1, r->output);
+            status =
+                join_groups(&c, results, columns ? inner_columns(r) : 1, r->output);
         free(c.out);
     }
     if (status)
@@ -359,7 +377,8 @@ int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
     return 0;
 }
 
-/* --- extremes and where they are ------------------------------------------------------------------------- */
+/* --- extremes and where they are
+ * ------------------------------------------------------------------------- */
 
 typedef struct arg_call {
     const dt_reduction *r;
@@ -421,7 +440,8 @@ static void find_blocks(void *context, int64_t begin, int64_t end)
         _Alignas(64) char best[COLUMNS * 8];
         int64_t where[COLUMNS];
         walk w;
-        walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape, r->folded_strides, 0);
+        walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape,
+                   r->folded_strides, 0);
         memcpy(best, w.data, (size_t)columns * c->element);
         memset(where, 0, (size_t)columns * sizeof *where);
         for (int64_t i = 1; i < r->folded_numel; i++) {
@@ -441,12 +461,14 @@ int dt_cpu_argreduce(dt_queue queue, bool greatest, const dt_reduction *r)
     (void)queue;
     const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
     if (r->folded_numel < 1)
-        return dt_fail(DT_ERROR_INDEX, "%s: there is no element to choose from; give a tensor "
-                                       "that has some",
+        return dt_fail(DT_ERROR_INDEX,
+                       "%s: there is no element to choose from; give a tensor "
+                       "that has some",
                        greatest ? "argmax" : "argmin");
     arg_call c = {
         .r = r,
-        .extreme = &kernels->fold[r->input_dtype][greatest ? DT_REDUCE_amax : DT_REDUCE_amin],
+        .extreme =
+            &kernels->fold[r->input_dtype][greatest ? DT_REDUCE_amax : DT_REDUCE_amin],
         .arg = kernels->arg[r->input_dtype],
         .element = dt_dtype_size(r->input_dtype),
         .greatest = greatest,
@@ -455,10 +477,12 @@ int dt_cpu_argreduce(dt_queue queue, bool greatest, const dt_reduction *r)
               (r->folded_ndim == 1 && r->folded_strides[0] == (int64_t)c.element);
     bool columns = by_columns(r);
     c.blocks = columns ? (inner_columns(r) + COLUMNS - 1) / COLUMNS : 1;
-    int64_t items = columns ? r->kept_numel / inner_columns(r) * c.blocks : r->kept_numel;
+    int64_t items =
+        columns ? r->kept_numel / inner_columns(r) * c.blocks : r->kept_numel;
     int64_t each = r->folded_numel;
     if (columns)
         each *= inner_columns(r) < COLUMNS ? inner_columns(r) : COLUMNS;
-    dt_pool_run(columns ? find_blocks : find_each, &c, items, (2 * WORK + each - 1) / each);
+    dt_pool_run(columns ? find_blocks : find_each, &c, items,
+                (2 * WORK + each - 1) / each);
     return 0;
 }

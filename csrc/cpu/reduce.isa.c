@@ -8,12 +8,14 @@
 #include "cpu/types.inc"
 
 const dt_reduce_kernels DT_ISA_NAME(dt_reduce) = {
-    .fold = {
+    .fold =
+        {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = fold_##ID,
 #include "ops/dtype.def"
-    },
-    .arg = {
+        },
+    .arg =
+        {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = &arg_##ID,
 #include "ops/dtype.def"
-    },
+        },
 };

@@ -1,4 +1,5 @@
-/* For files that cpu/types.inc includes: names by the element type at hand (its ID in ops/dtype.def). */
+/* For files that cpu/types.inc includes: names by the element type at hand (its ID in
+ * ops/dtype.def). */
 #ifndef DT_CPU_TYPED_H
 #define DT_CPU_TYPED_H
 
@@ -10,10 +11,10 @@
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #endif
 
-#define DT_FN static inline
+#define DT_FN                 static inline
 #define DT_TYPED3(name, type) name##_##type
 #define DT_TYPED2(name, type) DT_TYPED3(name, type)
-#define DT_TYPED(name) DT_TYPED2(name, DT_NAME)
-#define DT_F(name) DT_TYPED(name)
+#define DT_TYPED(name)        DT_TYPED2(name, DT_NAME)
+#define DT_F(name)            DT_TYPED(name)
 
 #endif

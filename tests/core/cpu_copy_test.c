@@ -17,10 +17,39 @@ static int64_t truncated(dt_dtype to, double x)
 
 static void test_pair(dt_dtype to, dt_dtype from)
 {
-    static const double values[] = {
-        0, -0.0, 1, -1, 1.5, -1.5, 127, 128, 255.9, 256.1, -129, 300.7, -300.2, 32768, 70000,
-        -40000, 2147483647.5, 2147483648.0, -2147483648.0, -2147483649.0, 3e9, -3e9, 4294967297.0,
-        1e18, 1e19, -1e19, 1e30, -1e30, INFINITY, -INFINITY, NAN, 0x1p-149, -0.5};
+    static const double values[] = {0,
+                                    -0.0,
+                                    1,
+                                    -1,
+                                    1.5,
+                                    -1.5,
+                                    127,
+                                    128,
+                                    255.9,
+                                    256.1,
+                                    -129,
+                                    300.7,
+                                    -300.2,
+                                    32768,
+                                    70000,
+                                    -40000,
+                                    2147483647.5,
+                                    2147483648.0,
+                                    -2147483648.0,
+                                    -2147483649.0,
+                                    3e9,
+                                    -3e9,
+                                    4294967297.0,
+                                    1e18,
+                                    1e19,
+                                    -1e19,
+                                    1e30,
+                                    -1e30,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN,
+                                    0x1p-149,
+                                    -0.5};
     enum { COUNT = sizeof values / sizeof *values, N = COUNT * 5 };
     size_t fs = dt_dtype_size(from), ts = dt_dtype_size(to);
     char *x = guarded_new(N * fs), *out = guarded_new(2 * N * ts);
@@ -29,14 +58,21 @@ static void test_pair(dt_dtype to, dt_dtype from)
         if (dt_dtype_is_float(from)) {
             put(from, x + (size_t)i * fs, v);
         } else {
-            dt_element e = dt_element_from_scalar(from, dt_scalar_int((int64_t)noise()));
+            dt_element e =
+                dt_element_from_scalar(from, dt_scalar_int((int64_t)noise()));
             memcpy(x + (size_t)i * fs, e.bytes, fs);
         }
     }
     for (int step = 1; step <= 2; step++) {
-        dt_plan p = {.ndim = 1, .noperands = 2, .numel = N, .shape = {N}, .contiguous = step == 1};
-        p.operands[0] = (dt_operand){.data = out, .dtype = to, .strides = {step * (int64_t)ts}};
-        p.operands[1] = (dt_operand){.data = x, .dtype = from, .strides = {(int64_t)fs}};
+        dt_plan p = {.ndim = 1,
+                     .noperands = 2,
+                     .numel = N,
+                     .shape = {N},
+                     .contiguous = step == 1};
+        p.operands[0] =
+            (dt_operand){.data = out, .dtype = to, .strides = {step * (int64_t)ts}};
+        p.operands[1] =
+            (dt_operand){.data = x, .dtype = from, .strides = {(int64_t)fs}};
         CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
         for (int i = 0; i < N; i++) {
             const char *at = x + (size_t)i * fs;
@@ -57,8 +93,10 @@ static void test_pair(dt_dtype to, dt_dtype from)
     guarded_free(out, 2 * N * ts);
 }
 
-/* A permuted copy of three dimensions: target[i][j][k] = source with the axes as given. */
-static void test_permuted(dt_dtype dtype, const int64_t *shape, const int *axes, int64_t gap)
+/* A permuted copy of three dimensions: target[i][j][k] = source with the axes as given.
+ */
+static void test_permuted(dt_dtype dtype, const int64_t *shape, const int *axes,
+                          int64_t gap)
 {
     size_t size = dt_dtype_size(dtype);
     int64_t numel = shape[0] * shape[1] * shape[2];
@@ -83,12 +121,14 @@ static void test_permuted(dt_dtype dtype, const int64_t *shape, const int *axes,
         for (int64_t j = 0; j < p.shape[1]; j++)
             for (int64_t k = 0; k < p.shape[2]; k++, item++)
                 if (memcmp(out + (size_t)item * size,
-                           x + i * p.operands[1].strides[0] + j * p.operands[1].strides[1] +
+                           x + i * p.operands[1].strides[0] +
+                               j * p.operands[1].strides[1] +
                                k * p.operands[1].strides[2],
                            size)) {
-                    CHECK(false, "%s, axes %d %d %d, shape %d %d %d, gap %d: element %d",
-                          dt_dtype_name(dtype), axes[0], axes[1], axes[2], (int)shape[0],
-                          (int)shape[1], (int)shape[2], (int)gap, (int)item);
+                    CHECK(
+                        false, "%s, axes %d %d %d, shape %d %d %d, gap %d: element %d",
+                        dt_dtype_name(dtype), axes[0], axes[1], axes[2], (int)shape[0],
+                        (int)shape[1], (int)shape[2], (int)gap, (int)item);
                     goto done;
                 }
 done:
@@ -105,15 +145,19 @@ static void test_large(void)
         x[i] = (float)i;
     for (int at = 0; at < 17; at += 3) {
         memset(out, 0xff, (size_t)(n + 32) * 4);
-        dt_plan p = {.ndim = 1, .noperands = 2, .numel = n - at, .shape = {n - at},
+        dt_plan p = {.ndim = 1,
+                     .noperands = 2,
+                     .numel = n - at,
+                     .shape = {n - at},
                      .contiguous = true};
-        p.operands[0] = (dt_operand){.data = out + at, .dtype = DT_FLOAT32, .strides = {4}};
+        p.operands[0] =
+            (dt_operand){.data = out + at, .dtype = DT_FLOAT32, .strides = {4}};
         p.operands[1] = (dt_operand){.data = x, .dtype = DT_FLOAT32, .strides = {4}};
         cpu->copy(queue, &p);
         CHECK(!memcmp(out + at, x, (size_t)(n - at) * 4), "a large copy at %d", at);
         CHECK(isnan(out[n]) && (at == 0 || isnan(out[at - 1])), "no more than that");
-        p.operands[1] = (dt_operand){.dtype = DT_FLOAT32, .immediate = true,
-                                     .value = {.as_float32 = 7}};
+        p.operands[1] = (dt_operand){
+            .dtype = DT_FLOAT32, .immediate = true, .value = {.as_float32 = 7}};
         cpu->fill(queue, &p);
         int64_t wrong = 0;
         for (int64_t i = at; i < n; i++)
@@ -130,10 +174,11 @@ int main(void)
     for (int to = 0; to < DT_NDTYPES; to++)
         for (int from = 0; from < DT_NDTYPES; from++)
             test_pair((dt_dtype)to, (dt_dtype)from);
-    static const int axes[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int axes[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                  {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     static const int64_t shapes[][3] = {
-        {1, 5, 7}, {3, 4, 5}, {1, 200, 333}, {7, 64, 65}, {300, 2, 129}, {2, 1000, 31},
-        {1, 513, 1027},
+        {1, 5, 7},     {3, 4, 5},     {1, 200, 333},  {7, 64, 65},
+        {300, 2, 129}, {2, 1000, 31}, {1, 513, 1027},
     };
     for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
         for (int a = 0; a < 6; a++)

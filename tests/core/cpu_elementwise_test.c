@@ -1,28 +1,29 @@
-/* Every row of the unary and binary tables, every type, every kind of layout, against the row's
- * own formula with the C library's functions, element by element. */
+/* Every row of the unary and binary tables, every type, every kind of layout, against
+ * the row's own formula with the C library's functions, element by element. */
 #include "cpu_support.h"
 #include "cpu/typed.h"
 #include "ops/formula.h"
 
-/* --- the reference ------------------------------------------------------------------------- */
+/* --- the reference
+ * ------------------------------------------------------------------------- */
 
-#define LIBRARY(name)                                                                      \
-    static inline float name##_FLOAT32(float x)                                            \
-    {                                                                                      \
-        return (float)name((double)x);                                                     \
-    }                                                                                      \
-    static inline double name##_FLOAT64(double x)                                          \
-    {                                                                                      \
-        return name(x);                                                                    \
+#define LIBRARY(name)                                                                  \
+    static inline float name##_FLOAT32(float x)                                        \
+    {                                                                                  \
+        return (float)name((double)x);                                                 \
+    }                                                                                  \
+    static inline double name##_FLOAT64(double x)                                      \
+    {                                                                                  \
+        return name(x);                                                                \
     }
-#define LIBRARY2(ours, name)                                                               \
-    static inline float ours##_FLOAT32(float a, float b)                                   \
-    {                                                                                      \
-        return (float)name((double)a, (double)b);                                          \
-    }                                                                                      \
-    static inline double ours##_FLOAT64(double a, double b)                                \
-    {                                                                                      \
-        return name(a, b);                                                                 \
+#define LIBRARY2(ours, name)                                                           \
+    static inline float ours##_FLOAT32(float a, float b)                               \
+    {                                                                                  \
+        return (float)name((double)a, (double)b);                                      \
+    }                                                                                  \
+    static inline double ours##_FLOAT64(double a, double b)                            \
+    {                                                                                  \
+        return name(a, b);                                                             \
     }
 static inline float abs_FLOAT32(float x)
 {
@@ -71,20 +72,23 @@ static binary_reference *const binary_references[DT_NDTYPES] = {
 static const struct {
     const char *name;
     double low, high;
-} unary_rows[] = {
+} unary_rows[] =
+    {
 #define UNARY(name, class, low, high, value, doc) {#name, low, high},
 #include "ops/unary.def"
 #undef UNARY
-}, binary_rows[] = {
+    },
+  binary_rows[] = {
 #define BINARY(name, class, low, high, value, doc) {#name, low, high},
 #include "ops/binary.def"
 #undef BINARY
-};
+  };
 
-/* --- layouts --------------------------------------------------------------------------------- */
+/* --- layouts
+ * --------------------------------------------------------------------------------- */
 
-/* A shape and, per operand, which dimension comes innermost in memory, its padding, and which
- * dimensions are broadcast. */
+/* A shape and, per operand, which dimension comes innermost in memory, its padding, and
+ * which dimensions are broadcast. */
 typedef struct layout {
     const char *name;
     int ndim;
@@ -143,13 +147,15 @@ static int64_t lay_out(const layout *l, int which, size_t size, int64_t *strides
     return step;
 }
 
-/* Dimensions that all operands step through as one become one, as the planner does it. */
+/* Dimensions that all operands step through as one become one, as the planner does it.
+ */
 static void merge(dt_plan *p)
 {
     for (int d = p->ndim - 1; d > 0; d--) {
         bool can = true;
         for (int i = 0; i < p->noperands; i++)
-            can = can && p->operands[i].strides[d - 1] == p->operands[i].strides[d] * p->shape[d];
+            can = can && p->operands[i].strides[d - 1] ==
+                             p->operands[i].strides[d] * p->shape[d];
         if (!can)
             continue;
         p->shape[d - 1] *= p->shape[d];
@@ -191,9 +197,9 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
     double high = binary ? binary_rows[op - DT_NUNARY].high : unary_rows[op].high;
     dt_element zero = {.bytes = {0}}, one = {.bytes = {1}};
     dt_dtype to = dtype;
-    bool taken = binary
-                     ? binary_references[dtype]((dt_binary_op)(op - DT_NUNARY), &zero, &one, &zero, &to)
-                     : unary_references[dtype]((dt_unary_op)op, &zero, &zero, &to);
+    bool taken = binary ? binary_references[dtype]((dt_binary_op)(op - DT_NUNARY),
+                                                   &zero, &one, &zero, &to)
+                        : unary_references[dtype]((dt_unary_op)op, &zero, &zero, &to);
     dt_plan plan = {.ndim = l->ndim, .noperands = binary ? 3 : 2, .numel = 1};
     char *memory[3] = {NULL};
     size_t bytes[3] = {0};
@@ -239,8 +245,9 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
             int64_t rest = item;
             const char *at[3];
             for (int i = 0; i < plan.noperands; i++)
-                at[i] = plan.operands[i].immediate ? (const char *)plan.operands[i].value.bytes
-                                                   : memory[i];
+                at[i] = plan.operands[i].immediate
+                            ? (const char *)plan.operands[i].value.bytes
+                            : memory[i];
             for (int d = plan.ndim - 1; d >= 0; d--) {
                 int64_t index = rest % plan.shape[d];
                 rest /= plan.shape[d];
@@ -250,13 +257,15 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
             dt_element wanted = {.bytes = {0}};
             dt_dtype ignored;
             if (binary)
-                binary_references[dtype]((dt_binary_op)(op - DT_NUNARY), at[1], at[2], &wanted, &ignored);
+                binary_references[dtype]((dt_binary_op)(op - DT_NUNARY), at[1], at[2],
+                                         &wanted, &ignored);
             else
                 unary_references[dtype]((dt_unary_op)op, at[1], &wanted, &ignored);
             if (!close_enough(to, at[0], &wanted)) {
-                CHECK(false, "%s of %s, %s, element %" PRId64 ": %.17g, not %.17g (of %.17g)", name,
-                      dt_dtype_name(dtype), l->name, item, get(to, at[0]), get(to, &wanted),
-                      get(dtype, at[1]));
+                CHECK(false,
+                      "%s of %s, %s, element %" PRId64 ": %.17g, not %.17g (of %.17g)",
+                      name, dt_dtype_name(dtype), l->name, item, get(to, at[0]),
+                      get(to, &wanted), get(dtype, at[1]));
                 break;
             }
         }
@@ -268,7 +277,8 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
 static void test_zero_divisors(const dt_backend *cpu)
 {
     int64_t a[3] = {7, -7, INT64_MIN}, b[3] = {2, 0, -1}, out[3];
-    dt_plan plan = {.ndim = 1, .noperands = 3, .numel = 3, .shape = {3}, .contiguous = true};
+    dt_plan plan = {
+        .ndim = 1, .noperands = 3, .numel = 3, .shape = {3}, .contiguous = true};
     int64_t *data[3] = {out, a, b};
     for (int i = 0; i < 3; i++) {
         plan.operands[i].data = data[i];
@@ -286,7 +296,8 @@ static void test_zero_divisors(const dt_backend *cpu)
         CHECK(cpu->binary(queue, ops[i], &plan) == 0, "no zero, no error");
     }
     cpu->binary(queue, DT_BINARY_floor_divide, &plan);
-    CHECK(out[0] == 3 && out[1] == 3 && out[2] == INT64_MIN, "quotients %" PRId64, out[2]);
+    CHECK(out[0] == 3 && out[1] == 3 && out[2] == INT64_MIN, "quotients %" PRId64,
+          out[2]);
 }
 
 /* A result may lie over an input. */
@@ -295,7 +306,10 @@ static void test_in_place(const dt_backend *cpu)
     static float x[100000];
     for (int i = 0; i < 100000; i++)
         x[i] = (float)i;
-    dt_plan plan = {.ndim = 1, .noperands = 3, .numel = 100000, .shape = {100000},
+    dt_plan plan = {.ndim = 1,
+                    .noperands = 3,
+                    .numel = 100000,
+                    .shape = {100000},
                     .contiguous = true};
     for (int i = 0; i < 3; i++) {
         plan.operands[i].data = x;

@@ -1,12 +1,14 @@
-/* How far the float functions are from correctly rounded ones, over the whole range, and what
- * they make of special values. With an argument, that many steps between floats: 1 is all. */
+/* How far the float functions are from correctly rounded ones, over the whole range,
+ * and what they make of special values. With an argument, that many steps between
+ * floats: 1 is all. */
 #include "cpu_support.h"
 
 static const dt_backend *cpu;
 
 static void apply(dt_unary_op op, dt_dtype dtype, int64_t n, const void *x, void *out)
 {
-    dt_plan plan = {.ndim = 1, .noperands = 2, .numel = n, .shape = {n}, .contiguous = true};
+    dt_plan plan = {
+        .ndim = 1, .noperands = 2, .numel = n, .shape = {n}, .contiguous = true};
     plan.operands[0].data = out;
     plan.operands[1].data = (void *)(uintptr_t)x;
     for (int i = 0; i < 2; i++) {
@@ -28,12 +30,12 @@ static const struct function {
     double (*exact)(double);
     double allowed;
 } functions[] = {
-    {"exp", DT_UNARY_exp, exp, 1},       {"log", DT_UNARY_log, log, 1},
-    {"tanh", DT_UNARY_tanh, tanh, 1.6},  {"sigmoid", DT_UNARY_sigmoid, sigmoid, 2.5},
+    {"exp", DT_UNARY_exp, exp, 1},          {"log", DT_UNARY_log, log, 1},
+    {"tanh", DT_UNARY_tanh, tanh, 1.6},     {"sigmoid", DT_UNARY_sigmoid, sigmoid, 2.5},
     {"expm1", DT_UNARY_expm1, expm1, 0.51}, {"log1p", DT_UNARY_log1p, log1p, 0.51},
-    {"log2", DT_UNARY_log2, log2, 0.51}, {"log10", DT_UNARY_log10, log10, 0.51},
-    {"sin", DT_UNARY_sin, sin, 0.51},    {"cos", DT_UNARY_cos, cos, 0.51},
-    {"tan", DT_UNARY_tan, tan, 0.51},    {"sinh", DT_UNARY_sinh, sinh, 0.51},
+    {"log2", DT_UNARY_log2, log2, 0.51},    {"log10", DT_UNARY_log10, log10, 0.51},
+    {"sin", DT_UNARY_sin, sin, 0.51},       {"cos", DT_UNARY_cos, cos, 0.51},
+    {"tan", DT_UNARY_tan, tan, 0.51},       {"sinh", DT_UNARY_sinh, sinh, 0.51},
     {"cosh", DT_UNARY_cosh, cosh, 0.51},
 };
 
@@ -71,7 +73,8 @@ static void measure(const struct function *f, uint32_t step)
         for (int i = 0; i < n; i++) {
             double exact = f->exact((double)x[i]), d = distance(out[i], exact);
             /* Its formula overflows inside, to 0, where the true value is subnormal. */
-            if (f->op == DT_UNARY_sigmoid && exact < 0x1p-126 && out[i] >= 0 && out[i] < 0x1p-125f)
+            if (f->op == DT_UNARY_sigmoid && exact < 0x1p-126 && out[i] >= 0 &&
+                out[i] < 0x1p-125f)
                 continue;
             if (d > worst) {
                 worst = d;
@@ -80,13 +83,15 @@ static void measure(const struct function *f, uint32_t step)
         }
     }
     printf("%-8s float32: %.3f ulp at %a\n", f->name, worst, (double)where);
-    CHECK(worst <= f->allowed, "%s is off by %.3f ulp at %a", f->name, worst, (double)where);
+    CHECK(worst <= f->allowed, "%s is off by %.3f ulp at %a", f->name, worst,
+          (double)where);
 }
 
 static void measure_exp64(void)
 {
     enum { BATCH = 1 << 20 };
-    double *x = malloc(BATCH * sizeof *x), *out = malloc(BATCH * sizeof *out), worst = 0, at = 0;
+    double *x = malloc(BATCH * sizeof *x), *out = malloc(BATCH * sizeof *out),
+           worst = 0, at = 0;
     for (int i = 0; i < BATCH; i++)
         x[i] = i % 3 ? noise_between(-1, 1) : noise_between(-745, 709);
     apply(DT_UNARY_exp, DT_FLOAT64, BATCH, x, out);
@@ -94,7 +99,8 @@ static void measure_exp64(void)
         long double exact = expl((long double)x[i]);
         int e;
         frexpl(exact, &e);
-        double off = fabs((double)((long double)out[i] - exact) / ldexp(1, e - 53 < -1074 ? -1074 : e - 53));
+        double off = fabs((double)((long double)out[i] - exact) /
+                          ldexp(1, e - 53 < -1074 ? -1074 : e - 53));
         if (off > worst) {
             worst = off;
             at = x[i];
@@ -109,9 +115,23 @@ static void measure_exp64(void)
 /* Values where formulas tend to go wrong, each alone and among others. */
 static void test_special(const struct function *f)
 {
-    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f,
-                                    0x1p-149f, -0x1p-149f, 0x1p-126f, 0x1.fffffep127f,
-                                    -0x1.fffffep127f, 88.72284f, -103.97f, 1e9f, -3e38f, 8e8f};
+    static const float special[] = {0.0f,
+                                    -0.0f,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN,
+                                    1.0f,
+                                    -1.0f,
+                                    0x1p-149f,
+                                    -0x1p-149f,
+                                    0x1p-126f,
+                                    0x1.fffffep127f,
+                                    -0x1.fffffep127f,
+                                    88.72284f,
+                                    -103.97f,
+                                    1e9f,
+                                    -3e38f,
+                                    8e8f};
     enum { COUNT = sizeof special / sizeof *special };
     float x[3 * COUNT], out[3 * COUNT], alone;
     double dx[COUNT], dout[COUNT];
@@ -127,8 +147,8 @@ static void test_special(const struct function *f)
               (double)x[i], (double)out[i], exact);
         apply(f->op, DT_FLOAT32, 1, &x[i], &alone);
         CHECK(!memcmp(&alone, &out[i], 4) || (isnan(alone) && isnan(out[i])),
-              "%s(%a) alone is %a, among others %a", f->name, (double)x[i], (double)alone,
-              (double)out[i]);
+              "%s(%a) alone is %a, among others %a", f->name, (double)x[i],
+              (double)alone, (double)out[i]);
         if (i < COUNT)
             CHECK((isnan(dout[i]) && isnan(exact)) ||
                       (dout[i] == exact && signbit(dout[i]) == signbit(exact)) ||

@@ -1,21 +1,27 @@
-/* Products of all layouts and types against three plain loops, with a BLAS and without. */
+/* Products of all layouts and types against three plain loops, with a BLAS and without.
+ */
 #include "cpu_support.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const int64_t sizes[][3] = {
-    {1, 1, 1},  {2, 3, 4},   {4, 4, 4},   {1, 17, 5},     {17, 1, 5},    {5, 7, 1},
-    {8, 9, 10}, {33, 17, 9}, {64, 64, 64}, {13, 100, 300}, {131, 67, 259}, {7, 1100, 40},
-    {150, 3, 70}, {300, 200, 150},
+    {1, 1, 1},      {2, 3, 4},     {4, 4, 4},    {1, 17, 5},      {17, 1, 5},
+    {5, 7, 1},      {8, 9, 10},    {33, 17, 9},  {64, 64, 64},    {13, 100, 300},
+    {131, 67, 259}, {7, 1100, 40}, {150, 3, 70}, {300, 200, 150},
 };
 
-static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk, int trans,
-                     int64_t batch, double alpha, double beta, bool shared_b)
+static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
+                     int trans, int64_t batch, double alpha, double beta, bool shared_b)
 {
     int64_t m = mnk[0], n = mnk[1], k = mnk[2], pad = trans & 4 ? 3 : 0;
     size_t size = dt_dtype_size(dtype);
-    dt_gemm g = {.dtype = dtype, .batch = batch, .m = m, .n = n, .k = k, .alpha = alpha,
+    dt_gemm g = {.dtype = dtype,
+                 .batch = batch,
+                 .m = m,
+                 .n = n,
+                 .k = k,
+                 .alpha = alpha,
                  .beta = beta};
     g.a_row = trans & 1 ? 1 : k + pad;
     g.a_col = trans & 1 ? m + pad : 1;
@@ -25,9 +31,12 @@ static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk, 
     g.a_batch = (trans & 1 ? k : m) * (trans & 1 ? g.a_col : g.a_row);
     g.b_batch = shared_b ? 0 : (trans & 2 ? n : k) * (trans & 2 ? g.b_col : g.b_row);
     g.c_batch = m * g.c_row;
-    size_t as = (size_t)(g.a_batch * batch) * size, cs = (size_t)(g.c_batch * batch) * size;
-    size_t bs = (size_t)((trans & 2 ? n : k) * (trans & 2 ? g.b_col : g.b_row) * batch) * size;
-    char *a = guarded_new(as), *b = guarded_new(bs), *c = guarded_new(cs), *old = malloc(cs + 1);
+    size_t as = (size_t)(g.a_batch * batch) * size,
+           cs = (size_t)(g.c_batch * batch) * size;
+    size_t bs =
+        (size_t)((trans & 2 ? n : k) * (trans & 2 ? g.b_col : g.b_row) * batch) * size;
+    char *a = guarded_new(as), *b = guarded_new(bs), *c = guarded_new(cs),
+         *old = malloc(cs + 1);
     bool floats = dt_dtype_is_float(dtype);
     for (size_t i = 0; i < as; i += size)
         put(dtype, a + i, floats ? noise_between(-1, 1) : (double)(noise() % 5));
@@ -44,28 +53,39 @@ static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk, 
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < g.c_row; j++) {
                 int64_t at = t * g.c_batch + i * g.c_row + j;
-                const char *got = c + (size_t)at * size, *before = old + (size_t)at * size;
+                const char *got = c + (size_t)at * size,
+                           *before = old + (size_t)at * size;
                 if (j >= n) {
-                    CHECK(!memcmp(got, before, size), "what lies between rows is touched");
+                    CHECK(!memcmp(got, before, size),
+                          "what lies between rows is touched");
                     continue;
                 }
                 double sum = 0;
                 for (int64_t p = 0; p < k; p++)
-                    sum += get(dtype, a + (size_t)(t * g.a_batch + i * g.a_row + p * g.a_col) * size) *
-                           get(dtype, b + (size_t)(t * g.b_batch + p * g.b_row + j * g.b_col) * size);
-                double wanted = alpha * sum + (beta == 0 ? 0 : beta * get(dtype, before));
+                    sum += get(dtype,
+                               a + (size_t)(t * g.a_batch + i * g.a_row + p * g.a_col) *
+                                       size) *
+                           get(dtype,
+                               b + (size_t)(t * g.b_batch + p * g.b_row + j * g.b_col) *
+                                       size);
+                double wanted =
+                    alpha * sum + (beta == 0 ? 0 : beta * get(dtype, before));
                 double value = get(dtype, got);
                 if (!floats) {
-                    dt_element e = dt_element_from_scalar(dtype, dt_scalar_int((int64_t)wanted));
+                    dt_element e =
+                        dt_element_from_scalar(dtype, dt_scalar_int((int64_t)wanted));
                     wanted = dt_dtype_kind(dtype) == DT_KIND_BOOL ? wanted != 0
                                                                   : get(dtype, e.bytes);
                 }
                 double unit = dtype == DT_FLOAT32 ? 1e-6 : 1e-15;
-                if (!(fabs(value - wanted) <= (floats ? unit * (4 + sqrt((double)k) * 4 + fabs(wanted)) : 0))) {
-                    CHECK(false, "%s %dx%dx%d layout %d batch %d alpha %g beta %g: (%d, %d) is "
-                                 "%.9g, not %.9g",
-                          dt_dtype_name(dtype), (int)m, (int)n, (int)k, trans, (int)batch, alpha,
-                          beta, (int)i, (int)j, value, wanted);
+                if (!(fabs(value - wanted) <=
+                      (floats ? unit * (4 + sqrt((double)k) * 4 + fabs(wanted)) : 0))) {
+                    CHECK(
+                        false,
+                        "%s %dx%dx%d layout %d batch %d alpha %g beta %g: (%d, %d) is "
+                        "%.9g, not %.9g",
+                        dt_dtype_name(dtype), (int)m, (int)n, (int)k, trans, (int)batch,
+                        alpha, beta, (int)i, (int)j, value, wanted);
                     goto done;
                 }
             }
@@ -79,8 +99,19 @@ done:
 static void test_no_inner_length(const dt_backend *cpu)
 {
     float c[4] = {1, 2, 3, 4}, ab[1] = {0};
-    dt_gemm g = {.dtype = DT_FLOAT32, .batch = 1, .m = 2, .n = 2, .a = ab, .b = ab, .c = c,
-                 .a_row = 1, .a_col = 1, .b_row = 2, .b_col = 1, .c_row = 2, .alpha = 1,
+    dt_gemm g = {.dtype = DT_FLOAT32,
+                 .batch = 1,
+                 .m = 2,
+                 .n = 2,
+                 .a = ab,
+                 .b = ab,
+                 .c = c,
+                 .a_row = 1,
+                 .a_col = 1,
+                 .b_row = 2,
+                 .b_col = 1,
+                 .c_row = 2,
+                 .alpha = 1,
                  .beta = 0.5};
     CHECK(cpu->gemm(queue, &g) == 0 && c[0] == 0.5f && c[3] == 2, "beta * c");
     g.beta = 0;

@@ -15,7 +15,8 @@ static void test_sizes(void)
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < COUNT; i++) {
             bytes[i] = 1 + noise() % ((size_t)1 << noise() % 24);
-            CHECK(cpu->allocate(queue, bytes[i], (void **)&blocks[i]) == 0, "%zu bytes", bytes[i]);
+            CHECK(cpu->allocate(queue, bytes[i], (void **)&blocks[i]) == 0, "%zu bytes",
+                  bytes[i]);
             CHECK((uintptr_t)blocks[i] % 64 == 0, "%zu bytes are aligned", bytes[i]);
             memset(blocks[i], i, bytes[i]);
         }
@@ -29,9 +30,12 @@ static void test_sizes(void)
             cpu->release(0, blocks[i], bytes[i]);
     }
     cpu->memory_stats(0, &after);
-    CHECK(after.allocated_bytes.current == before.allocated_bytes.current, "all is given back");
-    CHECK(after.requested_bytes.current == 0 && after.allocation.current == 0, "none is live");
-    CHECK(after.allocation.allocated - before.allocation.allocated == 3 * COUNT, "count");
+    CHECK(after.allocated_bytes.current == before.allocated_bytes.current,
+          "all is given back");
+    CHECK(after.requested_bytes.current == 0 && after.allocation.current == 0,
+          "none is live");
+    CHECK(after.allocation.allocated - before.allocation.allocated == 3 * COUNT,
+          "count");
     CHECK(after.allocated_bytes.peak >= after.requested_bytes.peak, "peaks");
     CHECK(after.reserved_bytes.current >= 0, "reserved");
     cpu->empty_cache(0);
@@ -58,7 +62,8 @@ static void test_reuse(void)
         CHECK(!cached || first == second, "%zu bytes are reused at once", sizes[i]);
         cpu->release(0, second, sizes[i]);
     }
-    /* A somewhat smaller request after a larger one: takes its block, and gives it back whole. */
+    /* A somewhat smaller request after a larger one: takes its block, and gives it back
+     * whole. */
     void *a, *b;
     cpu->allocate(queue, (size_t)30 << 20, &a);
     cpu->release(0, a, (size_t)30 << 20);
@@ -68,7 +73,8 @@ static void test_reuse(void)
     cpu->empty_cache(0);
     dt_memory_stats stats;
     cpu->memory_stats(0, &stats);
-    CHECK(stats.reserved_bytes.current == 0, "%lld", (long long)stats.reserved_bytes.current);
+    CHECK(stats.reserved_bytes.current == 0, "%lld",
+          (long long)stats.reserved_bytes.current);
 }
 
 static void test_cap(void)
@@ -77,15 +83,16 @@ static void test_cap(void)
     for (int i = 0; i < 64; i++) {
         void *blocks[4];
         for (int j = 0; j < 4; j++)
-            CHECK(cpu->allocate(queue, ((size_t)150 + (size_t)i) << 20, &blocks[j]) == 0, "%s",
-                  dt_error_slot()->text);
+            CHECK(cpu->allocate(queue, ((size_t)150 + (size_t)i) << 20, &blocks[j]) ==
+                      0,
+                  "%s", dt_error_slot()->text);
         for (int j = 0; j < 4; j++)
             cpu->release(0, blocks[j], ((size_t)150 + (size_t)i) << 20);
     }
     dt_memory_stats stats;
     cpu->memory_stats(0, &stats);
-    CHECK(stats.reserved_bytes.current <= (int64_t)2 << 30, "the cache keeps %lld bytes",
-          (long long)stats.reserved_bytes.current);
+    CHECK(stats.reserved_bytes.current <= (int64_t)2 << 30,
+          "the cache keeps %lld bytes", (long long)stats.reserved_bytes.current);
     cpu->empty_cache(0);
 }
 
@@ -96,14 +103,16 @@ static void test_too_much(void)
         void *data = NULL;
         char text[32];
         snprintf(text, sizeof text, "%zu", sizes[i]);
-        CHECK(cpu->allocate(queue, sizes[i], &data) == -1, "%zu bytes cannot be had", sizes[i]);
+        CHECK(cpu->allocate(queue, sizes[i], &data) == -1, "%zu bytes cannot be had",
+              sizes[i]);
         CHECK(dt_error_slot()->code == DT_ERROR_HOST_MEMORY &&
                   strstr(dt_error_slot()->text, text),
               "the error names the bytes: %s", dt_error_slot()->text);
         dt_error_clear();
     }
     size_t free_bytes = 0, total = 0;
-    CHECK(cpu->memory_info(0, &free_bytes, &total) == 0 && total > 0 && free_bytes <= total,
+    CHECK(cpu->memory_info(0, &free_bytes, &total) == 0 && total > 0 &&
+              free_bytes <= total,
           "memory_info");
 }
 
@@ -117,7 +126,8 @@ static void *churn(void *seed)
         state = state * 6364136223846793005u + 1442695040888963407u;
         unsigned slot = (unsigned)(state >> 33) % 50;
         if (blocks[slot]) {
-            wrong += blocks[slot][0] != (char)slot || blocks[slot][bytes[slot] - 1] != (char)slot;
+            wrong += blocks[slot][0] != (char)slot ||
+                     blocks[slot][bytes[slot] - 1] != (char)slot;
             cpu->release(0, blocks[slot], bytes[slot]);
         }
         bytes[slot] = 1 + (size_t)(state >> 40) % (i % 100 ? 3000 : 3000000);
@@ -142,7 +152,8 @@ static void test_threads(void)
     }
     dt_memory_stats stats;
     cpu->memory_stats(0, &stats);
-    CHECK(stats.allocation.current == 0 && stats.allocated_bytes.current == 0, "none is live");
+    CHECK(stats.allocation.current == 0 && stats.allocated_bytes.current == 0,
+          "none is live");
     cpu->empty_cache(0);
 }
 

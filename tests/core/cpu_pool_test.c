@@ -1,4 +1,5 @@
-/* The pool: every item once, with many callers, nested, through forks, at any number of threads. */
+/* The pool: every item once, with many callers, nested, through forks, at any number of
+ * threads. */
 #include "cpu_support.h"
 #include "cpu/pool.h"
 
@@ -76,7 +77,8 @@ int main(void)
         CHECK(dt_cpu_set_num_threads(threads) == 0, "%d threads", threads);
         CHECK(dt_cpu_get_num_threads() == threads, "%d threads", threads);
         for (int64_t grain = 1; grain < 20000; grain *= 7)
-            CHECK(run_once(COUNT, grain) == 0, "%d threads, grain %d", threads, (int)grain);
+            CHECK(run_once(COUNT, grain) == 0, "%d threads, grain %d", threads,
+                  (int)grain);
         CHECK(run_once(0, 5) == 0 && run_once(1, 5) == 0, "next to nothing");
         int failed = 0;
         dt_pool_run(nested, &failed, 40, 1);

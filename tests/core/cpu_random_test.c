@@ -9,12 +9,16 @@ static dt_generator generator;
 static void draw(dt_distribution distribution, dt_dtype dtype, int64_t n, void *out,
                  dt_scalar low, dt_scalar high)
 {
-    dt_random_call call = {.distribution = distribution, .dtype = dtype, .out = out, .numel = n,
-                           .low = low, .high = high};
+    dt_random_call call = {.distribution = distribution,
+                           .dtype = dtype,
+                           .out = out,
+                           .numel = n,
+                           .low = low,
+                           .high = high};
     CHECK(cpu->random(queue, &generator, &call) == 0, "%s", dt_error_slot()->text);
 }
-static void draw_floats(dt_distribution distribution, dt_dtype dtype, int64_t n, void *out,
-                        double low, double high)
+static void draw_floats(dt_distribution distribution, dt_dtype dtype, int64_t n,
+                        void *out, double low, double high)
 {
     draw(distribution, dtype, n, out, dt_scalar_float(low), dt_scalar_float(high));
 }
@@ -24,8 +28,8 @@ static void expect(const char *what, dt_dtype dtype, const void *got, int n,
 {
     for (int i = 0; i < n; i++) {
         double g = get(dtype, (const char *)got + (size_t)i * dt_dtype_size(dtype));
-        CHECK(fabs(g - wanted[i]) <= relative * fabs(wanted[i]), "%s: number %d is %a, not %a",
-              what, i, g, wanted[i]);
+        CHECK(fabs(g - wanted[i]) <= relative * fabs(wanted[i]),
+              "%s: number %d is %a, not %a", what, i, g, wanted[i]);
     }
 }
 
@@ -60,27 +64,31 @@ static void test_uniform(void)
         n = n > 100000 - at ? 100000 - at : n;
         float part[1010];
         draw_floats(DT_RANDOM_UNIFORM, DT_FLOAT32, n, part, 0, 1);
-        CHECK(!memcmp(part, many + at, (size_t)n * sizeof *part), "pieces of a sequence");
+        CHECK(!memcmp(part, many + at, (size_t)n * sizeof *part),
+              "pieces of a sequence");
     }
     free(many);
 }
 
 static void test_normal(void)
 {
-    static const double few[] = {0x1.58c55c0p-2, 0x1.07cd3a0p-3, 0x1.e02dce0p-3, 0x1.d7b8d80p-3};
+    static const double few[] = {0x1.58c55c0p-2, 0x1.07cd3a0p-3, 0x1.e02dce0p-3,
+                                 0x1.d7b8d80p-3};
     static const double few64[] = {0x1.58c55b33d44ccp-2, 0x1.07cd39b3d4b85p-3,
                                    0x1.e02dcdb63ec41p-3};
     static const double block[] = {
-        0x1.ed4a520p+0,  0x1.7cbea60p+0,  0x1.cd2ace0p-1,  0x1.c223b00p-2, -0x1.8429c40p-1,
-        0x1.140ca00p+0,  0x1.9a02880p-1,  0x1.ae3d260p+0,  0x1.6c668a0p-2, -0x1.5f8d0c0p-1,
-        -0x1.f932680p-2, 0x1.55b1600p+0,  -0x1.da5dda0p-3, 0x1.5618000p-5, -0x1.019cf40p-2,
-        0x1.b83f600p-1,  -0x1.3d29040p-2, -0x1.9535220p-2, 0x1.9b58780p-1};
+        0x1.ed4a520p+0,  0x1.7cbea60p+0,  0x1.cd2ace0p-1,  0x1.c223b00p-2,
+        -0x1.8429c40p-1, 0x1.140ca00p+0,  0x1.9a02880p-1,  0x1.ae3d260p+0,
+        0x1.6c668a0p-2,  -0x1.5f8d0c0p-1, -0x1.f932680p-2, 0x1.55b1600p+0,
+        -0x1.da5dda0p-3, 0x1.5618000p-5,  -0x1.019cf40p-2, 0x1.b83f600p-1,
+        -0x1.3d29040p-2, -0x1.9535220p-2, 0x1.9b58780p-1};
     static const double block64[] = {
-        0x1.532bee22ccb50p+3, 0x1.a04ae983a08efp+3, 0x1.9161bf140c96dp+3, 0x1.67984a07b055fp+3,
-        0x1.3d9e77471d74bp+3, 0x1.82417de13dde4p+3, 0x1.3f5ac2418805fp+3, 0x1.45ba0afeb5cc6p+3,
-        0x1.4275b912d6b99p+3, 0x1.58f5d12bd9d17p+3, 0x1.1ae3e0a9f7e2ep+3, 0x1.780ea53955190p+3,
-        0x1.591cd551d1ca0p+3, 0x1.86f1072ace0b1p+3, 0x1.775f0086137f7p+3, 0x1.76bbdbba629a5p+3,
-        0x1.4ff65d3ea096ep+3};
+        0x1.532bee22ccb50p+3, 0x1.a04ae983a08efp+3, 0x1.9161bf140c96dp+3,
+        0x1.67984a07b055fp+3, 0x1.3d9e77471d74bp+3, 0x1.82417de13dde4p+3,
+        0x1.3f5ac2418805fp+3, 0x1.45ba0afeb5cc6p+3, 0x1.4275b912d6b99p+3,
+        0x1.58f5d12bd9d17p+3, 0x1.1ae3e0a9f7e2ep+3, 0x1.780ea53955190p+3,
+        0x1.591cd551d1ca0p+3, 0x1.86f1072ace0b1p+3, 0x1.775f0086137f7p+3,
+        0x1.76bbdbba629a5p+3, 0x1.4ff65d3ea096ep+3};
     float f[19];
     double d[17];
     dt_generator_seed(&generator, 42);
@@ -108,7 +116,8 @@ static void test_integers(void)
     dt_generator_seed(&generator, 42);
     draw(DT_RANDOM_INTEGERS, DT_INT64, 6, i, dt_scalar_int(-5), dt_scalar_int(1000));
     expect("integers", DT_INT64, i, 6, small, 0);
-    draw(DT_RANDOM_INTEGERS, DT_INT64, 3, i, dt_scalar_int(0), dt_scalar_int((int64_t)1 << 40));
+    draw(DT_RANDOM_INTEGERS, DT_INT64, 3, i, dt_scalar_int(0),
+         dt_scalar_int((int64_t)1 << 40));
     expect("large integers", DT_INT64, i, 3, large, 0);
     draw(DT_RANDOM_INTEGERS, DT_INT64, 2, i, dt_scalar_int(0), dt_scalar_int(1 << 28));
     expect("integers of 28 bits", DT_INT64, i, 2, edge, 0);
@@ -117,18 +126,19 @@ static void test_integers(void)
         draw_floats(DT_RANDOM_BERNOULLI, (dt_dtype)dtype, 12, i, 0.3, 0);
         expect("bernoulli", (dt_dtype)dtype, i, 12, truth, 0);
     }
-    dt_random_call call = {.distribution = DT_RANDOM_NORMAL, .dtype = DT_INT32, .out = i,
-                           .numel = 3};
-    CHECK(cpu->random(queue, &generator, &call) == -1, "no normal numbers among integers");
+    dt_random_call call = {
+        .distribution = DT_RANDOM_NORMAL, .dtype = DT_INT32, .out = i, .numel = 3};
+    CHECK(cpu->random(queue, &generator, &call) == -1,
+          "no normal numbers among integers");
     dt_error_clear();
 }
 
 static void test_progression(void)
 {
     static const double floats[] = {
-        -0x1.4p+2,       -0x1.133334p+2, -0x1.ccccccp+1, -0x1.733334p+1, -0x1.19999ap+1,
-        -0x1.8p+0,       -0x1.99999ap-1, -0x1.99999ap-4, 0x1.333334p-1,  0x1.4cccccp+0,
-        0x1p+1,          0x1.59999ap+1,  0x1.b33334p+1,  0x1.066666p+2,  0x1.333334p+2};
+        -0x1.4p+2, -0x1.133334p+2, -0x1.ccccccp+1, -0x1.733334p+1, -0x1.19999ap+1,
+        -0x1.8p+0, -0x1.99999ap-1, -0x1.99999ap-4, 0x1.333334p-1,  0x1.4cccccp+0,
+        0x1p+1,    0x1.59999ap+1,  0x1.b33334p+1,  0x1.066666p+2,  0x1.333334p+2};
     static const double doubles[] = {
         -0x1.4000000000000p+2, -0x1.1333333333333p+2, -0x1.ccccccccccccdp+1,
         -0x1.7333333333334p+1, -0x1.199999999999ap+1, -0x1.8000000000001p+0,
@@ -139,7 +149,10 @@ static void test_progression(void)
     double d[15];
     int64_t i[5];
     int8_t b[300];
-    dt_progression p = {.dtype = DT_FLOAT32, .out = f, .numel = 15, .start = dt_scalar_float(-5),
+    dt_progression p = {.dtype = DT_FLOAT32,
+                        .out = f,
+                        .numel = 15,
+                        .start = dt_scalar_float(-5),
                         .step = dt_scalar_float(0.7)};
     cpu->progression(queue, &p);
     expect("progression", DT_FLOAT32, f, 15, floats, 0);
@@ -147,17 +160,26 @@ static void test_progression(void)
     p.out = d;
     cpu->progression(queue, &p);
     expect("progression of float64", DT_FLOAT64, d, 15, doubles, 0);
-    dt_progression q = {.dtype = DT_FLOAT32, .out = f, .numel = 334,
-                        .start = dt_scalar_int(0), .step = dt_scalar_float(0.3)};
+    dt_progression q = {.dtype = DT_FLOAT32,
+                        .out = f,
+                        .numel = 334,
+                        .start = dt_scalar_int(0),
+                        .step = dt_scalar_float(0.3)};
     cpu->progression(queue, &q);
     CHECK(f[319] == 0x1.7eccccp+6f && f[320] == 0x1.8p+6f && f[331] == 0x1.8d3334p+6f &&
-              f[333] == 0x1.8f999ap+6f, "%a %a %a", (double)f[319], (double)f[320],
-          (double)f[331]);
-    dt_progression w = {.dtype = DT_INT64, .out = i, .numel = 5,
-                        .start = dt_scalar_int(INT64_MAX - 2), .step = dt_scalar_int(1)};
+              f[333] == 0x1.8f999ap+6f,
+          "%a %a %a", (double)f[319], (double)f[320], (double)f[331]);
+    dt_progression w = {.dtype = DT_INT64,
+                        .out = i,
+                        .numel = 5,
+                        .start = dt_scalar_int(INT64_MAX - 2),
+                        .step = dt_scalar_int(1)};
     cpu->progression(queue, &w);
     CHECK(i[2] == INT64_MAX && i[3] == INT64_MIN, "integers wrap");
-    dt_progression s = {.dtype = DT_INT8, .out = b, .numel = 300, .start = dt_scalar_int(-3),
+    dt_progression s = {.dtype = DT_INT8,
+                        .out = b,
+                        .numel = 300,
+                        .start = dt_scalar_int(-3),
                         .step = dt_scalar_int(1)};
     cpu->progression(queue, &s);
     CHECK(b[0] == -3 && b[130] == 127 && b[131] == -128, "small integers wrap");

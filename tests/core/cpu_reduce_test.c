@@ -1,8 +1,10 @@
-/* Reductions over every kind of layout against plain loops, and that threads change nothing. */
+/* Reductions over every kind of layout against plain loops, and that threads change
+ * nothing. */
 #include "cpu_support.h"
 
 static const char *const names[DT_NREDUCE] = {
-#define REDUCE(name, class, identity, map, combine, finish, doc) [DT_REDUCE_##name] = #name,
+#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+    [DT_REDUCE_##name] = #name,
 #include "ops/reduce.def"
 #undef REDUCE
 };
@@ -57,9 +59,10 @@ static long double fold(dt_reduce_op op, long double a, long double x, double p)
 }
 static long double finish(dt_reduce_op op, long double a, int64_t count, double p)
 {
-    return op == DT_REDUCE_mean ? a / (long double)count
-         : op == DT_REDUCE_norm_2 ? sqrtl(a)
-         : op == DT_REDUCE_norm_p ? powl(a, 1 / (long double)p) : a;
+    return op == DT_REDUCE_mean     ? a / (long double)count
+           : op == DT_REDUCE_norm_2 ? sqrtl(a)
+           : op == DT_REDUCE_norm_p ? powl(a, 1 / (long double)p)
+                                    : a;
 }
 
 /* Dimensions of the input in memory order, and which of them are folded. */
@@ -71,15 +74,15 @@ typedef struct layout {
 } layout;
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const layout layouts[] = {
-    {1, {1}, 1},          {1, {1}, 0},           {1, {7}, 1},
-    {1, {1000}, 1},       {1, {1025}, 1},        {1, {200003}, 1},
-    {1, {5000}, 1, 2},    {1, {100001}, 1, 1},   {1, {40}, 0},
-    {2, {30, 50}, 2},     {2, {30, 50}, 1},      {2, {3, 5000}, 2},
-    {2, {3, 70000}, 2},   {2, {5000, 3}, 1},     {2, {5000, 7}, 1},
-    {2, {70, 3000}, 1},   {2, {3000, 70}, 1},    {2, {4000, 3}, 2},
-    {2, {40, 50}, 1, 1},  {2, {40, 50}, 2, 1},   {3, {11, 12, 13}, 2},
-    {3, {11, 12, 13}, 5}, {3, {11, 12, 13}, 4},  {3, {60, 7, 80}, 3},
-    {3, {60, 7, 80}, 1},  {3, {60, 70, 80}, 5},  {3, {60, 7, 80}, 6},
+    {1, {1}, 1},           {1, {1}, 0},          {1, {7}, 1},
+    {1, {1000}, 1},        {1, {1025}, 1},       {1, {200003}, 1},
+    {1, {5000}, 1, 2},     {1, {100001}, 1, 1},  {1, {40}, 0},
+    {2, {30, 50}, 2},      {2, {30, 50}, 1},     {2, {3, 5000}, 2},
+    {2, {3, 70000}, 2},    {2, {5000, 3}, 1},    {2, {5000, 7}, 1},
+    {2, {70, 3000}, 1},    {2, {3000, 70}, 1},   {2, {4000, 3}, 2},
+    {2, {40, 50}, 1, 1},   {2, {40, 50}, 2, 1},  {3, {11, 12, 13}, 2},
+    {3, {11, 12, 13}, 5},  {3, {11, 12, 13}, 4}, {3, {60, 7, 80}, 3},
+    {3, {60, 7, 80}, 1},   {3, {60, 70, 80}, 5}, {3, {60, 7, 80}, 6},
     {4, {3, 4, 5, 6}, 10}, {4, {3, 4, 5, 6}, 5}, {3, {2000, 2, 40}, 1},
 };
 
@@ -106,15 +109,19 @@ static dt_dtype result_of(dt_reduce_op op, dt_dtype dtype)
     return dtype;
 }
 
-static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype, const layout *l)
+static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
+                     const layout *l)
 {
     bool floats = dt_dtype_is_float(dtype);
     if (!floats && (op == DT_REDUCE_mean || op >= DT_REDUCE_norm_0))
         return;
     size_t size = dt_dtype_size(dtype);
     int64_t numel = 1;
-    dt_reduction r = {.input_dtype = dtype, .kept_numel = 1, .folded_numel = 1,
-                      .output_dtype = result_of(op, dtype), .parameter = 3};
+    dt_reduction r = {.input_dtype = dtype,
+                      .kept_numel = 1,
+                      .folded_numel = 1,
+                      .output_dtype = result_of(op, dtype),
+                      .parameter = 3};
     int64_t strides[4], step = (int64_t)size * (1 + l->gap);
     for (int d = l->ndim - 1; d >= 0; d--) {
         strides[d] = step;
@@ -135,12 +142,13 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype, con
     memset(input, 0, (size_t)step);
     for (int64_t at = 0; at < step; at += (int64_t)size)
         put(dtype, input + at,
-            op == DT_REDUCE_prod && floats      ? noise_between(0.99, 1.01)
-            : op == DT_REDUCE_all               ? (double)(noise() % 2000 != 0)
-            : op == DT_REDUCE_any               ? (double)(noise() % 2000 == 0)
+            op == DT_REDUCE_prod && floats          ? noise_between(0.99, 1.01)
+            : op == DT_REDUCE_all                   ? (double)(noise() % 2000 != 0)
+            : op == DT_REDUCE_any                   ? (double)(noise() % 2000 == 0)
             : dtype == DT_UINT8 || dtype == DT_BOOL ? (double)(noise() % 3)
-                                                : noise_between(-4, 5));
-    size_t out_size = dt_dtype_size(r.output_dtype), bytes = out_size * (size_t)r.kept_numel;
+                                                    : noise_between(-4, 5));
+    size_t out_size = dt_dtype_size(r.output_dtype),
+           bytes = out_size * (size_t)r.kept_numel;
     char *out = guarded_new(bytes), *again = guarded_new(bytes);
     r.input = input;
     dt_reduction plain = r;
@@ -158,8 +166,10 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype, con
     if (extreme) {
         r.output = again;
         r.index = where;
-        CHECK(cpu->argreduce(queue, op == DT_REDUCE_amax, &r) == 0, "%s", dt_error_slot()->text);
-        CHECK(!memcmp(out, again, bytes), "the extreme and the value of its place agree");
+        CHECK(cpu->argreduce(queue, op == DT_REDUCE_amax, &r) == 0, "%s",
+              dt_error_slot()->text);
+        CHECK(!memcmp(out, again, bytes),
+              "the extreme and the value of its place agree");
     }
     for (int64_t k = 0; k < r.kept_numel; k++) {
         const char *base = input;
@@ -193,8 +203,10 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype, con
             a = (long double)wrapping;
         double unit = dtype == DT_FLOAT32 ? 0x1p-24 : floats ? 0x1p-53 : 0;
         /* A sum's error is measured by the size of what was summed. */
-        double scale = (op == DT_REDUCE_sum ? 3.0 * (double)plain.folded_numel
-                        : op == DT_REDUCE_mean ? 3.0 : fabs((double)a)) * unit;
+        double scale = (op == DT_REDUCE_sum    ? 3.0 * (double)plain.folded_numel
+                        : op == DT_REDUCE_mean ? 3.0
+                                               : fabs((double)a)) *
+                       unit;
         double allowed = scale * (4 + 2 * log2((double)plain.folded_numel + 1));
         if (op == DT_REDUCE_prod)
             allowed = unit * fabs((double)a) * (double)(plain.folded_numel + 1);
@@ -204,8 +216,8 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype, con
             break;
         }
         if (extreme && where[k] != first) {
-            CHECK(false, "arg%s of %s, layout %d: at %" PRId64 ", not %" PRId64, names[op],
-                  dt_dtype_name(dtype), (int)(l - layouts), where[k], first);
+            CHECK(false, "arg%s of %s, layout %d: at %" PRId64 ", not %" PRId64,
+                  names[op], dt_dtype_name(dtype), (int)(l - layouts), where[k], first);
             break;
         }
     }
@@ -218,9 +230,16 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype, con
 static void test_nothing_folded(const dt_backend *cpu)
 {
     float out[3];
-    dt_reduction r = {.input = out, .input_dtype = DT_FLOAT32, .output_dtype = DT_FLOAT32,
-                      .output = out, .kept_ndim = 1, .folded_ndim = 1, .kept_numel = 3,
-                      .kept_shape = {3}, .kept_strides = {4}, .folded_strides = {4}};
+    dt_reduction r = {.input = out,
+                      .input_dtype = DT_FLOAT32,
+                      .output_dtype = DT_FLOAT32,
+                      .output = out,
+                      .kept_ndim = 1,
+                      .folded_ndim = 1,
+                      .kept_numel = 3,
+                      .kept_shape = {3},
+                      .kept_strides = {4},
+                      .folded_strides = {4}};
     cpu->reduce(queue, DT_REDUCE_sum, &r);
     CHECK(out[0] == 0 && out[2] == 0, "the sum of nothing");
     cpu->reduce(queue, DT_REDUCE_prod, &r);
@@ -240,16 +259,23 @@ static void test_nan(const dt_backend *cpu)
             x[i] = (float)(i % 100);
         x[at] = NAN;
         x[4999] = NAN;
-        dt_reduction r = {.input = x, .input_dtype = DT_FLOAT32, .output_dtype = DT_FLOAT32,
-                          .output = &out, .folded_ndim = 1, .kept_numel = 1,
-                          .folded_numel = 5000, .folded_shape = {5000}, .folded_strides = {4},
+        dt_reduction r = {.input = x,
+                          .input_dtype = DT_FLOAT32,
+                          .output_dtype = DT_FLOAT32,
+                          .output = &out,
+                          .folded_ndim = 1,
+                          .kept_numel = 1,
+                          .folded_numel = 5000,
+                          .folded_shape = {5000},
+                          .folded_strides = {4},
                           .index = &where};
         for (int greatest = 0; greatest < 2; greatest++) {
             out = 0;
             cpu->reduce(queue, greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &r);
             CHECK(isnan(out), "a NaN is the extreme");
             cpu->argreduce(queue, greatest, &r);
-            CHECK(isnan(out) && where == at, "the first NaN is at %d, not %" PRId64, at, where);
+            CHECK(isnan(out) && where == at, "the first NaN is at %d, not %" PRId64, at,
+                  where);
         }
         /* As columns. */
         r.kept_ndim = r.folded_ndim = 1;
@@ -262,7 +288,8 @@ static void test_nan(const dt_backend *cpu)
         r.output = values;
         r.index = places;
         cpu->argreduce(queue, true, &r);
-        CHECK(isnan(values[at % 10]) && places[at % 10] == at / 10, "a NaN in a column");
+        CHECK(isnan(values[at % 10]) && places[at % 10] == at / 10,
+              "a NaN in a column");
         cpu->reduce(queue, DT_REDUCE_amin, &r);
         CHECK(isnan(values[at % 10]) && isnan(values[9]), "a NaN in a column");
     }
@@ -276,12 +303,19 @@ static void test_accuracy(const dt_backend *cpu)
     float *x = malloc((size_t)n * sizeof *x), out = 0;
     for (int64_t i = 0; i < n; i++)
         x[i] = 0.1f;
-    dt_reduction r = {.input = x, .input_dtype = DT_FLOAT32, .output_dtype = DT_FLOAT32,
-                      .output = &out, .folded_ndim = 1, .kept_numel = 1, .folded_numel = n,
-                      .folded_shape = {n}, .folded_strides = {4}};
+    dt_reduction r = {.input = x,
+                      .input_dtype = DT_FLOAT32,
+                      .output_dtype = DT_FLOAT32,
+                      .output = &out,
+                      .folded_ndim = 1,
+                      .kept_numel = 1,
+                      .folded_numel = n,
+                      .folded_shape = {n},
+                      .folded_strides = {4}};
     cpu->reduce(queue, DT_REDUCE_sum, &r);
     double exact = (double)n * (double)0.1f;
-    CHECK(fabs((double)out - exact) <= 1e-6 * exact, "sum %.9g, exact %.9g", (double)out, exact);
+    CHECK(fabs((double)out - exact) <= 1e-6 * exact, "sum %.9g, exact %.9g",
+          (double)out, exact);
     cpu->reduce(queue, DT_REDUCE_mean, &r);
     CHECK(fabsf(out - 0.1f) <= 4e-8f, "mean %.9g", (double)out);
     free(x);

@@ -1,4 +1,5 @@
-/* What the tests of the CPU's backend share: checks, plans over odd layouts, elements. */
+/* What the tests of the CPU's backend share: checks, plans over odd layouts, elements.
+ */
 #ifndef DT_TESTS_CPU_SUPPORT_H
 #define DT_TESTS_CPU_SUPPORT_H
 
@@ -15,15 +16,15 @@
 
 static int failures;
 
-#define CHECK(condition, ...)                                                              \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                         \
-            printf(__VA_ARGS__);                                                           \
-            printf("\n");                                                                  \
-            if (++failures > 20)                                                           \
-                exit(1);                                                                   \
-        }                                                                                  \
+#define CHECK(condition, ...)                                                          \
+    do {                                                                               \
+        if (!(condition)) {                                                            \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                     \
+            printf(__VA_ARGS__);                                                       \
+            printf("\n");                                                              \
+            if (++failures > 20)                                                       \
+                exit(1);                                                               \
+        }                                                                              \
     } while (0)
 
 static const dt_queue queue = {0, NULL};
