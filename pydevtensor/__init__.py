@@ -1,10 +1,10 @@
 """Tensors that live on one device, with PyTorch's semantics.
 
-Use it as `import pydevtensor as torch`. Importing it touches no GPU, no NumPy and starts
-no thread; `python -m pydevtensor` shows what there is to compute on.
+Use it as `import pydevtensor as torch`. Importing it touches no GPU and no NumPy and
+starts no thread; `python -m pydevtensor` shows what there is to compute on.
 """
 
-from math import e, inf, nan, pi
+from math import e, inf, nan, pi  # noqa: F401
 
 from pydevtensor import _C
 
@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 newaxis = None
 
-# Every public name of the extension module is one of the package: there is no second list.
+# Every public name of the extension module is the package's: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
 # From here on bool, float, sum and others are tensors' and no longer Python's.
 
@@ -43,21 +43,15 @@ def __dir__():
     return sorted({*globals(), *_LATER})
 
 
-__all__ = sorted(  # noqa: PLE0605
-    {k for k in globals() if not k.startswith("_")} | {*_LATER}
-)
-
-
 def try_gpu(i=0):
     """GPU i where it exists, else the CPU; cuda.why_unavailable() says why not."""
-    return device("cuda", i) if 0 <= i < _C._cuda_count() else device("cpu")  # noqa: F821
+    return _C.device("cuda", i) if 0 <= i < _C._cuda_count() else _C.device("cpu")
 
 
 def try_all_gpus():
     """All GPUs, or [device(type='cpu')] where there is none."""
-    return [device("cuda", i) for i in range(_C._cuda_count())] or [  # noqa: F821
-        device("cpu")  # noqa: F821
-    ]
+    gpus = [_C.device("cuda", i) for i in range(_C._cuda_count())]
+    return gpus or [_C.device("cpu")]
 
 
-__all__ += ["try_all_gpus", "try_gpu"]
+__all__ = [name for name in __dir__() if not name.startswith("_")]

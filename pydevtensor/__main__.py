@@ -67,7 +67,9 @@ def main():
     cpu = _C._facts("cpu")
     blas = cpu.get("cpu.blas", "")
     if blas == "own":
-        blas = "pydevtensor's own kernel (pip install scipy-openblas64 for a faster one)"
+        blas = (
+            "pydevtensor's own kernel (pip install scipy-openblas64 for a faster one)"
+        )
     print("\nCPU")
     table(
         [

@@ -141,7 +141,7 @@ def _check_schedule(function, name):
 
 
 def virtual(n):
-    """Choose n virtual GPUs that share the first card, before the first use of a device."""
+    """Choose n virtual GPUs that share the first card, before any device is used."""
     _C._cuda_choose(-1, _count("virtual", n))
 
 
@@ -191,6 +191,16 @@ class device:
 class _CudaDeviceProperties:
     """What is known about a GPU."""
 
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    uuid: str
+    L2_cache_size: int
+    simulated: bool
+    physical: int
+
     def __init__(self, facts):
         vars(self).update(facts)
 
@@ -228,7 +238,7 @@ def is_bf16_supported(including_emulation=True):
 
 
 def can_device_access_peer(device, peer_device):
-    """Whether device reaches the memory of peer_device without going through the host."""
+    """Whether device reaches the memory of peer_device without the host."""
     return _C._cuda_peer(device, peer_device)
 
 
@@ -294,7 +304,8 @@ def memory_stats(device=None):
     """Counters of a GPU's memory by name; {} where there is no GPU.
 
     'allocated_bytes.all.current', '.peak', '.allocated' and '.freed', and so for
-    reserved_bytes, requested_bytes, allocation and segment; num_alloc_retries, num_ooms.
+    reserved_bytes, requested_bytes, allocation and segment; num_alloc_retries and
+    num_ooms.
     """
     return _C._cuda_memory_stats(device) if is_available() else {}
 

@@ -88,7 +88,9 @@ def expected(n):
     second = ", device='cuda:1'" if n > 1 else ""
     here = "cuda:0" if n else "cpu"
     there = "cuda:1" if n > 1 else "cpu"
-    gpus = [f"device(type='cuda', index={i})" for i in range(n)] or ["device(type='cpu')"]
+    gpus = [f"device(type='cuda', index={i})" for i in range(n)] or [
+        "device(type='cpu')"
+    ]
     ones = "tensor([[1., 1., 1.],\n        [1., 1., 1.]]{})"
     out = [
         "[device(type='cpu'), device(type='cuda'), device(type='cuda', index=1)]",
@@ -129,7 +131,9 @@ def expected(n):
 def test_on_simulated_gpus(n, schedule):
     if not n and schedule != "eager":
         pytest.skip("no GPU, no schedule")
-    seen = python(CHAPTER, PYDEVTENSOR_SIM_GPUS=str(n), PYDEVTENSOR_SIM_SCHEDULE=schedule)
+    seen = python(
+        CHAPTER, PYDEVTENSOR_SIM_GPUS=str(n), PYDEVTENSOR_SIM_SCHEDULE=schedule
+    )
     assert seen == expected(n)
 
 

@@ -59,7 +59,13 @@ except RuntimeError as error:
     print('cuda:{n}' in str(error))
 print(torch.try_gpu({n}), torch.try_gpu({n - 1}))
 """)
-    assert out.splitlines() == [f"{n} True True", "True", "True", "True", f"cpu cuda:{n - 1}"]
+    assert out.splitlines() == [
+        f"{n} True True",
+        "True",
+        "True",
+        "True",
+        f"cpu cuda:{n - 1}",
+    ]
 
 
 def test_the_environment_chooses_and_simulate_overrides():
@@ -97,17 +103,34 @@ try:
 except RuntimeError as error:
     print('cuda:0' in str(error) and 'cuda:1' in str(error))
 """)
-    assert out.splitlines() == ["2", "[0, 0]", "True", "tensor([1, 2, 3], device='cuda:1')", "True"]
+    assert out.splitlines() == [
+        "2",
+        "[0, 0]",
+        "True",
+        "tensor([1, 2, 3], device='cuda:1')",
+        "True",
+    ]
 
 
-@pytest.mark.parametrize("bad, kind", [("-1", ValueError), ("33", ValueError), ("'2'", TypeError), ("True", TypeError), ("2.0", TypeError)])
+@pytest.mark.parametrize(
+    "bad, kind",
+    [
+        ("-1", ValueError),
+        ("33", ValueError),
+        ("'2'", TypeError),
+        ("True", TypeError),
+        ("2.0", TypeError),
+    ],
+)
 def test_simulate_refuses(bad, kind):
     for call in (torch.cuda.simulate, torch.cuda.virtual):
         with pytest.raises(kind, match="give"):
             call(eval(bad))
 
 
-@pytest.mark.parametrize("words", [{"schedule": "soon"}, {"schedule": "random:"}, {"memory": 0}])
+@pytest.mark.parametrize(
+    "words", [{"schedule": "soon"}, {"schedule": "random:"}, {"memory": 0}]
+)
 def test_simulate_refuses_settings(words):
     with pytest.raises(ValueError, match="give"):
         torch.cuda.simulate(2, **words)
@@ -160,7 +183,11 @@ def test_devices_that_do_not_exist(two_gpus, bad):
 
 
 def test_the_cpu_is_no_gpu(two_gpus):
-    for call in (torch.cuda.set_device, torch.cuda.get_device_name, torch.cuda.synchronize):
+    for call in (
+        torch.cuda.set_device,
+        torch.cuda.get_device_name,
+        torch.cuda.synchronize,
+    ):
         with pytest.raises(ValueError, match="cuda"):
             call("cpu")
     with pytest.raises(RuntimeError):
@@ -171,7 +198,9 @@ def test_the_cpu_is_no_gpu(two_gpus):
 
 def test_properties(gpu):
     facts = torch.cuda.get_device_properties(gpu)
-    assert repr(facts).startswith(f"_CudaDeviceProperties(name='{facts.name}', major={facts.major}, ")
+    assert repr(facts).startswith(
+        f"_CudaDeviceProperties(name='{facts.name}', major={facts.major}, "
+    )
     assert (facts.major, facts.minor) == torch.cuda.get_device_capability(gpu)
     assert facts.total_memory >= torch.cuda.mem_get_info(gpu)[0] > 0
     assert facts.name == torch.cuda.get_device_name(gpu)
@@ -202,8 +231,15 @@ def test_generators(device):
     g.manual_seed(7)
     assert torch.rand(10, generator=g, device=device).tolist() == a
     assert g.seed() == g.initial_seed()
-    assert torch.Generator(device=device).initial_seed() == torch.Generator(device=device).initial_seed()
-    for bad, kind in (("x", TypeError), (1 << 64, ValueError), (-(1 << 63) - 1, ValueError)):
+    assert (
+        torch.Generator(device=device).initial_seed()
+        == torch.Generator(device=device).initial_seed()
+    )
+    for bad, kind in (
+        ("x", TypeError),
+        (1 << 64, ValueError),
+        (-(1 << 63) - 1, ValueError),
+    ):
         with pytest.raises(kind):
             g.manual_seed(bad)
     assert g.manual_seed(-1).initial_seed() == 2**64 - 1

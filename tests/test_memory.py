@@ -52,9 +52,16 @@ def test_empty_cache(gpu):
 def test_stats(gpu):
     x = torch.ones(100, device=gpu)
     stats = torch.cuda.memory_stats(gpu)
-    for name in ("allocated_bytes", "reserved_bytes", "requested_bytes", "allocation", "segment"):
+    for name in (
+        "allocated_bytes",
+        "reserved_bytes",
+        "requested_bytes",
+        "allocation",
+        "segment",
+    ):
         current, peak, allocated, freed = (
-            stats[f"{name}.all.{part}"] for part in ("current", "peak", "allocated", "freed")
+            stats[f"{name}.all.{part}"]
+            for part in ("current", "peak", "allocated", "freed")
         )
         assert 0 < current <= peak <= allocated and current == allocated - freed, name
     assert stats["requested_bytes.all.current"] <= stats["allocated_bytes.all.current"]
@@ -64,7 +71,11 @@ def test_stats(gpu):
 
 def test_summary(gpu):
     text = torch.cuda.memory_summary(gpu)
-    assert text.startswith(f"Memory of {gpu} ") and "reserved" in text and "segments" in text
+    assert (
+        text.startswith(f"Memory of {gpu} ")
+        and "reserved" in text
+        and "segments" in text
+    )
     assert "segments" not in torch.cuda.memory_summary(gpu, abbreviated=True)
 
 

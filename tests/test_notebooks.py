@@ -19,7 +19,9 @@ def printed(notebook):
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             assert output.output_type != "error", output
-            texts.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
+            texts.append(
+                output.get("text") or output.get("data", {}).get("text/plain", "")
+            )
     return "\n".join(texts)
 
 

@@ -49,7 +49,9 @@ def test_stream_context(two_gpus):
 def test_streams_belong_to_a_thread(gpu):
     s, seen = torch.cuda.Stream(gpu), []
     with torch.cuda.stream(s):
-        thread = threading.Thread(target=lambda: seen.append(torch.cuda.current_stream(gpu)))
+        thread = threading.Thread(
+            target=lambda: seen.append(torch.cuda.current_stream(gpu))
+        )
         thread.start()
         thread.join()
     assert seen == [torch.cuda.default_stream(gpu)]

@@ -16,8 +16,15 @@ def test_directions(two_gpus):
     x = torch.ones(10)
     y = x.to(a)
     assert counted(lambda: x.to(a)) == {"host_to_device": 1, "host_to_device_bytes": 40}
-    assert counted(lambda: y.to(b)) == {"device_to_device": 1, "device_to_device_bytes": 40}
-    assert counted(y.cpu) == {"device_to_host": 1, "device_to_host_bytes": 40, "waits": 1}
+    assert counted(lambda: y.to(b)) == {
+        "device_to_device": 1,
+        "device_to_device_bytes": 40,
+    }
+    assert counted(y.cpu) == {
+        "device_to_host": 1,
+        "device_to_host_bytes": 40,
+        "waits": 1,
+    }
 
 
 def test_nothing_to_do_copies_nothing(gpu):
@@ -48,7 +55,11 @@ def test_work_does_not_wait(gpu):
 @pytest.mark.parametrize("ask", [lambda x: x.item(), float, bool, int])
 def test_a_value_costs_one_wait(gpu, ask):
     x = torch.tensor(3.0, device=gpu)
-    assert counted(lambda: ask(x)) == {"device_to_host": 1, "device_to_host_bytes": 4, "waits": 1}
+    assert counted(lambda: ask(x)) == {
+        "device_to_host": 1,
+        "device_to_host_bytes": 4,
+        "waits": 1,
+    }
 
 
 def test_printing_fetches_what_is_shown(gpu):
