@@ -92,7 +92,7 @@ step "Short program, two virtual GPUs" env PYDEVTENSOR_VIRTUAL_GPUS=2 \
 step "Tests" "$PYTHON" -m pytest -q -p no:cacheprovider
 
 if command -v compute-sanitizer >/dev/null 2>&1; then
-    for tool in memcheck racecheck synccheck initcheck; do
+    for tool in memcheck racecheck synccheck; do
         step "compute-sanitizer $tool" compute-sanitizer --tool "$tool" \
             --error-exitcode 1 "$PYTHON" "$work/short.py"
     done

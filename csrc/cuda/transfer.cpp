@@ -117,5 +117,10 @@ int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queu
     else /* CUDA stages through pinned memory of its own where the cards cannot reach each other */
         CUDA_TRY("copying between devices",
                  cudaMemcpyPeerAsync(target, to, source, from, bytes, stream));
-    return order(target_queue, source_queue);
+    if (!order(target_queue, source_queue))
+        return 0;
+    /* The source must not be given to others while the copy still reads it. */
+    if (cudaStreamSynchronize(stream) != cudaSuccess)
+        cudaGetLastError();
+    return -1;
 }

@@ -1,0 +1,393 @@
+/* The CUDA backend, driven through its struct on two simulated GPUs under each schedule: every
+ * row of the op tables and every layout against plain loops, memory, copies, and failures. */
+#include "sim_check.h"
+
+#include <math.h>
+#include <pthread.h>
+
+#include "cuda/layout.h"
+#include "cuda/math.h"
+#include "device/backend.h"
+#include "device/random.h"
+#include "ops/philox.h"
+
+extern "C" const dt_backend *dt_backend_open(const dt_host *host);
+extern "C" int dt_sim_control(const char *command, char *text, size_t size);
+
+static const dt_backend *gpu;
+static const dt_queue kDefault = {0, nullptr};
+
+/* The backend's calls give 0; else the message is shown. */
+#define FINE(call)                                                                     \
+    do {                                                                               \
+        if ((call) != 0) {                                                             \
+            failed++;                                                                  \
+            printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, dt_error_slot()->text); \
+            dt_error_clear();                                                          \
+        }                                                                              \
+    } while (0)
+/* It fails with this code, and says something. */
+#define FAILS(call, wanted)                                                            \
+    do {                                                                               \
+        EQUAL((call), -1);                                                             \
+        EQUAL((int)dt_error_slot()->code, (int)(wanted));                              \
+        CHECK(strlen(dt_error_slot()->text) > 20);                                     \
+        dt_error_clear();                                                              \
+    } while (0)
+
+static dt_error *slot()
+{
+    static thread_local dt_error error;
+    return &error;
+}
+
+static double element_at(const dt_gemm *g, const void *m, int64_t i)
+{
+    return g->dtype == DT_FLOAT32 ? ((const float *)m)[i] : ((const double *)m)[i];
+}
+
+static int plain_gemm(dt_queue, const dt_gemm *g)
+{
+    for (int64_t s = 0; s < g->batch; s++)
+        for (int64_t i = 0; i < g->m; i++)
+            for (int64_t j = 0; j < g->n; j++) {
+                double sum = 0;
+                for (int64_t k = 0; k < g->k; k++)
+                    sum += element_at(g, g->a, s * g->a_batch + i * g->a_row + k * g->a_col) *
+                           element_at(g, g->b, s * g->b_batch + k * g->b_row + j * g->b_col);
+                int64_t at = s * g->c_batch + i * g->c_row + j;
+                double old = g->beta == 0 ? 0 : g->beta * element_at(g, g->c, at);
+                if (g->dtype == DT_FLOAT32)
+                    ((float *)g->c)[at] = (float)(g->alpha * sum + old);
+                else
+                    ((double *)g->c)[at] = g->alpha * sum + old;
+            }
+    return 0;
+}
+
+/* --- device memory with a margin on both sides that must stay as it is ------------------------ */
+
+static const size_t kMargin = 64;
+static const unsigned char kUntouched = 0x5b;
+
+struct Buffer {
+    char *whole = nullptr, *data = nullptr;
+    size_t bytes, shift;
+    dt_queue queue;
+
+    explicit Buffer(size_t n, size_t misaligned = 0, dt_queue q = kDefault)
+        : bytes(n), shift(misaligned), queue(q)
+    {
+        void *got = nullptr;
+        FINE(gpu->allocate(queue, total(), &got));
+        whole = (char *)got;
+        data = whole + kMargin + shift;
+        std::vector<unsigned char> all(total(), kUntouched);
+        FINE(gpu->upload(queue, whole, all.data(), all.size()));
+    }
+    Buffer(const Buffer &) = delete;
+    ~Buffer() { gpu->release(queue.device, whole, total()); }
+    size_t total() const { return bytes + 2 * kMargin + shift; }
+    void set(const void *source) { FINE(gpu->upload(queue, data, source, bytes)); }
+    template <class T> std::vector<T> get()
+    {
+        std::vector<unsigned char> all(total());
+        FINE(gpu->download(queue, all.data(), whole, all.size()));
+        for (size_t i = 0; i < all.size(); i++)
+            if ((i < kMargin + shift || i >= kMargin + shift + bytes) && all[i] != kUntouched) {
+                failed++;
+                printf("a kernel wrote %zd bytes outside of its result\n",
+                       (ssize_t)i - (ssize_t)(kMargin + shift));
+                break;
+            }
+        std::vector<T> out(bytes / sizeof(T));
+        memcpy((void *)out.data(), all.data() + kMargin + shift, bytes);
+        return out;
+    }
+};
+
+template <class T> struct Values { /* std::vector<bool> is no array */
+    std::vector<unsigned char> raw;
+    explicit Values(size_t n) : raw(n * sizeof(T)) {}
+    T *data() { return (T *)raw.data(); }
+    T &operator[](size_t i) { return data()[i]; }
+};
+template <class T> static Values<T> values_of(Buffer &buffer)
+{
+    std::vector<unsigned char> bytes = buffer.get<unsigned char>();
+    Values<T> out(bytes.size() / sizeof(T));
+    out.raw = bytes;
+    return out;
+}
+
+static unsigned noise_state = 1;
+static double noise(double low, double high)
+{
+    noise_state = noise_state * 1664525u + 1013904223u;
+    return low + (high - low) * ((noise_state >> 8) / 16777216.0);
+}
+template <class T> static Values<T> draw(size_t n, double low, double high)
+{
+    Values<T> out(n);
+    for (size_t i = 0; i < n; i++) {
+        double x = noise(low, high);
+        out[i] = sizeof(T) == 1 && (T)2 == (T)1 ? (T)(x > 0.5 * (low + high)) : (T)(int64_t)x;
+        if ((T)0.5 != (T)0 && (T)2 != (T)1)
+            out[i] = (T)x;
+    }
+    return out;
+}
+static double slack = 1; /* of how many roundings a value is made */
+template <class T> static bool close_to(T got, T wanted)
+{
+    double a = (double)got, b = (double)wanted;
+    if (a == b || (a != a && b != b))
+        return true;
+    return fabs(a - b) <= slack * (sizeof(T) == 4 ? 3e-6 : 1e-13) * (1 + fabs(b));
+}
+
+template <class T> static bool same_values(const char *what, Values<T> got, Values<T> wanted)
+{
+    size_t n = wanted.raw.size() / sizeof(T);
+    for (size_t i = 0; i < n; i++)
+        if (!close_to(got[i], wanted[i])) {
+            failed++;
+            printf("%s: element %zu of %zu is %.9g, not %.9g\n", what, i, n, (double)got[i],
+                   (double)wanted[i]);
+            return false;
+        }
+    return true;
+}
+
+/* --- elementwise rows ------------------------------------------------------------------------- */
+
+enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
+#define TAKES_ANY(kind) true
+#define TAKES_PREDICATE(kind) true
+#define TAKES_COMPARE(kind) true
+#define TAKES_NUMBER(kind) ((kind) != KIND_BOOL)
+#define TAKES_DIVIDES(kind) ((kind) != KIND_BOOL)
+#define TAKES_FLOAT(kind) ((kind) == KIND_FLOAT)
+#define TAKES_BITS(kind) ((kind) != KIND_FLOAT)
+#define GIVES_ANY T
+#define GIVES_NUMBER T
+#define GIVES_DIVIDES T
+#define GIVES_FLOAT T
+#define GIVES_BITS T
+#define GIVES_PREDICATE bool
+#define GIVES_COMPARE bool
+
+static dt_plan flat_plan(int noperands, int64_t n)
+{
+    dt_plan plan = {};
+    plan.ndim = 1;
+    plan.noperands = noperands;
+    plan.numel = plan.shape[0] = n;
+    plan.contiguous = true;
+    return plan;
+}
+static void flat_operand(dt_operand *operand, void *data, dt_dtype dtype)
+{
+    operand->data = data;
+    operand->dtype = dtype;
+    operand->strides[0] = (int64_t)dt_dtype_size(dtype);
+}
+
+/* A result of rows x columns from one operand read across (transposed) and one broadcast. */
+static const int64_t kRows = 37, kColumns = 29;
+static void strided_plan(dt_plan *plan)
+{
+    plan->ndim = 2;
+    plan->contiguous = false;
+    plan->shape[0] = kRows;
+    plan->shape[1] = kColumns;
+    plan->numel = kRows * kColumns;
+}
+static void strides(dt_operand *operand, int64_t row, int64_t column)
+{
+    int64_t size = (int64_t)dt_dtype_size(operand->dtype);
+    operand->strides[0] = row * size;
+    operand->strides[1] = column * size;
+}
+
+static const int64_t kSizes[] = {1, 15, 257, 4099};
+
+template <class T, class R>
+static void check_unary(dt_unary_op op, const char *name, dt_dtype dtype, dt_dtype result,
+                        double low, double high, R (*f)(T))
+{
+    for (int64_t n : kSizes)
+        for (size_t shift = 0; shift < 2; shift++) {
+            Values<T> x = draw<T>((size_t)n, low, high);
+            Values<R> wanted((size_t)n);
+            for (int64_t i = 0; i < n; i++)
+                wanted[(size_t)i] = f(x[(size_t)i]);
+            Buffer in((size_t)n * sizeof(T), shift * sizeof(T));
+            Buffer out((size_t)n * sizeof(R), shift * sizeof(R));
+            in.set(x.data());
+            dt_plan plan = flat_plan(2, n);
+            flat_operand(&plan.operands[0], out.data, result);
+            flat_operand(&plan.operands[1], in.data, dtype);
+            FINE(gpu->unary(kDefault, op, &plan));
+            same_values(name, values_of<R>(out), wanted);
+        }
+    size_t n = (size_t)(kRows * kColumns);
+    Values<T> x = draw<T>(n, low, high);
+    Values<R> wanted(n);
+    for (int64_t i = 0; i < kRows; i++)
+        for (int64_t j = 0; j < kColumns; j++)
+            wanted[(size_t)(i * kColumns + j)] = f(x[(size_t)(j * kRows + i)]);
+    Buffer in(n * sizeof(T)), out(n * sizeof(R));
+    in.set(x.data());
+    dt_plan plan = flat_plan(2, 1);
+    flat_operand(&plan.operands[0], out.data, result);
+    flat_operand(&plan.operands[1], in.data, dtype);
+    strided_plan(&plan);
+    strides(&plan.operands[0], kColumns, 1);
+    strides(&plan.operands[1], 1, kRows);
+    FINE(gpu->unary(kDefault, op, &plan));
+    same_values(name, values_of<R>(out), wanted);
+}
+
+template <class T, class R>
+static void check_binary(dt_binary_op op, const char *name, dt_dtype dtype, dt_dtype result,
+                         double low, double high, R (*f)(T, T))
+{
+    for (int64_t n : kSizes)
+        for (int form = 0; form < 4; form++) { /* 1, 2: an immediate; 3: misaligned */
+            Values<T> a = draw<T>((size_t)n, low, high), b = draw<T>((size_t)n, low, high);
+            Values<R> wanted((size_t)n);
+            for (size_t i = 0; i < (size_t)n; i++)
+                wanted[i] = f(a[form == 1 ? 0 : i], b[form == 2 ? 0 : i]);
+            size_t shift = form == 3;
+            Buffer left((size_t)n * sizeof(T)), right((size_t)n * sizeof(T), shift * sizeof(T)),
+                out((size_t)n * sizeof(R));
+            left.set(a.data());
+            right.set(b.data());
+            dt_plan plan = flat_plan(3, n);
+            flat_operand(&plan.operands[0], out.data, result);
+            flat_operand(&plan.operands[1], left.data, dtype);
+            flat_operand(&plan.operands[2], right.data, dtype);
+            if (form == 1 || form == 2) {
+                plan.operands[form].immediate = true;
+                plan.operands[form].data = nullptr;
+                memcpy(plan.operands[form].value.bytes, form == 1 ? a.data() : b.data(),
+                       sizeof(T));
+            }
+            FINE(gpu->binary(kDefault, op, &plan));
+            same_values(name, values_of<R>(out), wanted);
+        }
+    size_t n = (size_t)(kRows * kColumns);
+    Values<T> a = draw<T>(n, low, high), b = draw<T>((size_t)kColumns, low, high);
+    Values<R> wanted(n);
+    for (int64_t i = 0; i < kRows; i++)
+        for (int64_t j = 0; j < kColumns; j++)
+            wanted[(size_t)(i * kColumns + j)] =
+                f(a[(size_t)(j * kRows + i)], b[(size_t)j]);
+    Buffer left(n * sizeof(T)), right((size_t)kColumns * sizeof(T)), out(n * sizeof(R));
+    left.set(a.data());
+    right.set(b.data());
+    dt_plan plan = flat_plan(3, 1);
+    flat_operand(&plan.operands[0], out.data, result);
+    flat_operand(&plan.operands[1], left.data, dtype);
+    flat_operand(&plan.operands[2], right.data, dtype);
+    strided_plan(&plan);
+    strides(&plan.operands[0], kColumns, 1);
+    strides(&plan.operands[1], 1, kRows);
+    strides(&plan.operands[2], 0, 1);
+    FINE(gpu->binary(kDefault, op, &plan));
+    same_values(name, values_of<R>(out), wanted);
+}
+
+template <class T> static void refuses(bool unary, int op, dt_dtype dtype)
+{
+    Buffer in(16 * sizeof(T)), out(16 * sizeof(T));
+    dt_plan plan = flat_plan(unary ? 2 : 3, 16);
+    for (int k = 0; k < plan.noperands; k++)
+        flat_operand(&plan.operands[k], k ? in.data : out.data, dtype);
+    if (unary)
+        FAILS(gpu->unary(kDefault, (dt_unary_op)op, &plan), DT_ERROR_RUNTIME);
+    else
+        FAILS(gpu->binary(kDefault, (dt_binary_op)op, &plan), DT_ERROR_RUNTIME);
+}
+
+template <class R, class T> static dt_dtype result_type(dt_dtype dtype)
+{
+    return sizeof(R) == 1 && (R)2 == (R)1 ? DT_BOOL : dtype;
+}
+
+template <class T, int kind> static void check_elementwise(dt_dtype dtype)
+{
+    bool is_unsigned = (T)-1 > (T)0;
+#define UNARY(name, class, low, high, value, doc)                                      \
+    if constexpr (TAKES_##class(kind)) {                                               \
+        typedef GIVES_##class R;                                                       \
+        check_unary<T, R>(DT_UNARY_##name, #name " " #class, dtype,                    \
+                          result_type<R, T>(dtype), is_unsigned && low < 0 ? 0 : low,  \
+                          high, [](T X) -> R { return (R)(value); });                  \
+    } else                                                                             \
+        refuses<T>(true, DT_UNARY_##name, dtype);
+#include "ops/unary.def"
+#undef UNARY
+#define BINARY(name, class, low, high, value, doc)                                     \
+    if constexpr (TAKES_##class(kind)) {                                               \
+        typedef GIVES_##class R;                                                       \
+        check_binary<T, R>(DT_BINARY_##name, #name " " #class, dtype,                  \
+                           result_type<R, T>(dtype), is_unsigned && low < 0 ? 0 : low, \
+                           high, [](T A, T B) -> R { return (R)(value); });            \
+    } else                                                                             \
+        refuses<T>(false, DT_BINARY_##name, dtype);
+#include "ops/binary.def"
+#undef BINARY
+}
+
+static void check_all_elementwise()
+{
+#define DT_DTYPE_BOOL(ID, name, alias, type, class) check_elementwise<type, KIND_BOOL>(DT_##ID);
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    check_elementwise<type, KIND_INTEGER>(DT_##ID);
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    check_elementwise<type, KIND_FLOAT>(DT_##ID);
+#include "ops/dtype.def"
+}
+
+#include "cuda_backend_parts.inc"
+
+int main()
+{
+    dt_host host = {};
+    host.version = DT_BACKEND_VERSION;
+    host.error_slot = slot;
+    host.cpu_gemm = plain_gemm;
+    host.simulated_devices = 2;
+    host.library_directories = "";
+    dt_sim_set_memory((size_t)64 << 20);
+    gpu = dt_backend_open(&host);
+    CHECK(gpu != nullptr);
+    EQUAL(gpu->device_count(), 2);
+    EQUAL(strlen(gpu->why_unavailable()), 0);
+    FAILS(gpu->device_wait(2), DT_ERROR_ACCELERATOR);
+    check_philox();
+    static const char *const schedules[] = {"eager", "lazy", "random:1", "random:7"};
+    for (const char *text : schedules) {
+        schedule(text);
+        if (strcmp(text, "random:7"))
+            check_all_elementwise();
+        check_folds();
+        check_extremes();
+        check_conversions();
+        check_constants();
+        check_products();
+        check_random();
+        check_transfers();
+        check_peers();
+        check_allocator();
+        check_failures();
+    }
+    char text[1024];
+    if (dt_sim_violation(text, sizeof text)) {
+        failed++;
+        printf("violation: %s\n", text);
+    }
+    return finish();
+}
