@@ -52,21 +52,34 @@ def main(rounds):
         sys.exit("bench_tiny: pydevtensor is not installed; run `make build` first")
     names = [name for name, _, _ in found]
     others = names[1:]
-    print("ns a call: minimum (median)".ljust(26), *[name.rjust(16) for name in names], *[f"{o}/ours".rjust(14) for o in others])
+    print(
+        "ns a call: minimum (median)".ljust(26),
+        *[name.rjust(16) for name in names],
+        *[f"{o}/ours".rjust(14) for o in others],
+    )
     for case in CASES:
         timers = [
             timeit.Timer(case[column], globals=scope) if case[column] else None
             for _, scope, column in found
         ]
-        counts = [timer and max(200, int(2e-3 / (timer.timeit(200) / 200))) for timer in timers]
+        counts = [
+            timer and max(200, int(2e-3 / (timer.timeit(200) / 200)))
+            for timer in timers
+        ]
         seen = [[] for _ in timers]
         for _ in range(rounds):
             for timer, count, times in zip(timers, counts, seen, strict=True):
                 if timer:
                     times.append(timer.timeit(count) / count * 1e9)
-        cells = [f"{min(t):.0f} ({statistics.median(t):.0f})" if t else "-" for t in seen]
+        cells = [
+            f"{min(t):.0f} ({statistics.median(t):.0f})" if t else "-" for t in seen
+        ]
         ratios = [f"{min(t) / min(seen[0]):.1f}" if t else "-" for t in seen[1:]]
-        print(case[0].ljust(26), *[c.rjust(16) for c in cells], *[r.rjust(14) for r in ratios])
+        print(
+            case[0].ljust(26),
+            *[c.rjust(16) for c in cells],
+            *[r.rjust(14) for r in ratios],
+        )
 
 
 if __name__ == "__main__":

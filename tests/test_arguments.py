@@ -131,6 +131,7 @@ def test_arguments_that_change_a_list_while_it_is_read():
 
 def test_repr_that_fails_does_not_hide_the_error():
     x = example()
+
     class Broken:
         def __repr__(self):
             raise ValueError("no text")
@@ -188,7 +189,9 @@ def test_out():
     assert x.tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
 
 
-@pytest.mark.parametrize("name, home", PUBLIC, ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize(
+    "name, home", PUBLIC, ids=lambda value: getattr(value, "__name__", value)
+)
 def test_signatures_are_readable(name, home):
     function = getattr(home, name)
     text = getattr(function, "__text_signature__", None)

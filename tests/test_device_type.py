@@ -17,10 +17,18 @@ import pydevtensor as torch
         (lambda: torch.device("cuda"), "device(type='cuda')", "cuda"),
         (lambda: torch.device("cuda:1"), "device(type='cuda', index=1)", "cuda:1"),
         (lambda: torch.device("cuda", 1), "device(type='cuda', index=1)", "cuda:1"),
-        (lambda: torch.device(type="cuda", index=1), "device(type='cuda', index=1)", "cuda:1"),
+        (
+            lambda: torch.device(type="cuda", index=1),
+            "device(type='cuda', index=1)",
+            "cuda:1",
+        ),
         (lambda: torch.device("cuda", index=None), "device(type='cuda')", "cuda"),
         (lambda: torch.device("cuda:63"), "device(type='cuda', index=63)", "cuda:63"),
-        (lambda: torch.device(torch.device("cuda:1")), "device(type='cuda', index=1)", "cuda:1"),
+        (
+            lambda: torch.device(torch.device("cuda:1")),
+            "device(type='cuda', index=1)",
+            "cuda:1",
+        ),
     ],
 )
 def test_forms(made, shown, text):
@@ -37,7 +45,10 @@ def test_values():
     assert torch.device("cpu") != torch.device("cpu:0")
     assert torch.device("cuda:0") != torch.device("cuda:1")
     assert torch.device("cpu") != "cpu"
-    assert len({torch.device("cuda", 1), torch.device("cuda:1"), torch.device("cuda")}) == 2
+    assert (
+        len({torch.device("cuda", 1), torch.device("cuda:1"), torch.device("cuda")})
+        == 2
+    )
     assert torch.device("cuda:1").type == "cuda"
     assert torch.device("cuda:1").index == 1
     assert torch.device("cuda").index is None

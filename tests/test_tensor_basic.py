@@ -121,7 +121,9 @@ def test_operators(op, device):
     a, b = [5.0, 2.0, 7.5], [2.0, 2.0, 0.5]
     x, y = torch.tensor(a, device=device), torch.tensor(b, device=device)
     close = pytest.approx
-    assert op(x, y).tolist() == close([op(p, q) for p, q in zip(a, b, strict=True)], rel=1e-6)
+    assert op(x, y).tolist() == close(
+        [op(p, q) for p, q in zip(a, b, strict=True)], rel=1e-6
+    )
     assert op(x, 2).tolist() == close([op(p, 2) for p in a], rel=1e-6)
     assert op(x, 2.5).tolist() == close([op(p, 2.5) for p in a], rel=1e-6)
     assert op(3, y).tolist() == close([op(3, q) for q in b], rel=1e-6)
@@ -276,7 +278,9 @@ def test_what_it_says_of_itself(device):
 
 def test_conversions(device):
     x = torch.tensor([0.0, 1.9, -1.9], device=device)
-    assert x.long().tolist() == x.to(torch.int64).tolist() == x.type(torch.int64).tolist()
+    assert (
+        x.long().tolist() == x.to(torch.int64).tolist() == x.type(torch.int64).tolist()
+    )
     assert x.long().tolist() == [0, 1, -1]
     assert x.bool().tolist() == [False, True, True]
     assert x.double().dtype is torch.float64
@@ -371,17 +375,33 @@ def test_clamp_and_closeness():
     a = torch.tensor([1.0, inf, inf, nan, 0.0])
     b = torch.tensor([1.0 + 1e-6, inf, -inf, nan, 1e-9])
     assert torch.isclose(a, b).tolist() == [True, True, False, False, True]
-    assert torch.isclose(a, b, equal_nan=True).tolist() == [True, True, False, True, True]
+    assert torch.isclose(a, b, equal_nan=True).tolist() == [
+        True,
+        True,
+        False,
+        True,
+        True,
+    ]
     assert torch.allclose(a[:2], b[:2]) and not torch.allclose(a, b)
     assert torch.equal(a[:3], a[:3].clone()) and not torch.equal(a, a[:4])
-    assert torch.tensor([0.126, 2.5]).round(decimals=2).tolist() == pytest.approx([0.13, 2.5])
+    assert torch.tensor([0.126, 2.5]).round(decimals=2).tolist() == pytest.approx(
+        [0.13, 2.5]
+    )
 
 
 def test_size():
     s = torch.Size([2, 3])
     assert repr(s) == "torch.Size([2, 3])" and s == (2, 3) and isinstance(s, tuple)
     assert s.numel() == 6 and torch.Size([]).numel() == 1
-    for made in (s + (1,), (1,) + s, s[:1], s * 2, copy.copy(s), copy.deepcopy(s), s + s):
+    for made in (
+        s + (1,),
+        (1,) + s,
+        s[:1],
+        s * 2,
+        copy.copy(s),
+        copy.deepcopy(s),
+        s + s,
+    ):
         assert type(made) is torch.Size
     assert s[0] == 2 and type(s[-1]) is int
     assert hash(s) == hash((2, 3)) and {s: 1}[(2, 3)] == 1
@@ -393,14 +413,25 @@ def test_size():
 def test_dtypes():
     import pickle
 
-    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"):
+    for name in (
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float32",
+        "float64",
+    ):
         dtype = getattr(torch, name)
         assert repr(dtype) == f"torch.{name}"
         assert pickle.loads(pickle.dumps(dtype)) is dtype
         assert copy.deepcopy(dtype) is dtype
         assert torch.zeros(1, dtype=dtype).element_size() == dtype.itemsize
     assert torch.float is torch.float32 and torch.long is torch.int64
-    assert torch.int8.is_signed and not torch.uint8.is_signed and not torch.bool.is_signed
+    assert (
+        torch.int8.is_signed and not torch.uint8.is_signed and not torch.bool.is_signed
+    )
     assert torch.float64.is_floating_point and not torch.int32.is_floating_point
     assert torch.zeros(1, dtype=float).dtype is torch.float64
     assert torch.zeros(1, dtype=int).dtype is torch.int64
@@ -426,12 +457,18 @@ def test_creation(device):
         x = torch.zeros(2, 3, dtype=torch.int32)
         assert torch.ones_like(x).dtype is torch.int32
         assert torch.full_like(x, 2.5, dtype=torch.float64).tolist() == [[2.5] * 3] * 2
-        assert x.new_full((2,), 3).tolist() == [3, 3] and x.new_tensor([1.5]).tolist() == [1]
+        assert x.new_full((2,), 3).tolist() == [3, 3] and x.new_tensor(
+            [1.5]
+        ).tolist() == [1]
         assert torch.empty_like(x.t()).stride() == (1, 3)
         torch.manual_seed(3)
         first = torch.rand(5), torch.randn(5), torch.randint(0, 9, (5,))
         torch.manual_seed(3)
-        for a, b in zip(first, (torch.rand(5), torch.randn(5), torch.randint(0, 9, (5,))), strict=True):
+        for a, b in zip(
+            first,
+            (torch.rand(5), torch.randn(5), torch.randint(0, 9, (5,))),
+            strict=True,
+        ):
             assert torch.equal(a, b) and a.device == torch.device(device)
         assert torch.zeros(50).uniform_(2, 3).min().item() >= 2
         assert set(torch.zeros(50).bernoulli_(0.5).tolist()) == {0.0, 1.0}

@@ -10,11 +10,9 @@
 static const struct {
     const char *name, *others[4];
 } spellings[] = {
-    {"dim", {"axis"}},
-    {"keepdim", {"keepdims"}},
-    {"input", {"x", "a", "x1", "self"}},
-    {"other", {"x2"}},
-    {"from_", {"from"}}, /* a word of Python's own, which only **{"from": 0} can give */
+    {"dim", {"axis"}}, {"keepdim", {"keepdims"}}, {"input", {"x", "a", "x1", "self"}},
+    {"other", {"x2"}}, {"from_", {"from"}}, /* a word of Python's own, which only
+                                               **{"from": 0} can give */
 };
 
 static bool is_spelling(PyObject *parameter, PyObject *keyword)
@@ -22,7 +20,8 @@ static bool is_spelling(PyObject *parameter, PyObject *keyword)
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
         if (PyUnicode_CompareWithASCIIString(parameter, spellings[i].name) == 0)
             for (int o = 0; o < 4 && spellings[i].others[o]; o++)
-                if (PyUnicode_CompareWithASCIIString(keyword, spellings[i].others[o]) == 0)
+                if (PyUnicode_CompareWithASCIIString(keyword, spellings[i].others[o]) ==
+                    0)
                     return true;
     return false;
 }
@@ -41,7 +40,8 @@ static int find(const dt_signature *s, PyObject *keyword)
     return -1;
 }
 
-/* --- does a value fit a word? For choosing among forms only. ----------------------------------- */
+/* --- does a value fit a word? For choosing among forms only.
+ * ----------------------------------- */
 
 static bool is_number(PyObject *value)
 {
@@ -103,7 +103,8 @@ static bool accepts(const dt_parameter *p, PyObject *value)
     return true;
 }
 
-/* --- binding --------------------------------------------------------------------------------- */
+/* --- binding
+ * --------------------------------------------------------------------------------- */
 
 /* The parameters' names, for messages, into text. */
 static const char *names_of(const dt_signature *s, int from, char *text, size_t size)
@@ -112,7 +113,8 @@ static const char *names_of(const dt_signature *s, int from, char *text, size_t 
     text[0] = '\0';
     for (int i = from; i < s->count && used + 1 < size; i++) {
         const char *name = PyUnicode_AsUTF8(s->parameters[i].name);
-        int wrote = snprintf(text + used, size - used, "%s%s", i > from ? ", " : "", name);
+        int wrote =
+            snprintf(text + used, size - used, "%s%s", i > from ? ", " : "", name);
         used += wrote > 0 ? (size_t)wrote : 0;
     }
     return text;
@@ -120,7 +122,8 @@ static const char *names_of(const dt_signature *s, int from, char *text, size_t 
 
 /* Binds to one form; loud says whether to raise. -1 where it does not fit. */
 static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
-                     PyObject *const *values, Py_ssize_t count, PyObject *kwnames, bool loud)
+                     PyObject *const *values, Py_ssize_t count, PyObject *kwnames,
+                     bool loud)
 {
     char text[512];
     out->signature = s;
@@ -135,7 +138,8 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
     while (v < count && bound < s->positional)
         out->slots[bound++] = values[v++];
     if (v < count && s->rest >= 0) {
-        bool one = count - v == 1 && (PyTuple_Check(values[v]) || PyList_Check(values[v]));
+        bool one =
+            count - v == 1 && (PyTuple_Check(values[v]) || PyList_Check(values[v]));
         if (one) {
             out->slots[s->rest] = values[v];
         } else {
@@ -146,10 +150,11 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
     }
     if (v < count) {
         if (loud)
-            PyErr_Format(PyExc_TypeError,
-                         "%s() takes at most %d positional arguments, and %zd were given; "
-                         "see help() for what they mean",
-                         s->name, s->positional - (self != NULL), count);
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s() takes at most %d positional arguments, and %zd were given; "
+                "see help() for what they mean",
+                s->name, s->positional - (self != NULL), count);
         return -1;
     }
     Py_ssize_t nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
@@ -158,24 +163,26 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
         int i = find(s, keyword);
         if (i < 0) {
             if (loud)
-                PyErr_Format(PyExc_TypeError, "%s() has no argument named %R; it takes %s",
-                             s->name, keyword,
-                             names_of(s, self != NULL, text, sizeof text));
+                PyErr_Format(PyExc_TypeError,
+                             "%s() has no argument named %R; it takes %s", s->name,
+                             keyword, names_of(s, self != NULL, text, sizeof text));
             return -1;
         }
         if (out->slots[i] || (i == s->rest && out->nrest)) {
             if (loud)
-                PyErr_Format(PyExc_TypeError, "%s(): %U is given twice; give it once", s->name,
-                             s->parameters[i].name);
+                PyErr_Format(PyExc_TypeError, "%s(): %U is given twice; give it once",
+                             s->name, s->parameters[i].name);
             return -1;
         }
         out->slots[i] = values[count + k];
     }
     for (int i = 0; i < s->count; i++)
-        if (!out->slots[i] && s->parameters[i].required && !(i == s->rest && out->nrest)) {
+        if (!out->slots[i] && s->parameters[i].required &&
+            !(i == s->rest && out->nrest)) {
             if (loud)
-                PyErr_Format(PyExc_TypeError, "%s(): argument %U is missing; give it, as in %s",
-                             s->name, s->parameters[i].name, s->text);
+                PyErr_Format(PyExc_TypeError,
+                             "%s(): argument %U is missing; give it, as in %s", s->name,
+                             s->parameters[i].name, s->text);
             return -1;
         }
     return 0;
@@ -209,7 +216,8 @@ static int no_form(dt_signature *signature, PyObject *self, PyObject *const *val
     if (given)
         PyErr_Format(PyExc_TypeError,
                      "%s() cannot be called with (%U)%s; use one of its forms: %s",
-                     signature->name, given, self ? " on a Tensor" : "", signature->text);
+                     signature->name, given, self ? " on a Tensor" : "",
+                     signature->text);
     Py_XDECREF(given);
     return -1;
 }

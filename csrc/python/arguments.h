@@ -1,14 +1,15 @@
 /* The one argument parser.
  *
  * A public function's parameters are written once, as text:
- *     "sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype = None)"
- * The text binds calls, names things in errors, and is what help() and inspect.signature show.
- * It is read at the first call. Words of types: see DT_WORDS. `*name: Sizes` takes the sizes as
- * arguments, as one sequence or by keyword. Several forms of a function are separated by " | ";
- * they are tried in order, and args->form says which one it was.
+ *     "sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype =
+ * None)" The text binds calls, names things in errors, and is what help() and
+ * inspect.signature show. It is read at the first call. Words of types: see DT_WORDS.
+ * `*name: Sizes` takes the sizes as arguments, as one sequence or by keyword. Several
+ * forms of a function are separated by " | "; they are tried in order, and args->form
+ * says which one it was.
  *
- * Spellings of NumPy are understood everywhere: axis for dim, keepdims for keepdim, x, a and x1
- * for input, x2 for other. */
+ * Spellings of NumPy are understood everywhere: axis for dim, keepdims for keepdim, x,
+ * a and x1 for input, x2 for other. */
 #ifndef DT_PYTHON_ARGUMENTS_H
 #define DT_PYTHON_ARGUMENTS_H
 
@@ -19,20 +20,21 @@
 
 #define DT_MAX_PARAMETERS 12
 
-/* WORD(ID, word, expected): the word in signatures, and what messages say is expected. */
-#define DT_WORDS(WORD)                                                                     \
-    WORD(TENSOR, "Tensor", "a Tensor")                                                     \
-    WORD(VALUE, "Value", "a Tensor or a number")                                           \
-    WORD(NUMBER, "Number", "a number")                                                     \
-    WORD(FLOAT, "float", "a float")                                                        \
-    WORD(INT, "int", "an int")                                                             \
-    WORD(BOOL, "bool", "a bool")                                                           \
-    WORD(STR, "str", "a str")                                                              \
-    WORD(DIMS, "Dims", "an int or a tuple of ints")                                        \
-    WORD(SIZES, "Sizes", "a tuple of ints")                                                \
-    WORD(DTYPE, "Dtype", "a dtype such as torch.float32")                                  \
-    WORD(DEVICE, "Device", "a device, such as 'cpu' or 'cuda:0'")                          \
-    WORD(GENERATOR, "Generator", "a Generator")                                            \
+/* WORD(ID, word, expected): the word in signatures, and what messages say is expected.
+ */
+#define DT_WORDS(WORD)                                                                 \
+    WORD(TENSOR, "Tensor", "a Tensor")                                                 \
+    WORD(VALUE, "Value", "a Tensor or a number")                                       \
+    WORD(NUMBER, "Number", "a number")                                                 \
+    WORD(FLOAT, "float", "a float")                                                    \
+    WORD(INT, "int", "an int")                                                         \
+    WORD(BOOL, "bool", "a bool")                                                       \
+    WORD(STR, "str", "a str")                                                          \
+    WORD(DIMS, "Dims", "an int or a tuple of ints")                                    \
+    WORD(SIZES, "Sizes", "a tuple of ints")                                            \
+    WORD(DTYPE, "Dtype", "a dtype such as torch.float32")                              \
+    WORD(DEVICE, "Device", "a device, such as 'cpu' or 'cuda:0'")                      \
+    WORD(GENERATOR, "Generator", "a Generator")                                        \
     WORD(ANY, "Any", "an object")
 
 typedef enum dt_word {
@@ -53,26 +55,30 @@ typedef struct dt_parameter {
 typedef struct dt_signature {
     const char *text;
     /* Set by dt_signature_read: */
-    bool simple; /* read; only one form; no sizes as arguments: calls bind without a loop */
+    bool simple; /* read; only one form; no sizes as arguments: calls bind without a
+                    loop */
     bool ready;
-    int count, positional, required; /* the positional parameters; those without default */
-    int rest;                        /* index of `*name`, or -1 */
+    int count, positional,
+        required; /* the positional parameters; those without default */
+    int rest;     /* index of `*name`, or -1 */
     char name[32];
     dt_parameter *parameters;
     struct dt_signature *next; /* the next form, or NULL */
 } dt_signature;
 
-/* A bound call. References are the caller's: they are good until the function returns. */
+/* A bound call. References are the caller's: they are good until the function returns.
+ */
 typedef struct dt_args {
     const dt_signature *signature;
     int form;
-    Py_ssize_t nrest;       /* sizes given as arguments: */
+    Py_ssize_t nrest; /* sizes given as arguments: */
     PyObject *const *rest;
     PyObject *slots[DT_MAX_PARAMETERS]; /* by parameter; NULL: not given */
 } dt_args;
 
-/* Binds the arguments of a METH_FASTCALL | METH_KEYWORDS call. self, if not NULL, is the first
- * parameter. -1 with TypeError. dt_bind is the quick way for the commonest calls. */
+/* Binds the arguments of a METH_FASTCALL | METH_KEYWORDS call. self, if not NULL, is
+ * the first parameter. -1 with TypeError. dt_bind is the quick way for the commonest
+ * calls. */
 int dt_bind_any(dt_signature *signature, dt_args *out, PyObject *self,
                 PyObject *const *values, Py_ssize_t count, PyObject *kwnames);
 
@@ -81,7 +87,8 @@ static inline int dt_bind(dt_signature *signature, dt_args *out, PyObject *self,
 {
     int given = (int)count + (self != NULL);
     if (__builtin_expect(!signature->simple || kwnames || count > DT_MAX_PARAMETERS ||
-                             given < signature->required || given > signature->positional,
+                             given < signature->required ||
+                             given > signature->positional,
                          0))
         return dt_bind_any(signature, out, self, values, count, kwnames);
     out->signature = signature;
@@ -99,17 +106,21 @@ static inline int dt_bind(dt_signature *signature, dt_args *out, PyObject *self,
 /* Reads the text; called by itself at the first call. */
 int dt_signature_read(dt_signature *signature);
 
-/* "sum(input, dim=None, keepdim=False, *, dtype=None)\n--\n\ndoc", which CPython splits into
- * __text_signature__ and __doc__; for a method the first parameter becomes $self. name is the
- * public one. For PyMem_Free; NULL with MemoryError. */
-char *dt_signature_doc(const char *text, const char *name, bool method, const char *doc);
+/* "sum(input, dim=None, keepdim=False, *, dtype=None)\n--\n\ndoc", which CPython splits
+ * into
+ * __text_signature__ and __doc__; for a method the first parameter becomes $self. name
+ * is the public one. For PyMem_Free; NULL with MemoryError. */
+char *dt_signature_doc(const char *text, const char *name, bool method,
+                       const char *doc);
 
-/* --- taking arguments: by the index of the parameter, 0 the first ------------------------------
+/* --- taking arguments: by the index of the parameter, 0 the first
+ * ------------------------------
  *
- * Each returns 0, or -1 with an exception that names function and argument, says what was given
- * and what is expected. Where the argument was not given they give the signature's default.
- * A parameter with the default None: dt_take_tensor and dt_take_any give NULL, dt_take_dtype
- * -1, dt_take_device the default device; the others say in *given whether there is one. */
+ * Each returns 0, or -1 with an exception that names function and argument, says what
+ * was given and what is expected. Where the argument was not given they give the
+ * signature's default. A parameter with the default None: dt_take_tensor and
+ * dt_take_any give NULL, dt_take_dtype -1, dt_take_device the default device; the
+ * others say in *given whether there is one. */
 
 static inline bool dt_given(const dt_args *args, int i)
 {
@@ -122,35 +133,39 @@ int dt_take_number(const dt_args *args, int i, dt_scalar *out);
 int dt_take_float(const dt_args *args, int i, double *out);
 int dt_take_int(const dt_args *args, int i, int64_t *out);
 int dt_take_bool(const dt_args *args, int i, bool *out);
-int dt_take_str(const dt_args *args, int i, const char **out); /* UTF-8, lent; NULL: None */
-/* Dimensions: *count -1 when None or not given. out has DT_MAX_NDIM entries, unwrapped. */
+int dt_take_str(const dt_args *args, int i,
+                const char **out); /* UTF-8, lent; NULL: None */
+/* Dimensions: *count -1 when None or not given. out has DT_MAX_NDIM entries, unwrapped.
+ */
 int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out);
 /* Sizes, however they were given. out has DT_MAX_NDIM entries. */
 int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out);
 int dt_take_dtype(const dt_args *args, int i, int *out);
 int dt_take_device(const dt_args *args, int i, dt_device *out); /* resolved */
-/* generator_type.c: *out NULL when not given; else fails where it is not one for `device`. */
+/* generator_type.c: *out NULL when not given; else fails where it is not one for
+ * `device`. */
 int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator **out);
 
-/* The same for values that are no arguments of their own (elements of a list, operands).
- * 1 and *out; 0 when value is of another type; -1 with an exception set. Integers are what has
+/* The same for values that are no arguments of their own (elements of a list,
+ * operands). 1 and *out; 0 when value is of another type; -1 with an exception set.
+ * Integers are what has
  * __index__, and tensors of one integer. */
 int dt_int_from_python(PyObject *value, int64_t *out);
 
 /* TypeError "sum(): dim is 'a' (str); give an int or a tuple of ints". Returns -1. */
 int dt_argument_error(const dt_args *args, int i);
 
-/* The keywords that every factory takes, last in its signature, and what they say. first is the
- * index of dtype. dtype: *dtype is left as it is where none is given. */
-#define DT_FACTORY_WORDS                                                                   \
-    "dtype: Dtype = None, layout: Any = None, device: Device = None, "                     \
+/* The keywords that every factory takes, last in its signature, and what they say.
+ * first is the index of dtype. dtype: *dtype is left as it is where none is given. */
+#define DT_FACTORY_WORDS                                                               \
+    "dtype: Dtype = None, layout: Any = None, device: Device = None, "                 \
     "requires_grad: bool = False, pin_memory: bool = False"
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device);
 /* requires_grad=True in a function that has it at index i: NotImplementedError. */
 int dt_check_requires_grad(const dt_args *args, int i);
 
-/* A short text of a value for messages: "'abc' (str)", "3 (int)", "a Tensor of shape [2, 3]".
- * Writes into text, cut to size; returns text; leaves no exception. */
+/* A short text of a value for messages: "'abc' (str)", "3 (int)", "a Tensor of shape
+ * [2, 3]". Writes into text, cut to size; returns text; leaves no exception. */
 char *dt_describe(PyObject *value, char *text, size_t size);
 #define DT_DESCRIBE_TEXT 160
 

@@ -73,7 +73,8 @@ DT_PUBLIC(set_default_device, "set_default_device(device: Any)")
 {
     dt_device named = dt_device_make(DT_CPU, 0);
     if (args->slots[0] != Py_None &&
-        dt_device_from_python("set_default_device", "device", args->slots[0], &named) < 0)
+        dt_device_from_python("set_default_device", "device", args->slots[0], &named) <
+            0)
         return NULL;
     dt_default_device_set(named);
     Py_RETURN_NONE;
@@ -94,10 +95,11 @@ DT_PUBLIC(set_default_dtype, "set_default_dtype(d: Dtype)")
     if (dt_take_dtype(args, 0, &dtype) < 0)
         return NULL;
     if (!dt_dtype_is_float((dt_dtype)dtype)) {
-        PyErr_Format(PyExc_TypeError,
-                     "set_default_dtype(): %R holds no fractions; give a floating type such "
-                     "as float32",
-                     dt_py.dtypes[dtype]);
+        PyErr_Format(
+            PyExc_TypeError,
+            "set_default_dtype(): %R holds no fractions; give a floating type such "
+            "as float32",
+            dt_py.dtypes[dtype]);
         return NULL;
     }
     dt_set_default_dtype((dt_dtype)dtype);

@@ -41,14 +41,16 @@ PyObject *dt_device_object_of(dt_device device)
     return dt_device_object_new(device);
 }
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading
+ * --------------------------------------------------------------------------------- */
 
 static int parse(const char *text, dt_device *out)
 {
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
     for (int type = 0; type < DT_NDEVICE_TYPES; type++) {
-        if (strlen(type_names[type]) != length || memcmp(text, type_names[type], length) != 0)
+        if (strlen(type_names[type]) != length ||
+            memcmp(text, type_names[type], length) != 0)
             continue;
         int index = -1;
         if (colon) {
@@ -71,9 +73,10 @@ static int parse(const char *text, dt_device *out)
 
 static int bad_device(const char *function, PyObject *value)
 {
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s(): %R names no device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
-                 function, value);
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "%s(): %R names no device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
+        function, value);
     return -1;
 }
 
@@ -100,15 +103,16 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
         long long index = PyLong_AsLongLongAndOverflow(value, &overflow);
         if (overflow || index < 0 || index > INT8_MAX) {
             PyErr_Format(PyExc_RuntimeError,
-                         "%s(): %R is no index of a device; they count from 0", function,
-                         value);
+                         "%s(): %R is no index of a device; they count from 0",
+                         function, value);
             return -1;
         }
         if (!dt_device_count(DT_CUDA)) {
-            PyErr_Format(PyExc_RuntimeError,
-                         "%s(): device %lld is the GPU of that index, and no GPU can be used; "
-                         "give 'cpu', or see cuda.why_unavailable()",
-                         function, index);
+            PyErr_Format(
+                PyExc_RuntimeError,
+                "%s(): device %lld is the GPU of that index, and no GPU can be used; "
+                "give 'cpu', or see cuda.why_unavailable()",
+                function, index);
             return -1;
         }
         *out = dt_device_make(DT_CUDA, (int)index);
@@ -138,7 +142,8 @@ int dt_device_resolve(dt_device named, dt_device *out)
     return 0;
 }
 
-/* --- the type -------------------------------------------------------------------------------- */
+/* --- the type
+ * -------------------------------------------------------------------------------- */
 
 static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -146,10 +151,12 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     static char *words[] = {"type", "index", NULL};
     static char *old_words[] = {"device", NULL};
     PyObject *what = NULL, *index = NULL;
-    if (kwargs && PyDict_GET_SIZE(kwargs) == 1 && PyDict_GetItemString(kwargs, "device")) {
+    if (kwargs && PyDict_GET_SIZE(kwargs) == 1 &&
+        PyDict_GetItemString(kwargs, "device")) {
         if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:device", old_words, &what))
             return NULL;
-    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", words, &what, &index)) {
+    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", words, &what,
+                                            &index)) {
         return NULL;
     }
     dt_device named;
@@ -167,9 +174,10 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     if (!PyUnicode_Check(what) || named.index >= 0) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "device(): %R has an index already, and index is %lld; give one of them",
-                     what, (long long)number);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "device(): %R has an index already, and index is %lld; give one of them",
+            what, (long long)number);
         return NULL;
     }
     if (number < 0 || number > INT8_MAX) {
@@ -262,17 +270,18 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef properties[] = {
     {"type", get_type, NULL, "'cpu' or 'cuda'.", NULL},
-    {"index", get_index, NULL, "The number of the device, or None where none was named.",
-     NULL},
+    {"index", get_index, NULL,
+     "The number of the device, or None where none was named.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc,
-     "device(type, index=None)\n--\n\n"
-     "A device on which tensors live: device('cpu'), device('cuda:1'), device('cuda', 1) or\n"
-     "device(1). Building one needs no GPU; using one does. In a with statement it is where\n"
-     "factories such as ones() make their tensors."},
+    {Py_tp_doc, "device(type, index=None)\n--\n\n"
+                "A device on which tensors live: device('cpu'), device('cuda:1'), "
+                "device('cuda', 1) or\n"
+                "device(1). Building one needs no GPU; using one does. In a with "
+                "statement it is where\n"
+                "factories such as ones() make their tensors."},
     {Py_tp_new, device_new},
     {Py_tp_repr, device_repr},
     {Py_tp_str, device_str},

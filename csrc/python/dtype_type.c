@@ -56,7 +56,8 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef properties[] = {
     {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
-    {"is_floating_point", get_is_floating_point, NULL, "Whether it is a float type.", NULL},
+    {"is_floating_point", get_is_floating_point, NULL, "Whether it is a float type.",
+     NULL},
     {"is_complex", get_is_complex, NULL, "False: there are no complex types.", NULL},
     {"is_signed", get_is_signed, NULL, "Whether it has negative values.", NULL},
     {"__module__", get_module, NULL, NULL, NULL},

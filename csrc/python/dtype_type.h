@@ -5,8 +5,7 @@
 #include "python/module.h"
 
 typedef struct dt_dtype_object {
-    PyObject_HEAD
-    dt_dtype dtype;
+    PyObject_HEAD dt_dtype dtype;
 } dt_dtype_object;
 
 static inline bool dt_dtype_check(PyObject *value)
@@ -27,8 +26,8 @@ static inline bool dt_dtype_is_signed(dt_dtype dtype)
     return dt_scalar_as_double(dt_element_to_scalar(dtype, &minus)) < 0;
 }
 
-/* The type that value names: a dtype, or Python's bool, int or float. false where it names
- * none; sets no exception. */
+/* The type that value names: a dtype, or Python's bool, int or float. false where it
+ * names none; sets no exception. */
 bool dt_dtype_from_python(PyObject *value, dt_dtype *out);
 
 #endif

@@ -7,13 +7,14 @@ PyObject *dt_raise(void)
     dt_error *error = dt_error_slot();
     dt_error_code code = error->code;
     if (code <= DT_ERROR_NONE || code >= DT_NERRORS) {
-        PyErr_SetString(PyExc_SystemError,
-                        "pydevtensor: a call failed without saying why; please report it");
+        PyErr_SetString(
+            PyExc_SystemError,
+            "pydevtensor: a call failed without saying why; please report it");
         return NULL;
     }
     /* Text that was cut may end within a character. */
-    PyObject *text = PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text),
-                                          "replace");
+    PyObject *text =
+        PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text), "replace");
     if (text) {
         PyErr_SetObject(dt_py.exceptions[code], text);
         Py_DECREF(text);

@@ -4,8 +4,8 @@
 
 #include "python/module.h"
 
-/* Raises the core's pending error (base/error.h) and forgets it. Always returns NULL, so that a
- * function can `return dt_raise()`. */
+/* Raises the core's pending error (base/error.h) and forgets it. Always returns NULL,
+ * so that a function can `return dt_raise()`. */
 PyObject *dt_raise(void);
 
 /* The same for functions that return -1. */
@@ -15,18 +15,18 @@ static inline int dt_raise_status(void)
     return -1;
 }
 
-/* Runs `expression`, a call into the core that gives 0 or -1, and puts what it gave in `status`.
- * Where `releases` is true other Python threads run meanwhile: worth its 30 ns for a call that
- * computes long or may wait for a device. The tensors in it have to stay as they are. */
-#define DT_RUN(status, releases, expression)                                               \
-    do {                                                                                   \
-        if (releases) {                                                                    \
-            Py_BEGIN_ALLOW_THREADS                                                         \
-            (status) = (expression);                                                       \
-            Py_END_ALLOW_THREADS                                                           \
-        } else {                                                                           \
-            (status) = (expression);                                                       \
-        }                                                                                  \
+/* Runs `expression`, a call into the core that gives 0 or -1, and puts what it gave in
+ * `status`. Where `releases` is true other Python threads run meanwhile: worth its 30
+ * ns for a call that computes long or may wait for a device. The tensors in it have to
+ * stay as they are. */
+#define DT_RUN(status, releases, expression)                                           \
+    do {                                                                               \
+        if (releases) {                                                                \
+            Py_BEGIN_ALLOW_THREADS(status) = (expression);                             \
+            Py_END_ALLOW_THREADS                                                       \
+        } else {                                                                       \
+            (status) = (expression);                                                   \
+        }                                                                              \
     } while (0)
 
 /* Elements from which on a computation is long. */

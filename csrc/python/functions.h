@@ -18,7 +18,7 @@
 
 #include "python/arguments.h"
 
-#define DT_CALL_PARAMETERS                                                                 \
+#define DT_CALL_PARAMETERS                                                             \
     PyObject *self, PyObject *const *values, Py_ssize_t count, PyObject *kwnames
 
 typedef PyObject *(*dt_call)(DT_CALL_PARAMETERS);
@@ -29,26 +29,27 @@ typedef PyObject *(*dt_call)(DT_CALL_PARAMETERS);
 #define DT_UNUSED
 #endif
 
-/* Begins a public function: what follows is its body, `static PyObject *(dt_args *args)`.
- * Defines name_function (arguments as they are) and name_method (self is the first parameter). */
-#define DT_PUBLIC(NAME, TEXT)                                                              \
-    static dt_signature NAME##_signature = {.text = TEXT};                                 \
-    static PyObject *NAME##_body(const dt_args *args);                                     \
-    DT_UNUSED static PyObject *NAME##_function(DT_CALL_PARAMETERS)                         \
-    {                                                                                      \
-        (void)self;                                                                        \
-        dt_args args;                                                                      \
-        if (dt_bind(&NAME##_signature, &args, NULL, values, count, kwnames) < 0)           \
-            return NULL;                                                                   \
-        return NAME##_body(&args);                                                         \
-    }                                                                                      \
-    DT_UNUSED static PyObject *NAME##_method(DT_CALL_PARAMETERS)                           \
-    {                                                                                      \
-        dt_args args;                                                                      \
-        if (dt_bind(&NAME##_signature, &args, self, values, count, kwnames) < 0)           \
-            return NULL;                                                                   \
-        return NAME##_body(&args);                                                         \
-    }                                                                                      \
+/* Begins a public function: what follows is its body, `static PyObject *(dt_args
+ * *args)`. Defines name_function (arguments as they are) and name_method (self is the
+ * first parameter). */
+#define DT_PUBLIC(NAME, TEXT)                                                          \
+    static dt_signature NAME##_signature = {.text = TEXT};                             \
+    static PyObject *NAME##_body(const dt_args *args);                                 \
+    DT_UNUSED static PyObject *NAME##_function(DT_CALL_PARAMETERS)                     \
+    {                                                                                  \
+        (void)self;                                                                    \
+        dt_args args;                                                                  \
+        if (dt_bind(&NAME##_signature, &args, NULL, values, count, kwnames) < 0)       \
+            return NULL;                                                               \
+        return NAME##_body(&args);                                                     \
+    }                                                                                  \
+    DT_UNUSED static PyObject *NAME##_method(DT_CALL_PARAMETERS)                       \
+    {                                                                                  \
+        dt_args args;                                                                  \
+        if (dt_bind(&NAME##_signature, &args, self, values, count, kwnames) < 0)       \
+            return NULL;                                                               \
+        return NAME##_body(&args);                                                     \
+    }                                                                                  \
     static PyObject *NAME##_body(const dt_args *args)
 
 /* One public name: of the module, of Tensor, or of both. */
@@ -60,15 +61,19 @@ typedef struct dt_row {
     const char *doc;
 } dt_row;
 
-#define DT_BOTH(NAME, name, doc) {name, &NAME##_signature, NAME##_function, NAME##_method, doc}
-#define DT_FUNCTION(NAME, name, doc) {name, &NAME##_signature, NAME##_function, NULL, doc}
+#define DT_BOTH(NAME, name, doc)                                                       \
+    {name, &NAME##_signature, NAME##_function, NAME##_method, doc}
+#define DT_FUNCTION(NAME, name, doc)                                                   \
+    {name, &NAME##_signature, NAME##_function, NULL, doc}
 #define DT_METHOD(NAME, name, doc) {name, &NAME##_signature, NULL, NAME##_method, doc}
 
 /* Adds the rows to the module and to Tensor. -1 with an exception set. */
 int dt_add_rows(PyObject *module, const dt_row *rows, size_t count);
-#define DT_ADD_ROWS(module, rows) dt_add_rows(module, rows, sizeof(rows) / sizeof *(rows))
+#define DT_ADD_ROWS(module, rows)                                                      \
+    dt_add_rows(module, rows, sizeof(rows) / sizeof *(rows))
 
-/* Adds getters and setters to Tensor; the table stays alive. Ends with a row without name. */
+/* Adds getters and setters to Tensor; the table stays alive. Ends with a row without
+ * name. */
 int dt_add_properties(PyGetSetDef *properties);
 
 #endif

@@ -32,17 +32,20 @@ static int take_named(const dt_args *args, int i, const dt_tensor *x, dt_device 
     return 0;
 }
 
-#define TO_END "non_blocking: bool = False, copy: bool = False, *, memory_format: Any = None)"
-DT_PUBLIC(to, "to(input: Tensor, dtype: Dtype, " TO_END " | "
-              "to(input: Tensor, device: Device = None, dtype: Dtype = None, " TO_END " | "
-              "to(input: Tensor, other: Tensor, " TO_END)
+#define TO_END                                                                         \
+    "non_blocking: bool = False, copy: bool = False, *, memory_format: Any = None)"
+DT_PUBLIC(to,
+          "to(input: Tensor, dtype: Dtype, " TO_END " | "
+          "to(input: Tensor, device: Device = None, dtype: Dtype = None, " TO_END " | "
+          "to(input: Tensor, other: Tensor, " TO_END)
 {
     dt_tensor *x, *other;
     bool non_blocking, copy;
     int dtype = -1;
     dt_device device;
     int flags = args->form == 1 ? 3 : 2;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_bool(args, flags, &non_blocking) < 0 ||
+    if (dt_take_tensor(args, 0, &x) < 0 ||
+        dt_take_bool(args, flags, &non_blocking) < 0 ||
         dt_take_bool(args, flags + 1, &copy) < 0)
         return NULL;
     device = dt_tensor_device(x);
@@ -54,11 +57,12 @@ DT_PUBLIC(to, "to(input: Tensor, dtype: Dtype, " TO_END " | "
     } else if (args->form == 0) {
         if (dt_take_dtype(args, 1, &dtype) < 0)
             return NULL;
-    } else if (take_named(args, 1, x, &device) < 0 || dt_take_dtype(args, 2, &dtype) < 0) {
+    } else if (take_named(args, 1, x, &device) < 0 ||
+               dt_take_dtype(args, 2, &dtype) < 0) {
         return NULL;
     }
-    return convert(args->slots[0], dtype < 0 ? (dt_dtype)x->dtype : (dt_dtype)dtype, device,
-                   copy);
+    return convert(args->slots[0], dtype < 0 ? (dt_dtype)x->dtype : (dt_dtype)dtype,
+                   device, copy);
 }
 
 /* x.to(device) and x.to(dtype), without a choice among forms. */
@@ -78,9 +82,11 @@ static PyObject *to_quick(DT_CALL_PARAMETERS)
             return convert(self, dtype, device, false);
     }
     for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
-        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "other") == 0) {
-            PyErr_SetString(PyExc_TypeError,
-                            "to() takes the tensor to be like by position only: to(other)");
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "other") ==
+            0) {
+            PyErr_SetString(
+                PyExc_TypeError,
+                "to() takes the tensor to be like by position only: to(other)");
             return NULL;
         }
     return to_method(self, values, count, kwnames);
@@ -92,8 +98,9 @@ DT_PUBLIC(cpu, "cpu(input: Tensor, *, memory_format: Any = None)")
                    dt_device_make(DT_CPU, 0), false);
 }
 
-DT_PUBLIC(cuda, "cuda(input: Tensor, device: Device = None, non_blocking: bool = False, "
-                "memory_format: Any = None)")
+DT_PUBLIC(cuda,
+          "cuda(input: Tensor, device: Device = None, non_blocking: bool = False, "
+          "memory_format: Any = None)")
 {
     dt_device device = dt_device_make(DT_CUDA, -1);
     bool non_blocking;
@@ -110,19 +117,20 @@ DT_PUBLIC(cuda, "cuda(input: Tensor, device: Device = None, non_blocking: bool =
     }
     if (dt_device_resolve(device, &device) < 0)
         return NULL;
-    return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype, device,
-                   false);
+    return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype,
+                   device, false);
 }
 
-/* --- by the names of types ----------------------------------------------------------------------- */
+/* --- by the names of types
+ * ----------------------------------------------------------------------- */
 
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
-    DT_PUBLIC(to_##name, #name "(input: Tensor)")                                          \
-    {                                                                                      \
-        dt_tensor *x;                                                                      \
-        if (dt_take_tensor(args, 0, &x) < 0)                                               \
-            return NULL;                                                                   \
-        return convert(args->slots[0], DT_##ID, dt_tensor_device(x), false);               \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    DT_PUBLIC(to_##name, #name "(input: Tensor)")                                      \
+    {                                                                                  \
+        dt_tensor *x;                                                                  \
+        if (dt_take_tensor(args, 0, &x) < 0)                                           \
+            return NULL;                                                               \
+        return convert(args->slots[0], DT_##ID, dt_tensor_device(x), false);           \
     }
 #include "ops/dtype.def"
 
@@ -172,15 +180,18 @@ DT_PUBLIC(type, "type(input: Tensor, dtype: Any = None, non_blocking: bool = Fal
             }
     }
     char given[DT_DESCRIBE_TEXT];
-    PyErr_Format(text ? PyExc_ValueError : PyExc_TypeError,
-                 "type(): %s names no type; give a dtype such as torch.float32, or a name such "
-                 "as 'torch.FloatTensor'",
-                 dt_describe(args->slots[1], given, sizeof given));
+    PyErr_Format(
+        text ? PyExc_ValueError : PyExc_TypeError,
+        "type(): %s names no type; give a dtype such as torch.float32, or a name such "
+        "as 'torch.FloatTensor'",
+        dt_describe(args->slots[1], given, sizeof given));
     Py_XDECREF(owned);
     return NULL;
 }
 
-/* --- copies -------------------------------------------------------------------------------------- */
+/* --- copies
+ * --------------------------------------------------------------------------------------
+ */
 
 DT_PUBLIC(clone, "clone(input: Tensor, *, memory_format: Any = None)")
 {
@@ -232,8 +243,8 @@ DT_PUBLIC(copy_, "copy_(input: Tensor, src: Value, non_blocking: bool = False)")
         dt_take_bool(args, 2, &non_blocking) < 0)
         return NULL;
     int status;
-    bool waits = source.tensor && !dt_device_equal(dt_tensor_device(x),
-                                                   dt_tensor_device(source.tensor));
+    bool waits = source.tensor &&
+                 !dt_device_equal(dt_tensor_device(x), dt_tensor_device(source.tensor));
     DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
            source.tensor ? dt_copy_into("copy_", x, source.tensor)
                          : dt_fill_into("copy_", x, source.scalar));
@@ -247,7 +258,8 @@ static const dt_row rows[] = {
     DT_METHOD(cuda, "cuda", "On a GPU, the current one if none is named."),
     DT_METHOD(type, "type", "The name of its type, or a conversion to the type given."),
     DT_BOTH(clone, "clone", "A copy."),
-    DT_METHOD(contiguous, "contiguous", "In row-major order; itself where it is already."),
+    DT_METHOD(contiguous, "contiguous",
+              "In row-major order; itself where it is already."),
     DT_BOTH(detach, "detach", "A second tensor over the same memory, without history."),
     DT_METHOD(detach_, "detach_", "Forget the history."),
     DT_METHOD(copy_, "copy_", "Copy the elements of src, converting and broadcasting."),
@@ -257,7 +269,7 @@ static const dt_row rows[] = {
 #define DT_DTYPE(ID, name, alias, type, class) static char name##_word[] = #class;
 #include "ops/dtype.def"
 static const dt_row type_rows[] = {
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
     {name##_word, &to_##name##_signature, NULL, to_##name##_method, "As " #name "."},
 #include "ops/dtype.def"
 };

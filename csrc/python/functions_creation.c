@@ -18,8 +18,9 @@ typedef struct recipe {
 } recipe;
 
 /* strides NULL: row-major. */
-static int make(const char *what, dt_tensor *out, const recipe *r, dt_dtype dtype, int ndim,
-                const int64_t *shape, const int64_t *strides, dt_device device)
+static int make(const char *what, dt_tensor *out, const recipe *r, dt_dtype dtype,
+                int ndim, const int64_t *shape, const int64_t *strides,
+                dt_device device)
 {
     static const dt_distribution distributions[] = {
         [UNIFORM] = DT_RANDOM_UNIFORM,
@@ -28,15 +29,17 @@ static int make(const char *what, dt_tensor *out, const recipe *r, dt_dtype dtyp
     };
     if (r->how == CONSTANT && !strides)
         return dt_full(what, out, dtype, ndim, shape, device, r->low);
-    if ((strides ? dt_tensor_empty_strided(what, out, dtype, ndim, shape, strides, device)
-                 : dt_tensor_empty(what, out, dtype, ndim, shape, device)) < 0)
+    if ((strides
+             ? dt_tensor_empty_strided(what, out, dtype, ndim, shape, strides, device)
+             : dt_tensor_empty(what, out, dtype, ndim, shape, device)) < 0)
         return -1;
     if (r->how == EMPTY)
         return 0;
     if (r->how == CONSTANT) {
         if (dt_fill_into(what, out, r->low) == 0)
             return 0;
-    } else if (dt_random_into(what, out, distributions[r->how], r->low, r->high, r->generator) == 0) {
+    } else if (dt_random_into(what, out, distributions[r->how], r->low, r->high,
+                              r->generator) == 0) {
         return 0;
     }
     dt_tensor_clear(out);
@@ -55,21 +58,22 @@ static PyObject *create(const dt_args *args, const recipe *r, int dtype, int ndi
         numel *= (double)shape[d];
     int status;
     DT_RUN(status, numel > DT_LONG_NUMEL,
-           make(args->signature->name, &out->tensor, r, (dt_dtype)dtype, ndim, shape, strides,
-                device));
+           make(args->signature->name, &out->tensor, r, (dt_dtype)dtype, ndim, shape,
+                strides, device));
     return dt_tensor_result(out, status);
 }
 
 /* Sizes are parameter 0, the words of DT_FACTORY_WORDS begin at first. */
-static PyObject *create_sized(const dt_args *args, int first, int sizes_at, int generator_at,
-                              recipe r, int dtype)
+static PyObject *create_sized(const dt_args *args, int first, int sizes_at,
+                              int generator_at, recipe r, int dtype)
 {
     int ndim;
     int64_t shape[DT_MAX_NDIM];
     dt_device device;
     if (dt_take_sizes(args, sizes_at, &ndim, shape) < 0 ||
         dt_take_factory(args, first, &dtype, &device) < 0 ||
-        (generator_at >= 0 && dt_take_generator(args, generator_at, device, &r.generator) < 0))
+        (generator_at >= 0 &&
+         dt_take_generator(args, generator_at, device, &r.generator) < 0))
         return NULL;
     return create(args, &r, dtype, ndim, shape, NULL, device);
 }
@@ -104,7 +108,8 @@ DT_PUBLIC(rand, "rand(*size: Sizes, generator: Generator = None, " DT_FACTORY_WO
 {
     return create_sized(args, 2, 0, 1, uniform(), dt_default_dtype());
 }
-DT_PUBLIC(randn, "randn(*size: Sizes, generator: Generator = None, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(randn,
+          "randn(*size: Sizes, generator: Generator = None, " DT_FACTORY_WORDS ")")
 {
     return create_sized(args, 2, 0, 1, normal(), dt_default_dtype());
 }
@@ -126,7 +131,8 @@ DT_PUBLIC(full, "full(size: Sizes, fill_value: Number, *, " DT_FACTORY_WORDS ")"
 }
 
 #define RANDINT_END "size: Sizes, *, generator: Generator = None, " DT_FACTORY_WORDS ")"
-DT_PUBLIC(randint, "randint(high: int, " RANDINT_END " | randint(low: int, high: int, " RANDINT_END)
+DT_PUBLIC(randint, "randint(high: int, " RANDINT_END
+                   " | randint(low: int, high: int, " RANDINT_END)
 {
     int64_t low = 0, high;
     int at = args->form; /* of high */
@@ -136,14 +142,17 @@ DT_PUBLIC(randint, "randint(high: int, " RANDINT_END " | randint(low: int, high:
     return create_sized(args, at + 3, at + 1, at + 2, r, DT_INT64);
 }
 
-DT_PUBLIC(arange, "arange(end: Number, *, " DT_FACTORY_WORDS ") | "
-                  "arange(start: Number, end: Number, step: Number = 1, *, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(arange,
+          "arange(end: Number, *, " DT_FACTORY_WORDS ") | "
+          "arange(start: Number, end: Number, step: Number = 1, *, " DT_FACTORY_WORDS
+          ")")
 {
     dt_scalar start = dt_scalar_int(0), end, step = dt_scalar_int(1);
     int dtype = -1;
     dt_device device;
     bool from = args->form == 1;
-    if ((from && (dt_take_number(args, 0, &start) < 0 || dt_take_number(args, 2, &step) < 0)) ||
+    if ((from &&
+         (dt_take_number(args, 0, &start) < 0 || dt_take_number(args, 2, &step) < 0)) ||
         dt_take_number(args, from, &end) < 0 ||
         dt_take_factory(args, from ? 3 : 1, &dtype, &device) < 0)
         return NULL;
@@ -178,7 +187,8 @@ DT_PUBLIC(eye, "eye(n: int, m: int = None, *, " DT_FACTORY_WORDS ")")
     return dt_tensor_result(out, status);
 }
 
-/* --- like another ------------------------------------------------------------------------------- */
+/* --- like another
+ * ------------------------------------------------------------------------------- */
 
 /* Type and device of a tensor unless the words at `first` say others. */
 static int take_like(const dt_args *args, int first, const dt_tensor *x, int *dtype,
@@ -216,7 +226,8 @@ static PyObject *create_like(const dt_args *args, int first, recipe r)
     dt_tensor *x;
     int dtype;
     dt_device device;
-    if (dt_take_tensor(args, 0, &x) < 0 || take_like(args, first, x, &dtype, &device) < 0)
+    if (dt_take_tensor(args, 0, &x) < 0 ||
+        take_like(args, first, x, &dtype, &device) < 0)
         return NULL;
     int64_t strides[DT_MAX_NDIM];
     bool ordered = !x->contiguous && x->numel && !dt_tensor_overlaps_itself(x);
@@ -253,12 +264,14 @@ DT_PUBLIC(full_like, "full_like(input: Tensor, fill_value: Number, *, " LIKE_WOR
         return NULL;
     return create_like(args, 2, r);
 }
-DT_PUBLIC(randint_like, "randint_like(input: Tensor, high: int, *, " LIKE_WORDS " | "
-                        "randint_like(input: Tensor, low: int, high: int, *, " LIKE_WORDS)
+DT_PUBLIC(randint_like,
+          "randint_like(input: Tensor, high: int, *, " LIKE_WORDS " | "
+          "randint_like(input: Tensor, low: int, high: int, *, " LIKE_WORDS)
 {
     int64_t low = 0, high;
     int at = args->form + 1; /* of high */
-    if ((args->form && dt_take_int(args, 1, &low) < 0) || dt_take_int(args, at, &high) < 0)
+    if ((args->form && dt_take_int(args, 1, &low) < 0) ||
+        dt_take_int(args, at, &high) < 0)
         return NULL;
     recipe r = {INTEGERS, dt_scalar_int(low), dt_scalar_int(high), NULL};
     return create_like(args, at + 1, r);
@@ -288,8 +301,9 @@ DT_PUBLIC(new_ones, "new_ones(input: Tensor, *size: Sizes, " DT_FACTORY_WORDS ")
 {
     return create_new(args, 2, constant(1));
 }
-DT_PUBLIC(new_full, "new_full(input: Tensor, size: Sizes, fill_value: Number, *, " DT_FACTORY_WORDS
-                    ")")
+DT_PUBLIC(
+    new_full,
+    "new_full(input: Tensor, size: Sizes, fill_value: Number, *, " DT_FACTORY_WORDS ")")
 {
     recipe r = {.how = CONSTANT};
     if (dt_take_number(args, 2, &r.low) < 0)
@@ -306,10 +320,11 @@ DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_WORD
     return dt_tensor_from_data("new_tensor", args->slots[1], dtype, device);
 }
 
-/* --- into a tensor ------------------------------------------------------------------------------- */
+/* --- into a tensor
+ * ------------------------------------------------------------------------------- */
 
-static PyObject *fill_random(const dt_args *args, dt_distribution distribution, dt_scalar low,
-                             dt_scalar high, int generator_at)
+static PyObject *fill_random(const dt_args *args, dt_distribution distribution,
+                             dt_scalar low, dt_scalar high, int generator_at)
 {
     dt_tensor *x;
     dt_generator *generator;
@@ -317,8 +332,9 @@ static PyObject *fill_random(const dt_args *args, dt_distribution distribution, 
         dt_take_generator(args, generator_at, dt_tensor_device(x), &generator) < 0)
         return NULL;
     int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL,
-           dt_random_into(args->signature->name, x, distribution, low, high, generator));
+    DT_RUN(
+        status, x->numel > DT_LONG_NUMEL,
+        dt_random_into(args->signature->name, x, distribution, low, high, generator));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
@@ -342,7 +358,8 @@ DT_PUBLIC(normal_, "normal_(input: Tensor, mean: float = 0, std: float = 1, *, "
     return fill_two(args, DT_RANDOM_NORMAL);
 }
 
-/* The greatest integer up to which every one can be held, plus 1, as random_() draws below it. */
+/* The greatest integer up to which every one can be held, plus 1, as random_() draws
+ * below it. */
 static int64_t integers_of(dt_dtype dtype)
 {
     switch (dtype) {
@@ -375,12 +392,11 @@ DT_PUBLIC(random_, "random_(input: Tensor, *, generator: Generator = None) | "
         return NULL;
     high = integers_of((dt_dtype)x->dtype);
     if ((args->form == 1 && dt_take_int(args, 1, &high) < 0) ||
-        (args->form == 2 &&
-         (dt_take_int(args, 1, &low) < 0 ||
-          (dt_given(args, 2) && dt_take_int(args, 2, &high) < 0))))
+        (args->form == 2 && (dt_take_int(args, 1, &low) < 0 ||
+                             (dt_given(args, 2) && dt_take_int(args, 2, &high) < 0))))
         return NULL;
-    return fill_random(args, DT_RANDOM_INTEGERS, dt_scalar_int(low), dt_scalar_int(high),
-                       args->form + 1);
+    return fill_random(args, DT_RANDOM_INTEGERS, dt_scalar_int(low),
+                       dt_scalar_int(high), args->form + 1);
 }
 
 DT_PUBLIC(bernoulli_, "bernoulli_(input: Tensor, p: float = 0.5, *, "
@@ -389,7 +405,8 @@ DT_PUBLIC(bernoulli_, "bernoulli_(input: Tensor, p: float = 0.5, *, "
     double p;
     if (dt_take_float(args, 1, &p) < 0)
         return NULL;
-    return fill_random(args, DT_RANDOM_BERNOULLI, dt_scalar_float(p), dt_scalar_float(0), 2);
+    return fill_random(args, DT_RANDOM_BERNOULLI, dt_scalar_float(p),
+                       dt_scalar_float(0), 2);
 }
 
 DT_PUBLIC(fill_, "fill_(input: Tensor, value: Number)")
@@ -398,10 +415,11 @@ DT_PUBLIC(fill_, "fill_(input: Tensor, value: Number)")
     dt_scalar value;
     if (dt_tensor_check(args->slots[1]) && dt_tensor_of(args->slots[1])->ndim) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_RuntimeError,
-                     "fill_(): value is %s; give a number or a Tensor without dimensions, or "
-                     "use copy_()",
-                     dt_describe(args->slots[1], text, sizeof text));
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "fill_(): value is %s; give a number or a Tensor without dimensions, or "
+            "use copy_()",
+            dt_describe(args->slots[1], text, sizeof text));
         return NULL;
     }
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_number(args, 1, &value) < 0)
@@ -416,11 +434,14 @@ DT_PUBLIC(zero_, "zero_(input: Tensor)")
     if (dt_take_tensor(args, 0, &x) < 0)
         return NULL;
     int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_fill_into("zero_", x, dt_scalar_int(0)));
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_fill_into("zero_", x, dt_scalar_int(0)));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
-/* --- seeds --------------------------------------------------------------------------------------- */
+/* --- seeds
+ * ---------------------------------------------------------------------------------------
+ */
 
 /* The CPU's default generator as an object, where the module has it. */
 static PyObject *default_generator(void)
@@ -448,14 +469,15 @@ DT_PUBLIC(manual_seed, "manual_seed(seed: Any)")
     /* Negative seeds count down from 2^64. */
     int overflow;
     long long small = PyLong_AsLongLongAndOverflow(whole, &overflow);
-    unsigned long long seed = overflow > 0 ? PyLong_AsUnsignedLongLong(whole)
-                                           : (unsigned long long)small;
+    unsigned long long seed =
+        overflow > 0 ? PyLong_AsUnsignedLongLong(whole) : (unsigned long long)small;
     Py_DECREF(whole);
     if (overflow < 0 || PyErr_Occurred()) {
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError,
-                     "manual_seed(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1",
-                     args->slots[0]);
+        PyErr_Format(
+            PyExc_ValueError,
+            "manual_seed(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1",
+            args->slots[0]);
         return NULL;
     }
     dt_seed_all(seed);
@@ -475,11 +497,13 @@ DT_PUBLIC(seed, "seed()")
 DT_PUBLIC(initial_seed, "initial_seed()")
 {
     (void)args;
-    return PyLong_FromUnsignedLongLong(dt_default_generator(dt_device_make(DT_CPU, 0))->seed);
+    return PyLong_FromUnsignedLongLong(
+        dt_default_generator(dt_device_make(DT_CPU, 0))->seed);
 }
 
 static const dt_row rows[] = {
-    DT_FUNCTION(empty, "empty", "A tensor whose elements are whatever was in its memory."),
+    DT_FUNCTION(empty, "empty",
+                "A tensor whose elements are whatever was in its memory."),
     DT_FUNCTION(zeros, "zeros", "A tensor of zeros."),
     DT_FUNCTION(ones, "ones", "A tensor of ones."),
     DT_FUNCTION(full, "full", "A tensor of one value."),
@@ -494,13 +518,18 @@ static const dt_row rows[] = {
     DT_FUNCTION(full_like, "full_like", "As full, of the shape and type of input."),
     DT_FUNCTION(rand_like, "rand_like", "As rand, of the shape and type of input."),
     DT_FUNCTION(randn_like, "randn_like", "As randn, of the shape and type of input."),
-    DT_FUNCTION(randint_like, "randint_like", "As randint, of the shape and type of input."),
-    DT_METHOD(new_empty, "new_empty", "As empty, of the type and on the device of this."),
-    DT_METHOD(new_zeros, "new_zeros", "As zeros, of the type and on the device of this."),
+    DT_FUNCTION(randint_like, "randint_like",
+                "As randint, of the shape and type of input."),
+    DT_METHOD(new_empty, "new_empty",
+              "As empty, of the type and on the device of this."),
+    DT_METHOD(new_zeros, "new_zeros",
+              "As zeros, of the type and on the device of this."),
     DT_METHOD(new_ones, "new_ones", "As ones, of the type and on the device of this."),
     DT_METHOD(new_full, "new_full", "As full, of the type and on the device of this."),
-    DT_METHOD(new_tensor, "new_tensor", "As tensor, of the type and on the device of this."),
-    DT_METHOD(uniform_, "uniform_", "Fill with random numbers, uniform in [from_, to)."),
+    DT_METHOD(new_tensor, "new_tensor",
+              "As tensor, of the type and on the device of this."),
+    DT_METHOD(uniform_, "uniform_",
+              "Fill with random numbers, uniform in [from_, to)."),
     DT_METHOD(normal_, "normal_", "Fill with normally distributed random numbers."),
     DT_METHOD(random_, "random_", "Fill with random integers."),
     DT_METHOD(bernoulli_, "bernoulli_", "Fill with 1 with probability p, else 0."),

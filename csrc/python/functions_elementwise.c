@@ -15,7 +15,8 @@ static inline bool is_long(const dt_tensor *t)
     return t && t->numel > DT_LONG_NUMEL;
 }
 
-/* --- of one tensor ----------------------------------------------------------------------------- */
+/* --- of one tensor
+ * ----------------------------------------------------------------------------- */
 
 static PyObject *unary(dt_unary_op op, const dt_args *args)
 {
@@ -56,16 +57,19 @@ static PyObject *round_to(const dt_args *args, bool in_place)
     dt_binary_op up = decimals > 0 ? DT_BINARY_mul : DT_BINARY_div;
     dt_binary_op down = decimals > 0 ? DT_BINARY_div : DT_BINARY_mul;
     double places = decimals > 0 ? (double)decimals : -(double)decimals;
-    dt_arg power = dt_arg_scalar(dt_scalar_float(places > 308 ? INFINITY : pow(10, places)));
+    dt_arg power =
+        dt_arg_scalar(dt_scalar_float(places > 308 ? INFINITY : pow(10, places)));
     dt_tensor scaled = {.storage = NULL};
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
     int status;
-    Py_BEGIN_ALLOW_THREADS
-    if (!decimals) {
+    Py_BEGIN_ALLOW_THREADS if (!decimals)
+    {
         status = dt_unary(DT_UNARY_round, &out->tensor, x);
-    } else {
+    }
+    else
+    {
         status = dt_binary(up, &scaled, dt_arg_tensor(x), power);
         if (status == 0)
             status = dt_unary_into(DT_UNARY_round, &scaled, &scaled);
@@ -73,43 +77,44 @@ static PyObject *round_to(const dt_args *args, bool in_place)
             status = dt_binary(down, &out->tensor, dt_arg_tensor(&scaled), power);
         dt_tensor_clear(&scaled);
     }
-    Py_END_ALLOW_THREADS
-    if (!in_place)
-        return dt_finish(args, 2, out, status);
+    Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 2, out, status);
     PyObject *made = dt_tensor_result(out, status);
-    status = made ? dt_copy_to_output("round_", args->slots[0], dt_tensor_of(made)) : -1;
+    status =
+        made ? dt_copy_to_output("round_", args->slots[0], dt_tensor_of(made)) : -1;
     Py_XDECREF(made);
     return status < 0 ? NULL : Py_NewRef(args->slots[0]);
 }
 
-/* A row's parameters where they are not the plain ones: a name that is defined as SHAPE_row
- * expands to a second argument, and the second argument is what counts. */
+/* A row's parameters where they are not the plain ones: a name that is defined as
+ * SHAPE_row expands to a second argument, and the second argument is what counts. */
 #define SECOND(a, b, ...) b
-#define CHOOSE(...) SECOND(__VA_ARGS__)
-#define SHAPE_round ~, DECIMALS
-#define DECIMALS(name)                                                                     \
-    DT_PUBLIC(name, #name "(input: Tensor, *, decimals: int = 0, out: Tensor = None)")     \
-    {                                                                                      \
-        return round_to(args, false);                                                      \
-    }                                                                                      \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, *, decimals: int = 0)")             \
-    {                                                                                      \
-        return round_to(args, true);                                                       \
+#define CHOOSE(...)       SECOND(__VA_ARGS__)
+#define SHAPE_round       ~, DECIMALS
+#define DECIMALS(name)                                                                 \
+    DT_PUBLIC(name, #name "(input: Tensor, *, decimals: int = 0, out: Tensor = None)") \
+    {                                                                                  \
+        return round_to(args, false);                                                  \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, *, decimals: int = 0)")         \
+    {                                                                                  \
+        return round_to(args, true);                                                   \
     }
-#define SIMPLE(name)                                                                       \
-    DT_PUBLIC(name, #name "(input: Tensor, *, out: Tensor = None)")                        \
-    {                                                                                      \
-        return unary(DT_UNARY_##name, args);                                               \
-    }                                                                                      \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor)")                                   \
-    {                                                                                      \
-        return unary_in_place(DT_UNARY_##name, args);                                      \
+#define SIMPLE(name)                                                                   \
+    DT_PUBLIC(name, #name "(input: Tensor, *, out: Tensor = None)")                    \
+    {                                                                                  \
+        return unary(DT_UNARY_##name, args);                                           \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor)")                               \
+    {                                                                                  \
+        return unary_in_place(DT_UNARY_##name, args);                                  \
     }
 #define UNARY(name, class, low, high, value, doc) CHOOSE(SHAPE_##name, SIMPLE, ~)(name)
 #include "ops/unary.def"
 #undef UNARY
 
-/* --- of two ------------------------------------------------------------------------------------ */
+/* --- of two
+ * ------------------------------------------------------------------------------------
+ */
 
 /* The shape of out is that of the result: it can be written straight. */
 static bool fits_output(const dt_tensor *out, dt_arg a, dt_arg b)
@@ -117,7 +122,8 @@ static bool fits_output(const dt_tensor *out, dt_arg a, dt_arg b)
     int ndim = 0;
     int64_t shape[DT_MAX_NDIM];
     if (dt_shape_broadcast("", a.tensor ? a.tensor->ndim : 0,
-                           a.tensor ? a.tensor->shape : NULL, b.tensor ? b.tensor->ndim : 0,
+                           a.tensor ? a.tensor->shape : NULL,
+                           b.tensor ? b.tensor->ndim : 0,
                            b.tensor ? b.tensor->shape : NULL, &ndim, shape) < 0) {
         dt_error_clear();
         return false;
@@ -125,10 +131,11 @@ static bool fits_output(const dt_tensor *out, dt_arg a, dt_arg b)
     return dt_shape_equal(out->ndim, out->shape, ndim, shape);
 }
 
-static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args,
-                                   int out_at);
+static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b,
+                                   const dt_args *args, int out_at);
 
-static PyObject *binary_of(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args, int out_at)
+static PyObject *binary_of(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args,
+                           int out_at)
 {
     int status;
     bool releases = is_long(a.tensor) || is_long(b.tensor);
@@ -152,8 +159,8 @@ static PyObject *binary_of(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *a
     return dt_finish(args, out_at, out, status);
 }
 
-static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args,
-                                   int out_at)
+static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b,
+                                   const dt_args *args, int out_at)
 {
     dt_tensor first = {.storage = NULL};
     if (dt_full(args->signature->name, &first, dt_result_type(&a, 1), 0, NULL,
@@ -211,9 +218,10 @@ static int scale(const dt_args *args, dt_arg a, dt_arg *b, dt_tensor *scaled)
         return 0;
     dt_arg both[] = {a, *b};
     if (alpha.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(both, 2))) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): alpha is the float %R, and the tensors hold integers; give an int",
-                     args->signature->name, args->slots[2]);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): alpha is the float %R, and the tensors hold integers; give an int",
+            args->signature->name, args->slots[2]);
         return -1;
     }
     if (!b->tensor) {
@@ -221,7 +229,8 @@ static int scale(const dt_args *args, dt_arg a, dt_arg *b, dt_tensor *scaled)
             b->scalar = dt_scalar_float(dt_scalar_as_double(b->scalar) *
                                         dt_scalar_as_double(alpha));
         else
-            b->scalar = dt_scalar_int((int64_t)((uint64_t)b->scalar.i * (uint64_t)alpha.i));
+            b->scalar =
+                dt_scalar_int((int64_t)((uint64_t)b->scalar.i * (uint64_t)alpha.i));
         return 0;
     }
     int status;
@@ -241,13 +250,14 @@ static PyObject *add_or_sub(dt_binary_op op, const dt_args *args, bool in_place)
     if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0 ||
         scale(args, a, &b, &scaled) < 0)
         return NULL;
-    PyObject *result = in_place ? into_input(op, args, b) : binary_of(op, a, b, args, 3);
+    PyObject *result =
+        in_place ? into_input(op, args, b) : binary_of(op, a, b, args, 3);
     dt_tensor_clear(&scaled);
     return result;
 }
 
-/* div: without rounding_mode the row; "floor" another row; "trunc" that of what is left once
- * the remainder is taken away, which is exact for integers too. */
+/* div: without rounding_mode the row; "floor" another row; "trunc" that of what is left
+ * once the remainder is taken away, which is exact for integers too. */
 static PyObject *divide(const dt_args *args, bool in_place)
 {
     dt_arg a, b;
@@ -261,12 +271,14 @@ static PyObject *divide(const dt_args *args, bool in_place)
         return in_place ? into_input(op, args, b) : binary_of(op, a, b, args, out_at);
     if (strcmp(mode, "trunc") != 0) {
         PyErr_Format(PyExc_RuntimeError,
-                     "div(): rounding_mode is '%s'; give None, 'trunc' or 'floor'", mode);
+                     "div(): rounding_mode is '%s'; give None, 'trunc' or 'floor'",
+                     mode);
         return NULL;
     }
     if (!a.tensor && !b.tensor) {
-        PyErr_SetString(PyExc_TypeError, "div(): input and other are both numbers; give a Tensor "
-                                         "for one of them, or use Python's own division");
+        PyErr_SetString(PyExc_TypeError,
+                        "div(): input and other are both numbers; give a Tensor "
+                        "for one of them, or use Python's own division");
         return NULL;
     }
     dt_arg both[] = {a, b};
@@ -277,104 +289,106 @@ static PyObject *divide(const dt_args *args, bool in_place)
         dt_tensor_object *out = dt_tensor_object_new();
         if (!out)
             return NULL;
-        Py_BEGIN_ALLOW_THREADS
-        status = dt_binary(DT_BINARY_div, &part, a, b);
+        Py_BEGIN_ALLOW_THREADS status = dt_binary(DT_BINARY_div, &part, a, b);
         if (status == 0)
             status = dt_unary(DT_UNARY_trunc, &out->tensor, &part);
         dt_tensor_clear(&part);
-        Py_END_ALLOW_THREADS
-        if (in_place) {
+        Py_END_ALLOW_THREADS if (in_place)
+        {
             PyObject *whole = dt_tensor_result(out, status);
-            status = whole ? dt_copy_to_output("div_", args->slots[0], dt_tensor_of(whole)) : -1;
+            status =
+                whole ? dt_copy_to_output("div_", args->slots[0], dt_tensor_of(whole))
+                      : -1;
             Py_XDECREF(whole);
             return status < 0 ? NULL : Py_NewRef(args->slots[0]);
         }
         return dt_finish(args, out_at, out, status);
     }
-    Py_BEGIN_ALLOW_THREADS
-    status = dt_binary(DT_BINARY_fmod, &rest, a, b);
+    Py_BEGIN_ALLOW_THREADS status = dt_binary(DT_BINARY_fmod, &rest, a, b);
     if (status == 0)
         status = dt_binary(DT_BINARY_sub, &part, a, dt_arg_tensor(&rest));
-    Py_END_ALLOW_THREADS
-    if (status < 0)
-        dt_raise();
-    else if (!in_place)
-        result = binary_of(op, dt_arg_tensor(&part), b, args, out_at);
-    else if (dt_binary_into(op, dt_tensor_of(args->slots[0]), dt_arg_tensor(&part), b) < 0)
-        dt_raise();
-    else
-        result = Py_NewRef(args->slots[0]);
+    Py_END_ALLOW_THREADS if (status < 0) dt_raise();
+    else if (!in_place) result = binary_of(op, dt_arg_tensor(&part), b, args, out_at);
+    else if (dt_binary_into(op, dt_tensor_of(args->slots[0]), dt_arg_tensor(&part), b) <
+             0) dt_raise();
+    else result = Py_NewRef(args->slots[0]);
     dt_tensor_clear(&rest);
     dt_tensor_clear(&part);
     return result;
 }
 
-#define PLAIN(name)                                                                        \
-    DT_PUBLIC(name, #name "(input: Value, other: Value, *, out: Tensor = None)")           \
-    {                                                                                      \
-        return binary(DT_BINARY_##name, args);                                             \
-    }                                                                                      \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Value)")                     \
-    {                                                                                      \
-        return binary_in_place(DT_BINARY_##name, args);                                    \
+#define PLAIN(name)                                                                    \
+    DT_PUBLIC(name, #name "(input: Value, other: Value, *, out: Tensor = None)")       \
+    {                                                                                  \
+        return binary(DT_BINARY_##name, args);                                         \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Value)")                 \
+    {                                                                                  \
+        return binary_in_place(DT_BINARY_##name, args);                                \
     }
-#define SCALED(name)                                                                       \
-    DT_PUBLIC(name,                                                                        \
-              #name "(input: Value, other: Value, *, alpha: Number = 1, out: Tensor = None)") \
-    {                                                                                      \
-        return add_or_sub(DT_BINARY_##name, args, false);                                  \
-    }                                                                                      \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Value, *, alpha: Number = 1)") \
-    {                                                                                      \
-        return add_or_sub(DT_BINARY_##name, args, true);                                   \
+#define SCALED(name)                                                                   \
+    DT_PUBLIC(                                                                         \
+        name, #name                                                                    \
+        "(input: Value, other: Value, *, alpha: Number = 1, out: Tensor = None)")      \
+    {                                                                                  \
+        return add_or_sub(DT_BINARY_##name, args, false);                              \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place,                                                         \
+              #name "_(input: Tensor, other: Value, *, alpha: Number = 1)")            \
+    {                                                                                  \
+        return add_or_sub(DT_BINARY_##name, args, true);                               \
     }
-#define ROUNDED(name)                                                                      \
-    DT_PUBLIC(name, #name "(input: Value, other: Value, *, rounding_mode: str = None, "    \
-                          "out: Tensor = None)")                                           \
-    {                                                                                      \
-        return divide(args, false);                                                        \
-    }                                                                                      \
-    DT_PUBLIC(name##_in_place,                                                             \
-              #name "_(input: Tensor, other: Value, *, rounding_mode: str = None)")        \
-    {                                                                                      \
-        return divide(args, true);                                                         \
+#define ROUNDED(name)                                                                  \
+    DT_PUBLIC(name,                                                                    \
+              #name "(input: Value, other: Value, *, rounding_mode: str = None, "      \
+                    "out: Tensor = None)")                                             \
+    {                                                                                  \
+        return divide(args, false);                                                    \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place,                                                         \
+              #name "_(input: Tensor, other: Value, *, rounding_mode: str = None)")    \
+    {                                                                                  \
+        return divide(args, true);                                                     \
     }
-#define POWER(name)                                                                        \
-    DT_PUBLIC(name, #name "(input: Value, exponent: Value, *, out: Tensor = None)")        \
-    {                                                                                      \
-        return binary(DT_BINARY_##name, args);                                             \
-    }                                                                                      \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, exponent: Value)")                  \
-    {                                                                                      \
-        return binary_in_place(DT_BINARY_##name, args);                                    \
+#define POWER(name)                                                                    \
+    DT_PUBLIC(name, #name "(input: Value, exponent: Value, *, out: Tensor = None)")    \
+    {                                                                                  \
+        return dt_tensor_check(args->slots[0]) || dt_tensor_check(args->slots[1])      \
+                   ? binary(DT_BINARY_##name, args)                                    \
+                   : (dt_argument_error(args, 0), NULL);                               \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, exponent: Value)")              \
+    {                                                                                  \
+        return binary_in_place(DT_BINARY_##name, args);                                \
     }
 /* Between tensors only: a number on one side has an operator or another function. */
-#define TENSORS(name)                                                                      \
-    DT_PUBLIC(name, #name "(input: Tensor, other: Tensor, *, out: Tensor = None)")         \
-    {                                                                                      \
-        return binary_checked(DT_BINARY_##name, args);                                     \
-    }                                                                                      \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Tensor)")                    \
-    {                                                                                      \
-        return dt_tensor_check(args->slots[1])                                             \
-                   ? binary_in_place(DT_BINARY_##name, args)                               \
-                   : (dt_argument_error(args, 1), NULL);                                   \
+#define TENSORS(name)                                                                  \
+    DT_PUBLIC(name, #name "(input: Tensor, other: Tensor, *, out: Tensor = None)")     \
+    {                                                                                  \
+        return binary_checked(DT_BINARY_##name, args);                                 \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Tensor)")                \
+    {                                                                                  \
+        return dt_tensor_check(args->slots[1])                                         \
+                   ? binary_in_place(DT_BINARY_##name, args)                           \
+                   : (dt_argument_error(args, 1), NULL);                               \
     }
-#define SHAPE_maximum     ~, TENSORS
-#define SHAPE_minimum     ~, TENSORS
-#define SHAPE_atan2       ~, TENSORS
-#define SHAPE_logical_and ~, TENSORS
-#define SHAPE_logical_or  ~, TENSORS
-#define SHAPE_logical_xor ~, TENSORS
-#define SHAPE_add ~, SCALED
-#define SHAPE_sub ~, SCALED
-#define SHAPE_div ~, ROUNDED
-#define SHAPE_pow ~, POWER
+#define SHAPE_maximum                              ~, TENSORS
+#define SHAPE_minimum                              ~, TENSORS
+#define SHAPE_atan2                                ~, TENSORS
+#define SHAPE_logical_and                          ~, TENSORS
+#define SHAPE_logical_or                           ~, TENSORS
+#define SHAPE_logical_xor                          ~, TENSORS
+#define SHAPE_add                                  ~, SCALED
+#define SHAPE_sub                                  ~, SCALED
+#define SHAPE_div                                  ~, ROUNDED
+#define SHAPE_pow                                  ~, POWER
 #define BINARY(name, class, low, high, value, doc) CHOOSE(SHAPE_##name, PLAIN, ~)(name)
 #include "ops/binary.def"
 #undef BINARY
 
-/* --- made of several --------------------------------------------------------------------------- */
+/* --- made of several
+ * --------------------------------------------------------------------------- */
 
 static PyObject *clamp_of(const dt_args *args, bool in_place)
 {
@@ -395,19 +409,16 @@ static PyObject *clamp_of(const dt_args *args, bool in_place)
     if (!out)
         return NULL;
     int status = 0;
-    Py_BEGIN_ALLOW_THREADS
-    if (has_low)
-        status = dt_binary(DT_BINARY_maximum, has_high ? &held : &out->tensor,
-                           dt_arg_tensor(x), low);
+    Py_BEGIN_ALLOW_THREADS if (has_low) status = dt_binary(
+        DT_BINARY_maximum, has_high ? &held : &out->tensor, dt_arg_tensor(x), low);
     if (status == 0 && has_high)
         status = dt_binary(DT_BINARY_minimum, &out->tensor,
                            dt_arg_tensor(has_low ? &held : x), high);
     dt_tensor_clear(&held);
-    Py_END_ALLOW_THREADS
-    if (!in_place)
-        return dt_finish(args, 3, out, status);
+    Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 3, out, status);
     PyObject *result = dt_tensor_result(out, status);
-    status = result ? dt_copy_to_output("clamp_", args->slots[0], dt_tensor_of(result)) : -1;
+    status =
+        result ? dt_copy_to_output("clamp_", args->slots[0], dt_tensor_of(result)) : -1;
     Py_XDECREF(result);
     return status < 0 ? NULL : Py_NewRef(args->slots[0]);
 }
@@ -427,14 +438,17 @@ DT_PUBLIC(clamp_in_place, "clamp_(input: Tensor, min: Value = None, max: Value =
 static int is_close(dt_tensor *out, const dt_tensor *a, const dt_tensor *b, double rtol,
                     double atol, bool equal_nan)
 {
-    dt_tensor same = {.storage = NULL}, gap = {.storage = NULL}, size = {.storage = NULL};
-    dt_tensor slack = {.storage = NULL}, near = {.storage = NULL}, real = {.storage = NULL};
+    dt_tensor same = {.storage = NULL}, gap = {.storage = NULL},
+              size = {.storage = NULL};
+    dt_tensor slack = {.storage = NULL}, near = {.storage = NULL},
+              real = {.storage = NULL};
     dt_tensor anan = {.storage = NULL}, bnan = {.storage = NULL};
     int status = -1;
     if (dt_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b)) < 0)
         goto done;
     if (equal_nan) {
-        if (dt_unary(DT_UNARY_isnan, &anan, a) < 0 || dt_unary(DT_UNARY_isnan, &bnan, b) < 0 ||
+        if (dt_unary(DT_UNARY_isnan, &anan, a) < 0 ||
+            dt_unary(DT_UNARY_isnan, &bnan, b) < 0 ||
             dt_binary_into(DT_BINARY_logical_and, &anan, dt_arg_tensor(&anan),
                            dt_arg_tensor(&bnan)) < 0 ||
             dt_binary_into(DT_BINARY_logical_or, &same, dt_arg_tensor(&same),
@@ -453,12 +467,14 @@ static int is_close(dt_tensor *out, const dt_tensor *a, const dt_tensor *b, doub
         dt_unary_into(DT_UNARY_abs, &size, &size) < 0 ||
         dt_binary(DT_BINARY_add, &slack, dt_arg_tensor(&size),
                   dt_arg_scalar(dt_scalar_float(atol))) < 0 ||
-        dt_binary(DT_BINARY_le, &near, dt_arg_tensor(&gap), dt_arg_tensor(&slack)) < 0 ||
+        dt_binary(DT_BINARY_le, &near, dt_arg_tensor(&gap), dt_arg_tensor(&slack)) <
+            0 ||
         dt_unary(DT_UNARY_isfinite, &real, &gap) < 0 ||
         dt_binary_into(DT_BINARY_logical_and, &near, dt_arg_tensor(&near),
                        dt_arg_tensor(&real)) < 0)
         goto done;
-    status = dt_binary(DT_BINARY_logical_or, out, dt_arg_tensor(&same), dt_arg_tensor(&near));
+    status = dt_binary(DT_BINARY_logical_or, out, dt_arg_tensor(&same),
+                       dt_arg_tensor(&near));
 done:
     dt_tensor_clear(&bnan);
     dt_tensor_clear(&anan);
@@ -481,16 +497,18 @@ static PyObject *closeness(const dt_args *args, bool all)
         dt_take_bool(args, 4, &equal_nan) < 0)
         return NULL;
     if (!(rtol >= 0) || !(atol >= 0)) {
-        PyErr_Format(PyExc_RuntimeError, "%s(): a tolerance is negative; give 0 or more",
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): a tolerance is negative; give 0 or more",
                      args->signature->name);
         return NULL;
     }
     if (a->dtype != b->dtype) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): input is of type %s and other of type %s; convert one of them with "
-                     ".to()",
-                     args->signature->name, dt_dtype_name((dt_dtype)a->dtype),
-                     dt_dtype_name((dt_dtype)b->dtype));
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): input is of type %s and other of type %s; convert one of them with "
+            ".to()",
+            args->signature->name, dt_dtype_name((dt_dtype)a->dtype),
+            dt_dtype_name((dt_dtype)b->dtype));
         return NULL;
     }
     dt_tensor_object *out = dt_tensor_object_new();
@@ -499,15 +517,13 @@ static PyObject *closeness(const dt_args *args, bool all)
     dt_tensor total = {.storage = NULL};
     dt_scalar verdict = dt_scalar_bool(false);
     int status;
-    Py_BEGIN_ALLOW_THREADS
-    status = is_close(&out->tensor, a, b, rtol, atol, equal_nan);
+    Py_BEGIN_ALLOW_THREADS status = is_close(&out->tensor, a, b, rtol, atol, equal_nan);
     if (status == 0 && all)
         status = dt_reduce(DT_REDUCE_all, &total, &out->tensor, 0, NULL, false, -1, 0);
     if (status == 0 && all)
         status = dt_item("allclose", &total, &verdict);
     dt_tensor_clear(&total);
-    Py_END_ALLOW_THREADS
-    PyObject *close = dt_tensor_result(out, status);
+    Py_END_ALLOW_THREADS PyObject *close = dt_tensor_result(out, status);
     if (!close || !all)
         return close;
     Py_DECREF(close);
@@ -536,8 +552,8 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
     dt_tensor same = {.storage = NULL}, total = {.storage = NULL};
     dt_scalar verdict = dt_scalar_bool(false);
     int status;
-    Py_BEGIN_ALLOW_THREADS
-    status = dt_check_same_device("equal", "input", a, "other", b);
+    Py_BEGIN_ALLOW_THREADS status =
+        dt_check_same_device("equal", "input", a, "other", b);
     if (status == 0)
         status = dt_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b));
     if (status == 0)
@@ -546,36 +562,37 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
         status = dt_item("equal", &total, &verdict);
     dt_tensor_clear(&total);
     dt_tensor_clear(&same);
-    Py_END_ALLOW_THREADS
-    if (status < 0)
-        return dt_raise();
+    Py_END_ALLOW_THREADS if (status < 0) return dt_raise();
     return PyBool_FromLong(verdict.i != 0);
 }
 
 static const dt_row rows[] = {
-#define UNARY(name, class, low, high, value, doc)                                          \
-    {#name, &name##_signature, name##_function, name##_method, doc},                       \
-        {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,              \
+#define UNARY(name, class, low, high, value, doc)                                      \
+    {#name, &name##_signature, name##_function, name##_method, doc},                   \
+        {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
          "In place: " doc},
 #include "ops/unary.def"
 #undef UNARY
-#define BINARY(name, class, low, high, value, doc)                                         \
-    {#name, &name##_signature, name##_function, name##_method, doc},                       \
-        {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,              \
+#define BINARY(name, class, low, high, value, doc)                                     \
+    {#name, &name##_signature, name##_function, name##_method, doc},                   \
+        {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
          "In place: " doc},
 #include "ops/binary.def"
 #undef BINARY
-#define ALIAS(name, row)                                                                   \
-    {#name, &row##_signature, row##_function, row##_method, "The same as " #row "."},      \
-        {#name "_", &row##_in_place_signature, NULL, row##_in_place_method,                \
+#define ALIAS(name, row)                                                               \
+    {#name, &row##_signature, row##_function, row##_method, "The same as " #row "."},  \
+        {#name "_", &row##_in_place_signature, NULL, row##_in_place_method,            \
          "The same as " #row "_."},
 #include "ops/alias.def"
 #undef ALIAS
     DT_BOTH(clamp, "clamp", "Each element, or the bound that it lies beyond."),
     DT_BOTH(clamp, "clip", "The same as clamp."),
-    DT_METHOD(clamp_in_place, "clamp_", "In place: each element, or the bound it lies beyond."),
-    DT_BOTH(isclose, "isclose", "Where elements differ by at most atol + rtol * abs(other)."),
-    DT_BOTH(allclose, "allclose", "Whether all elements are close, in the sense of isclose."),
+    DT_METHOD(clamp_in_place, "clamp_",
+              "In place: each element, or the bound it lies beyond."),
+    DT_BOTH(isclose, "isclose",
+            "Where elements differ by at most atol + rtol * abs(other)."),
+    DT_BOTH(allclose, "allclose",
+            "Whether all elements are close, in the sense of isclose."),
     DT_BOTH(equal, "equal", "Whether both have the same shape and elements."),
 };
 

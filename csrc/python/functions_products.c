@@ -10,7 +10,8 @@
 static bool is_long(const dt_tensor *a, const dt_tensor *b)
 {
     int64_t columns = b->ndim > 1 ? b->shape[b->ndim - 1] : 1;
-    return (double)a->numel * (double)columns > LONG_PRODUCT || b->numel > DT_LONG_NUMEL;
+    return (double)a->numel * (double)columns > LONG_PRODUCT ||
+           b->numel > DT_LONG_NUMEL;
 }
 
 typedef int (*product)(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
@@ -28,10 +29,11 @@ static PyObject *multiply(const dt_args *args, product run)
     return dt_finish(args, 2, out, status);
 }
 
-#define PRODUCT(name, second)                                                              \
-    DT_PUBLIC(name, #name "(input: Tensor, " #second ": Tensor, *, out: Tensor = None)")   \
-    {                                                                                      \
-        return multiply(args, dt_##name);                                                  \
+#define PRODUCT(name, second)                                                          \
+    DT_PUBLIC(name,                                                                    \
+              #name "(input: Tensor, " #second ": Tensor, *, out: Tensor = None)")     \
+    {                                                                                  \
+        return multiply(args, dt_##name);                                              \
     }
 PRODUCT(matmul, other)
 PRODUCT(mm, mat2)
@@ -53,8 +55,9 @@ static dt_tensor_object *add_product(const dt_args *args, int *status)
     return out;
 }
 
-DT_PUBLIC(addmm, "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, "
-                 "alpha: Number = 1, out: Tensor = None)")
+DT_PUBLIC(addmm,
+          "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, "
+          "alpha: Number = 1, out: Tensor = None)")
 {
     int status = -1;
     dt_tensor_object *out = add_product(args, &status);
@@ -75,13 +78,15 @@ DT_PUBLIC(addmm_in_place, "addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, 
 }
 
 static const dt_row rows[] = {
-    DT_BOTH(matmul, "matmul", "The product of vectors, matrices or batches of matrices."),
+    DT_BOTH(matmul, "matmul",
+            "The product of vectors, matrices or batches of matrices."),
     DT_BOTH(mm, "mm", "The product of two matrices."),
     DT_BOTH(mv, "mv", "The product of a matrix and a vector."),
     DT_BOTH(dot, "dot", "The inner product of two vectors."),
     DT_BOTH(bmm, "bmm", "The products of two batches of matrices."),
     DT_BOTH(addmm, "addmm", "beta * input + alpha * (mat1 @ mat2)."),
-    DT_METHOD(addmm_in_place, "addmm_", "In place: beta * input + alpha * (mat1 @ mat2)."),
+    DT_METHOD(addmm_in_place, "addmm_",
+              "In place: beta * input + alpha * (mat1 @ mat2)."),
 };
 
 int dt_setup_products(PyObject *module)

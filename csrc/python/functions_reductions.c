@@ -6,7 +6,8 @@
 #include "python/output.h"
 #include "tensor/reduce.h"
 
-/* Parameters: input, dim, keepdim, then those of the call; dtype_at -1 where there is none. */
+/* Parameters: input, dim, keepdim, then those of the call; dtype_at -1 where there is
+ * none. */
 static PyObject *reduce(dt_reduce_op op, const dt_args *args, int dtype_at, int out_at)
 {
     dt_tensor *x;
@@ -21,52 +22,61 @@ static PyObject *reduce(dt_reduce_op op, const dt_args *args, int dtype_at, int 
     if (!out)
         return NULL;
     int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL,
-           dt_reduce(op, &out->tensor, x, count < 0 ? 0 : count, dims, keepdim, dtype, 0));
+    DT_RUN(
+        status, x->numel > DT_LONG_NUMEL,
+        dt_reduce(op, &out->tensor, x, count < 0 ? 0 : count, dims, keepdim, dtype, 0));
     return dt_finish(args, out_at, out, status);
 }
 
-#define WITH_DTYPE(name)                                                                   \
-    DT_PUBLIC(name, #name "(input: Tensor, dim: Dims = None, keepdim: bool = False, *, "   \
-                          "dtype: Dtype = None, out: Tensor = None)")                      \
-    {                                                                                      \
-        return reduce(DT_REDUCE_##name, args, 3, 4);                                       \
+#define WITH_DTYPE(name)                                                               \
+    DT_PUBLIC(name,                                                                    \
+              #name "(input: Tensor, dim: Dims = None, keepdim: bool = False, *, "     \
+                    "dtype: Dtype = None, out: Tensor = None)")                        \
+    {                                                                                  \
+        return reduce(DT_REDUCE_##name, args, 3, 4);                                   \
     }
-#define WITHOUT_DTYPE(name)                                                                \
-    DT_PUBLIC(name, #name "(input: Tensor, dim: Dims = None, keepdim: bool = False, *, "   \
-                          "out: Tensor = None)")                                           \
-    {                                                                                      \
-        return reduce(DT_REDUCE_##name, args, -1, 3);                                      \
+#define WITHOUT_DTYPE(name)                                                            \
+    DT_PUBLIC(name,                                                                    \
+              #name "(input: Tensor, dim: Dims = None, keepdim: bool = False, *, "     \
+                    "out: Tensor = None)")                                             \
+    {                                                                                  \
+        return reduce(DT_REDUCE_##name, args, -1, 3);                                  \
     }
 /* prod folds one dimension, or all. */
-#define ALONG_ONE(name)                                                                    \
-    DT_PUBLIC(name, #name "(input: Tensor, dim: int = None, keepdim: bool = False, *, "    \
-                          "dtype: Dtype = None, out: Tensor = None)")                      \
-    {                                                                                      \
-        int64_t dim;                                                                       \
-        if (dt_given(args, 1) && dt_take_int(args, 1, &dim) < 0)                           \
-            return NULL;                                                                   \
-        return reduce(DT_REDUCE_##name, args, 3, 4);                                       \
+#define ALONG_ONE(name)                                                                \
+    DT_PUBLIC(name,                                                                    \
+              #name "(input: Tensor, dim: int = None, keepdim: bool = False, *, "      \
+                    "dtype: Dtype = None, out: Tensor = None)")                        \
+    {                                                                                  \
+        int64_t dim;                                                                   \
+        if (dt_given(args, 1) && dt_take_int(args, 1, &dim) < 0)                       \
+            return NULL;                                                               \
+        return reduce(DT_REDUCE_##name, args, 3, 4);                                   \
     }
-#define SHAPE_prod ~, ALONG_ONE
+#define SHAPE_prod        ~, ALONG_ONE
 #define SECOND(a, b, ...) b
-#define CHOOSE(...) SECOND(__VA_ARGS__)
+#define CHOOSE(...)       SECOND(__VA_ARGS__)
 /* What a class of ops/reduce.def takes; the rows of NORM stand behind norm below. */
 #define CLASS_TOTAL(name) CHOOSE(SHAPE_##name, WITH_DTYPE, ~)(name)
-#define CLASS_FLOAT WITH_DTYPE
-#define CLASS_ORDER WITHOUT_DTYPE
-#define CLASS_TRUTH WITHOUT_DTYPE
+#define CLASS_FLOAT       WITH_DTYPE
+#define CLASS_ORDER       WITHOUT_DTYPE
+#define CLASS_TRUTH       WITHOUT_DTYPE
 #define CLASS_NORM(name)
 #define REDUCE(name, class, identity, map, combine, finish, doc) CLASS_##class(name)
 #include "ops/reduce.def"
 #undef REDUCE
 
-/* --- extremes ----------------------------------------------------------------------------------- */
+/* --- extremes
+ * -----------------------------------------------------------------------------------
+ */
 
 /* torch.return_types.max(values=..., indices=...): tuples with names. */
-static PyStructSequence_Field fields[] = {{"values", NULL}, {"indices", NULL}, {NULL, NULL}};
-static PyStructSequence_Desc max_description = {"torch.return_types.max", NULL, fields, 2};
-static PyStructSequence_Desc min_description = {"torch.return_types.min", NULL, fields, 2};
+static PyStructSequence_Field fields[] = {
+    {"values", NULL}, {"indices", NULL}, {NULL, NULL}};
+static PyStructSequence_Desc max_description = {"torch.return_types.max", NULL, fields,
+                                                2};
+static PyStructSequence_Desc min_description = {"torch.return_types.min", NULL, fields,
+                                                2};
 static PyTypeObject *pair_types[2]; /* of min, of max */
 
 static PyObject *pair_repr(PyObject *self)
@@ -84,7 +94,8 @@ static PyObject *extreme_along(const dt_args *args, bool greatest)
         dt_take_bool(args, 2, &keepdim) < 0)
         return NULL;
     PyObject *pair = PyStructSequence_New(pair_types[greatest]);
-    dt_tensor_object *values = dt_tensor_object_new(), *indices = dt_tensor_object_new();
+    dt_tensor_object *values = dt_tensor_object_new(),
+                     *indices = dt_tensor_object_new();
     if (pair && values && indices) {
         int status;
         DT_RUN(status, x->numel > DT_LONG_NUMEL,
@@ -108,10 +119,12 @@ static PyObject *extreme_into(const dt_args *args, bool greatest)
 {
     PyObject *out = args->slots[3];
     if (!PyTuple_Check(out) || PyTuple_GET_SIZE(out) != 2 ||
-        !dt_tensor_check(PyTuple_GET_ITEM(out, 0)) || !dt_tensor_check(PyTuple_GET_ITEM(out, 1))) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s(): out has to be a tuple of two Tensors, for values and indices",
-                     args->signature->name);
+        !dt_tensor_check(PyTuple_GET_ITEM(out, 0)) ||
+        !dt_tensor_check(PyTuple_GET_ITEM(out, 1))) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s(): out has to be a tuple of two Tensors, for values and indices",
+            args->signature->name);
         return NULL;
     }
     PyObject *pair = extreme_along(args, greatest);
@@ -132,7 +145,8 @@ static PyObject *extreme_into(const dt_args *args, bool greatest)
 static PyObject *extreme(const dt_args *args, bool greatest)
 {
     if (args->form == 1)
-        return dt_given(args, 3) ? extreme_into(args, greatest) : extreme_along(args, greatest);
+        return dt_given(args, 3) ? extreme_into(args, greatest)
+                                 : extreme_along(args, greatest);
     dt_tensor *x, *y;
     int status;
     if (dt_take_tensor(args, 0, &x) < 0)
@@ -142,13 +156,14 @@ static PyObject *extreme(const dt_args *args, bool greatest)
         return NULL;
     if (args->form == 0) {
         DT_RUN(status, x->numel > DT_LONG_NUMEL,
-               dt_reduce(greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &out->tensor, x, 0, NULL,
-                         false, -1, 0));
+               dt_reduce(greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &out->tensor, x, 0,
+                         NULL, false, -1, 0));
         if (status < 0 && !x->numel) {
             dt_error_clear();
-            dt_fail(DT_ERROR_RUNTIME,
-                    "%s: a tensor without elements has no extreme; give dim, or elements",
-                    args->signature->name);
+            dt_fail(
+                DT_ERROR_RUNTIME,
+                "%s: a tensor without elements has no extreme; give dim, or elements",
+                args->signature->name);
         }
         return dt_finish(args, 1, out, status);
     }
@@ -162,10 +177,10 @@ static PyObject *extreme(const dt_args *args, bool greatest)
     return dt_finish(args, 2, out, status);
 }
 
-#define EXTREME(name)                                                                      \
-    #name "(input: Tensor, *, out: Tensor = None) | " #name                                \
-          "(input: Tensor, dim: int, keepdim: bool = False, *, out: Any = None) | " #name  \
-          "(input: Tensor, other: Tensor, *, out: Tensor = None)"
+#define EXTREME(name)                                                                  \
+    #name "(input: Tensor, *, out: Tensor = None) | " #name                            \
+          "(input: Tensor, dim: int, keepdim: bool = False, *, out: Any = None) "      \
+          "| " #name "(input: Tensor, other: Tensor, *, out: Tensor = None)"
 
 DT_PUBLIC(max, EXTREME(max))
 {
@@ -181,13 +196,15 @@ static PyObject *where_extreme(const dt_args *args, bool greatest)
     dt_tensor *x;
     int64_t dim = 0;
     bool keepdim, has_dim = dt_given(args, 1);
-    if (dt_take_tensor(args, 0, &x) < 0 || (has_dim && dt_take_int(args, 1, &dim) < 0) ||
+    if (dt_take_tensor(args, 0, &x) < 0 ||
+        (has_dim && dt_take_int(args, 1, &dim) < 0) ||
         dt_take_bool(args, 2, &keepdim) < 0)
         return NULL;
     if (x->dtype == DT_BOOL) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): not defined for bools; convert them first, e.g. with .int()",
-                     args->signature->name);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): not defined for bools; convert them first, e.g. with .int()",
+            args->signature->name);
         return NULL;
     }
     dt_tensor_object *out = dt_tensor_object_new();
@@ -195,8 +212,8 @@ static PyObject *where_extreme(const dt_args *args, bool greatest)
         return NULL;
     int status;
     DT_RUN(status, x->numel > DT_LONG_NUMEL,
-           dt_argreduce(args->signature->name, greatest, NULL, &out->tensor, x, has_dim, dim,
-                        keepdim));
+           dt_argreduce(args->signature->name, greatest, NULL, &out->tensor, x, has_dim,
+                        dim, keepdim));
     return dt_finish(args, 3, out, status);
 }
 
@@ -211,7 +228,9 @@ DT_PUBLIC(argmin, "argmin(input: Tensor, dim: int = None, keepdim: bool = False,
     return where_extreme(args, false);
 }
 
-/* --- norms --------------------------------------------------------------------------------------- */
+/* --- norms
+ * ---------------------------------------------------------------------------------------
+ */
 
 static int take_p(const dt_args *args, int i, double *out)
 {
@@ -232,14 +251,17 @@ static int take_p(const dt_args *args, int i, double *out)
     }
     if (PyUnicode_CompareWithASCIIString(p, "fro") == 0)
         return 0;
-    PyErr_Format(PyUnicode_CompareWithASCIIString(p, "nuc") == 0 ? PyExc_NotImplementedError
-                                                                 : PyExc_RuntimeError,
+    PyErr_Format(PyUnicode_CompareWithASCIIString(p, "nuc") == 0
+                     ? PyExc_NotImplementedError
+                     : PyExc_RuntimeError,
                  "norm(): p is %R; give a number, float('inf') or 'fro'", p);
     return -1;
 }
 
-DT_PUBLIC(norm, "norm(input: Tensor, p: Any = 'fro', dim: Dims = None, keepdim: bool = False, "
-                "out: Tensor = None, dtype: Dtype = None)")
+DT_PUBLIC(
+    norm,
+    "norm(input: Tensor, p: Any = 'fro', dim: Dims = None, keepdim: bool = False, "
+    "out: Tensor = None, dtype: Dtype = None)")
 {
     dt_tensor *x;
     double p;
@@ -247,8 +269,8 @@ DT_PUBLIC(norm, "norm(input: Tensor, p: Any = 'fro', dim: Dims = None, keepdim: 
     int64_t dims[DT_MAX_NDIM];
     bool keepdim;
     if (dt_take_tensor(args, 0, &x) < 0 || take_p(args, 1, &p) < 0 ||
-        dt_take_dims(args, 2, &count, dims) < 0 || dt_take_bool(args, 3, &keepdim) < 0 ||
-        dt_take_dtype(args, 5, &dtype) < 0)
+        dt_take_dims(args, 2, &count, dims) < 0 ||
+        dt_take_bool(args, 3, &keepdim) < 0 || dt_take_dtype(args, 5, &dtype) < 0)
         return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
@@ -272,10 +294,12 @@ static const dt_row rows[] = {
 #define CLASS_ORDER ROW
 #define CLASS_TRUTH ROW
 #define CLASS_NORM(name, doc)
-#define REDUCE(name, class, identity, map, combine, finish, doc) CLASS_##class(name, doc)
+#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+    CLASS_##class(name, doc)
 #include "ops/reduce.def"
 #undef REDUCE
-    DT_BOTH(max, "max", "The greatest element; along dim also where; or of two tensors."),
+    DT_BOTH(max, "max",
+            "The greatest element; along dim also where; or of two tensors."),
     DT_BOTH(min, "min", "The least element; along dim also where; or of two tensors."),
     DT_BOTH(argmax, "argmax", "Where the greatest element is."),
     DT_BOTH(argmin, "argmin", "Where the least element is."),

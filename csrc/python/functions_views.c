@@ -8,8 +8,8 @@
 #include "tensor/convert.h"
 #include "tensor/view.h"
 
-static PyObject *shaped(const dt_args *args,
-                        int (*view)(dt_tensor *, const dt_tensor *, int, const int64_t *))
+static PyObject *shaped(const dt_args *args, int (*view)(dt_tensor *, const dt_tensor *,
+                                                         int, const int64_t *))
 {
     dt_tensor *x;
     int ndim;
@@ -67,12 +67,13 @@ DT_PUBLIC(broadcast_to_size, "broadcast_to(input: Tensor, size: Sizes)")
     return shaped(args, broadcast);
 }
 
-/* The same bytes as elements of another type: of another size where the last dimension, and all
- * steps, can be counted in them. */
+/* The same bytes as elements of another type: of another size where the last dimension,
+ * and all steps, can be counted in them. */
 static PyObject *view_typed(PyObject *self, dt_dtype dtype)
 {
     const dt_tensor *x = dt_tensor_of(self);
-    int64_t from = (int64_t)dt_dtype_size((dt_dtype)x->dtype), to = (int64_t)dt_dtype_size(dtype);
+    int64_t from = (int64_t)dt_dtype_size((dt_dtype)x->dtype),
+            to = (int64_t)dt_dtype_size(dtype);
     int last = x->ndim - 1;
     int64_t up = from > to ? from / to : 1, down = to > from ? to / from : 1;
     bool fits = from == to || (last >= 0 && x->strides[last] == 1);
@@ -84,11 +85,13 @@ static PyObject *view_typed(PyObject *self, dt_dtype dtype)
     }
     if (!fits) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_RuntimeError,
-                     "view(): %s cannot be seen as elements of type %s, which have another size; "
-                     "its last dimension has to be dense, and its sizes to be multiples; see "
-                     ".contiguous() and .to()",
-                     dt_describe(self, text, sizeof text), dt_dtype_name(dtype));
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "view(): %s cannot be seen as elements of type %s, which have another "
+            "size; "
+            "its last dimension has to be dense, and its sizes to be multiples; see "
+            ".contiguous() and .to()",
+            dt_describe(self, text, sizeof text), dt_dtype_name(dtype));
         return NULL;
     }
     dt_tensor_object *out = dt_tensor_object_new();
@@ -127,7 +130,8 @@ static PyObject *view_method(DT_CALL_PARAMETERS)
 
 /* As the shape of another tensor. */
 static PyObject *shaped_as(const dt_args *args,
-                           int (*view)(dt_tensor *, const dt_tensor *, int, const int64_t *))
+                           int (*view)(dt_tensor *, const dt_tensor *, int,
+                                       const int64_t *))
 {
     dt_tensor *x, *other;
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &other) < 0)
@@ -152,20 +156,20 @@ DT_PUBLIC(expand_as, "expand_as(input: Tensor, other: Tensor)")
 }
 
 /* A function of a tensor and `count` ints: what `call` makes of them. */
-#define VIEW_OF_INTS(NAME, TEXT, COUNT, CALL)                                              \
-    DT_PUBLIC(NAME, TEXT)                                                                  \
-    {                                                                                      \
-        dt_tensor *x;                                                                      \
-        int64_t v[(COUNT) + 1] = {0};                                                      \
-        if (dt_take_tensor(args, 0, &x) < 0)                                               \
-            return NULL;                                                                   \
-        for (int i = 0; i < (COUNT); i++)                                                  \
-            if (dt_take_int(args, i + 1, &v[i]) < 0)                                       \
-                return NULL;                                                               \
-        dt_tensor_object *out = dt_tensor_object_new();                                    \
-        if (!out)                                                                          \
-            return NULL;                                                                   \
-        return dt_tensor_result(out, CALL);                                                \
+#define VIEW_OF_INTS(NAME, TEXT, COUNT, CALL)                                          \
+    DT_PUBLIC(NAME, TEXT)                                                              \
+    {                                                                                  \
+        dt_tensor *x;                                                                  \
+        int64_t v[(COUNT) + 1] = {0};                                                  \
+        if (dt_take_tensor(args, 0, &x) < 0)                                           \
+            return NULL;                                                               \
+        for (int i = 0; i < (COUNT); i++)                                              \
+            if (dt_take_int(args, i + 1, &v[i]) < 0)                                   \
+                return NULL;                                                           \
+        dt_tensor_object *out = dt_tensor_object_new();                                \
+        if (!out)                                                                      \
+            return NULL;                                                               \
+        return dt_tensor_result(out, CALL);                                            \
     }
 VIEW_OF_INTS(transpose, "transpose(input: Tensor, dim0: int, dim1: int)", 2,
              dt_view_transpose(&out->tensor, x, v[0], v[1]))
@@ -176,8 +180,8 @@ VIEW_OF_INTS(swapdims, "swapdims(input: Tensor, dim0: int, dim1: int)", 2,
 VIEW_OF_INTS(t, "t(input: Tensor)", 0, dt_view_t(&out->tensor, x))
 VIEW_OF_INTS(unsqueeze, "unsqueeze(input: Tensor, dim: int)", 1,
              dt_view_unsqueeze(&out->tensor, x, v[0]))
-VIEW_OF_INTS(flatten, "flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1)", 2,
-             dt_view_flatten(&out->tensor, x, v[0], v[1]))
+VIEW_OF_INTS(flatten, "flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1)",
+             2, dt_view_flatten(&out->tensor, x, v[0], v[1]))
 VIEW_OF_INTS(ravel, "ravel(input: Tensor)", 0, dt_view_flatten(&out->tensor, x, 0, -1))
 VIEW_OF_INTS(narrow, "narrow(input: Tensor, dim: int, start: int, length: int)", 3,
              dt_view_narrow(&out->tensor, x, v[0], v[1], v[2]))
@@ -207,9 +211,10 @@ DT_PUBLIC(movedim, "movedim(input: Tensor, source: Dims, destination: Dims)")
         dt_take_dims(args, 2, &nto, to) < 0)
         return NULL;
     if (nfrom != nto) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "movedim(): source has %d dimensions and destination %d; give as many",
-                     nfrom < 0 ? 0 : nfrom, nto < 0 ? 0 : nto);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "movedim(): source has %d dimensions and destination %d; give as many",
+            nfrom < 0 ? 0 : nfrom, nto < 0 ? 0 : nto);
         return NULL;
     }
     for (int i = 0; i < nfrom; i++) {
@@ -218,8 +223,9 @@ DT_PUBLIC(movedim, "movedim(input: Tensor, source: Dims, destination: Dims)")
         if (b < 0)
             return dt_raise();
         if (x->ndim && (moved[a] || filled[b])) {
-            PyErr_SetString(PyExc_RuntimeError, "movedim(): a dimension is named twice; name "
-                                                "each once");
+            PyErr_SetString(PyExc_RuntimeError,
+                            "movedim(): a dimension is named twice; name "
+                            "each once");
             return NULL;
         }
         moved[a] = filled[b] = true;
@@ -252,8 +258,8 @@ DT_PUBLIC(as_strided, "as_strided(input: Tensor, size: Sizes, stride: Sizes, "
         return NULL;
     if (ndim != nstrides) {
         PyErr_Format(PyExc_RuntimeError,
-                     "as_strided(): size has %d dimensions and stride %d; give as many", ndim,
-                     nstrides);
+                     "as_strided(): size has %d dimensions and stride %d; give as many",
+                     ndim, nstrides);
         return NULL;
     }
     dt_tensor_object *out = dt_tensor_object_new();
@@ -263,20 +269,22 @@ DT_PUBLIC(as_strided, "as_strided(input: Tensor, size: Sizes, stride: Sizes, "
         out, dt_view_as_strided(&out->tensor, x, ndim, shape, strides, offset));
 }
 
-/* --- several views ------------------------------------------------------------------------------ */
+/* --- several views
+ * ------------------------------------------------------------------------------ */
 
 /* A tuple of parts along dim, `sizes[i]` long each; count of them. */
 static PyObject *parts(const dt_tensor *x, int dim, Py_ssize_t count,
-                       int64_t (*size_of)(const void *, Py_ssize_t), const void *context)
+                       int64_t (*size_of)(const void *, Py_ssize_t),
+                       const void *context)
 {
     PyObject *tuple = PyTuple_New(count);
     int64_t start = 0;
     for (Py_ssize_t i = 0; tuple && i < count; i++) {
         int64_t size = size_of(context, i);
         dt_tensor_object *out = dt_tensor_object_new();
-        PyObject *part =
-            out ? dt_tensor_result(out, dt_view_narrow(&out->tensor, x, dim, start, size))
-                : NULL;
+        PyObject *part = out ? dt_tensor_result(out, dt_view_narrow(&out->tensor, x,
+                                                                    dim, start, size))
+                             : NULL;
         if (!part)
             Py_CLEAR(tuple);
         else
@@ -327,10 +335,11 @@ static int64_t *listed_sizes(PyObject *list, int64_t total, Py_ssize_t *out_coun
     }
     Py_DECREF(items);
     if (sizes && (!sound || sum != total)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "split(): the sizes have to be 0 or more and to add up to %lld, the size "
-                     "of the dimension",
-                     (long long)total);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "split(): the sizes have to be 0 or more and to add up to %lld, the size "
+            "of the dimension",
+            (long long)total);
         PyMem_Free(sizes);
         return NULL;
     }
@@ -374,8 +383,9 @@ DT_PUBLIC(split, "split(input: Tensor, split_size_or_sections: Any, dim: int = 0
     if (dt_take_int(args, 1, &size) < 0)
         return NULL;
     if (size < 0 || (size == 0 && total)) {
-        PyErr_Format(PyExc_RuntimeError, "split(): parts of size %lld cannot be made; give 1 "
-                                         "or more",
+        PyErr_Format(PyExc_RuntimeError,
+                     "split(): parts of size %lld cannot be made; give 1 "
+                     "or more",
                      (long long)size);
         return NULL;
     }
@@ -395,7 +405,8 @@ DT_PUBLIC(chunk, "chunk(input: Tensor, chunks: int, dim: int = 0)")
     if (dim < 0)
         return NULL;
     if (chunks < 1) {
-        PyErr_Format(PyExc_RuntimeError, "chunk(): %lld chunks cannot be made; give 1 or more",
+        PyErr_Format(PyExc_RuntimeError,
+                     "chunk(): %lld chunks cannot be made; give 1 or more",
                      (long long)chunks);
         return NULL;
     }
@@ -430,18 +441,24 @@ DT_PUBLIC(unbind, "unbind(input: Tensor, dim: int = 0)")
 }
 
 static const dt_row rows[] = {
-    DT_FUNCTION(reshape_to, "reshape", "The elements in another shape, copied where necessary."),
-    DT_METHOD(reshape, "reshape", "The elements in another shape, copied only where necessary."),
+    DT_FUNCTION(reshape_to, "reshape",
+                "The elements in another shape, copied where necessary."),
+    DT_METHOD(reshape, "reshape",
+              "The elements in another shape, copied only where necessary."),
     {"view", &view_sized_signature, NULL, view_method,
      "The same memory in another shape; or, given a dtype, as elements of that type."},
-    DT_FUNCTION(permute_to, "permute", "The same memory with its dimensions reordered."),
-    DT_METHOD(permute, "permute", "The same memory with its dimensions in another order."),
+    DT_FUNCTION(permute_to, "permute",
+                "The same memory with its dimensions reordered."),
+    DT_METHOD(permute, "permute",
+              "The same memory with its dimensions in another order."),
     DT_METHOD(expand, "expand", "Dimensions of size 1 repeated, without a copy."),
     DT_FUNCTION(broadcast_to_size, "broadcast_to", "input broadcast, without a copy."),
-    DT_METHOD(broadcast_to, "broadcast_to", "input broadcast to a shape, without a copy."),
+    DT_METHOD(broadcast_to, "broadcast_to",
+              "input broadcast to a shape, without a copy."),
     DT_METHOD(reshape_as, "reshape_as", "The elements in the shape of other."),
     DT_METHOD(view_as, "view_as", "The same memory in the shape of other."),
-    DT_METHOD(expand_as, "expand_as", "Dimensions of size 1 repeated to the shape of other."),
+    DT_METHOD(expand_as, "expand_as",
+              "Dimensions of size 1 repeated to the shape of other."),
     DT_BOTH(transpose, "transpose", "The same memory with two dimensions exchanged."),
     DT_BOTH(swapaxes, "swapaxes", "The same as transpose."),
     DT_BOTH(swapdims, "swapdims", "The same as transpose."),

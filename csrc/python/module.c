@@ -25,7 +25,8 @@ PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
     return (PyTypeObject *)type;
 }
 
-/* --- functions and methods -------------------------------------------------------------------- */
+/* --- functions and methods
+ * -------------------------------------------------------------------- */
 
 static PyMethodDef *make_definition(const dt_row *row, dt_call call, bool method)
 {
@@ -51,7 +52,8 @@ int dt_add_rows(PyObject *module, const dt_row *rows, size_t count)
         if (row->function) {
             PyMethodDef *definition = make_definition(row, row->function, false);
             PyObject *name = definition ? PyUnicode_FromString("pydevtensor") : NULL;
-            PyObject *function = name ? PyCFunction_NewEx(definition, module, name) : NULL;
+            PyObject *function =
+                name ? PyCFunction_NewEx(definition, module, name) : NULL;
             int status = function ? dt_add_object(module, row->name, function) : -1;
             Py_XDECREF(function);
             Py_XDECREF(name);
@@ -62,8 +64,8 @@ int dt_add_rows(PyObject *module, const dt_row *rows, size_t count)
             PyMethodDef *definition = make_definition(row, row->method, true);
             PyObject *method =
                 definition ? PyDescr_NewMethod(dt_py.tensor_type, definition) : NULL;
-            int status = method ? PyDict_SetItemString(dt_py.tensor_type->tp_dict, row->name,
-                                                       method)
+            int status = method ? PyDict_SetItemString(dt_py.tensor_type->tp_dict,
+                                                       row->name, method)
                                 : -1;
             Py_XDECREF(method);
             if (status < 0)
@@ -78,8 +80,8 @@ int dt_add_properties(PyGetSetDef *properties)
 {
     for (PyGetSetDef *p = properties; p->name; p++) {
         PyObject *property = PyDescr_NewGetSet(dt_py.tensor_type, p);
-        int status = property ? PyDict_SetItemString(dt_py.tensor_type->tp_dict, p->name,
-                                                     property)
+        int status = property ? PyDict_SetItemString(dt_py.tensor_type->tp_dict,
+                                                     p->name, property)
                               : -1;
         Py_XDECREF(property);
         if (status < 0)
@@ -89,10 +91,11 @@ int dt_add_properties(PyGetSetDef *properties)
     return 0;
 }
 
-/* --- starting -------------------------------------------------------------------------------- */
+/* --- starting
+ * -------------------------------------------------------------------------------- */
 
-/* The folders in which packages are installed, colon-separated, for PyMem_Free: the one that
- * this package is in, then those of sys.path. */
+/* The folders in which packages are installed, colon-separated, for PyMem_Free: the one
+ * that this package is in, then those of sys.path. */
 static char *package_folders(const char *parent)
 {
     PyObject *path = PySys_GetObject("path"); /* borrowed */
@@ -117,7 +120,8 @@ static char *package_folders(const char *parent)
         const char *text = PyUnicode_Check(entry) ? PyUnicode_AsUTF8(entry) : NULL;
         if (!text)
             PyErr_Clear();
-        else if (strstr(text, "-packages") && !strchr(text, ':') && strcmp(text, parent) != 0) {
+        else if (strstr(text, "-packages") && !strchr(text, ':') &&
+                 strcmp(text, parent) != 0) {
             *end++ = ':';
             end = stpcpy(end, text);
         }
@@ -167,9 +171,9 @@ done:
 
 static int intern_names(void)
 {
-#define NAME(word)                                                                         \
-    dt_py.s_##word = PyUnicode_InternFromString(#word);                                    \
-    if (!dt_py.s_##word)                                                                   \
+#define NAME(word)                                                                     \
+    dt_py.s_##word = PyUnicode_InternFromString(#word);                                \
+    if (!dt_py.s_##word)                                                               \
         return -1;
     DT_NAMES(NAME)
 #undef NAME
@@ -180,9 +184,10 @@ static int execute(PyObject *module)
 {
     static PyInterpreterState *home;
     if (home && home != PyInterpreterState_Get()) {
-        PyErr_SetString(PyExc_ImportError,
-                        "pydevtensor is in use in another interpreter of this process and "
-                        "works in one only; use a process of its own instead");
+        PyErr_SetString(
+            PyExc_ImportError,
+            "pydevtensor is in use in another interpreter of this process and "
+            "works in one only; use a process of its own instead");
         return -1;
     }
     if (home) {
@@ -192,13 +197,14 @@ static int execute(PyObject *module)
             return -1;
         }
         /* Imported again: the same types, or tensors of before would not be Tensors. */
-        return PyDict_Merge(PyModule_GetDict(module), PyModule_GetDict(dt_py.module), 0);
+        return PyDict_Merge(PyModule_GetDict(module), PyModule_GetDict(dt_py.module),
+                            0);
     }
     home = PyInterpreterState_Get();
     if (intern_names() < 0 || start_core(module) < 0)
         return -1;
-#define SETUP(name)                                                                        \
-    if (dt_setup_##name(module) < 0)                                                       \
+#define SETUP(name)                                                                    \
+    if (dt_setup_##name(module) < 0)                                                   \
         return -1;
     DT_SETUPS(SETUP)
 #undef SETUP

@@ -1,7 +1,7 @@
 /* The binding's process-wide state, and how a file of csrc/python joins the module.
  *
- * One Python interpreter a process: type checks on the tiny path are one load and one compare
- * that way. A second interpreter gets an ImportError. */
+ * One Python interpreter a process: type checks on the tiny path are one load and one
+ * compare that way. A second interpreter gets an ImportError. */
 #ifndef DT_PYTHON_MODULE_H
 #define DT_PYTHON_MODULE_H
 
@@ -12,38 +12,39 @@
 #include "base/error.h"
 #include "device/device.h"
 
-/* SETUP(name): `int dt_setup_name(PyObject *module)` runs at import, in this order, and returns
- * -1 with a Python exception set. A file that adds types, functions or methods defines one and
- * has its row here; it may rely on those before it. */
-#define DT_SETUPS(SETUP)                                                                   \
-    SETUP(errors)                                                                          \
-    SETUP(dtype_type)                                                                      \
-    SETUP(size_type)                                                                       \
-    SETUP(device_type)                                                                     \
-    SETUP(tensor_type)                                                                     \
-    SETUP(defaults)                                                                        \
-    SETUP(elementwise)                                                                     \
-    SETUP(reductions)                                                                      \
-    SETUP(products)                                                                        \
-    SETUP(views)                                                                           \
-    SETUP(creation)                                                                        \
-    SETUP(conversions)                                                                     \
-    SETUP(properties)                                                                      \
-    SETUP(construct)                                                                       \
-    SETUP(extract)                                                                         \
-    SETUP(numpy)                                                                           \
-    SETUP(generator_type)                                                                  \
-    SETUP(stream_type)                                                                     \
-    SETUP(event_type)                                                                      \
+/* SETUP(name): `int dt_setup_name(PyObject *module)` runs at import, in this order, and
+ * returns -1 with a Python exception set. A file that adds types, functions or methods
+ * defines one and has its row here; it may rely on those before it. */
+#define DT_SETUPS(SETUP)                                                               \
+    SETUP(errors)                                                                      \
+    SETUP(dtype_type)                                                                  \
+    SETUP(size_type)                                                                   \
+    SETUP(device_type)                                                                 \
+    SETUP(tensor_type)                                                                 \
+    SETUP(defaults)                                                                    \
+    SETUP(elementwise)                                                                 \
+    SETUP(reductions)                                                                  \
+    SETUP(products)                                                                    \
+    SETUP(views)                                                                       \
+    SETUP(creation)                                                                    \
+    SETUP(conversions)                                                                 \
+    SETUP(properties)                                                                  \
+    SETUP(construct)                                                                   \
+    SETUP(extract)                                                                     \
+    SETUP(numpy)                                                                       \
+    SETUP(generator_type)                                                              \
+    SETUP(stream_type)                                                                 \
+    SETUP(event_type)                                                                  \
     SETUP(cuda)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)
 #undef SETUP
 
-/* NAME(word): strings used as attribute and keyword names, interned at import: dt_py.s_word */
-#define DT_NAMES(NAME)                                                                     \
-    NAME(format_tensor)                                                                    \
+/* NAME(word): strings used as attribute and keyword names, interned at import:
+ * dt_py.s_word */
+#define DT_NAMES(NAME)                                                                 \
+    NAME(format_tensor)                                                                \
     NAME(tensor_repr)
 
 /* Everything here is set at import and never changes; pointers are owned for ever. */
@@ -53,12 +54,12 @@ typedef struct dt_python {
     PyTypeObject *device_type;
     PyTypeObject *dtype_type;
     PyTypeObject *size_type;
-    PyTypeObject *generator_type;        /* csrc/python/generator_type.c */
-    PyTypeObject *stream_type;           /* csrc/python/stream_type.c */
-    PyTypeObject *event_type;            /* csrc/python/event_type.c */
-    PyObject *dtypes[DT_NDTYPES];        /* the objects behind pydevtensor.float32, ... */
-    PyObject *exceptions[DT_NERRORS];    /* by dt_error_code */
-    PyObject *cpu;                       /* device('cpu') */
+    PyTypeObject *generator_type;     /* csrc/python/generator_type.c */
+    PyTypeObject *stream_type;        /* csrc/python/stream_type.c */
+    PyTypeObject *event_type;         /* csrc/python/event_type.c */
+    PyObject *dtypes[DT_NDTYPES];     /* the objects behind pydevtensor.float32, ... */
+    PyObject *exceptions[DT_NERRORS]; /* by dt_error_code */
+    PyObject *cpu;                    /* device('cpu') */
 #define NAME(word) PyObject *s_##word;
     DT_NAMES(NAME)
 #undef NAME
@@ -66,8 +67,9 @@ typedef struct dt_python {
 
 extern dt_python dt_py;
 
-/* Makes a heap type from spec, adds it to the module under the last part of its name and
- * returns it: one reference that the caller keeps for ever. NULL with an exception set. */
+/* Makes a heap type from spec, adds it to the module under the last part of its name
+ * and returns it: one reference that the caller keeps for ever. NULL with an exception
+ * set. */
 PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases);
 
 /* Adds value under name to the module, without stealing it. */

@@ -184,6 +184,9 @@ DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
             Py_INCREF((PyObject *)wanted);
         }
         result = PyArray_CastToType((PyArrayObject *)array, wanted, 0); /* steals wanted */
+        if (!result && !PyErr_Occurred()) /* a dtype without fields, such as {} */
+            PyErr_Format(PyExc_TypeError, "numpy.asarray(): dtype is %R; give a numeric type",
+                         args->slots[1]);
     } else {
         Py_XDECREF((PyObject *)wanted);
         result = Py_NewRef(array);

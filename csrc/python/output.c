@@ -10,20 +10,23 @@ int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *resu
         return dt_raise_status();
     if (dt_shape_equal(target->ndim, target->shape, result->ndim, result->shape)) {
         int status;
-        DT_RUN(status, result->numel > DT_LONG_NUMEL, dt_copy_into(function, target, result));
+        DT_RUN(status, result->numel > DT_LONG_NUMEL,
+               dt_copy_into(function, target, result));
         return status < 0 ? dt_raise_status() : 0;
     }
     if (target->numel) {
         char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): out has shape %s and the result %s; give an out of that shape, or "
-                     "an empty one, torch.empty(0)",
-                     function, dt_shape_text(target->ndim, target->shape, has, sizeof has),
-                     dt_shape_text(result->ndim, result->shape, wants, sizeof wants));
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): out has shape %s and the result %s; give an out of that shape, or "
+            "an empty one, torch.empty(0)",
+            function, dt_shape_text(target->ndim, target->shape, has, sizeof has),
+            dt_shape_text(result->ndim, result->shape, wants, sizeof wants));
         return -1;
     }
     dt_tensor fresh = {.storage = NULL};
-    if (dt_convert(&fresh, result, (dt_dtype)target->dtype, dt_tensor_device(target)) < 0)
+    if (dt_convert(&fresh, result, (dt_dtype)target->dtype, dt_tensor_device(target)) <
+        0)
         return dt_raise_status();
     dt_tensor old = *target;
     *target = fresh;

@@ -6,7 +6,8 @@
 #include "python/size_type.h"
 #include "tensor/view.h"
 
-/* --- attributes ---------------------------------------------------------------------------------- */
+/* --- attributes
+ * ---------------------------------------------------------------------------------- */
 
 static PyObject *get_shape(PyObject *self, void *unused)
 {
@@ -95,8 +96,9 @@ static int set_requires_grad(PyObject *self, PyObject *value, void *unused)
     (void)unused;
     int truth = value ? PyObject_IsTrue(value) : 0;
     if (truth > 0)
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "requires_grad: this release records no gradients; leave it False");
+        PyErr_SetString(
+            PyExc_NotImplementedError,
+            "requires_grad: this release records no gradients; leave it False");
     return truth ? -1 : 0;
 }
 
@@ -112,16 +114,20 @@ static PyGetSetDef attributes[] = {
     {"T", get_transposed, NULL, "All dimensions in reverse order.", NULL},
     {"mT", get_transposed, NULL, "The last two dimensions exchanged.", (void *)1},
     {"data", get_data, NULL, "A second tensor over the same memory.", NULL},
-    {"requires_grad", get_false, set_requires_grad, "Whether gradients are wanted.", NULL},
+    {"requires_grad", get_false, set_requires_grad, "Whether gradients are wanted.",
+     NULL},
     {"is_leaf", get_true, NULL, "Whether no recorded operation made it.", NULL},
     {"grad_fn", get_none, NULL, "The operation that made it, where recorded.", NULL},
     {"grad", get_none, NULL, "The gradient, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-/* --- methods ------------------------------------------------------------------------------------- */
+/* --- methods
+ * -------------------------------------------------------------------------------------
+ */
 
-/* One of `count` values by an index that counts from either end, or all as what `all` makes. */
+/* One of `count` values by an index that counts from either end, or all as what `all`
+ * makes. */
 static PyObject *one_or_all(const dt_args *args, const int64_t *values,
                             PyObject *(*all)(int, const int64_t *))
 {
@@ -153,13 +159,13 @@ DT_PUBLIC(stride, "stride(input: Tensor, dim: int = None)")
 }
 
 /* A question about a tensor, answered by an expression in x. */
-#define QUESTION(NAME, make, answer)                                                       \
-    DT_PUBLIC(NAME, #NAME "(input: Tensor)")                                               \
-    {                                                                                      \
-        dt_tensor *x;                                                                      \
-        if (dt_take_tensor(args, 0, &x) < 0)                                               \
-            return NULL;                                                                   \
-        return make(answer);                                                               \
+#define QUESTION(NAME, make, answer)                                                   \
+    DT_PUBLIC(NAME, #NAME "(input: Tensor)")                                           \
+    {                                                                                  \
+        dt_tensor *x;                                                                  \
+        if (dt_take_tensor(args, 0, &x) < 0)                                           \
+            return NULL;                                                               \
+        return make(answer);                                                           \
     }
 QUESTION(numel, PyLong_FromLongLong, x->numel)
 QUESTION(nelement, PyLong_FromLongLong, x->numel)
@@ -231,7 +237,9 @@ DT_PUBLIC(set_num_threads, "set_num_threads(num: int)")
     int64_t threads;
     if (dt_take_int(args, 0, &threads) < 0)
         return NULL;
-    threads = threads > INT32_MAX ? INT32_MAX : threads < INT32_MIN ? INT32_MIN : threads;
+    threads = threads > INT32_MAX   ? INT32_MAX
+              : threads < INT32_MIN ? INT32_MIN
+                                    : threads;
     if (dt_cpu_set_num_threads((int)threads) < 0)
         return dt_raise();
     Py_RETURN_NONE;
@@ -244,12 +252,14 @@ DT_PUBLIC(get_num_threads, "get_num_threads()")
 
 static const dt_row rows[] = {
     DT_METHOD(size, "size", "The sizes of the dimensions, or that of one."),
-    DT_METHOD(stride, "stride", "The steps in memory between neighbours, or that of one."),
+    DT_METHOD(stride, "stride",
+              "The steps in memory between neighbours, or that of one."),
     DT_BOTH(numel, "numel", "The number of elements."),
     DT_METHOD(nelement, "nelement", "The number of elements."),
     DT_METHOD(dim, "dim", "The number of dimensions."),
     DT_METHOD(ndimension, "ndimension", "The number of dimensions."),
-    DT_METHOD(storage_offset, "storage_offset", "Elements before the first in its memory."),
+    DT_METHOD(storage_offset, "storage_offset",
+              "Elements before the first in its memory."),
     DT_METHOD(element_size, "element_size", "The bytes of one element."),
     DT_METHOD(data_ptr, "data_ptr", "The address of the first element, on its device."),
     DT_METHOD(get_device, "get_device", "The number of its GPU; -1 on the CPU."),
@@ -262,7 +272,8 @@ static const dt_row rows[] = {
     DT_FUNCTION(result_type, "result_type", "The type in which two operands meet."),
     DT_FUNCTION(promote_types, "promote_types", "The type in which two types meet."),
     DT_FUNCTION(can_cast, "can_cast", "Whether results of one type go into another."),
-    DT_FUNCTION(storage_count, "_storage_count", "How many storages are alive on a device."),
+    DT_FUNCTION(storage_count, "_storage_count",
+                "How many storages are alive on a device."),
     DT_FUNCTION(set_num_threads, "set_num_threads", "Use at most that many threads."),
     DT_FUNCTION(get_num_threads, "get_num_threads", "The most threads that work uses."),
 };

@@ -26,7 +26,8 @@ static const char *name_end(const char *c)
 
 static int broken(const char *text)
 {
-    PyErr_Format(PyExc_SystemError, "pydevtensor: a signature cannot be read: %s", text);
+    PyErr_Format(PyExc_SystemError, "pydevtensor: a signature cannot be read: %s",
+                 text);
     return -1;
 }
 
@@ -149,7 +150,8 @@ int dt_signature_read(dt_signature *signature)
     return 0;
 }
 
-/* One form without words of types: Python's own reader of such texts takes no annotations. */
+/* One form without words of types: Python's own reader of such texts takes no
+ * annotations. */
 static char *copy_form(const char *text, const char *end, const char *name, bool method,
                        char *out)
 {
@@ -195,7 +197,8 @@ char *dt_signature_doc(const char *text, const char *name, bool method, const ch
         }
         form = bar ? bar + 3 : NULL;
     }
-    size_t room = 2 * strlen(text) + (forms + 1) * (strlen(name) + 16) + strlen(doc) + 64;
+    size_t room =
+        2 * strlen(text) + (forms + 1) * (strlen(name) + 16) + strlen(doc) + 64;
     char *buffer = PyMem_Malloc(room);
     if (!buffer) {
         PyErr_NoMemory();

@@ -49,9 +49,10 @@ static PyObject *size_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     for (Py_ssize_t i = 0; size && i < count; i++) {
         PyObject *number = PyNumber_Index(PyTuple_GET_ITEM(given, i));
         if (!number) {
-            PyErr_Format(PyExc_TypeError,
-                         "Size(): item %zd is of type %s; give ints, as in Size([2, 3])", i,
-                         Py_TYPE(PyTuple_GET_ITEM(given, i))->tp_name);
+            PyErr_Format(
+                PyExc_TypeError,
+                "Size(): item %zd is of type %s; give ints, as in Size([2, 3])", i,
+                Py_TYPE(PyTuple_GET_ITEM(given, i))->tp_name);
             Py_CLEAR(size);
             break;
         }
@@ -85,7 +86,8 @@ static PyObject *size_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
     PyObject *plain = PyTuple_GetSlice(self, 0, PyTuple_GET_SIZE(self));
-    if (plain && !PyTuple_CheckExact(plain)) { /* an empty slice may be the object itself */
+    if (plain &&
+        !PyTuple_CheckExact(plain)) { /* an empty slice may be the object itself */
         Py_DECREF(plain);
         plain = PyTuple_New(0);
     }

@@ -46,8 +46,9 @@ int dt_argument_error(const dt_args *args, int i)
         dt_describe(value, text, sizeof text);
     PyObject *shown = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
     if (shown)
-        PyErr_Format(PyExc_TypeError, "%s(): %U is %U; give %s%s", args->signature->name,
-                     p->name, shown, expected[p->word], p->none ? " or None" : "");
+        PyErr_Format(PyExc_TypeError, "%s(): %U is %U; give %s%s",
+                     args->signature->name, p->name, shown, expected[p->word],
+                     p->none ? " or None" : "");
     Py_XDECREF(shown);
     return -1;
 }
@@ -57,7 +58,8 @@ static dt_scalar fallback(const dt_args *args, int i)
     return args->signature->parameters[i].fallback;
 }
 
-/* --- numbers --------------------------------------------------------------------------------- */
+/* --- numbers
+ * --------------------------------------------------------------------------------- */
 
 PyObject *dt_scalar_to_python(dt_scalar scalar)
 {
@@ -73,8 +75,9 @@ static int from_long(PyObject *value, dt_scalar *out)
     int overflow;
     long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (overflow) {
-        PyErr_SetString(PyExc_OverflowError,
-                        "an int beyond 64 bits cannot be a tensor's element; use a float");
+        PyErr_SetString(
+            PyExc_OverflowError,
+            "an int beyond 64 bits cannot be a tensor's element; use a float");
         return -1;
     }
     if (number == -1 && PyErr_Occurred())
@@ -88,13 +91,15 @@ static int from_other_number(PyObject *value, dt_scalar *out)
     PyTypeObject *type = Py_TYPE(value);
     PyNumberMethods *number = type->tp_as_number;
     if (PyComplex_Check(value) || !strncmp(type->tp_name, "numpy.complex", 13)) {
-        PyErr_Format(PyExc_TypeError,
-                     "a complex number (%R) cannot be used: there are no complex tensors; "
-                     "take its .real and .imag apart",
-                     value);
+        PyErr_Format(
+            PyExc_TypeError,
+            "a complex number (%R) cannot be used: there are no complex tensors; "
+            "take its .real and .imag apart",
+            value);
         return -1;
     }
-    if (!number || PyUnicode_Check(value) || PyBytes_Check(value) || dt_tensor_check(value) ||
+    if (!number || PyUnicode_Check(value) || PyBytes_Check(value) ||
+        dt_tensor_check(value) ||
         (type->tp_as_sequence && type->tp_as_sequence->sq_length) ||
         (type->tp_as_mapping && type->tp_as_mapping->mp_length))
         return 0;
@@ -144,7 +149,8 @@ int dt_int_from_python(PyObject *value, int64_t *out)
         int overflow;
         long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
         if (overflow) {
-            PyErr_Format(PyExc_OverflowError, "%R is beyond 64 bits; give a smaller int", value);
+            PyErr_Format(PyExc_OverflowError,
+                         "%R is beyond 64 bits; give a smaller int", value);
             return -1;
         }
         *out = number;
@@ -156,7 +162,8 @@ int dt_int_from_python(PyObject *value, int64_t *out)
             return 0;
         dt_scalar scalar;
         int status;
-        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)), dt_item("int", t, &scalar));
+        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
+               dt_item("int", t, &scalar));
         if (status < 0)
             return dt_raise_status();
         *out = scalar.i;
@@ -176,7 +183,8 @@ int dt_int_from_python(PyObject *value, int64_t *out)
     return status;
 }
 
-/* --- taking ---------------------------------------------------------------------------------- */
+/* --- taking
+ * ---------------------------------------------------------------------------------- */
 
 int dt_take_tensor(const dt_args *args, int i, dt_tensor **out)
 {
@@ -279,8 +287,8 @@ int dt_take_str(const dt_args *args, int i, const char **out)
 }
 
 /* Ints from values[0..count), into out; *n how many. */
-static int take_ints(const dt_args *args, int i, PyObject *const *values, Py_ssize_t count,
-                     int *n, int64_t *out)
+static int take_ints(const dt_args *args, int i, PyObject *const *values,
+                     Py_ssize_t count, int *n, int64_t *out)
 {
     const dt_parameter *p = &args->signature->parameters[i];
     if (count > DT_MAX_NDIM) {
@@ -296,7 +304,8 @@ static int take_ints(const dt_args *args, int i, PyObject *const *values, Py_ssi
         if (status <= 0) {
             PyErr_Clear();
             char text[DT_DESCRIBE_TEXT];
-            PyErr_Format(PyExc_TypeError, "%s(): item %zd of %U is %s; give ints, of at most 64 bits",
+            PyErr_Format(PyExc_TypeError,
+                         "%s(): item %zd of %U is %s; give ints, of at most 64 bits",
                          args->signature->name, v, p->name,
                          dt_describe(values[v], text, sizeof text));
             return -1;
@@ -307,15 +316,16 @@ static int take_ints(const dt_args *args, int i, PyObject *const *values, Py_ssi
 }
 
 /* The ints of a tuple, list or other sequence; the value itself is not an int. */
-static int take_sequence(const dt_args *args, int i, PyObject *value, int *n, int64_t *out)
+static int take_sequence(const dt_args *args, int i, PyObject *value, int *n,
+                         int64_t *out)
 {
     if (PyTuple_Check(value) || PyList_Check(value)) {
         /* __index__ of an item may run code that changes a list: work on a tuple. */
         PyObject *items = PySequence_Tuple(value);
         if (!items)
             return -1;
-        int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0), PyTuple_GET_SIZE(items),
-                               n, out);
+        int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0),
+                               PyTuple_GET_SIZE(items), n, out);
         Py_DECREF(items);
         return status;
     }
@@ -329,8 +339,8 @@ static int take_sequence(const dt_args *args, int i, PyObject *value, int *n, in
         PyErr_Clear();
         return dt_argument_error(args, i);
     }
-    int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0), PyTuple_GET_SIZE(items), n,
-                           out);
+    int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0),
+                           PyTuple_GET_SIZE(items), n, out);
     Py_DECREF(items);
     return status;
 }
@@ -397,8 +407,8 @@ int dt_take_device(const dt_args *args, int i, dt_device *out)
         return dt_default_device(out);
     dt_device named;
     if (dt_device_from_python(args->signature->name,
-                              PyUnicode_AsUTF8(args->signature->parameters[i].name), value,
-                              &named) < 0)
+                              PyUnicode_AsUTF8(args->signature->parameters[i].name),
+                              value, &named) < 0)
         return -1;
     return dt_device_resolve(named, out);
 }
@@ -419,14 +429,15 @@ int dt_check_requires_grad(const dt_args *args, int i)
 
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device)
 {
-    /* dtype, layout, device, requires_grad, pin_memory; layout is always strided, and memory
-     * that is not pinned is copied through memory that is. */
+    /* dtype, layout, device, requires_grad, pin_memory; layout is always strided, and
+     * memory that is not pinned is copied through memory that is. */
     int chosen;
     bool pinned;
     PyObject *const *words = args->slots + first;
     if (!words[0] && !words[2] && !words[3] && !words[4])
         return dt_default_device(device);
-    if (dt_take_dtype(args, first, &chosen) < 0 || dt_take_device(args, first + 2, device) < 0 ||
+    if (dt_take_dtype(args, first, &chosen) < 0 ||
+        dt_take_device(args, first + 2, device) < 0 ||
         dt_check_requires_grad(args, first + 3) < 0 ||
         dt_take_bool(args, first + 4, &pinned) < 0)
         return -1;

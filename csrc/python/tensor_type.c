@@ -5,7 +5,7 @@
 #if PY_VERSION_HEX < 0x030c0000
 #include <structmember.h>
 #define Py_T_PYSSIZET T_PYSSIZET
-#define Py_READONLY READONLY
+#define Py_READONLY   READONLY
 #endif
 
 #include "python/arguments.h"
@@ -15,10 +15,12 @@
 #include "tensor/reduce.h"
 #include "tensor/view.h"
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life
+ * ------------------------------------------------------------------------------------
+ */
 
-/* Objects of the exact type that wait to be used again; they keep their reference to the type.
- * The GIL guards it. */
+/* Objects of the exact type that wait to be used again; they keep their reference to
+ * the type. The GIL guards it. */
 #define KEPT 128
 static dt_tensor_object *kept[KEPT];
 static int nkept;
@@ -30,7 +32,8 @@ dt_tensor_object *dt_tensor_object_new(void)
         self = kept[--nkept];
         _Py_NewReference((PyObject *)self);
     } else {
-        /* Not tracked by the garbage collector: without a __dict__ it refers to nothing. */
+        /* Not tracked by the garbage collector: without a __dict__ it refers to
+         * nothing. */
         self = PyObject_GC_New(dt_tensor_object, dt_py.tensor_type);
         if (!self)
             return NULL;
@@ -65,7 +68,8 @@ static void tensor_dealloc(PyObject *object)
     dt_tensor_object *self = (dt_tensor_object *)object;
     PyTypeObject *type = Py_TYPE(object);
     bool exact = type == dt_py.tensor_type;
-    PyObject_GC_UnTrack(object); /* also where tp_clear has taken the __dict__ already */
+    PyObject_GC_UnTrack(
+        object); /* also where tp_clear has taken the __dict__ already */
     if (self->weakrefs)
         PyObject_ClearWeakRefs(object);
     Py_CLEAR(self->dict);
@@ -119,7 +123,8 @@ static int set_dict(PyObject *self, PyObject *value, void *context)
     return status;
 }
 
-/* --- operators -------------------------------------------------------------------------------- */
+/* --- operators
+ * -------------------------------------------------------------------------------- */
 
 /* 1 and *out; 0 where value takes part in no arithmetic with tensors; -1. */
 static inline int operand(PyObject *value, dt_arg *out)
@@ -172,25 +177,25 @@ static PyObject *binary_in_place(dt_binary_op op, PyObject *self, PyObject *othe
     return status < 0 ? dt_raise() : Py_NewRef(self);
 }
 
-#define OPERATOR(slot, op)                                                                 \
-    static PyObject *op_##slot(PyObject *a, PyObject *b)                                      \
-    {                                                                                      \
-        return binary(DT_BINARY_##op, a, b);                                               \
-    }                                                                                      \
-    static PyObject *in_place_##slot(PyObject *a, PyObject *b)                            \
-    {                                                                                      \
-        return binary_in_place(DT_BINARY_##op, a, b);                                      \
+#define OPERATOR(slot, op)                                                             \
+    static PyObject *op_##slot(PyObject *a, PyObject *b)                               \
+    {                                                                                  \
+        return binary(DT_BINARY_##op, a, b);                                           \
+    }                                                                                  \
+    static PyObject *in_place_##slot(PyObject *a, PyObject *b)                         \
+    {                                                                                  \
+        return binary_in_place(DT_BINARY_##op, a, b);                                  \
     }
 /* Operators of two operands that are a row of ops/binary.def. */
-#define OPERATORS(OPERATOR)                                                                \
-    OPERATOR(add, add)                                                                     \
-    OPERATOR(subtract, sub)                                                                \
-    OPERATOR(multiply, mul)                                                                \
-    OPERATOR(true_divide, div)                                                             \
-    OPERATOR(floor_divide, floor_divide)                                                   \
-    OPERATOR(remainder, remainder)                                                         \
-    OPERATOR(and, bitwise_and)                                                             \
-    OPERATOR(or, bitwise_or)                                                               \
+#define OPERATORS(OPERATOR)                                                            \
+    OPERATOR(add, add)                                                                 \
+    OPERATOR(subtract, sub)                                                            \
+    OPERATOR(multiply, mul)                                                            \
+    OPERATOR(true_divide, div)                                                         \
+    OPERATOR(floor_divide, floor_divide)                                               \
+    OPERATOR(remainder, remainder)                                                     \
+    OPERATOR(and, bitwise_and)                                                         \
+    OPERATOR(or, bitwise_or)                                                           \
     OPERATOR(xor, bitwise_xor)
 OPERATORS(OPERATOR)
 #undef OPERATOR
@@ -242,8 +247,9 @@ static PyObject *absolute(PyObject *self)
 static PyObject *invert(PyObject *self)
 {
     if (dt_dtype_is_float((dt_dtype)dt_tensor_of(self)->dtype)) {
-        PyErr_SetString(PyExc_TypeError, "~: a floating tensor has no bits to flip; convert it "
-                                         "with .to(torch.int64) or .to(torch.bool)");
+        PyErr_SetString(PyExc_TypeError,
+                        "~: a floating tensor has no bits to flip; convert it "
+                        "with .to(torch.int64) or .to(torch.bool)");
         return NULL;
     }
     return unary(DT_UNARY_bitwise_not, self);
@@ -251,8 +257,9 @@ static PyObject *invert(PyObject *self)
 static PyObject *positive(PyObject *self)
 {
     if (dt_tensor_of(self)->dtype == DT_BOOL) {
-        PyErr_SetString(PyExc_RuntimeError, "+: not defined for bools; convert them first, e.g. "
-                                            "with .int()");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "+: not defined for bools; convert them first, e.g. "
+                        "with .int()");
         return NULL;
     }
     return Py_NewRef(self);
@@ -273,7 +280,8 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     return dt_tensor_result(out, status);
 }
 
-/* --- as a Python number ------------------------------------------------------------------------ */
+/* --- as a Python number
+ * ------------------------------------------------------------------------ */
 
 static int item(const char *what, PyObject *self, dt_scalar *out)
 {
@@ -304,10 +312,11 @@ static int single(const char *what, PyObject *self)
     const dt_tensor *x = dt_tensor_of(self);
     if (x->numel == 1)
         return 0;
-    PyErr_Format(PyExc_ValueError,
-                 "%s(): only a Tensor of one element is a number, and this one has %lld; "
-                 "index it, or use .tolist()",
-                 what, (long long)x->numel);
+    PyErr_Format(
+        PyExc_ValueError,
+        "%s(): only a Tensor of one element is a number, and this one has %lld; "
+        "index it, or use .tolist()",
+        what, (long long)x->numel);
     return -1;
 }
 
@@ -345,14 +354,16 @@ static PyObject *to_index(PyObject *self)
     return PyLong_FromLongLong(scalar.i);
 }
 
-/* --- as a sequence ----------------------------------------------------------------------------- */
+/* --- as a sequence
+ * ----------------------------------------------------------------------------- */
 
 static Py_ssize_t length(PyObject *self)
 {
     const dt_tensor *x = dt_tensor_of(self);
     if (x->ndim == 0) {
-        PyErr_SetString(PyExc_TypeError,
-                        "len(): a Tensor without dimensions has no length; use .numel()");
+        PyErr_SetString(
+            PyExc_TypeError,
+            "len(): a Tensor without dimensions has no length; use .numel()");
         return -1;
     }
     return (Py_ssize_t)x->shape[0];
@@ -363,14 +374,16 @@ static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out, dt_view_select(&out->tensor, dt_tensor_of(self), 0, index));
+    return dt_tensor_result(out,
+                            dt_view_select(&out->tensor, dt_tensor_of(self), 0, index));
 }
 
 static PyObject *iterate(PyObject *self)
 {
     if (dt_tensor_of(self)->ndim == 0) {
-        PyErr_SetString(PyExc_TypeError, "iter(): a Tensor without dimensions cannot be "
-                                         "iterated over; use .item() for its value");
+        PyErr_SetString(PyExc_TypeError,
+                        "iter(): a Tensor without dimensions cannot be "
+                        "iterated over; use .item() for its value");
         return NULL;
     }
     return PySeqIter_New(self);
@@ -383,27 +396,29 @@ static int contains(PyObject *self, PyObject *value)
     if (status <= 0) {
         char text[DT_DESCRIBE_TEXT];
         if (!status)
-            PyErr_Format(PyExc_RuntimeError, "in: %s cannot be in a Tensor; give a Tensor or "
-                                             "a number",
+            PyErr_Format(PyExc_RuntimeError,
+                         "in: %s cannot be in a Tensor; give a Tensor or "
+                         "a number",
                          dt_describe(value, text, sizeof text));
         return -1;
     }
     dt_tensor equal = {.storage = NULL}, any = {.storage = NULL};
     dt_scalar found = dt_scalar_bool(false);
     const dt_tensor *x = dt_tensor_of(self);
-    Py_BEGIN_ALLOW_THREADS
-    status = dt_binary(DT_BINARY_eq, &equal, dt_arg_tensor(x), y);
+    Py_BEGIN_ALLOW_THREADS status =
+        dt_binary(DT_BINARY_eq, &equal, dt_arg_tensor(x), y);
     if (status == 0)
         status = dt_reduce(DT_REDUCE_any, &any, &equal, 0, NULL, false, -1, 0);
     if (status == 0)
         status = dt_item("in", &any, &found);
     dt_tensor_clear(&any);
     dt_tensor_clear(&equal);
-    Py_END_ALLOW_THREADS
-    return status < 0 ? dt_raise_status() : found.i != 0;
+    Py_END_ALLOW_THREADS return status < 0 ? dt_raise_status() : found.i != 0;
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
+/* --- text
+ * -------------------------------------------------------------------------------------
+ */
 
 /* Printing is Python's, imported when something is first printed. */
 static PyObject *printing(PyObject *name, PyObject *self, PyObject *spec)
@@ -427,10 +442,12 @@ static PyObject *format(PyObject *self, PyObject *spec)
 
 static Py_hash_t hash(PyObject *self)
 {
-    return _Py_HashPointer(self); /* tensors compare by element, so only identity is left */
+    return _Py_HashPointer(
+        self); /* tensors compare by element, so only identity is left */
 }
 
-/* --- the type -------------------------------------------------------------------------------- */
+/* --- the type
+ * -------------------------------------------------------------------------------- */
 
 static PyMethodDef methods[] = {
     {"__format__", format, METH_O, NULL},
@@ -438,9 +455,10 @@ static PyMethodDef methods[] = {
 };
 
 static PyMemberDef members[] = {
-    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(dt_tensor_object, weakrefs), Py_READONLY,
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(dt_tensor_object, weakrefs),
+     Py_READONLY, NULL},
+    {"__dictoffset__", Py_T_PYSSIZET, offsetof(dt_tensor_object, dict), Py_READONLY,
      NULL},
-    {"__dictoffset__", Py_T_PYSSIZET, offsetof(dt_tensor_object, dict), Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -464,10 +482,11 @@ static PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {Py_tp_members, members},
     {Py_tp_getset, getset},
-#define OPERATOR(slot, op) {Py_nb_##slot, op_##slot}, {Py_nb_inplace_##slot, in_place_##slot},
+#define OPERATOR(slot, op)                                                             \
+    {Py_nb_##slot, op_##slot}, {Py_nb_inplace_##slot, in_place_##slot},
     OPERATORS(OPERATOR)
 #undef OPERATOR
-    {Py_nb_power, power},
+        {Py_nb_power, power},
     {Py_nb_inplace_power, power_in_place},
     {Py_nb_matrix_multiply, matrix_multiply},
     {Py_nb_negative, negative},

@@ -7,9 +7,9 @@
 #include "tensor/tensor.h"
 
 typedef struct dt_tensor_object {
-    PyObject_HEAD
-    PyObject *weakrefs;
-    PyObject *dict; /* of subclasses and of tensors that were given attributes; or NULL */
+    PyObject_HEAD PyObject *weakrefs;
+    PyObject
+        *dict; /* of subclasses and of tensors that were given attributes; or NULL */
     dt_tensor tensor;
 } dt_tensor_object;
 
@@ -32,11 +32,9 @@ dt_tensor_object *dt_tensor_object_new(void);
 /* The same for a subclass. */
 dt_tensor_object *dt_tensor_object_new_of(PyTypeObject *type);
 
-/* Gives the object when status is 0; else drops it, raises the core's error, gives NULL.
- *     dt_tensor_object *out = dt_tensor_object_new();
- *     if (!out)
- *         return NULL;
- *     return dt_tensor_result(out, dt_view_t(&out->tensor, x)); */
+/* Gives the object when status is 0; else drops it, raises the core's error, gives
+ * NULL. dt_tensor_object *out = dt_tensor_object_new(); if (!out) return NULL; return
+ * dt_tensor_result(out, dt_view_t(&out->tensor, x)); */
 static inline PyObject *dt_tensor_result(dt_tensor_object *object, int status)
 {
     if (__builtin_expect(status < 0, 0)) {
@@ -46,24 +44,28 @@ static inline PyObject *dt_tensor_result(dt_tensor_object *object, int status)
     return (PyObject *)object;
 }
 
-/* A new object that takes over what t holds; t holds nothing afterwards, also on failure. */
+/* A new object that takes over what t holds; t holds nothing afterwards, also on
+ * failure. */
 PyObject *dt_tensor_object_steal(dt_tensor *t);
 
 /* A number for a core scalar: bool, int or float. */
 PyObject *dt_scalar_to_python(dt_scalar scalar);
 
-/* The number that value is: Python's bool, int, float and what has __index__ or __float__ and is
- * no tensor and no sequence (NumPy's scalars). 1 and *out; 0 when it is no number; -1 with an
- * exception set (OverflowError beyond 64 bits, TypeError for complex numbers). */
+/* The number that value is: Python's bool, int, float and what has __index__ or
+ * __float__ and is no tensor and no sequence (NumPy's scalars). 1 and *out; 0 when it
+ * is no number; -1 with an exception set (OverflowError beyond 64 bits, TypeError for
+ * complex numbers). */
 int dt_scalar_from_python(PyObject *value, dt_scalar *out);
 
 /* Slots of the type that are written in indexing.c and construct.c. */
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key);
-int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value); /* NULL: del */
-PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs); /* tp_new */
+int dt_tensor_ass_subscript(PyObject *self, PyObject *key,
+                            PyObject *value); /* NULL: del */
+PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args,
+                              PyObject *kwargs); /* tp_new */
 
-/* The tensor that data (numbers, nested sequences, arrays, tensors) describes: construct.c.
- * dtype -1: inferred. A new reference. `function` is for messages. */
+/* The tensor that data (numbers, nested sequences, arrays, tensors) describes:
+ * construct.c. dtype -1: inferred. A new reference. `function` is for messages. */
 PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
                               dt_device device);
 
