@@ -1,7 +1,7 @@
-"""Tiny operations: nanoseconds a call, beside NumPy and PyTorch where they are installed.
+"""Tiny operations: nanoseconds a call, beside NumPy and PyTorch where installed.
 
-Runs of the libraries are interleaved, so that a machine that slows down slows all of them; the
-ratios compare minima. `python benchmarks/bench_tiny.py [rounds]`
+Runs of the libraries are interleaved, so that a machine that slows down slows all of
+them; the ratios compare minima. `python benchmarks/bench_tiny.py [rounds]`
 """
 
 import importlib
@@ -9,7 +9,7 @@ import statistics
 import sys
 import timeit
 
-# What is measured: a label, and the expression for each library (None: it has no such thing).
+# A label, and the expression for each library (None: it has no such thing).
 CASES = [
     ("a + b", "a + b", "a + b"),
     ("a + 1.0", "a + 1.0", "a + 1.0"),

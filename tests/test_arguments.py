@@ -116,7 +116,6 @@ def test_index_protocol():
 
 
 def test_arguments_that_change_a_list_while_it_is_read():
-    x = example()
     sizes = [2, 3]
 
     class Clears:

@@ -53,7 +53,7 @@ def test_values():
     assert torch.device("cuda:1").index == 1
     assert torch.device("cuda").index is None
     with pytest.raises(TypeError):
-        torch.device("cpu") < torch.device("cuda")
+        assert torch.device("cpu") < torch.device("cuda")
     with pytest.raises(AttributeError):
         torch.device("cpu").index = 1
 
