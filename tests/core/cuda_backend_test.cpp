@@ -1,5 +1,6 @@
-/* The CUDA backend, driven through its struct on two simulated GPUs under each schedule: every
- * row of the op tables and every layout against plain loops, memory, copies, and failures. */
+/* The CUDA backend, driven through its struct on two simulated GPUs under each
+ * schedule: every row of the op tables and every layout against plain loops, memory,
+ * copies, and failures. */
 #include "sim_check.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ static const dt_queue kDefault = {0, nullptr};
     do {                                                                               \
         if ((call) != 0) {                                                             \
             failed++;                                                                  \
-            printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, dt_error_slot()->text); \
+            printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                       \
+                   dt_error_slot()->text);                                             \
             dt_error_clear();                                                          \
         }                                                                              \
     } while (0)
@@ -53,8 +55,10 @@ static int plain_gemm(dt_queue, const dt_gemm *g)
             for (int64_t j = 0; j < g->n; j++) {
                 double sum = 0;
                 for (int64_t k = 0; k < g->k; k++)
-                    sum += element_at(g, g->a, s * g->a_batch + i * g->a_row + k * g->a_col) *
-                           element_at(g, g->b, s * g->b_batch + k * g->b_row + j * g->b_col);
+                    sum += element_at(g, g->a,
+                                      s * g->a_batch + i * g->a_row + k * g->a_col) *
+                           element_at(g, g->b,
+                                      s * g->b_batch + k * g->b_row + j * g->b_col);
                 int64_t at = s * g->c_batch + i * g->c_row + j;
                 double old = g->beta == 0 ? 0 : g->beta * element_at(g, g->c, at);
                 if (g->dtype == DT_FLOAT32)
@@ -65,7 +69,8 @@ static int plain_gemm(dt_queue, const dt_gemm *g)
     return 0;
 }
 
-/* --- device memory with a margin on both sides that must stay as it is ------------------------ */
+/* --- device memory with a margin on both sides that must stay as it is
+ * ------------------------ */
 
 static const size_t kMargin = 64;
 static const unsigned char kUntouched = 0x5b;
@@ -89,12 +94,14 @@ struct Buffer {
     ~Buffer() { gpu->release(queue.device, whole, total()); }
     size_t total() const { return bytes + 2 * kMargin + shift; }
     void set(const void *source) { FINE(gpu->upload(queue, data, source, bytes)); }
-    template <class T> std::vector<T> get()
+    template <class T>
+    std::vector<T> get()
     {
         std::vector<unsigned char> all(total());
         FINE(gpu->download(queue, all.data(), whole, all.size()));
         for (size_t i = 0; i < all.size(); i++)
-            if ((i < kMargin + shift || i >= kMargin + shift + bytes) && all[i] != kUntouched) {
+            if ((i < kMargin + shift || i >= kMargin + shift + bytes) &&
+                all[i] != kUntouched) {
                 failed++;
                 printf("a kernel wrote %zd bytes outside of its result\n",
                        (ssize_t)i - (ssize_t)(kMargin + shift));
@@ -106,13 +113,15 @@ struct Buffer {
     }
 };
 
-template <class T> struct Values { /* std::vector<bool> is no array */
+template <class T>
+struct Values { /* std::vector<bool> is no array */
     std::vector<unsigned char> raw;
     explicit Values(size_t n) : raw(n * sizeof(T)) {}
     T *data() { return (T *)raw.data(); }
     T &operator[](size_t i) { return data()[i]; }
 };
-template <class T> static Values<T> values_of(Buffer &buffer)
+template <class T>
+static Values<T> values_of(Buffer &buffer)
 {
     std::vector<unsigned char> bytes = buffer.get<unsigned char>();
     Values<T> out(bytes.size() / sizeof(T));
@@ -126,19 +135,22 @@ static double noise(double low, double high)
     noise_state = noise_state * 1664525u + 1013904223u;
     return low + (high - low) * ((noise_state >> 8) / 16777216.0);
 }
-template <class T> static Values<T> draw(size_t n, double low, double high)
+template <class T>
+static Values<T> draw(size_t n, double low, double high)
 {
     Values<T> out(n);
     for (size_t i = 0; i < n; i++) {
         double x = noise(low, high);
-        out[i] = sizeof(T) == 1 && (T)2 == (T)1 ? (T)(x > 0.5 * (low + high)) : (T)(int64_t)x;
+        out[i] = sizeof(T) == 1 && (T)2 == (T)1 ? (T)(x > 0.5 * (low + high))
+                                                : (T)(int64_t)x;
         if ((T)0.5 != (T)0 && (T)2 != (T)1)
             out[i] = (T)x;
     }
     return out;
 }
 static double slack = 1; /* of how many roundings a value is made */
-template <class T> static bool close_to(T got, T wanted)
+template <class T>
+static bool close_to(T got, T wanted)
 {
     double a = (double)got, b = (double)wanted;
     if (a == b || (a != a && b != b))
@@ -146,36 +158,38 @@ template <class T> static bool close_to(T got, T wanted)
     return fabs(a - b) <= slack * (sizeof(T) == 4 ? 3e-6 : 1e-13) * (1 + fabs(b));
 }
 
-template <class T> static bool same_values(const char *what, Values<T> got, Values<T> wanted)
+template <class T>
+static bool same_values(const char *what, Values<T> got, Values<T> wanted)
 {
     size_t n = wanted.raw.size() / sizeof(T);
     for (size_t i = 0; i < n; i++)
         if (!close_to(got[i], wanted[i])) {
             failed++;
-            printf("%s: element %zu of %zu is %.9g, not %.9g\n", what, i, n, (double)got[i],
-                   (double)wanted[i]);
+            printf("%s: element %zu of %zu is %.9g, not %.9g\n", what, i, n,
+                   (double)got[i], (double)wanted[i]);
             return false;
         }
     return true;
 }
 
-/* --- elementwise rows ------------------------------------------------------------------------- */
+/* --- elementwise rows
+ * ------------------------------------------------------------------------- */
 
 enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
-#define TAKES_ANY(kind) true
+#define TAKES_ANY(kind)       true
 #define TAKES_PREDICATE(kind) true
-#define TAKES_COMPARE(kind) true
-#define TAKES_NUMBER(kind) ((kind) != KIND_BOOL)
-#define TAKES_DIVIDES(kind) ((kind) != KIND_BOOL)
-#define TAKES_FLOAT(kind) ((kind) == KIND_FLOAT)
-#define TAKES_BITS(kind) ((kind) != KIND_FLOAT)
-#define GIVES_ANY T
-#define GIVES_NUMBER T
-#define GIVES_DIVIDES T
-#define GIVES_FLOAT T
-#define GIVES_BITS T
-#define GIVES_PREDICATE bool
-#define GIVES_COMPARE bool
+#define TAKES_COMPARE(kind)   true
+#define TAKES_NUMBER(kind)    ((kind) != KIND_BOOL)
+#define TAKES_DIVIDES(kind)   ((kind) != KIND_BOOL)
+#define TAKES_FLOAT(kind)     ((kind) == KIND_FLOAT)
+#define TAKES_BITS(kind)      ((kind) != KIND_FLOAT)
+#define GIVES_ANY             T
+#define GIVES_NUMBER          T
+#define GIVES_DIVIDES         T
+#define GIVES_FLOAT           T
+#define GIVES_BITS            T
+#define GIVES_PREDICATE       bool
+#define GIVES_COMPARE         bool
 
 static dt_plan flat_plan(int noperands, int64_t n)
 {
@@ -193,7 +207,8 @@ static void flat_operand(dt_operand *operand, void *data, dt_dtype dtype)
     operand->strides[0] = (int64_t)dt_dtype_size(dtype);
 }
 
-/* A result of rows x columns from one operand read across (transposed) and one broadcast. */
+/* A result of rows x columns from one operand read across (transposed) and one
+ * broadcast. */
 static const int64_t kRows = 37, kColumns = 29;
 static void strided_plan(dt_plan *plan)
 {
@@ -213,8 +228,8 @@ static void strides(dt_operand *operand, int64_t row, int64_t column)
 static const int64_t kSizes[] = {1, 15, 257, 4099};
 
 template <class T, class R>
-static void check_unary(dt_unary_op op, const char *name, dt_dtype dtype, dt_dtype result,
-                        double low, double high, R (*f)(T))
+static void check_unary(dt_unary_op op, const char *name, dt_dtype dtype,
+                        dt_dtype result, double low, double high, R (*f)(T))
 {
     for (int64_t n : kSizes)
         for (size_t shift = 0; shift < 2; shift++) {
@@ -250,17 +265,19 @@ static void check_unary(dt_unary_op op, const char *name, dt_dtype dtype, dt_dty
 }
 
 template <class T, class R>
-static void check_binary(dt_binary_op op, const char *name, dt_dtype dtype, dt_dtype result,
-                         double low, double high, R (*f)(T, T))
+static void check_binary(dt_binary_op op, const char *name, dt_dtype dtype,
+                         dt_dtype result, double low, double high, R (*f)(T, T))
 {
     for (int64_t n : kSizes)
         for (int form = 0; form < 4; form++) { /* 1, 2: an immediate; 3: misaligned */
-            Values<T> a = draw<T>((size_t)n, low, high), b = draw<T>((size_t)n, low, high);
+            Values<T> a = draw<T>((size_t)n, low, high),
+                      b = draw<T>((size_t)n, low, high);
             Values<R> wanted((size_t)n);
             for (size_t i = 0; i < (size_t)n; i++)
                 wanted[i] = f(a[form == 1 ? 0 : i], b[form == 2 ? 0 : i]);
             size_t shift = form == 3;
-            Buffer left((size_t)n * sizeof(T)), right((size_t)n * sizeof(T), shift * sizeof(T)),
+            Buffer left((size_t)n * sizeof(T)),
+                right((size_t)n * sizeof(T), shift * sizeof(T)),
                 out((size_t)n * sizeof(R));
             left.set(a.data());
             right.set(b.data());
@@ -299,7 +316,8 @@ static void check_binary(dt_binary_op op, const char *name, dt_dtype dtype, dt_d
     same_values(name, values_of<R>(out), wanted);
 }
 
-template <class T> static void refuses(bool unary, int op, dt_dtype dtype)
+template <class T>
+static void refuses(bool unary, int op, dt_dtype dtype)
 {
     Buffer in(16 * sizeof(T)), out(16 * sizeof(T));
     dt_plan plan = flat_plan(unary ? 2 : 3, 16);
@@ -311,12 +329,14 @@ template <class T> static void refuses(bool unary, int op, dt_dtype dtype)
         FAILS(gpu->binary(kDefault, (dt_binary_op)op, &plan), DT_ERROR_RUNTIME);
 }
 
-template <class R, class T> static dt_dtype result_type(dt_dtype dtype)
+template <class R, class T>
+static dt_dtype result_type(dt_dtype dtype)
 {
     return sizeof(R) == 1 && (R)2 == (R)1 ? DT_BOOL : dtype;
 }
 
-template <class T, int kind> static void check_elementwise(dt_dtype dtype)
+template <class T, int kind>
+static void check_elementwise(dt_dtype dtype)
 {
     bool is_unsigned = (T)-1 > (T)0;
 #define UNARY(name, class, low, high, value, doc)                                      \
@@ -343,7 +363,8 @@ template <class T, int kind> static void check_elementwise(dt_dtype dtype)
 
 static void check_all_elementwise()
 {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class) check_elementwise<type, KIND_BOOL>(DT_##ID);
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+    check_elementwise<type, KIND_BOOL>(DT_##ID);
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
     check_elementwise<type, KIND_INTEGER>(DT_##ID);
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
