@@ -56,7 +56,8 @@ def nothing_left():
         for i in range(GPUS):
             torch.cuda.synchronize(i)
     after = alive()
-    if after != before:
+    if any(now > then for now, then in zip(after, before, strict=True)):
         gc.collect()
         after = alive()
-    assert after == before, f"storages alive on {DEVICES}: {before} before, {after} after"
+    # Fewer is no leak: what an earlier test's traceback held has gone meanwhile.
+    assert all(now <= then for now, then in zip(after, before, strict=True)), f"storages alive on {DEVICES}: {before} before, {after} after"

@@ -9,6 +9,7 @@ from golden.missing import NEEDED, missing
 import pydevtensor as torch
 
 GOLDEN = load("semantics")
+LATER = {row[1] for row in GOLDEN["later"]}
 CASES = [*GOLDEN["cases"], *GOLDEN["later"]]
 
 
@@ -24,7 +25,15 @@ def test_expression(source, expected, device):
         pytest.skip(f"pydevtensor has no {lacking} yet")
     with torch.device(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        value = run(f"{GOLDEN['setup']}; {source}", {"torch": torch})
+        try:
+            value = run(f"{GOLDEN['setup']}; {source}", {"torch": torch})
+        except (NotImplementedError, AttributeError) as error:
+            if source not in LATER:
+                raise
+            # Only the text: the error itself would keep the tensors alive.
+            lacking = str(error)
+    if lacking:
+        pytest.skip(lacking)
     if isinstance(value, torch.Tensor):
         assert value.device == torch.device(device)
     found = difference(expected, describe(value, torch))

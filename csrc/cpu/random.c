@@ -68,7 +68,8 @@ static void fill_float64(dt_generator *g, int64_t n, double *out)
     }
 }
 
-/* --- uniform ------------------------------------------------------------------------------- */
+/* --- uniform
+ * ------------------------------------------------------------------------------- */
 
 typedef struct span {
     void *out;
@@ -92,8 +93,10 @@ static void stretch(void *context, int64_t begin, int64_t end)
 
 static void uniform(dt_generator *g, const dt_random_call *call)
 {
-    span s = {.out = call->out, .low = dt_scalar_as_double(call->low),
-              .high = dt_scalar_as_double(call->high), .wide = call->dtype == DT_FLOAT64};
+    span s = {.out = call->out,
+              .low = dt_scalar_as_double(call->low),
+              .high = dt_scalar_as_double(call->high),
+              .wide = call->dtype == DT_FLOAT64};
     if (s.wide)
         fill_float64(g, call->numel, call->out);
     else
@@ -102,7 +105,8 @@ static void uniform(dt_generator *g, const dt_random_call *call)
         dt_pool_run(stretch, &s, call->numel, 16384);
 }
 
-/* --- normal -------------------------------------------------------------------------------- */
+/* --- normal
+ * -------------------------------------------------------------------------------- */
 
 static double one_normal(dt_generator *g)
 {
@@ -110,7 +114,8 @@ static double one_normal(dt_generator *g)
         g->normal_kept = false;
         return g->normal;
     }
-    double u1 = uniform_double(dt_generator_u64(g)), u2 = uniform_double(dt_generator_u64(g));
+    double u1 = uniform_double(dt_generator_u64(g)),
+           u2 = uniform_double(dt_generator_u64(g));
     double radius = sqrt(-2.0 * log1p(-u2)), angle = TWO_PI * u1;
     g->normal = radius * sin(angle);
     g->normal_kept = true;
@@ -122,19 +127,21 @@ static void transform(void *context, int64_t begin, int64_t end)
     const span *s = context;
     int64_t n = (end - begin) * BLOCK;
     if (s->wide)
-        dt_cpu_kernels.random->normal_float64(n, (double *)s->out + begin * BLOCK, s->low,
-                                              s->high);
+        dt_cpu_kernels.random->normal_float64(n, (double *)s->out + begin * BLOCK,
+                                              s->low, s->high);
     else
-        dt_cpu_kernels.random->normal_float32(n, (float *)s->out + begin * BLOCK, (float)s->low,
-                                              (float)s->high);
+        dt_cpu_kernels.random->normal_float32(n, (float *)s->out + begin * BLOCK,
+                                              (float)s->low, (float)s->high);
 }
 
 static void normal(dt_generator *g, const dt_random_call *call)
 {
     int64_t n = call->numel;
-    span s = {.out = call->out, .low = dt_scalar_as_double(call->low),
-              .high = dt_scalar_as_double(call->high), .wide = call->dtype == DT_FLOAT64};
-    if (n < BLOCK) {
+    span s = {.out = call->out,
+              .low = dt_scalar_as_double(call->low),
+              .high = dt_scalar_as_double(call->high),
+              .wide = call->dtype == DT_FLOAT64};
+    if (n < BLOCK || call->singly) {
         for (int64_t i = 0; i < n; i++) {
             double value = one_normal(g) * s.high + s.low;
             if (s.wide)
@@ -160,7 +167,8 @@ static void normal(dt_generator *g, const dt_random_call *call)
     transform(&s, 0, 1);
 }
 
-/* --- integers and bernoulli -------------------------------------------------------------------- */
+/* --- integers and bernoulli
+ * -------------------------------------------------------------------- */
 
 #define NARROW_RANGE ((uint64_t)1 << 28)
 
@@ -179,11 +187,11 @@ static void integers(dt_generator *g, const dt_random_call *call)
     uint64_t range = (uint64_t)(high.kind == DT_KIND_FLOAT ? (int64_t)high.f : high.i) -
                      (uint64_t)first;
     switch (call->dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
-    case DT_##ID:                                                                          \
-        for (int64_t i = 0; i < call->numel; i++)                                          \
-            ((type *)call->out)[i] =                                                       \
-                (type)(int64_t)((uint64_t)first + next_integer(g, range));                 \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
+        for (int64_t i = 0; i < call->numel; i++)                                      \
+            ((type *)call->out)[i] =                                                   \
+                (type)(int64_t)((uint64_t)first + next_integer(g, range));             \
         break;
 #include "ops/dtype.def"
     case DT_NDTYPES:
@@ -199,10 +207,10 @@ static void bernoulli(dt_generator *g, const dt_random_call *call)
         int64_t some = call->numel - i > CHUNK ? CHUNK : call->numel - i;
         fill_float64(g, some, draws);
         switch (call->dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
-    case DT_##ID:                                                                          \
-        for (int64_t j = 0; j < some; j++)                                                 \
-            ((type *)call->out)[i + j] = (type)(draws[j] < p);                             \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
+        for (int64_t j = 0; j < some; j++)                                             \
+            ((type *)call->out)[i + j] = (type)(draws[j] < p);                         \
         break;
 #include "ops/dtype.def"
         case DT_NDTYPES:
@@ -216,10 +224,11 @@ int dt_cpu_random(dt_queue queue, dt_generator *g, const dt_random_call *call)
     (void)queue;
     bool floats = dt_dtype_is_float(call->dtype);
     if (!floats && call->distribution <= DT_RANDOM_NORMAL)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s random numbers need a floating type, not %s; give dtype=float32",
-                       call->distribution == DT_RANDOM_UNIFORM ? "uniform" : "normal",
-                       dt_dtype_name(call->dtype));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s random numbers need a floating type, not %s; give dtype=float32",
+            call->distribution == DT_RANDOM_UNIFORM ? "uniform" : "normal",
+            dt_dtype_name(call->dtype));
     pthread_mutex_lock(&g->lock);
     switch (call->distribution) {
     case DT_RANDOM_UNIFORM:

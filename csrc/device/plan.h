@@ -87,6 +87,7 @@ typedef struct dt_random_call {
     void *out; /* contiguous */
     int64_t numel;
     dt_scalar low, high;
+    bool singly; /* the CPU draws normal numbers one by one, however many they are */
 } dt_random_call;
 
 #endif

@@ -87,7 +87,9 @@ static int leaf_type(reader *r, PyObject *leaf)
     }
     if (!found) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(leaf == Py_None ? PyExc_RuntimeError : PyExc_TypeError,
+        PyErr_Format(PyUnicode_Check(leaf) || PyBytes_Check(leaf)
+                         ? (r->ndim ? PyExc_ValueError : PyExc_TypeError)
+                         : PyExc_RuntimeError,
                      "%s(): %s stands among the data; give numbers, or sequences of numbers",
                      r->function, dt_describe(leaf, text, sizeof text));
     }
@@ -117,7 +119,7 @@ static int ragged(reader *r, int depth, Py_ssize_t length)
 
 static int uneven(reader *r, int depth)
 {
-    PyErr_Format(PyExc_ValueError,
+    PyErr_Format(PyExc_TypeError,
                  "%s(): the data is ragged: at depth %d numbers and sequences are mixed; nest all "
                  "of them alike",
                  r->function, depth);
@@ -186,6 +188,13 @@ static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
             PyErr_Format(PyExc_TypeError,
                          "%s(): %s stands among the data; give numbers, or sequences of numbers",
                          r->function, dt_describe(leaf, text, sizeof text));
+        return -1;
+    }
+    if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind == DT_KIND_FLOAT &&
+        !(number.f > -9223372036854775808.0 && number.f < 9223372036854775808.0)) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): %R is no whole number of 64 bits; use a floating dtype", r->function,
+                     leaf);
         return -1;
     }
     if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind != DT_KIND_FLOAT &&

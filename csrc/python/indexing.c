@@ -1,5 +1,6 @@
 /* x[...] and x[...] = value for what makes views: integers, slices, None and the ellipsis. */
 #include "python/arguments.h"
+#include "python/numpy.h"
 #include "tensor/convert.h"
 #include "tensor/create.h"
 #include "tensor/view.h"
@@ -11,15 +12,16 @@ static int reject(PyObject *item)
 {
     char text[DT_DESCRIBE_TEXT];
     dt_describe(item, text, sizeof text);
-    if (PyBool_Check(item) || PyList_Check(item) || dt_tensor_check(item) ||
-        PySequence_Check(item)) {
+    bool selects = dt_tensor_check(item) &&
+                   !(dt_dtype_is_float((dt_dtype)dt_tensor_of(item)->dtype));
+    if (selects || PyBool_Check(item) || PyList_Check(item) || dt_numpy_is_array(item)) {
         PyErr_Format(PyExc_NotImplementedError,
                      "index: %s selects elements one by one, which pydevtensor does not do yet; "
                      "use integers, slices, None and ..., or index .numpy()",
                      text);
         return -1;
     }
-    PyErr_Format(PyExc_IndexError,
+    PyErr_Format(dt_tensor_check(item) ? PyExc_IndexError : PyExc_TypeError,
                  "index: %s is no index; use integers, slices, None or ... (and for floats, "
                  "int() first)",
                  text);
@@ -66,6 +68,12 @@ static int take_item(PyObject *key, dt_index *item)
         return take_slice(key, item);
     if (key == Py_None) {
         item->kind = DT_INDEX_NEW_AXIS;
+        item->stop = 1;
+        return 0;
+    }
+    if (PyBool_Check(key)) { /* all of the tensor, or nothing of it, along a new dimension */
+        item->kind = DT_INDEX_NEW_AXIS;
+        item->stop = key == Py_True;
         return 0;
     }
     if (key == Py_Ellipsis) {
@@ -73,7 +81,7 @@ static int take_item(PyObject *key, dt_index *item)
         return 0;
     }
     item->kind = DT_INDEX_INTEGER;
-    int found = PyBool_Check(key) ? 0 : dt_int_from_python(key, &item->start);
+    int found = dt_int_from_python(key, &item->start);
     if (found > 0)
         return 0;
     return found < 0 ? -1 : reject(key);

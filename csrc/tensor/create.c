@@ -245,14 +245,21 @@ int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribu
                        "%s: the target's memory is read-only; clone() it before writing", what);
     if (!target->numel)
         return 0;
-    /* A backend fills memory in one run; other layouts are filled through a row-major copy. */
-    if (!target->contiguous && dt_tensor_empty(what, &dense, dtype, target->ndim, target->shape,
-                                               device))
+    /* A backend fills memory in one run, so a dense tensor is filled as it lies in memory, and
+     * other layouts through a row-major copy: PyTorch's order in both cases. */
+    int64_t reach = 1;
+    for (int d = 0; d < target->ndim; d++)
+        reach += (target->shape[d] - 1) * target->strides[d];
+    bool in_one_run =
+        target->contiguous || (reach == target->numel && !dt_tensor_overlaps_itself(target));
+    if (!in_one_run &&
+        dt_tensor_empty(what, &dense, dtype, target->ndim, target->shape, device))
         return -1;
-    dt_tensor *filled = target->contiguous ? target : &dense;
+    dt_tensor *filled = in_one_run ? target : &dense;
     if (!generator)
         generator = dt_default_generator(device);
-    dt_random_call call = {distribution, dtype, dt_tensor_data(filled), filled->numel, low, high};
+    dt_random_call call = {distribution, dtype, dt_tensor_data(filled), filled->numel,
+                           low,          high,  !target->contiguous};
     int status = -1;
     if (!dt_storage_use(filled->storage) &&
         !dt_backend_of(device)->random(dt_queue_current(device), generator, &call))

@@ -87,15 +87,11 @@ static int take_slice(dt_tensor *t, int dim, const dt_index *item)
 
 int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int count)
 {
-    int consumed = 0, ellipses = 0;
+    int consumed = 0;
     for (int i = 0; i < count; i++) {
         consumed += items[i].kind == DT_INDEX_INTEGER || items[i].kind == DT_INDEX_SLICE;
-        ellipses += items[i].kind == DT_INDEX_ELLIPSIS;
     }
     out->storage = NULL;
-    if (ellipses > 1)
-        return dt_fail(DT_ERROR_INDEX, "index: %d ellipses (...) were given; use at most one",
-                       ellipses);
     if (consumed > t->ndim)
         return dt_fail(DT_ERROR_INDEX,
                        "index: %d indices were given for a tensor of %d dimension%s; give at "
@@ -103,6 +99,7 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int
                        consumed, t->ndim, t->ndim == 1 ? "" : "s");
     dt_tensor_alias(out, t);
     int dim = 0, source = 0, status = 0;
+    bool skipped = false;
     for (int i = 0; i < count && !status; i++) {
         switch (items[i].kind) {
         case DT_INDEX_INTEGER:
@@ -116,11 +113,14 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int
             status = insert_dim("index", out, dim, dim < out->ndim ? out->shape[dim] *
                                                                          out->strides[dim]
                                                                    : 1);
+            if (!status)
+                out->shape[dim] = items[i].stop;
             dim++;
             break;
-        case DT_INDEX_ELLIPSIS:
-            dim += t->ndim - consumed;
-            source += t->ndim - consumed;
+        case DT_INDEX_ELLIPSIS: /* a second one stands for no dimension */
+            dim += skipped ? 0 : t->ndim - consumed;
+            source += skipped ? 0 : t->ndim - consumed;
+            skipped = true;
             break;
         }
     }

@@ -13,7 +13,7 @@ typedef enum dt_index_kind {
 } dt_index_kind;
 typedef struct dt_index {
     dt_index_kind kind;
-    int64_t start, stop, step; /* of a slice; start alone for an integer */
+    int64_t start, stop, step; /* of a slice; an integer's start; a new axis's size: stop */
     bool has_start, has_stop;
 } dt_index;
 
