@@ -2,10 +2,12 @@
 
 The suite runs on the CPU and on two simulated GPUs, or with PYDEVTENSOR_TEST_GPUS=real
 on real ones, with PYDEVTENSOR_TEST_GPUS=none on the CPU alone.
+Tests listed in known_gaps.txt are expected to fail.
 """
 
 import gc
 import os
+from pathlib import Path
 
 import pytest
 
@@ -40,12 +42,34 @@ def two_gpus():
     return DEVICES[1:3]
 
 
+GAPS = {
+    line
+    for line in Path(__file__).with_name("known_gaps.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid.removeprefix("tests/") in GAPS:
+            item.add_marker(pytest.mark.xfail(reason="listed in known_gaps.txt"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    # What failed keeps its tensors alive through the traceback, which is no leak.
+    if report.when == "call":
+        item.keeps_tensors = not report.passed
+    return report
+
+
 def alive():
     return [torch._C._storage_count(torch.device(name)) for name in DEVICES]
 
 
 @pytest.fixture(autouse=True)
-def nothing_left():
+def nothing_left(request):
     """No storage outlives its test, no GPU is left in error, no default is left changed."""
     before = alive()
     yield
@@ -59,5 +83,7 @@ def nothing_left():
     if any(now > then for now, then in zip(after, before, strict=True)):
         gc.collect()
         after = alive()
+    if getattr(request.node, "keeps_tensors", False):
+        return
     # Fewer is no leak: what an earlier test's traceback held has gone meanwhile.
     assert all(now <= then for now, then in zip(after, before, strict=True)), f"storages alive on {DEVICES}: {before} before, {after} after"
