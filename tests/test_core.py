@@ -52,7 +52,12 @@ def test_programs_are_found():
 def test_core(source, tmp_path):
     (program,) = objects.build([linked(source)])
     environment = {
-        **{k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
+        # The programs choose their own simulated GPUs.
+        **{
+            k: v
+            for k, v in os.environ.items()
+            if k != "LD_PRELOAD" and not k.startswith("PYDEVTENSOR_SIM")
+        },
         "ASAN_OPTIONS": ASAN,
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }

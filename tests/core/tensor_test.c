@@ -190,7 +190,7 @@ static void test_products(void)
     int64_t batch2[] = {2, 3, 4};
     dt_tensor a = counting(DT_FLOAT32, 2, ashape), b = counting(DT_FLOAT32, 2, bshape);
     dt_tensor v = counting(DT_FLOAT32, 1, vshape), at_ = {.storage = NULL}, y;
-    assert(!dt_mm(&y, &a, &b) && at(&y, 0, 0) == 20 && at(&y, 1, 3) == 98);
+    assert(!dt_mm(&y, &a, &b) && at(&y, 0, 0) == 20 && at(&y, 1, 3) == 92);
     dt_tensor_clear(&y);
     expect_failure(dt_mm(&y, &b, &b), DT_ERROR_RUNTIME, "[3, 4] and [3, 4]");
     assert(!dt_view_t(&at_, &a));
@@ -213,7 +213,7 @@ static void test_products(void)
     int64_t four[] = {4};
     bias = counting(DT_FLOAT32, 1, four);
     assert(!dt_addmm(&y, &bias, &a, &b, dt_scalar_int(2), dt_scalar_float(0.5)));
-    assert(at(&y, 1, 3) == 55);
+    assert(at(&y, 1, 3) == 52);
     dt_tensor_clear(&y);
     dt_tensor_clear(&bias);
     dt_tensor_clear(&at_);
