@@ -26,6 +26,9 @@ import toolchain
 from objects import ROOT, Object, Product
 from toolchain import BuildError, Compiler, Nvcc, Settings, flags_of
 
+# The one exported symbol of each backend, and the simulator's control.
+EXPORTS = "tools/build/backend.map"
+
 CORE = ("base", "ops", "device", "cpu", "tensor", "autograd")
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow")
@@ -180,7 +183,10 @@ class Plan:
         """Flags that leave only libc to be found at run time, where that can be."""
         if self.settings.sanitize or not self.cxx.file("libstdc++.a"):
             return ()
-        return ("-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL")
+        return (
+            *("-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL"),
+            f"-Wl,--version-script={EXPORTS}",
+        )
 
     def _complete(self) -> tuple[str, ...]:
         """Lets the linker refuse a library that lacks a function. The sanitizers' own
@@ -260,6 +266,7 @@ class Gpu:
             *(f"-Xcompiler={flag}" for flag in static),
             *("-Xlinker=-s", "-Xlinker=--as-needed", "-Xlinker=--exclude-libs=ALL"),
             *("-Xlinker=-z", "-Xlinker=defs"),
+            f"-Xlinker=--version-script={EXPORTS}",
         )
         return Product(
             name="_cuda.so",
