@@ -86,4 +86,6 @@ def nothing_left(request):
     if getattr(request.node, "keeps_tensors", False):
         return
     # Fewer is no leak: what an earlier test's traceback held has gone meanwhile.
-    assert all(now <= then for now, then in zip(after, before, strict=True)), f"storages alive on {DEVICES}: {before} before, {after} after"
+    assert all(now <= then for now, then in zip(after, before, strict=True)), (
+        f"storages alive on {DEVICES}: {before} before, {after} after"
+    )

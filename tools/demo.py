@@ -7,8 +7,9 @@ import os
 import sys
 from pathlib import Path
 
-import notebooks
 from nbclient.exceptions import CellExecutionError
+
+import notebooks
 
 PATH = notebooks.NOTEBOOKS / "gpu.ipynb"
 

@@ -1,6 +1,6 @@
 """Runs notebooks in a real Jupyter kernel and stores their outputs.
 
-    python tools/notebooks.py [NOTEBOOK...]     all of notebooks/ by default
+python tools/notebooks.py [NOTEBOOK...]     all of notebooks/ by default
 """
 
 import sys

@@ -3,12 +3,13 @@
 #include <string.h>
 
 const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
-/* Each turns the names into text itself: passed on, `bool` would be replaced as a macro. */
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
+/* Each turns the names into text itself: passed on, `bool` would be replaced as a
+ * macro. */
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
     [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_BOOL},
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
     [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_INTEGER},
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_FLOAT},
 #include "ops/dtype.def"
 };
@@ -41,17 +42,17 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
     memset(&element, 0, sizeof element);
     int64_t i = scalar.kind == DT_KIND_FLOAT ? saturate(scalar.f) : scalar.i;
     switch (dtype) {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
-    case DT_##ID:                                                                          \
-        element.as_##name = scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : i != 0;         \
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        element.as_##name = scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : i != 0;     \
         break;
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
-    case DT_##ID:                                                                          \
-        element.as_##name = (type)i;                                                       \
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    case DT_##ID:                                                                      \
+        element.as_##name = (type)i;                                                   \
         break;
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
-    case DT_##ID:                                                                          \
-        element.as_##name = scalar.kind == DT_KIND_FLOAT ? (type)scalar.f : (type)i;       \
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    case DT_##ID:                                                                      \
+        element.as_##name = scalar.kind == DT_KIND_FLOAT ? (type)scalar.f : (type)i;   \
         break;
 #include "ops/dtype.def"
     case DT_NDTYPES:
@@ -65,14 +66,14 @@ dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes)
     dt_element element;
     memcpy(&element, bytes, dt_dtype_size(dtype));
     switch (dtype) {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
-    case DT_##ID:                                                                          \
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
         return dt_scalar_bool(element.bytes[0] != 0);
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
-    case DT_##ID:                                                                          \
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    case DT_##ID:                                                                      \
         return dt_scalar_int((int64_t)element.as_##name);
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
-    case DT_##ID:                                                                          \
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    case DT_##ID:                                                                      \
         return dt_scalar_float((double)element.as_##name);
 #include "ops/dtype.def"
     case DT_NDTYPES:

@@ -1,4 +1,5 @@
-/* Element types: sizes, kinds, promotion, and single elements and Python scalars as values. */
+/* Element types: sizes, kinds, promotion, and single elements and Python scalars as
+ * values. */
 #ifndef DT_BASE_DTYPE_H
 #define DT_BASE_DTYPE_H
 
@@ -50,7 +51,8 @@ static inline bool dt_dtype_is_float(dt_dtype dtype)
 /* The type of a result of two tensors of at least one dimension each. Cannot fail. */
 dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b);
 
-/* One element, in the representation of its type: `bytes` is what a tensor would hold. */
+/* One element, in the representation of its type: `bytes` is what a tensor would hold.
+ */
 typedef union dt_element {
 #define DT_DTYPE(ID, name, alias, type, class) type as_##name;
 #include "ops/dtype.def"
@@ -92,16 +94,16 @@ static inline double dt_scalar_as_double(dt_scalar s)
     return s.kind == DT_KIND_FLOAT ? s.f : (double)s.i;
 }
 
-/* Converts as an assignment in the tensor's type would; integers wrap, floats to integers
- * are truncated and clamped (never undefined behaviour). Cannot fail. */
+/* Converts as an assignment in the tensor's type would; integers wrap, floats to
+ * integers are truncated and clamped (never undefined behaviour). Cannot fail. */
 dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar);
 
 /* The element at `bytes` (aligned or not) as a Python-like number. */
 dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes);
 
-/* Whether the scalar can be held: integers within the type's range (a negative one wraps into an
- * unsigned type); every float in a
- * float type; no float in an integer type. */
+/* Whether the scalar can be held: integers within the type's range (a negative one
+ * wraps into an unsigned type); every float in a float type; no float in an integer
+ * type. */
 bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar);
 
 #ifdef __cplusplus

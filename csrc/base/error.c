@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A slot is made when its thread first fails: most threads never do, and a library that is
- * loaded late has little room for thread-local variables. */
+/* A slot is made when its thread first fails: most threads never do, and a library that
+ * is loaded late has little room for thread-local variables. */
 static _Thread_local dt_error *own_slot;
 static dt_error spare; /* when there is no memory even for an error */
 static pthread_key_t key;

@@ -1,7 +1,7 @@
 /* Errors of the core: one slot a thread, filled by dt_fail, read once by the binding.
  *
- * A fallible function returns -1 or NULL after exactly one dt_fail. A message says what was
- * given, what was expected, and ends with what to do. */
+ * A fallible function returns -1 or NULL after exactly one dt_fail. A message says what
+ * was given, what was expected, and ends with what to do. */
 #ifndef DT_BASE_ERROR_H
 #define DT_BASE_ERROR_H
 
@@ -10,15 +10,15 @@ extern "C" {
 #endif
 
 /* ERROR(code, exception): the core's code and the Python exception it becomes. */
-#define DT_ERRORS(ERROR)                                                                   \
-    ERROR(RUNTIME, RuntimeError)                                                           \
-    ERROR(VALUE, ValueError)                                                               \
-    ERROR(TYPE, TypeError)                                                                 \
-    ERROR(INDEX, IndexError)                                                               \
-    ERROR(OVERFLOW, OverflowError)                                                         \
-    ERROR(NOT_IMPLEMENTED, NotImplementedError)                                            \
-    ERROR(HOST_MEMORY, RuntimeError)                                                       \
-    ERROR(DEVICE_MEMORY, OutOfMemoryError)                                                 \
+#define DT_ERRORS(ERROR)                                                               \
+    ERROR(RUNTIME, RuntimeError)                                                       \
+    ERROR(VALUE, ValueError)                                                           \
+    ERROR(TYPE, TypeError)                                                             \
+    ERROR(INDEX, IndexError)                                                           \
+    ERROR(OVERFLOW, OverflowError)                                                     \
+    ERROR(NOT_IMPLEMENTED, NotImplementedError)                                        \
+    ERROR(HOST_MEMORY, RuntimeError)                                                   \
+    ERROR(DEVICE_MEMORY, OutOfMemoryError)                                             \
     ERROR(ACCELERATOR, AcceleratorError)
 
 typedef enum dt_error_code {
@@ -42,8 +42,8 @@ typedef struct dt_error {
 #define DT_PRINTF(text, first)
 #endif
 
-/* Fills the calling thread's slot; text beyond DT_ERROR_TEXT is cut. Always returns -1, so
- * that a function can `return dt_fail(...)`. */
+/* Fills the calling thread's slot; text beyond DT_ERROR_TEXT is cut. Always returns -1,
+ * so that a function can `return dt_fail(...)`. */
 int dt_fail(dt_error_code code, const char *format, ...) DT_PRINTF(2, 3);
 
 /* Puts words before the text of the pending error ("addmm: "). Returns -1. */

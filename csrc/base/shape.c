@@ -11,10 +11,11 @@ int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t 
     char text[DT_SHAPE_TEXT];
     for (int d = 0; d < ndim; d++) {
         if (shape[d] < 0)
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: size %" PRId64 " of dimension %d is negative in %s; give sizes "
-                           "of 0 or more",
-                           what, shape[d], d, dt_shape_text(ndim, shape, text, sizeof text));
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "%s: size %" PRId64 " of dimension %d is negative in %s; give sizes "
+                "of 0 or more",
+                what, shape[d], d, dt_shape_text(ndim, shape, text, sizeof text));
         /* Sizes of zero do not hide an overflow among the others: strides would. */
         if (shape[d] && __builtin_mul_overflow(nonzero, shape[d], &nonzero))
             goto overflow;
@@ -25,10 +26,11 @@ int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t 
         goto overflow;
     return numel ? nonzero : 0;
 overflow:
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: a tensor of shape %s would need more bytes than an address has; use a "
-                   "smaller shape",
-                   what, dt_shape_text(ndim, shape, text, sizeof text));
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: a tensor of shape %s would need more bytes than an address has; use a "
+        "smaller shape",
+        what, dt_shape_text(ndim, shape, text, sizeof text));
 }
 
 void dt_shape_strides(int ndim, const int64_t *shape, int64_t *strides)
@@ -64,12 +66,13 @@ int dt_shape_broadcast(const char *what, int andim, const int64_t *ashape, int b
         int64_t b = d <= bndim ? bshape[bndim - d] : 1;
         if (a != b && a != 1 && b != 1) {
             char atext[DT_SHAPE_TEXT], btext[DT_SHAPE_TEXT];
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: shapes %s and %s do not broadcast: size %" PRId64
-                           " does not match size %" PRId64 " in dimension %d; make them equal "
-                           "or one of them 1",
-                           what, dt_shape_text(andim, ashape, atext, sizeof atext),
-                           dt_shape_text(bndim, bshape, btext, sizeof btext), a, b, ndim - d);
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "%s: shapes %s and %s do not broadcast: size %" PRId64
+                " does not match size %" PRId64 " in dimension %d; make them equal "
+                "or one of them 1",
+                what, dt_shape_text(andim, ashape, atext, sizeof atext),
+                dt_shape_text(bndim, bshape, btext, sizeof btext), a, b, ndim - d);
         }
         out[ndim - d] = a == 1 ? b : a;
     }
@@ -91,7 +94,8 @@ char *dt_shape_text(int ndim, const int64_t *shape, char *text, size_t size)
 {
     size_t used = 0;
     for (int d = 0; d < ndim && used < size; d++) {
-        int n = snprintf(text + used, size - used, "%s%" PRId64, d ? ", " : "[", shape[d]);
+        int n =
+            snprintf(text + used, size - used, "%s%" PRId64, d ? ", " : "[", shape[d]);
         used += n > 0 ? (size_t)n : 0;
     }
     if (used < size)
@@ -104,7 +108,8 @@ int dt_shape_wrap_dim(const char *what, int64_t dim, int ndim)
     int range = ndim ? ndim : 1;
     if (dim < -range || dim >= range)
         return dt_fail(DT_ERROR_INDEX,
-                       "%s: dimension %" PRId64 " is out of range for a tensor of %d dimension%s; "
+                       "%s: dimension %" PRId64
+                       " is out of range for a tensor of %d dimension%s; "
                        "use one from %d to %d",
                        what, dim, ndim, ndim == 1 ? "" : "s", -range, range - 1);
     return (int)(dim < 0 ? dim + range : dim);

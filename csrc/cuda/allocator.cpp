@@ -1,9 +1,10 @@
-/* Sizes and rules are those that PyTorch's users know: requests are rounded to 512 bytes; those
- * up to 1 MiB are cut from segments of 2 MiB, those below 10 MiB from segments of 20 MiB, larger
- * ones get a segment of their own size rounded to 2 MiB. The best fitting free block of the same
- * stream is taken, split where much is left, and merged with free neighbours when it comes back.
- * A block is reused at once by its own stream, since work runs there in order; one that was used
- * on other streams waits until events recorded there have been reached. */
+/* Sizes and rules are those that PyTorch's users know: requests are rounded to 512
+ * bytes; those up to 1 MiB are cut from segments of 2 MiB, those below 10 MiB from
+ * segments of 20 MiB, larger ones get a segment of their own size rounded to 2 MiB. The
+ * best fitting free block of the same stream is taken, split where much is left, and
+ * merged with free neighbours when it comes back. A block is reused at once by its own
+ * stream, since work runs there in order; one that was used on other streams waits
+ * until events recorded there have been reached. */
 #include "cuda/allocator.h"
 
 #include <pthread.h>
@@ -30,7 +31,7 @@ struct Block {
     size_t size, requested;
     cudaStream_t stream;
     bool taken, small;
-    int events;                        /* uses on other streams not yet known to be over */
+    int events; /* uses on other streams not yet known to be over */
     std::vector<cudaStream_t> used_on; /* streams other than its own */
     Block *previous, *next;            /* neighbours in the segment */
 };
@@ -98,11 +99,14 @@ Pool &pool_of(Heap &heap, const Block *block)
     return block->small ? heap.small : heap.large;
 }
 
-/* --- free blocks ------------------------------------------------------------------------------------ */
+/* --- free blocks
+ * ------------------------------------------------------------------------------------
+ */
 
 Block *find_free(Heap &heap, size_t size, cudaStream_t stream)
 {
-    Block key = {nullptr, size, 0, stream, false, size <= kSmall, 0, {}, nullptr, nullptr};
+    Block key = {nullptr,        size, 0,  stream,  false,
+                 size <= kSmall, 0,    {}, nullptr, nullptr};
     Pool &pool = pool_of(heap, &key);
     auto found = pool.lower_bound(&key);
     if (found == pool.end() || (*found)->stream != stream)
@@ -117,8 +121,8 @@ void split(Heap &heap, Block *block, size_t size)
     size_t left = block->size - size;
     if (block->small ? left < kRound : left <= kSmall)
         return;
-    Block *rest = new Block{block->data + size, left,        0,  block->stream, false,
-                            block->small,       0,           {}, block,         block->next};
+    Block *rest = new Block{block->data + size, left, 0,  block->stream, false,
+                            block->small,       0,    {}, block,         block->next};
     if (block->next)
         block->next->previous = rest;
     block->next = rest;
@@ -153,9 +157,11 @@ void make_free(Heap &heap, Block *block)
     pool_of(heap, block).insert(block);
 }
 
-/* --- uses on other streams ---------------------------------------------------------------------------- */
+/* --- uses on other streams
+ * ---------------------------------------------------------------------------- */
 
-/* Frees the blocks whose uses elsewhere are over; waits for all of them when asked to. */
+/* Frees the blocks whose uses elsewhere are over; waits for all of them when asked to.
+ */
 void settle_uses(Heap &heap, bool wait)
 {
     for (auto &entry : heap.uses) {
@@ -164,7 +170,8 @@ void settle_uses(Heap &heap, bool wait)
             Use use = queue.front();
             if (wait ? cudaEventSynchronize(use.event) != cudaSuccess
                      : cudaEventQuery(use.event) != cudaSuccess) {
-                cudaGetLastError(); /* not reached yet, or an error for others to report */
+                cudaGetLastError(); /* not reached yet, or an error for others to report
+                                     */
                 if (!wait)
                     break;
             }
@@ -182,7 +189,8 @@ bool record_event(Heap &heap, cudaStream_t stream, Block *block)
     if (!heap.spare_events.empty()) {
         event = heap.spare_events.back();
         heap.spare_events.pop_back();
-    } else if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) {
+    } else if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) !=
+               cudaSuccess) {
         cudaGetLastError();
         return false;
     }
@@ -196,7 +204,9 @@ bool record_event(Heap &heap, cudaStream_t stream, Block *block)
     return true;
 }
 
-/* --- segments ------------------------------------------------------------------------------------------- */
+/* --- segments
+ * -------------------------------------------------------------------------------------------
+ */
 
 size_t limit_of(int device)
 {
@@ -213,7 +223,8 @@ Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
     size_t bytes = size <= kSmall   ? kSmallSegment
                    : size < kMedium ? kMediumSegment
                                     : round_up(size, kLargeRound);
-    size_t limit = limit_of(device), reserved = (size_t)heap.stats.reserved_bytes.current;
+    size_t limit = limit_of(device),
+           reserved = (size_t)heap.stats.reserved_bytes.current;
     /* Near the end a request is given just what it needs. */
     if (reserved + bytes > limit)
         bytes = size;
@@ -223,7 +234,8 @@ Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
     cudaError_t error = cudaMalloc(&data, bytes);
     if (error != cudaSuccess && size < bytes) {
         cudaGetLastError();
-        bytes = size; /* a card may have room for the block though not for its segment */
+        bytes =
+            size; /* a card may have room for the block though not for its segment */
         error = cudaMalloc(&data, bytes);
     }
     if (error != cudaSuccess) {
@@ -232,8 +244,8 @@ Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
     }
     add(heap.stats.reserved_bytes, bytes);
     add(heap.stats.segment, 1);
-    return new Block{(char *)data, bytes, 0, stream, false, size <= kSmall,
-                     0,            {},    nullptr, nullptr};
+    return new Block{(char *)data,   bytes, 0,  stream,  false,
+                     size <= kSmall, 0,     {}, nullptr, nullptr};
 }
 
 /* Gives whole free segments back to the driver. */
@@ -268,18 +280,21 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
     size_t free_bytes = 0, total = 0;
     heap.stats.num_ooms++;
     allocator_memory_info(device, &free_bytes, &total);
-    return dt_fail(DT_ERROR_DEVICE_MEMORY,
-                   "out of memory on cuda:%d: %.2f MiB were asked for; of %.2f MiB in all %.2f "
-                   "MiB are free, %.2f MiB are reserved by this process, %.2f MiB of them held by "
-                   "tensors.",
-                   device, mib(bytes), mib(total), mib(free_bytes),
-                   mib((size_t)heap.stats.reserved_bytes.current),
-                   mib((size_t)heap.stats.allocated_bytes.current));
+    return dt_fail(
+        DT_ERROR_DEVICE_MEMORY,
+        "out of memory on cuda:%d: %.2f MiB were asked for; of %.2f MiB in all %.2f "
+        "MiB are free, %.2f MiB are reserved by this process, %.2f MiB of them held by "
+        "tensors.",
+        device, mib(bytes), mib(total), mib(free_bytes),
+        mib((size_t)heap.stats.reserved_bytes.current),
+        mib((size_t)heap.stats.allocated_bytes.current));
 }
 
 } /* namespace */
 
-/* --- the interface ------------------------------------------------------------------------------------------ */
+/* --- the interface
+ * ------------------------------------------------------------------------------------------
+ */
 
 int allocator_allocate(dt_queue queue, size_t bytes, void **out)
 {
@@ -338,7 +353,8 @@ void allocator_release(int device, void *data, size_t bytes)
             if (!record_event(heap, stream, block) && cudaStreamSynchronize(stream))
                 cudaGetLastError();
     }
-    /* In a forked child nothing can be recorded; the block is then simply not used again. */
+    /* In a forked child nothing can be recorded; the block is then simply not used
+     * again. */
     if (settled && !block->events)
         make_free(heap, block);
 }

@@ -1,4 +1,5 @@
-/* The caching allocator: blocks for tensors from segments of device memory that are kept. */
+/* The caching allocator: blocks for tensors from segments of device memory that are
+ * kept. */
 #ifndef DT_CUDA_ALLOCATOR_H
 #define DT_CUDA_ALLOCATOR_H
 

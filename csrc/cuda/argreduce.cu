@@ -3,7 +3,8 @@
 #include "cuda/device.h"
 #include "cuda/folding.h"
 
-template <typename T> struct Found {
+template <typename T>
+struct Found {
     T value;
     int64_t index; /* -1: nothing found yet */
 };
@@ -28,7 +29,8 @@ static __device__ __forceinline__ Found<T> from_lane(const Found<T> &mine, int d
 {
     Found<T> other;
     if constexpr (sizeof(T) < 4)
-        other.value = (T)__shfl_down_sync(0xffffffffu, (int)mine.value, (unsigned)delta);
+        other.value =
+            (T)__shfl_down_sync(0xffffffffu, (int)mine.value, (unsigned)delta);
     else if constexpr (sizeof(T) == 8 && T(0.5) == T(0))
         other.value =
             (T)__shfl_down_sync(0xffffffffu, (long long)mine.value, (unsigned)delta);
@@ -39,7 +41,8 @@ static __device__ __forceinline__ Found<T> from_lane(const Found<T> &mine, int d
     return other;
 }
 
-/* places: where the elements of a second stage come from; NULL: an element's own number. */
+/* places: where the elements of a second stage come from; NULL: an element's own
+ * number. */
 template <typename T>
 __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
                                  const int64_t *places, Folding f, bool greatest)
@@ -96,8 +99,8 @@ static int launch(dt_queue queue, T *values, int64_t *indices, const void *input
         f->threads == 1
             ? LAUNCH((argreduce_kernel<T>), blocks, BLOCK, 0, stream, values, indices,
                      (const char *)input, places, *f, greatest)
-            : LAUNCH_BARRIERS((argreduce_kernel<T>), blocks, BLOCK, 0, stream, values, indices,
-                              (const char *)input, places, *f, greatest);
+            : LAUNCH_BARRIERS((argreduce_kernel<T>), blocks, BLOCK, 0, stream, values,
+                              indices, (const char *)input, places, *f, greatest);
     CUDA_TRY("starting a search for an extreme", error);
     return 0;
 }
@@ -117,11 +120,11 @@ static int run(dt_queue queue, bool greatest, const dt_reduction *call)
     if (!allocator_allocate(queue, count * sizeof(T), &partial) &&
         !allocator_allocate(queue, count * sizeof(int64_t), &places)) {
         Folding second = reduce_plan_parts(f.results, f.parts, sizeof(T));
-        status = launch(queue, (T *)partial, (int64_t *)places, call->input, nullptr, &f,
-                        greatest);
+        status = launch(queue, (T *)partial, (int64_t *)places, call->input, nullptr,
+                        &f, greatest);
         if (!status)
-            status = launch(queue, values, call->index, partial, (const int64_t *)places,
-                            &second, greatest);
+            status = launch(queue, values, call->index, partial,
+                            (const int64_t *)places, &second, greatest);
     }
     if (places)
         allocator_release(queue.device, places, count * sizeof(int64_t));
@@ -135,11 +138,12 @@ int reduce_arg(dt_queue queue, bool greatest, const dt_reduction *call)
     if (device_use(queue.device))
         return -1;
     switch (call->input_dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
-    case DT_##ID:                                                                          \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
         return run<type>(queue, greatest, call);
 #include "ops/dtype.def"
     default:
-        return dt_fail(DT_ERROR_RUNTIME, "no search for an extreme in tensors of this type");
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "no search for an extreme in tensors of this type");
     }
 }

@@ -16,10 +16,12 @@
 #include "cuda/transfer.h"
 #ifdef DT_SIMULATED
 #include "sim/sim.h"
-void sim_cublas_set_gemm(int (*gemm)(dt_queue queue, const dt_gemm *gemm)); /* sim/blas.cpp */
+void sim_cublas_set_gemm(int (*gemm)(dt_queue queue,
+                                     const dt_gemm *gemm)); /* sim/blas.cpp */
 #endif
 
-static void visit_version(dt_fact_visitor visit, void *context, const char *name, int version)
+static void visit_version(dt_fact_visitor visit, void *context, const char *name,
+                          int version)
 {
     char text[32];
     snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
@@ -42,13 +44,14 @@ static void facts(dt_fact_visitor visit, void *context)
     visit_version(visit, context, "runtime", runtime);
     int cublas = matmul_cublas_version();
     if (cublas)
-        snprintf(text, sizeof text, "%d.%d.%d", cublas / 10000, cublas / 100 % 100, cublas % 100);
+        snprintf(text, sizeof text, "%d.%d.%d", cublas / 10000, cublas / 100 % 100,
+                 cublas % 100);
     visit(context, "cublas", cublas ? text : "not loaded yet");
     visit(context, "cublas_path", cublas_path());
     text[0] = '\0';
     for (const int *a = device_architectures; *a && used < (int)sizeof text - 8; a++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%d.%d", used ? " " : "",
-                         *a / 10, *a % 10);
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%d.%d",
+                         used ? " " : "", *a / 10, *a % 10);
     visit(context, "architectures", text);
 }
 

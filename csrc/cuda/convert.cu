@@ -1,5 +1,5 @@
-/* Copies with and without a change of type, and constants. One kernel serves all pairs of
- * types: what it waits for is memory, not the choice of a conversion. */
+/* Copies with and without a change of type, and constants. One kernel serves all pairs
+ * of types: what it waits for is memory, not the choice of a conversion. */
 #include "cuda/convert.h"
 
 #include "cuda/device.h"
@@ -16,18 +16,18 @@ static __device__ __forceinline__ Number load_number(const char *from, dt_dtype 
 {
     Number x = {false, 0, 0};
     switch (dtype) {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
-    case DT_##ID:                                                                          \
-        x.i = *(const unsigned char *)from != 0;                                           \
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        x.i = *(const unsigned char *)from != 0;                                       \
         break;
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
-    case DT_##ID:                                                                          \
-        x.i = (int64_t) * (const type *)from;                                              \
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    case DT_##ID:                                                                      \
+        x.i = (int64_t)*(const type *)from;                                            \
         break;
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
-    case DT_##ID:                                                                          \
-        x.is_float = true;                                                                 \
-        x.f = (double)*(const type *)from;                                                 \
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    case DT_##ID:                                                                      \
+        x.is_float = true;                                                             \
+        x.f = (double)*(const type *)from;                                             \
         break;
 #include "ops/dtype.def"
     default:
@@ -39,23 +39,25 @@ static __device__ __forceinline__ Number load_number(const char *from, dt_dtype 
 /* What has no place among 64-bit integers gives the least of them, as on the CPU. */
 static __device__ __forceinline__ int64_t truncated(double f)
 {
-    return f > -9223372036854775808.0 && f < 9223372036854775808.0 ? (int64_t)f : INT64_MIN;
+    return f > -9223372036854775808.0 && f < 9223372036854775808.0 ? (int64_t)f
+                                                                   : INT64_MIN;
 }
 
-static __device__ __forceinline__ void store_number(char *to, dt_dtype dtype, const Number &x)
+static __device__ __forceinline__ void store_number(char *to, dt_dtype dtype,
+                                                    const Number &x)
 {
     switch (dtype) {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                        \
-    case DT_##ID:                                                                          \
-        *(bool *)to = x.is_float ? x.f != 0 : x.i != 0;                                    \
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        *(bool *)to = x.is_float ? x.f != 0 : x.i != 0;                                \
         break;
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
-    case DT_##ID:                                                                          \
-        *(type *)to = (type)(x.is_float ? truncated(x.f) : x.i);                           \
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    case DT_##ID:                                                                      \
+        *(type *)to = (type)(x.is_float ? truncated(x.f) : x.i);                       \
         break;
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
-    case DT_##ID:                                                                          \
-        *(type *)to = x.is_float ? (type)x.f : (type)x.i;                                  \
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    case DT_##ID:                                                                      \
+        *(type *)to = x.is_float ? (type)x.f : (type)x.i;                              \
         break;
 #include "ops/dtype.def"
     default:
@@ -63,8 +65,8 @@ static __device__ __forceinline__ void store_number(char *to, dt_dtype dtype, co
     }
 }
 
-__global__ void convert_strided(char *out, dt_dtype out_dtype, const char *x, dt_dtype x_dtype,
-                                unsigned n, Layout<2> layout)
+__global__ void convert_strided(char *out, dt_dtype out_dtype, const char *x,
+                                dt_dtype x_dtype, unsigned n, Layout<2> layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -97,7 +99,8 @@ __global__ void fill_strided(char *out, Word value, unsigned n, Layout<1> layout
     *(Word *)(out + at[0]) = value;
 }
 
-template <typename Word> __global__ void fill_flat(Word *out, Word value, int64_t n, bool aligned)
+template <typename Word>
+__global__ void fill_flat(Word *out, Word value, int64_t n, bool aligned)
 {
     constexpr int N = pack_size<Word>;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N;
@@ -113,7 +116,8 @@ template <typename Word> __global__ void fill_flat(Word *out, Word value, int64_
         out[i + k] = value;
 }
 
-template <typename Word> static int copy_words(dt_queue queue, const dt_plan *plan)
+template <typename Word>
+static int copy_words(dt_queue queue, const dt_plan *plan)
 {
     return each_piece(plan, [&](const dt_plan *piece) {
         CUDA_TRY("starting a copy",
@@ -125,24 +129,26 @@ template <typename Word> static int copy_words(dt_queue queue, const dt_plan *pl
     });
 }
 
-template <typename Word> static int fill_words(dt_queue queue, const dt_plan *plan)
+template <typename Word>
+static int fill_words(dt_queue queue, const dt_plan *plan)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
     Word value;
     __builtin_memcpy(&value, plan->operands[1].value.bytes, sizeof value);
     if (plan->contiguous) {
         Word *out = (Word *)plan->operands[0].data;
-        CUDA_TRY("starting a fill",
-                 LAUNCH((fill_flat<Word>),
-                        blocks_for((plan->numel + pack_size<Word> - 1) / pack_size<Word>), BLOCK, 0,
-                        stream, out, value, plan->numel, is_aligned(out, 16)));
+        CUDA_TRY(
+            "starting a fill",
+            LAUNCH((fill_flat<Word>),
+                   blocks_for((plan->numel + pack_size<Word> - 1) / pack_size<Word>),
+                   BLOCK, 0, stream, out, value, plan->numel, is_aligned(out, 16)));
         return 0;
     }
     return each_piece(plan, [&](const dt_plan *piece) {
         CUDA_TRY("starting a fill",
-                 LAUNCH((fill_strided<Word>), blocks_for(piece->numel), BLOCK, 0, stream,
-                        (char *)piece->operands[0].data, value, (unsigned)piece->numel,
-                        layout_of<1>(piece)));
+                 LAUNCH((fill_strided<Word>), blocks_for(piece->numel), BLOCK, 0,
+                        stream, (char *)piece->operands[0].data, value,
+                        (unsigned)piece->numel, layout_of<1>(piece)));
         return 0;
     });
 }
@@ -158,8 +164,8 @@ int convert_copy(dt_queue queue, const dt_plan *plan)
             CUDA_TRY("starting a conversion",
                      LAUNCH(convert_strided, blocks_for(piece->numel), BLOCK, 0, stream,
                             (char *)piece->operands[0].data, to,
-                            (const char *)piece->operands[1].data, from, (unsigned)piece->numel,
-                            layout_of<2>(piece)));
+                            (const char *)piece->operands[1].data, from,
+                            (unsigned)piece->numel, layout_of<2>(piece)));
             return 0;
         });
     if (plan->contiguous) {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-#define STRING(x) STRING_OF(x)
+#define STRING(x)    STRING_OF(x)
 #define STRING_OF(x) #x
 
 static struct {
@@ -55,11 +55,12 @@ static void *try_open(const char *path, int flags)
     return handle;
 }
 
-static void *try_folder(const char *folder, size_t length, const char *under, const char *name)
+static void *try_folder(const char *folder, size_t length, const char *under,
+                        const char *name)
 {
     char path[1024];
-    if (!length || snprintf(path, sizeof path, "%.*s/%s/%s", (int)length, folder, under, name) >=
-                       (int)sizeof path)
+    if (!length || snprintf(path, sizeof path, "%.*s/%s/%s", (int)length, folder, under,
+                            name) >= (int)sizeof path)
         return nullptr;
     return try_open(path, 0);
 }
@@ -91,7 +92,8 @@ static void *find(void)
     }
     if (!handle)
         dt_fail(DT_ERROR_RUNTIME,
-                "matrix products on a GPU need cuBLAS (%s), which is not on this machine; install "
+                "matrix products on a GPU need cuBLAS (%s), which is not on this "
+                "machine; install "
                 "it with pip install 'pydevtensor[cuda%d]', or with the CUDA toolkit",
                 name, MAJOR);
     return handle;
@@ -102,15 +104,16 @@ static int load(void)
     void *handle = find();
     if (!handle)
         return -1;
-#define FUNCTION(name, symbol, parameters)                                                 \
-    {                                                                                      \
-        void *found = dlsym(handle, STRING(symbol));                                       \
-        if (!found)                                                                        \
-            return dt_fail(DT_ERROR_RUNTIME,                                               \
-                           "the cuBLAS at %s has no function %s; install the version for " \
-                           "CUDA %d",                                                      \
-                           library.path, STRING(symbol), MAJOR);                           \
-        memcpy(&library.functions.name, &found, sizeof found);                             \
+#define FUNCTION(name, symbol, parameters)                                             \
+    {                                                                                  \
+        void *found = dlsym(handle, STRING(symbol));                                   \
+        if (!found)                                                                    \
+            return dt_fail(                                                            \
+                DT_ERROR_RUNTIME,                                                      \
+                "the cuBLAS at %s has no function %s; install the version for "        \
+                "CUDA %d",                                                             \
+                library.path, STRING(symbol), MAJOR);                                  \
+        memcpy(&library.functions.name, &found, sizeof found);                         \
     }
     DT_CUBLAS_FUNCTIONS(FUNCTION)
 #undef FUNCTION

@@ -1,6 +1,6 @@
-/* The part of cuBLAS that is used, declared here because many installs of nvcc come without its
- * headers; cublas_check.cpp holds it against NVIDIA's where there are any. The library itself is
- * opened on first need. */
+/* The part of cuBLAS that is used, declared here because many installs of nvcc come
+ * without its headers; cublas_check.cpp holds it against NVIDIA's where there are any.
+ * The library itself is opened on first need. */
 #ifndef DT_CUDA_CUBLAS_H
 #define DT_CUDA_CUBLAS_H
 
@@ -11,16 +11,18 @@ enum { DT_CUBLAS_SUCCESS = 0, DT_CUBLAS_ALLOC_FAILED = 3 };
 enum { DT_CUBLAS_OP_N = 0, DT_CUBLAS_OP_T = 1 };
 
 /* FUNCTION(name, symbol, parameters) */
-#define DT_CUBLAS_GEMM(T)                                                                  \
-    (dt_cublas_handle handle, int op_a, int op_b, int m, int n, int k, const T *alpha,     \
-     const T *a, int lda, long long stride_a, const T *b, int ldb, long long stride_b,     \
+#define DT_CUBLAS_GEMM(T)                                                              \
+    (dt_cublas_handle handle, int op_a, int op_b, int m, int n, int k, const T *alpha, \
+     const T *a, int lda, long long stride_a, const T *b, int ldb, long long stride_b, \
      const T *beta, T *c, int ldc, long long stride_c, int batch)
-#define DT_CUBLAS_FUNCTIONS(FUNCTION)                                                      \
-    FUNCTION(create, cublasCreate_v2, (dt_cublas_handle * handle))                         \
-    FUNCTION(destroy, cublasDestroy_v2, (dt_cublas_handle handle))                         \
-    FUNCTION(get_version, cublasGetVersion_v2, (dt_cublas_handle handle, int *version))    \
-    FUNCTION(set_stream, cublasSetStream_v2, (dt_cublas_handle handle, cudaStream_t stream)) \
-    FUNCTION(sgemm, cublasSgemmStridedBatched, DT_CUBLAS_GEMM(float))                      \
+#define DT_CUBLAS_FUNCTIONS(FUNCTION)                                                  \
+    FUNCTION(create, cublasCreate_v2, (dt_cublas_handle * handle))                     \
+    FUNCTION(destroy, cublasDestroy_v2, (dt_cublas_handle handle))                     \
+    FUNCTION(get_version, cublasGetVersion_v2,                                         \
+             (dt_cublas_handle handle, int *version))                                  \
+    FUNCTION(set_stream, cublasSetStream_v2,                                           \
+             (dt_cublas_handle handle, cudaStream_t stream))                           \
+    FUNCTION(sgemm, cublasSgemmStridedBatched, DT_CUBLAS_GEMM(float))                  \
     FUNCTION(dgemm, cublasDgemmStridedBatched, DT_CUBLAS_GEMM(double))
 
 typedef struct dt_cublas {
@@ -29,8 +31,8 @@ typedef struct dt_cublas {
 #undef FUNCTION
 } dt_cublas;
 
-/* The library's functions, lent, opening it on first call. NULL after dt_fail, saying what to
- * install. */
+/* The library's functions, lent, opening it on first call. NULL after dt_fail, saying
+ * what to install. */
 const dt_cublas *cublas_get(void);
 
 /* Where the library was found; "" before it was opened. Lent. */

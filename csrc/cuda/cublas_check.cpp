@@ -1,4 +1,5 @@
-/* Holds the declarations of cublas.h against NVIDIA's own, where its headers are installed. */
+/* Holds the declarations of cublas.h against NVIDIA's own, where its headers are
+ * installed. */
 #include "cuda/cublas.h"
 
 #if defined(__has_include) && !defined(DT_SIMULATED)
@@ -9,19 +10,23 @@
 
 static_assert(DT_CUBLAS_SUCCESS == CUBLAS_STATUS_SUCCESS, "cublas.h differs");
 static_assert(DT_CUBLAS_ALLOC_FAILED == CUBLAS_STATUS_ALLOC_FAILED, "cublas.h differs");
-static_assert(DT_CUBLAS_OP_N == CUBLAS_OP_N && DT_CUBLAS_OP_T == CUBLAS_OP_T, "cublas.h differs");
+static_assert(DT_CUBLAS_OP_N == CUBLAS_OP_N && DT_CUBLAS_OP_T == CUBLAS_OP_T,
+              "cublas.h differs");
 
 /* Enumerations count as the integers that they are passed as. */
-template <class T> struct plain {
+template <class T>
+struct plain {
     typedef typename std::conditional<std::is_enum<T>::value, int, T>::type type;
 };
-template <class F> struct signature;
-template <class R, class... P> struct signature<R(P...)> {
+template <class F>
+struct signature;
+template <class R, class... P>
+struct signature<R(P...)> {
     typedef typename plain<R>::type type(typename plain<P>::type...);
 };
-#define FUNCTION(name, symbol, parameters)                                                 \
-    static_assert(std::is_same<signature<decltype(symbol)>::type,                          \
-                               signature<int parameters>::type>::value,                    \
+#define FUNCTION(name, symbol, parameters)                                             \
+    static_assert(std::is_same<signature<decltype(symbol)>::type,                      \
+                               signature<int parameters>::type>::value,                \
                   #symbol " is declared otherwise by NVIDIA");
 DT_CUBLAS_FUNCTIONS(FUNCTION)
 #undef FUNCTION

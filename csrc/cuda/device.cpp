@@ -14,7 +14,7 @@ static struct {
     int ncards;
     int cards[MAX_CARDS]; /* the CUDA numbers of the cards that can be used */
     char why[2048];
-    pid_t used_by;        /* the process that first used a device, or 0 */
+    pid_t used_by; /* the process that first used a device, or 0 */
     pthread_mutex_t peers_lock;
     bool peers[MAX_CARDS][MAX_CARDS]; /* already tried to enable */
 } table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, PTHREAD_MUTEX_INITIALIZER, {{false}}};
@@ -28,15 +28,18 @@ int cuda_fail(cudaError_t error, const char *doing)
         advice = "free tensors of this device, or use smaller ones";
         break;
     case cudaErrorInitializationError:
-        advice = "a process that was forked after CUDA was used cannot use it; start workers "
+        advice = "a process that was forked after CUDA was used cannot use it; start "
+                 "workers "
                  "with multiprocessing's spawn method";
         break;
     case cudaErrorIllegalAddress:
-        advice = "this is a fault in pydevtensor or in a pointer handed to it; please report the "
+        advice = "this is a fault in pydevtensor or in a pointer handed to it; please "
+                 "report the "
                  "operations before it";
         break;
     case cudaErrorNoKernelImageForDevice:
-        advice = "build pydevtensor for this card: PYDEVTENSOR_CUDA_ARCHS=native pip install .";
+        advice = "build pydevtensor for this card: PYDEVTENSOR_CUDA_ARCHS=native pip "
+                 "install .";
         break;
     default:
         break;
@@ -45,10 +48,12 @@ int cuda_fail(cudaError_t error, const char *doing)
                    cudaGetErrorString(error), cudaGetErrorName(error), advice);
 }
 
-/* --- the table ------------------------------------------------------------------------------------- */
+/* --- the table
+ * -------------------------------------------------------------------------------------
+ */
 
-/* Whether code was built that a card can run: of its own major version and no later minor one,
- * or, for cards newer than all, the intermediate code of the newest. */
+/* Whether code was built that a card can run: of its own major version and no later
+ * minor one, or, for cards newer than all, the intermediate code of the newest. */
 static bool runs_on(int capability)
 {
     int newest = 0;
@@ -69,16 +74,20 @@ static void explain(cudaError_t error)
         cudaDriverGetVersion(&driver);
         cudaRuntimeGetVersion(&runtime);
         if (!library && !driver)
-            snprintf(table.why, sizeof table.why,
-                     "There is no NVIDIA driver on this machine (libcuda.so.1 is missing): "
-                     "install the driver for your card, or choose simulated GPUs with "
-                     "PYDEVTENSOR_SIM_GPUS=2.");
+            snprintf(
+                table.why, sizeof table.why,
+                "There is no NVIDIA driver on this machine (libcuda.so.1 is missing): "
+                "install the driver for your card, or choose simulated GPUs with "
+                "PYDEVTENSOR_SIM_GPUS=2.");
         else
             snprintf(table.why, sizeof table.why,
-                     "The NVIDIA driver is too old: it supports CUDA %d.%d, and pydevtensor was "
-                     "built for CUDA %d.%d. Update the driver, or build pydevtensor with an older "
+                     "The NVIDIA driver is too old: it supports CUDA %d.%d, and "
+                     "pydevtensor was "
+                     "built for CUDA %d.%d. Update the driver, or build pydevtensor "
+                     "with an older "
                      "nvcc.",
-                     driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+                     driver / 1000, driver % 1000 / 10, runtime / 1000,
+                     runtime % 1000 / 10);
         if (library)
             dlclose(library);
         break;
@@ -86,11 +95,13 @@ static void explain(cudaError_t error)
     case cudaErrorNoDevice:
         snprintf(table.why, sizeof table.why,
                  "The NVIDIA driver finds no CUDA device: look at nvidia-smi and at "
-                 "CUDA_VISIBLE_DEVICES, or choose simulated GPUs with PYDEVTENSOR_SIM_GPUS=2.");
+                 "CUDA_VISIBLE_DEVICES, or choose simulated GPUs with "
+                 "PYDEVTENSOR_SIM_GPUS=2.");
         break;
     default:
         snprintf(table.why, sizeof table.why,
-                 "CUDA does not start: %s (%s). Look at nvidia-smi and at the permissions of "
+                 "CUDA does not start: %s (%s). Look at nvidia-smi and at the "
+                 "permissions of "
                  "/dev/nvidia*.",
                  cudaGetErrorString(error), cudaGetErrorName(error));
     }
@@ -101,7 +112,8 @@ static void leave_out(int card, int capability)
 {
     size_t used = strlen(table.why);
     snprintf(table.why + used, sizeof table.why - used,
-             "%sCard %d has compute capability %d.%d, for which this pydevtensor has no code: "
+             "%sCard %d has compute capability %d.%d, for which this pydevtensor has "
+             "no code: "
              "build it with PYDEVTENSOR_CUDA_ARCHS=native.",
              used ? " " : "", card, capability / 10, capability % 10);
 }
@@ -166,14 +178,16 @@ int device_use(int device)
     pid_t process = getpid();
     need_table();
     if (device < 0 || device >= device_count())
-        return dt_fail(DT_ERROR_ACCELERATOR, "cuda:%d does not exist: there are %d CUDA devices",
-                       device, device_count());
+        return dt_fail(DT_ERROR_ACCELERATOR,
+                       "cuda:%d does not exist: there are %d CUDA devices", device,
+                       device_count());
     if (__atomic_load_n(&table.used_by, __ATOMIC_RELAXED) != process) {
         pid_t nobody = 0;
         if (!__atomic_compare_exchange_n(&table.used_by, &nobody, process, false,
                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
             nobody != process)
-            return cuda_fail(cudaErrorInitializationError, "using a GPU in a forked process");
+            return cuda_fail(cudaErrorInitializationError,
+                             "using a GPU in a forked process");
     }
     int card = device_card(device);
     if (card == current)
@@ -183,7 +197,8 @@ int device_use(int device)
     return 0;
 }
 
-/* --- what is asked of devices ------------------------------------------------------------------------- */
+/* --- what is asked of devices
+ * ------------------------------------------------------------------------- */
 
 int device_properties(int device, dt_device_properties *out)
 {
@@ -194,8 +209,8 @@ int device_properties(int device, dt_device_properties *out)
     CUDA_TRY("reading a device's properties", cudaGetDeviceProperties(&p, card));
     memset(out, 0, sizeof *out);
     if (device_sharing(device) > 1)
-        snprintf(out->name, sizeof out->name, "%.200s (virtual GPU %d of %d)", p.name, device + 1,
-                 device_sharing(device));
+        snprintf(out->name, sizeof out->name, "%.200s (virtual GPU %d of %d)", p.name,
+                 device + 1, device_sharing(device));
     else
         snprintf(out->name, sizeof out->name, "%.255s", p.name);
     out->major = p.major;
@@ -215,9 +230,9 @@ int device_properties(int device, dt_device_properties *out)
     out->physical = card;
     const unsigned char *u = (const unsigned char *)p.uuid.bytes;
     snprintf(out->uuid, sizeof out->uuid,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
-             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
-             u[15]);
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11],
+             u[12], u[13], u[14], u[15]);
     out->pci_domain = p.pciDomainID;
     out->pci_bus = p.pciBusID;
     out->pci_device = p.pciDeviceID;
@@ -230,7 +245,8 @@ bool device_can_access_peer(int device, int peer)
     need_table();
     if (device_card(device) == device_card(peer))
         return true;
-    if (cudaDeviceCanAccessPeer(&can, device_card(device), device_card(peer)) != cudaSuccess)
+    if (cudaDeviceCanAccessPeer(&can, device_card(device), device_card(peer)) !=
+        cudaSuccess)
         cudaGetLastError();
     return can != 0;
 }

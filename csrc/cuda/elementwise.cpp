@@ -7,9 +7,10 @@ static const elementwise_table *const tables[DT_NDTYPES] = {
 
 static int missing(const char *what, dt_dtype dtype)
 {
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: not defined for tensors of type %s on a GPU; convert them first", what,
-                   dt_dtype_name(dtype));
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: not defined for tensors of type %s on a GPU; convert them first", what,
+        dt_dtype_name(dtype));
 }
 
 int elementwise_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan)

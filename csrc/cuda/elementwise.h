@@ -12,7 +12,8 @@ typedef struct elementwise_table {
     elementwise_fn binary[DT_NBINARY];
 } elementwise_table;
 
-#define DT_DTYPE(ID, name, alias, type, class) extern const elementwise_table elementwise_##ID;
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    extern const elementwise_table elementwise_##ID;
 #include "ops/dtype.def"
 
 int elementwise_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan);

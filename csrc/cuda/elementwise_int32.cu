@@ -1,5 +1,5 @@
-/* The elementwise kernels of int32 and int16: one file for each group of types, so that they are
- * compiled side by side. */
+/* The elementwise kernels of int32 and int16: one file for each group of types, so that
+ * they are compiled side by side. */
 #include "cuda/elementwise_kernels.h"
 
 #define ROW_TYPE int32_t

@@ -1,5 +1,5 @@
-/* Kernels for rows of one or two inputs, for any element type: a form for operands that lie in
- * one run, with loads of 16 bytes, and a strided one. */
+/* Kernels for rows of one or two inputs, for any element type: a form for operands that
+ * lie in one run, with loads of 16 bytes, and a strided one. */
 #ifndef DT_CUDA_ELEMENTWISE_KERNELS_H
 #define DT_CUDA_ELEMENTWISE_KERNELS_H
 
@@ -10,20 +10,20 @@
 
 /* What a class of the op tables makes of a type. */
 enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
-#define TAKES_ANY(kind) true
+#define TAKES_ANY(kind)       true
 #define TAKES_PREDICATE(kind) true
-#define TAKES_COMPARE(kind) true
-#define TAKES_NUMBER(kind) ((kind) != KIND_BOOL)
-#define TAKES_DIVIDES(kind) ((kind) != KIND_BOOL)
-#define TAKES_FLOAT(kind) ((kind) == KIND_FLOAT)
-#define TAKES_BITS(kind) ((kind) != KIND_FLOAT)
-#define GIVES_ANY T
-#define GIVES_NUMBER T
-#define GIVES_DIVIDES T
-#define GIVES_FLOAT T
-#define GIVES_BITS T
-#define GIVES_PREDICATE bool
-#define GIVES_COMPARE bool
+#define TAKES_COMPARE(kind)   true
+#define TAKES_NUMBER(kind)    ((kind) != KIND_BOOL)
+#define TAKES_DIVIDES(kind)   ((kind) != KIND_BOOL)
+#define TAKES_FLOAT(kind)     ((kind) == KIND_FLOAT)
+#define TAKES_BITS(kind)      ((kind) != KIND_FLOAT)
+#define GIVES_ANY             T
+#define GIVES_NUMBER          T
+#define GIVES_DIVIDES         T
+#define GIVES_FLOAT           T
+#define GIVES_BITS            T
+#define GIVES_PREDICATE       bool
+#define GIVES_COMPARE         bool
 
 template <class Op, typename T>
 __global__ void unary_flat(typename Op::R *out, const T *x, int64_t n, bool aligned)
@@ -57,8 +57,8 @@ __global__ void unary_strided(char *out, const char *x, unsigned n, Layout<2> la
 
 /* An operand that is NULL is immediate. */
 template <class Op, typename T>
-__global__ void binary_flat(typename Op::R *out, const T *a, const T *b, T a_value, T b_value,
-                            int64_t n, bool aligned)
+__global__ void binary_flat(typename Op::R *out, const T *a, const T *b, T a_value,
+                            T b_value, int64_t n, bool aligned)
 {
     typedef typename Op::R R;
     constexpr int N = pack_size<T>;
@@ -81,26 +81,28 @@ __global__ void binary_flat(typename Op::R *out, const T *a, const T *b, T a_val
 }
 
 template <class Op, typename T>
-__global__ void binary_strided(char *out, const char *a, const char *b, T a_value, T b_value,
-                               unsigned n, Layout<3> layout)
+__global__ void binary_strided(char *out, const char *a, const char *b, T a_value,
+                               T b_value, unsigned n, Layout<3> layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
     int64_t at[3];
     layout_offsets(layout, i, at);
-    *(typename Op::R *)(out + at[0]) =
-        Op::run(a ? *(const T *)(a + at[1]) : a_value, b ? *(const T *)(b + at[2]) : b_value);
+    *(typename Op::R *)(out + at[0]) = Op::run(a ? *(const T *)(a + at[1]) : a_value,
+                                               b ? *(const T *)(b + at[2]) : b_value);
 }
 
-template <typename T> T value_of(const dt_operand &operand)
+template <typename T>
+T value_of(const dt_operand &operand)
 {
     T value;
     __builtin_memcpy(&value, operand.value.bytes, sizeof value);
     return value;
 }
 
-template <class Op, typename T> int run_unary(dt_queue queue, const dt_plan *plan)
+template <class Op, typename T>
+int run_unary(dt_queue queue, const dt_plan *plan)
 {
     typedef typename Op::R R;
     constexpr int N = pack_size<T>;
@@ -112,20 +114,22 @@ template <class Op, typename T> int run_unary(dt_queue queue, const dt_plan *pla
         const T *x = (const T *)plan->operands[1].data;
         bool aligned = is_aligned(out, sizeof(R) * N) && is_aligned(x, 16);
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((unary_flat<Op, T>), blocks_for((plan->numel + N - 1) / N), BLOCK, 0,
-                        stream, out, x, plan->numel, aligned));
+                 LAUNCH((unary_flat<Op, T>), blocks_for((plan->numel + N - 1) / N),
+                        BLOCK, 0, stream, out, x, plan->numel, aligned));
         return 0;
     }
     return each_piece(plan, [&](const dt_plan *piece) {
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((unary_strided<Op, T>), blocks_for(piece->numel), BLOCK, 0, stream,
-                        (char *)piece->operands[0].data, (const char *)piece->operands[1].data,
-                        (unsigned)piece->numel, layout_of<2>(piece)));
+                 LAUNCH((unary_strided<Op, T>), blocks_for(piece->numel), BLOCK, 0,
+                        stream, (char *)piece->operands[0].data,
+                        (const char *)piece->operands[1].data, (unsigned)piece->numel,
+                        layout_of<2>(piece)));
         return 0;
     });
 }
 
-template <class Op, typename T> int run_binary(dt_queue queue, const dt_plan *plan)
+template <class Op, typename T>
+int run_binary(dt_queue queue, const dt_plan *plan)
 {
     typedef typename Op::R R;
     constexpr int N = pack_size<T>;
@@ -143,8 +147,9 @@ template <class Op, typename T> int run_binary(dt_queue queue, const dt_plan *pl
         bool aligned = is_aligned(out, sizeof(R) * N) && is_aligned(a.data, 16) &&
                        is_aligned(b.data, 16);
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((binary_flat<Op, T>), blocks_for((plan->numel + N - 1) / N), BLOCK, 0,
-                        stream, out, (const T *)(a.immediate ? nullptr : a.data),
+                 LAUNCH((binary_flat<Op, T>), blocks_for((plan->numel + N - 1) / N),
+                        BLOCK, 0, stream, out,
+                        (const T *)(a.immediate ? nullptr : a.data),
                         (const T *)(b.immediate ? nullptr : b.data), a_value, b_value,
                         plan->numel, aligned));
         return 0;
@@ -152,48 +157,55 @@ template <class Op, typename T> int run_binary(dt_queue queue, const dt_plan *pl
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand &pa = piece->operands[1], &pb = piece->operands[2];
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((binary_strided<Op, T>), blocks_for(piece->numel), BLOCK, 0, stream,
-                        (char *)piece->operands[0].data,
+                 LAUNCH((binary_strided<Op, T>), blocks_for(piece->numel), BLOCK, 0,
+                        stream, (char *)piece->operands[0].data,
                         (const char *)(pa.immediate ? nullptr : pa.data),
-                        (const char *)(pb.immediate ? nullptr : pb.data), a_value, b_value,
-                        (unsigned)piece->numel, layout_of<3>(piece)));
+                        (const char *)(pb.immediate ? nullptr : pb.data), a_value,
+                        b_value, (unsigned)piece->numel, layout_of<3>(piece)));
         return 0;
     });
 }
 
 /* Each row as a type that kernels are made for. */
-#define UNARY(name, class, low, high, value, doc)                                          \
-    template <typename T> struct unary_##name {                                            \
-        typedef GIVES_##class R;                                                           \
-        static __device__ __forceinline__ R run(T X) { return (R)(value); }                \
+#define UNARY(name, class, low, high, value, doc)                                      \
+    template <typename T>                                                              \
+    struct unary_##name {                                                              \
+        typedef GIVES_##class R;                                                       \
+        static __device__ __forceinline__ R run(T X) { return (R)(value); }            \
     };
 #include "ops/unary.def"
 #undef UNARY
-#define BINARY(name, class, low, high, value, doc)                                         \
-    template <typename T> struct binary_##name {                                           \
-        typedef GIVES_##class R;                                                           \
-        static __device__ __forceinline__ R run(T A, T B) { return (R)(value); }           \
+#define BINARY(name, class, low, high, value, doc)                                     \
+    template <typename T>                                                              \
+    struct binary_##name {                                                             \
+        typedef GIVES_##class R;                                                       \
+        static __device__ __forceinline__ R run(T A, T B) { return (R)(value); }       \
     };
 #include "ops/binary.def"
 #undef BINARY
 
-/* A kernel where the class takes the type, else none, so that nothing is made in vain. */
-template <template <typename> class Op, typename T, bool takes> struct unary_entry {
+/* A kernel where the class takes the type, else none, so that nothing is made in vain.
+ */
+template <template <typename> class Op, typename T, bool takes>
+struct unary_entry {
     static constexpr elementwise_fn fn = run_unary<Op<T>, T>;
 };
-template <template <typename> class Op, typename T> struct unary_entry<Op, T, false> {
+template <template <typename> class Op, typename T>
+struct unary_entry<Op, T, false> {
     static constexpr elementwise_fn fn = nullptr;
 };
-template <template <typename> class Op, typename T, bool takes> struct binary_entry {
+template <template <typename> class Op, typename T, bool takes>
+struct binary_entry {
     static constexpr elementwise_fn fn = run_binary<Op<T>, T>;
 };
-template <template <typename> class Op, typename T> struct binary_entry<Op, T, false> {
+template <template <typename> class Op, typename T>
+struct binary_entry<Op, T, false> {
     static constexpr elementwise_fn fn = nullptr;
 };
 
-#define UNARY_ENTRY(name, class, type, kind)                                               \
+#define UNARY_ENTRY(name, class, type, kind)                                           \
     unary_entry<unary_##name, type, TAKES_##class(kind)>::fn,
-#define BINARY_ENTRY(name, class, type, kind)                                              \
+#define BINARY_ENTRY(name, class, type, kind)                                          \
     binary_entry<binary_##name, type, TAKES_##class(kind)>::fn,
 
 #endif

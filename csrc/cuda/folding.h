@@ -5,9 +5,10 @@
 #include "cuda/layout.h"
 #include "cuda/reduce.h"
 
-/* How the work is laid out: results numbered along x, and for each result some threads that
- * share its elements; where results are few, its elements are cut into parts, whose results
- * are folded by a second kernel. The cut depends on sizes alone, so a sum is the same each time. */
+/* How the work is laid out: results numbered along x, and for each result some threads
+ * that share its elements; where results are few, its elements are cut into parts,
+ * whose results are folded by a second kernel. The cut depends on sizes alone, so a sum
+ * is the same each time. */
 typedef struct Folding {
     int64_t results, elements; /* kept_numel, folded_numel */
     int64_t parts, part;       /* elements of a part */
@@ -27,8 +28,8 @@ static inline int64_t reduce_blocks(const Folding *f)
     return (f->results + each - 1) / each * f->parts;
 }
 
-/* The place of a thread: its result, its part, the elements first, first + threads, ... below
- * end. False where it has none. */
+/* The place of a thread: its result, its part, the elements first, first + threads, ...
+ * below end. False where it has none. */
 struct Place {
     int64_t result, part, first, end;
     bool live;
@@ -46,7 +47,8 @@ static __device__ __forceinline__ Place place_of(const Folding &f)
     p.live = p.result < f.results;
     return p;
 }
-static __device__ __forceinline__ int64_t offset_in(const Layout<1> &layout, int64_t index)
+static __device__ __forceinline__ int64_t offset_in(const Layout<1> &layout,
+                                                    int64_t index)
 {
     if (layout.ndim == 1)
         return index * layout.strides[0][0];

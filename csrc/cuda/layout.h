@@ -1,13 +1,13 @@
-/* Index arithmetic for kernels over strided operands: from a running number to byte offsets,
- * dividing by multiplication. */
+/* Index arithmetic for kernels over strided operands: from a running number to byte
+ * offsets, dividing by multiplication. */
 #ifndef DT_CUDA_LAYOUT_H
 #define DT_CUDA_LAYOUT_H
 
 #include "cuda/launch.h"
 #include "device/plan.h"
 
-/* Divides numbers below 2^31 by a constant (Granlund and Montgomery, 1994): the quotient is the
- * high half of n * magic, plus n, shifted. */
+/* Divides numbers below 2^31 by a constant (Granlund and Montgomery, 1994): the
+ * quotient is the high half of n * magic, plus n, shifted. */
 struct Divider {
     unsigned divisor, magic, shift;
 };
@@ -17,7 +17,8 @@ static inline Divider divider_for(unsigned divisor)
     Divider d = {divisor, 0, 0};
     while (((uint64_t)1 << d.shift) < divisor)
         d.shift++;
-    d.magic = (unsigned)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - divisor)) / divisor +
+    d.magic = (unsigned)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - divisor)) /
+                             divisor +
                          1);
     return d;
 }
@@ -28,17 +29,21 @@ static __device__ __forceinline__ unsigned divide(unsigned n, const Divider &d)
 }
 
 /* Operands of up to N tensors over one iteration space of fewer than 2^31 elements. */
-template <int N> struct Layout {
+template <int N>
+struct Layout {
     int ndim;
     Divider sizes[DT_MAX_NDIM];
     int64_t strides[N][DT_MAX_NDIM]; /* bytes */
 };
-template <int N, class F> inline void each_pointer(Layout<N> &, F) {}
+template <int N, class F>
+inline void each_pointer(Layout<N> &, F)
+{
+}
 
 /* Byte offsets of element `index` in each operand. */
 template <int N>
-static __device__ __forceinline__ void layout_offsets(const Layout<N> &layout, unsigned index,
-                                                      int64_t *offsets)
+static __device__ __forceinline__ void layout_offsets(const Layout<N> &layout,
+                                                      unsigned index, int64_t *offsets)
 {
     for (int k = 0; k < N; k++)
         offsets[k] = 0;
@@ -53,9 +58,10 @@ static __device__ __forceinline__ void layout_offsets(const Layout<N> &layout, u
 
 #define MAX_LAYOUT_NUMEL ((int64_t)1 << 31)
 
-/* Calls run(piece) for the plan, or, where it has too many elements for a Layout, for parts of
- * it along the outermost dimension. */
-template <class Run> int each_piece(const dt_plan *plan, Run run)
+/* Calls run(piece) for the plan, or, where it has too many elements for a Layout, for
+ * parts of it along the outermost dimension. */
+template <class Run>
+int each_piece(const dt_plan *plan, Run run)
 {
     if (plan->numel < MAX_LAYOUT_NUMEL)
         return run(plan);
@@ -67,8 +73,8 @@ template <class Run> int each_piece(const dt_plan *plan, Run run)
         part.numel = part.shape[0] * inner;
         for (int k = 0; k < part.noperands; k++)
             if (!part.operands[k].immediate)
-                part.operands[k].data = (char *)part.operands[k].data +
-                                        first * part.operands[k].strides[0];
+                part.operands[k].data =
+                    (char *)part.operands[k].data + first * part.operands[k].strides[0];
         if (part.shape[0] == 1 && part.ndim > 1) {
             part.ndim--;
             for (int d = 0; d < part.ndim; d++) {
@@ -83,14 +89,16 @@ template <class Run> int each_piece(const dt_plan *plan, Run run)
     return 0;
 }
 
-template <int N> Layout<N> layout_of(const dt_plan *plan)
+template <int N>
+Layout<N> layout_of(const dt_plan *plan)
 {
     Layout<N> layout;
     layout.ndim = plan->ndim;
     for (int d = 0; d < plan->ndim; d++) {
         layout.sizes[d] = divider_for((unsigned)plan->shape[d]);
         for (int k = 0; k < N; k++)
-            layout.strides[k][d] = plan->operands[k].immediate ? 0 : plan->operands[k].strides[d];
+            layout.strides[k][d] =
+                plan->operands[k].immediate ? 0 : plan->operands[k].strides[d];
     }
     return layout;
 }
@@ -103,10 +111,12 @@ static inline int64_t blocks_for(int64_t threads)
 }
 
 /* Loads and stores of N elements at once, up to 16 bytes. */
-template <typename T, int N> struct alignas(sizeof(T) * N) Pack {
+template <typename T, int N>
+struct alignas(sizeof(T) * N) Pack {
     T v[N];
 };
-template <typename T> constexpr int pack_size = (int)(16 / sizeof(T));
+template <typename T>
+constexpr int pack_size = (int)(16 / sizeof(T));
 
 /* Loops over a pack are for the compiler to lay out flat. */
 #ifdef __CUDACC__

@@ -6,25 +6,25 @@
 #include <stdint.h>
 
 #define DT_F(name) op_##name
-#define DT_FN static __device__ __forceinline__
+#define DT_FN      static __device__ __forceinline__
 
-#define MATHS(ours, name)                                                                  \
-    DT_FN float op_##ours(float a)                                                         \
-    {                                                                                      \
-        return name##f(a);                                                                 \
-    }                                                                                      \
-    DT_FN double op_##ours(double a)                                                       \
-    {                                                                                      \
-        return name(a);                                                                    \
+#define MATHS(ours, name)                                                              \
+    DT_FN float op_##ours(float a)                                                     \
+    {                                                                                  \
+        return name##f(a);                                                             \
+    }                                                                                  \
+    DT_FN double op_##ours(double a)                                                   \
+    {                                                                                  \
+        return name(a);                                                                \
     }
-#define MATHS2(ours, name)                                                                 \
-    DT_FN float op_##ours(float a, float b)                                                \
-    {                                                                                      \
-        return name##f(a, b);                                                              \
-    }                                                                                      \
-    DT_FN double op_##ours(double a, double b)                                             \
-    {                                                                                      \
-        return name(a, b);                                                                 \
+#define MATHS2(ours, name)                                                             \
+    DT_FN float op_##ours(float a, float b)                                            \
+    {                                                                                  \
+        return name##f(a, b);                                                          \
+    }                                                                                  \
+    DT_FN double op_##ours(double a, double b)                                         \
+    {                                                                                  \
+        return name(a, b);                                                             \
     }
 MATHS(abs, fabs)
 MATHS(sqrt, sqrt)

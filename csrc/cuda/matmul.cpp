@@ -9,8 +9,8 @@
 #include "cuda/cublas.h"
 #include "cuda/device.h"
 
-/* A handle for each stream, because a handle's workspace serves one stream at a time. They are
- * few, since streams come from a pool, and live as long as the process. */
+/* A handle for each stream, because a handle's workspace serves one stream at a time.
+ * They are few, since streams come from a pool, and live as long as the process. */
 static struct {
     pthread_mutex_t lock;
     std::map<std::pair<int, void *>, dt_cublas_handle> *made;
@@ -24,7 +24,8 @@ int matmul_cublas_version(void)
 
 static int fail_cublas(int status, const char *doing)
 {
-    return dt_fail(DT_ERROR_ACCELERATOR, "cuBLAS failed while %s: status %d%s", doing, status,
+    return dt_fail(DT_ERROR_ACCELERATOR, "cuBLAS failed while %s: status %d%s", doing,
+                   status,
                    status == DT_CUBLAS_ALLOC_FAILED
                        ? " (no memory for its workspace); free tensors of this device"
                        : "; look for the cause in the operations before this one");
@@ -35,7 +36,8 @@ static dt_cublas_handle handle_for(const dt_cublas *cublas, dt_queue queue)
 {
     if (!handles.made)
         handles.made = new std::map<std::pair<int, void *>, dt_cublas_handle>;
-    dt_cublas_handle &handle = (*handles.made)[std::make_pair(queue.device, queue.stream)];
+    dt_cublas_handle &handle =
+        (*handles.made)[std::make_pair(queue.device, queue.stream)];
     if (handle)
         return handle;
     dt_cublas_handle fresh = nullptr;
@@ -53,8 +55,8 @@ static dt_cublas_handle handle_for(const dt_cublas *cublas, dt_queue queue)
     return handle = fresh;
 }
 
-/* A row-major matrix is a column-major one transposed, so C' = B' A' is computed, and an operand
- * that is row-major goes in as it is. */
+/* A row-major matrix is a column-major one transposed, so C' = B' A' is computed, and
+ * an operand that is row-major goes in as it is. */
 static int op_of(int64_t column_stride)
 {
     return column_stride == 1 ? DT_CUBLAS_OP_N : DT_CUBLAS_OP_T;
@@ -70,10 +72,11 @@ template <typename T, typename F>
 static int call(F gemm, dt_cublas_handle handle, const dt_gemm *g)
 {
     T alpha = (T)g->alpha, beta = (T)g->beta;
-    return gemm(handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m, (int)g->k, &alpha,
-                (const T *)g->b, leading(g->b_row, g->b_col), g->b_batch, (const T *)g->a,
-                leading(g->a_row, g->a_col), g->a_batch, &beta, (T *)g->c,
-                (int)(g->c_row > 0 ? g->c_row : 1), g->c_batch, (int)g->batch);
+    return gemm(handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m,
+                (int)g->k, &alpha, (const T *)g->b, leading(g->b_row, g->b_col),
+                g->b_batch, (const T *)g->a, leading(g->a_row, g->a_col), g->a_batch,
+                &beta, (T *)g->c, (int)(g->c_row > 0 ? g->c_row : 1), g->c_batch,
+                (int)g->batch);
 }
 
 static bool fits(const dt_gemm *g)
@@ -91,19 +94,21 @@ int matmul_gemm(dt_queue queue, const dt_gemm *g)
     if (!dt_dtype_is_float(g->dtype))
         return matmul_integers(queue, g);
     if (!fits(g))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "a matrix is too large for cuBLAS, which takes sizes up to %d; multiply it "
-                       "in parts",
-                       INT_MAX);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "a matrix is too large for cuBLAS, which takes sizes up to %d; multiply it "
+            "in parts",
+            INT_MAX);
     if (device_use(queue.device))
         return -1;
     if (!g->k && g->beta == 0) {
         for (int64_t i = 0; i < g->batch; i++)
-            CUDA_TRY("clearing a product",
-                     cudaMemsetAsync((char *)g->c + i * g->c_batch *
-                                                        (int64_t)dt_dtype_size(g->dtype),
-                                     0, (size_t)(g->m * g->c_row) * dt_dtype_size(g->dtype),
-                                     (cudaStream_t)queue.stream));
+            CUDA_TRY(
+                "clearing a product",
+                cudaMemsetAsync((char *)g->c +
+                                    i * g->c_batch * (int64_t)dt_dtype_size(g->dtype),
+                                0, (size_t)(g->m * g->c_row) * dt_dtype_size(g->dtype),
+                                (cudaStream_t)queue.stream));
         return 0;
     }
     const dt_cublas *cublas = cublas_get();

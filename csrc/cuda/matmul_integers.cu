@@ -1,4 +1,5 @@
-/* Matrix products of integers, which cuBLAS does not have. They wrap as sums of integers do. */
+/* Matrix products of integers, which cuBLAS does not have. They wrap as sums of
+ * integers do. */
 #include "cuda/device.h"
 #include "cuda/layout.h"
 #include "cuda/matmul.h"
@@ -7,7 +8,8 @@ NO_POINTERS(dt_gemm)
 
 /* The matrices go as arguments of their own: pointers inside g are not followed. */
 template <typename T>
-__global__ void integer_gemm(T *c, const T *a, const T *b, int64_t alpha, int64_t beta, dt_gemm g)
+__global__ void integer_gemm(T *c, const T *a, const T *b, int64_t alpha, int64_t beta,
+                             dt_gemm g)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= g.batch * g.m * g.n)
@@ -23,12 +25,13 @@ __global__ void integer_gemm(T *c, const T *a, const T *b, int64_t alpha, int64_
     *out = (T)(int64_t)((uint64_t)alpha * sum + old);
 }
 
-template <typename T> static int run(dt_queue queue, const dt_gemm *g)
+template <typename T>
+static int run(dt_queue queue, const dt_gemm *g)
 {
     CUDA_TRY("multiplying matrices",
              LAUNCH((integer_gemm<T>), blocks_for(g->batch * g->m * g->n), BLOCK, 0,
-                    (cudaStream_t)queue.stream, (T *)g->c, (const T *)g->a, (const T *)g->b,
-                    (int64_t)g->alpha, (int64_t)g->beta, *g));
+                    (cudaStream_t)queue.stream, (T *)g->c, (const T *)g->a,
+                    (const T *)g->b, (int64_t)g->alpha, (int64_t)g->beta, *g));
     return 0;
 }
 
@@ -37,12 +40,14 @@ int matmul_integers(dt_queue queue, const dt_gemm *g)
     if (device_use(queue.device))
         return -1;
     switch (g->dtype) {
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
-    case DT_##ID:                                                                          \
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    case DT_##ID:                                                                      \
         return run<type>(queue, g);
 #include "ops/dtype.def"
     default:
-        return dt_fail(DT_ERROR_RUNTIME, "a matrix product of type %s does not exist; convert "
-                                         "the matrices first", dt_dtype_name(g->dtype));
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "a matrix product of type %s does not exist; convert "
+                       "the matrices first",
+                       dt_dtype_name(g->dtype));
     }
 }

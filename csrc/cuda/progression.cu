@@ -3,8 +3,8 @@
 #include "cuda/device.h"
 #include "cuda/layout.h"
 
-/* Step is the type to compute in: 64-bit integers or doubles, so that each element is rounded
- * once. */
+/* Step is the type to compute in: 64-bit integers or doubles, so that each element is
+ * rounded once. */
 template <typename T, typename Step>
 __global__ void progression_kernel(T *out, int64_t n, Step start, Step step)
 {
@@ -27,12 +27,13 @@ int progression_run(dt_queue queue, const dt_progression *p)
     if (device_use(queue.device))
         return -1;
     switch (p->dtype) {
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                     \
-    case DT_##ID:                                                                          \
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    case DT_##ID:                                                                      \
         return run<type>(queue, p, (int64_t)p->start.i, (int64_t)p->step.i);
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                       \
-    case DT_##ID:                                                                          \
-        return run<type>(queue, p, dt_scalar_as_double(p->start), dt_scalar_as_double(p->step));
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    case DT_##ID:                                                                      \
+        return run<type>(queue, p, dt_scalar_as_double(p->start),                      \
+                         dt_scalar_as_double(p->step));
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)
 #include "ops/dtype.def"
     default:

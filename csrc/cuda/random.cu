@@ -6,8 +6,8 @@
 #include "device/random.h"
 #include "ops/philox.h"
 
-/* Every element takes one counter, whatever its type, so element i of a call is always drawn
- * from counter offset + i. */
+/* Every element takes one counter, whatever its type, so element i of a call is always
+ * drawn from counter offset + i. */
 
 static __device__ __forceinline__ double to_double(uint32_t high, uint32_t low)
 {
@@ -15,8 +15,10 @@ static __device__ __forceinline__ double to_double(uint32_t high, uint32_t low)
     return (double)(bits >> 11) * (1.0 / 9007199254740992.0); /* 2^-53 */
 }
 
-template <typename T> struct Draw;
-template <> struct Draw<float> {
+template <typename T>
+struct Draw;
+template <>
+struct Draw<float> {
     static __device__ __forceinline__ float uniform(const dt_philox &p)
     {
         return (float)(p.words[0] >> 8) * (1.0f / 16777216.0f); /* 2^-24 */
@@ -29,7 +31,8 @@ template <> struct Draw<float> {
         return sqrtf(-2.0f * logf(u)) * cosf(6.28318530717958648f * v);
     }
 };
-template <> struct Draw<double> {
+template <>
+struct Draw<double> {
     static __device__ __forceinline__ double uniform(const dt_philox &p)
     {
         return to_double(p.words[0], p.words[1]);
@@ -43,27 +46,32 @@ template <> struct Draw<double> {
 };
 
 template <typename T>
-__global__ void uniform_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, T low, T high)
+__global__ void uniform_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, T low,
+                               T high)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
-    T value = Draw<T>::uniform(dt_philox_words(seed, offset + (uint64_t)i, 0)) * (high - low) + low;
+    T value = Draw<T>::uniform(dt_philox_words(seed, offset + (uint64_t)i, 0)) *
+                  (high - low) +
+              low;
     /* Rounding may reach the upper bound, which does not belong to the interval. */
     out[i] = value >= high && high > low ? low : value;
 }
 
 template <typename T>
-__global__ void normal_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, T mean, T std)
+__global__ void normal_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, T mean,
+                              T std)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
-        out[i] = Draw<T>::normal(dt_philox_words(seed, offset + (uint64_t)i, 0)) * std + mean;
+        out[i] = Draw<T>::normal(dt_philox_words(seed, offset + (uint64_t)i, 0)) * std +
+                 mean;
 }
 
 template <typename T>
-__global__ void integers_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, int64_t low,
-                                uint64_t range)
+__global__ void integers_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
+                                int64_t low, uint64_t range)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -74,7 +82,8 @@ __global__ void integers_kernel(T *out, int64_t n, uint64_t seed, uint64_t offse
 }
 
 template <typename T>
-__global__ void bernoulli_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, double p)
+__global__ void bernoulli_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
+                                 double p)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -84,10 +93,12 @@ __global__ void bernoulli_kernel(T *out, int64_t n, uint64_t seed, uint64_t offs
 }
 
 template <typename T>
-static int run_float(dt_queue queue, const dt_random_call *call, uint64_t seed, uint64_t offset)
+static int run_float(dt_queue queue, const dt_random_call *call, uint64_t seed,
+                     uint64_t offset)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
-    T low = (T)dt_scalar_as_double(call->low), high = (T)dt_scalar_as_double(call->high);
+    T low = (T)dt_scalar_as_double(call->low),
+      high = (T)dt_scalar_as_double(call->high);
     cudaError_t error =
         call->distribution == DT_RANDOM_UNIFORM
             ? LAUNCH((uniform_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
@@ -99,7 +110,8 @@ static int run_float(dt_queue queue, const dt_random_call *call, uint64_t seed, 
 }
 
 template <typename T>
-static int run_any(dt_queue queue, const dt_random_call *call, uint64_t seed, uint64_t offset)
+static int run_any(dt_queue queue, const dt_random_call *call, uint64_t seed,
+                   uint64_t offset)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
     cudaError_t error =
@@ -108,28 +120,33 @@ static int run_any(dt_queue queue, const dt_random_call *call, uint64_t seed, ui
                      (T *)call->out, call->numel, seed, offset, call->low.i,
                      (uint64_t)call->high.i - (uint64_t)call->low.i)
             : LAUNCH((bernoulli_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
-                     (T *)call->out, call->numel, seed, offset, dt_scalar_as_double(call->low));
+                     (T *)call->out, call->numel, seed, offset,
+                     dt_scalar_as_double(call->low));
     CUDA_TRY("drawing random numbers", error);
     return 0;
 }
 
-int random_run(dt_queue queue, struct dt_generator *generator, const dt_random_call *call)
+int random_run(dt_queue queue, struct dt_generator *generator,
+               const dt_random_call *call)
 {
     uint64_t seed = 0;
     if (device_use(queue.device))
         return -1;
     uint64_t offset = dt_generator_reserve(generator, (uint64_t)call->numel, &seed);
-    if (call->distribution == DT_RANDOM_UNIFORM || call->distribution == DT_RANDOM_NORMAL) {
+    if (call->distribution == DT_RANDOM_UNIFORM ||
+        call->distribution == DT_RANDOM_NORMAL) {
         if (call->dtype == DT_FLOAT32)
             return run_float<float>(queue, call, seed, offset);
         if (call->dtype == DT_FLOAT64)
             return run_float<double>(queue, call, seed, offset);
-        return dt_fail(DT_ERROR_RUNTIME, "random numbers of this distribution are floats; the "
-                                         "type is %s", dt_dtype_name(call->dtype));
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "random numbers of this distribution are floats; the "
+                       "type is %s",
+                       dt_dtype_name(call->dtype));
     }
     switch (call->dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
-    case DT_##ID:                                                                          \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
         return run_any<type>(queue, call, seed, offset);
 #include "ops/dtype.def"
     default:

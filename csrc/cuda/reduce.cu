@@ -4,7 +4,8 @@
 
 #include "cuda/device.h"
 
-static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape, const int64_t *strides)
+static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
+                       const int64_t *strides)
 {
     layout->ndim = ndim ? ndim : 1;
     layout->strides[0][0] = 0;
@@ -40,17 +41,21 @@ int reduce_plan(const dt_reduction *call, Folding *f)
 {
     if ((call->kept_ndim > 1 && call->kept_numel >= MAX_LAYOUT_NUMEL) ||
         (call->folded_ndim > 1 && call->folded_numel >= MAX_LAYOUT_NUMEL))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "a reduction over %" PRId64 " results of %" PRId64 " elements that do not "
-                       "follow one another is too large for a GPU kernel; call contiguous() first",
-                       call->kept_numel, call->folded_numel);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "a reduction over %" PRId64 " results of %" PRId64 " elements that do not "
+            "follow one another is too large for a GPU kernel; call contiguous() first",
+            call->kept_numel, call->folded_numel);
     f->results = call->kept_numel;
     f->elements = call->folded_numel;
     set_layout(&f->kept, call->kept_ndim, call->kept_shape, call->kept_strides);
     set_layout(&f->folded, call->folded_ndim, call->folded_shape, call->folded_strides);
-    /* Neighbouring threads read neighbouring memory: along the results where those lie closer. */
-    int64_t kept = call->kept_ndim ? call->kept_strides[call->kept_ndim - 1] : INT64_MAX;
-    int64_t folded = call->folded_ndim ? call->folded_strides[call->folded_ndim - 1] : INT64_MAX;
+    /* Neighbouring threads read neighbouring memory: along the results where those lie
+     * closer. */
+    int64_t kept =
+        call->kept_ndim ? call->kept_strides[call->kept_ndim - 1] : INT64_MAX;
+    int64_t folded =
+        call->folded_ndim ? call->folded_strides[call->folded_ndim - 1] : INT64_MAX;
     cut(f, call->folded_numel < 8 || (kept < folded && call->kept_numel >= 32));
     return 0;
 }
@@ -82,9 +87,10 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
     };
     reduce_fn run = tables[call->input_dtype]->rows[op];
     if (!run)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: not defined for tensors of type %s on a GPU; convert them first",
-                       names[op], dt_dtype_name(call->input_dtype));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: not defined for tensors of type %s on a GPU; convert them first",
+            names[op], dt_dtype_name(call->input_dtype));
     if (device_use(queue.device))
         return -1;
     return run(queue, call);

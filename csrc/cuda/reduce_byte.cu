@@ -1,5 +1,5 @@
-/* The reductions of the types of one byte: one file for each group of types, so that they are compiled side by
- * side. */
+/* The reductions of the types of one byte: one file for each group of types, so that
+ * they are compiled side by side. */
 #include "cuda/reduce_kernels.h"
 
 #define ROW_TYPE bool

@@ -1,5 +1,5 @@
-/* The reductions of integers: one file for each group of types, so that they are compiled side by
- * side. */
+/* The reductions of integers: one file for each group of types, so that they are
+ * compiled side by side. */
 #include "cuda/reduce_kernels.h"
 
 #define ROW_TYPE int64_t

@@ -1,6 +1,7 @@
-/* The kernels of the rows of ops/reduce.def, for any input type. A thread adds up runs of elements, then the threads of a result
- * meet in a tree of shuffles and shared memory, so the error of a sum grows with the logarithm
- * of its length; no float is added atomically, so the result is the same each time. */
+/* The kernels of the rows of ops/reduce.def, for any input type. A thread adds up runs
+ * of elements, then the threads of a result meet in a tree of shuffles and shared
+ * memory, so the error of a sum grows with the logarithm of its length; no float is
+ * added atomically, so the result is the same each time. */
 #ifndef DT_CUDA_REDUCE_KERNELS_H
 #define DT_CUDA_REDUCE_KERNELS_H
 
@@ -12,66 +13,79 @@
 enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
 
 /* What a row gives for an input type, in which it also computes. */
-template <typename In> struct total_of { typedef int64_t type; };
-template <> struct total_of<float> { typedef float type; };
-template <> struct total_of<double> { typedef double type; };
-#define ACC_TOTAL(In) typename total_of<In>::type
-#define ACC_FLOAT(In) In
-#define ACC_NORM(In) In
-#define ACC_ORDER(In) In
-#define ACC_TRUTH(In) bool
+template <typename In>
+struct total_of {
+    typedef int64_t type;
+};
+template <>
+struct total_of<float> {
+    typedef float type;
+};
+template <>
+struct total_of<double> {
+    typedef double type;
+};
+#define ACC_TOTAL(In)     typename total_of<In>::type
+#define ACC_FLOAT(In)     In
+#define ACC_NORM(In)      In
+#define ACC_ORDER(In)     In
+#define ACC_TRUTH(In)     bool
 #define TAKES_TOTAL(kind) true
 #define TAKES_FLOAT(kind) ((kind) == KIND_FLOAT)
-#define TAKES_NORM(kind) ((kind) == KIND_FLOAT)
+#define TAKES_NORM(kind)  ((kind) == KIND_FLOAT)
 #define TAKES_ORDER(kind) true
 #define TAKES_TRUTH(kind) true
 /* TRUTH maps the input itself, the others the input in the type of the result. */
 #define MAPPED_TOTAL(In, Acc) Acc
 #define MAPPED_FLOAT(In, Acc) Acc
-#define MAPPED_NORM(In, Acc) Acc
+#define MAPPED_NORM(In, Acc)  Acc
 #define MAPPED_ORDER(In, Acc) Acc
 #define MAPPED_TRUTH(In, Acc) In
-/* A row without identity starts from an element, which changes nothing a second time. */
+/* A row without identity starts from an element, which changes nothing a second time.
+ */
 #define STARTS_TOTAL false
 #define STARTS_FLOAT false
-#define STARTS_NORM false
+#define STARTS_NORM  false
 #define STARTS_ORDER true
 #define STARTS_TRUTH false
 
-#define REDUCE(name, class, identity, map_, combine_, finish_, doc)                        \
-    template <typename In> struct reduce_##name {                                          \
-        typedef ACC_##class(In) Acc;                                                       \
-        static constexpr bool starts = STARTS_##class;                                     \
-        static __device__ __forceinline__ Acc zero()                                       \
-        {                                                                                  \
-            typedef Acc T;                                                                 \
-            return (T)(identity);                                                          \
-        }                                                                                  \
-        static __device__ __forceinline__ Acc map(In element, double parameter)            \
-        {                                                                                  \
-            typedef MAPPED_##class(In, Acc) T;                                             \
-            T X = (T)element, P = (T)parameter;                                            \
-            (void)P;                                                                       \
-            return (Acc)(map_);                                                            \
-        }                                                                                  \
-        static __device__ __forceinline__ Acc combine(Acc A, Acc B)                        \
-        {                                                                                  \
-            return (Acc)(combine_);                                                        \
-        }                                                                                  \
-        static __device__ __forceinline__ Acc finish(Acc A, int64_t count, double parameter) \
-        {                                                                                  \
-            typedef Acc T;                                                                 \
-            T COUNT = (T)count, P = (T)parameter;                                          \
-            (void)COUNT;                                                                   \
-            (void)P;                                                                       \
-            return (Acc)(finish_);                                                         \
-        }                                                                                  \
+#define REDUCE(name, class, identity, map_, combine_, finish_, doc)                    \
+    template <typename In>                                                             \
+    struct reduce_##name {                                                             \
+        typedef ACC_##class(In) Acc;                                                   \
+        static constexpr bool starts = STARTS_##class;                                 \
+        static __device__ __forceinline__ Acc zero()                                   \
+        {                                                                              \
+            typedef Acc T;                                                             \
+            return (T)(identity);                                                      \
+        }                                                                              \
+        static __device__ __forceinline__ Acc map(In element, double parameter)        \
+        {                                                                              \
+            typedef MAPPED_##class(In, Acc) T;                                         \
+            T X = (T)element, P = (T)parameter;                                        \
+            (void)P;                                                                   \
+            return (Acc)(map_);                                                        \
+        }                                                                              \
+        static __device__ __forceinline__ Acc combine(Acc A, Acc B)                    \
+        {                                                                              \
+            return (Acc)(combine_);                                                    \
+        }                                                                              \
+        static __device__ __forceinline__ Acc finish(Acc A, int64_t count,             \
+                                                     double parameter)                 \
+        {                                                                              \
+            typedef Acc T;                                                             \
+            T COUNT = (T)count, P = (T)parameter;                                      \
+            (void)COUNT;                                                               \
+            (void)P;                                                                   \
+            return (Acc)(finish_);                                                     \
+        }                                                                              \
     };
 #include "ops/reduce.def"
 #undef REDUCE
 
 /* Shuffles move words of 4 and 8 bytes. */
-template <typename T> static __device__ __forceinline__ T from_lane(T value, int delta)
+template <typename T>
+static __device__ __forceinline__ T from_lane(T value, int delta)
 {
     if constexpr (sizeof(T) < 4)
         return (T)__shfl_down_sync(0xffffffffu, (int)value, (unsigned)delta);
@@ -103,8 +117,8 @@ static __device__ __forceinline__ Acc meet(Acc acc, int threads)
     return acc;
 }
 
-/* First: the input is mapped; else it holds partial results. Results are finished where there is
- * one part, and partial ones lie [result][part]. */
+/* First: the input is mapped; else it holds partial results. Results are finished where
+ * there is one part, and partial ones lie [result][part]. */
 template <class Row, typename In, bool First>
 __global__ void reduce_kernel(typename Row::Acc *out, const char *input, Folding f,
                               double parameter, int64_t count, bool last)
@@ -139,12 +153,13 @@ __global__ void reduce_kernel(typename Row::Acc *out, const char *input, Folding
     }
     acc = meet<Row>(acc, f.threads);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0)
-        out[p.result * f.parts + p.part] = last ? Row::finish(acc, count, parameter) : acc;
+        out[p.result * f.parts + p.part] =
+            last ? Row::finish(acc, count, parameter) : acc;
 }
 
 template <class Row, typename In, bool First>
-static int launch(dt_queue queue, typename Row::Acc *out, const void *input, const Folding *f,
-                  double parameter, int64_t count, bool last)
+static int launch(dt_queue queue, typename Row::Acc *out, const void *input,
+                  const Folding *f, double parameter, int64_t count, bool last)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
     int64_t blocks = reduce_blocks(f);
@@ -153,13 +168,14 @@ static int launch(dt_queue queue, typename Row::Acc *out, const void *input, con
         f->threads == 1
             ? LAUNCH((reduce_kernel<Row, In, First>), blocks, BLOCK, 0, stream, out,
                      (const char *)input, *f, parameter, count, last)
-            : LAUNCH_BARRIERS((reduce_kernel<Row, In, First>), blocks, BLOCK, 0, stream, out,
-                              (const char *)input, *f, parameter, count, last);
+            : LAUNCH_BARRIERS((reduce_kernel<Row, In, First>), blocks, BLOCK, 0, stream,
+                              out, (const char *)input, *f, parameter, count, last);
     CUDA_TRY("starting a reduction", error);
     return 0;
 }
 
-template <class Row, typename In> static int run_row(dt_queue queue, const dt_reduction *call)
+template <class Row, typename In>
+static int run_row(dt_queue queue, const dt_reduction *call)
 {
     typedef typename Row::Acc Acc;
     Folding f;
@@ -174,25 +190,29 @@ template <class Row, typename In> static int run_row(dt_queue queue, const dt_re
     if (allocator_allocate(queue, bytes, &partial))
         return -1;
     Folding second = reduce_plan_parts(f.results, f.parts, sizeof(Acc));
-    int status = launch<Row, In, true>(queue, (Acc *)partial, call->input, &f, call->parameter,
-                                       call->folded_numel, false);
+    int status = launch<Row, In, true>(queue, (Acc *)partial, call->input, &f,
+                                       call->parameter, call->folded_numel, false);
     if (!status)
         status = launch<Row, Acc, false>(queue, out, partial, &second, call->parameter,
                                          call->folded_numel, true);
-    /* Given back at once: who takes it next on this stream comes after these kernels. */
+    /* Given back at once: who takes it next on this stream comes after these kernels.
+     */
     allocator_release(queue.device, partial, bytes);
     return status;
 }
 
-/* A kernel where the class takes the type, else none, so that nothing is made in vain. */
-template <template <typename> class Row, typename In, bool takes> struct reduce_entry {
+/* A kernel where the class takes the type, else none, so that nothing is made in vain.
+ */
+template <template <typename> class Row, typename In, bool takes>
+struct reduce_entry {
     static constexpr reduce_fn fn = run_row<Row<In>, In>;
 };
-template <template <typename> class Row, typename In> struct reduce_entry<Row, In, false> {
+template <template <typename> class Row, typename In>
+struct reduce_entry<Row, In, false> {
     static constexpr reduce_fn fn = nullptr;
 };
 
-#define REDUCE_ENTRY(name, class, type, kind)                                              \
+#define REDUCE_ENTRY(name, class, type, kind)                                          \
     reduce_entry<reduce_##name, type, TAKES_##class(kind)>::fn,
 
 #endif

@@ -1,4 +1,5 @@
-/* The simulator's controls as text, for Python: csrc/cuda/sim/sim.h says what each does. */
+/* The simulator's controls as text, for Python: csrc/cuda/sim/sim.h says what each
+ * does. */
 #ifdef DT_SIMULATED
 
 #include <stdarg.h>
@@ -20,7 +21,8 @@ static void put(Reply *reply, const char *format, ...)
     va_list args;
     va_start(args, format);
     if (reply->used < reply->size) {
-        int n = vsnprintf(reply->text + reply->used, reply->size - reply->used, format, args);
+        int n = vsnprintf(reply->text + reply->used, reply->size - reply->used, format,
+                          args);
         reply->used += n > 0 ? (size_t)n : 0;
     }
     va_end(args);
@@ -46,11 +48,11 @@ static void put_counters(Reply *reply, int device)
     put(reply, "\"pending\": %lld}", (long long)dt_sim_pending(device));
 }
 
-/* "schedule lazy", "failures malloc:3", "peer 0", "memory 1000000", "count -1", "kernels",
- * "reset", "violation". Writes the answer, JSON for count and kernels; 0, or -1 with the reason
- * as the answer. */
-extern "C" __attribute__((visibility("default"))) int dt_sim_control(const char *command,
-                                                                     char *text, size_t size)
+/* "schedule lazy", "failures malloc:3", "peer 0", "memory 1000000", "count -1",
+ * "kernels", "reset", "violation". Writes the answer, JSON for count and kernels; 0, or
+ * -1 with the reason as the answer. */
+extern "C" __attribute__((visibility("default"))) int
+dt_sim_control(const char *command, char *text, size_t size)
 {
     Reply reply = {text, size, 0, 0};
     const char *space = strchr(command, ' ');

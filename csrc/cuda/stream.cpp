@@ -16,7 +16,8 @@ int stream_new(int device, int priority, void **out_stream)
     int least = 0, greatest = 0;
     if (device_use(device))
         return -1;
-    CUDA_TRY("asking for stream priorities", cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    CUDA_TRY("asking for stream priorities",
+             cudaDeviceGetStreamPriorityRange(&least, &greatest));
     if (priority < greatest)
         priority = greatest;
     CUDA_TRY("making a stream",
@@ -85,13 +86,15 @@ int event_record(void *handle, dt_queue queue)
 {
     Event *event = (Event *)handle;
     if (event->device != queue.device)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "record: the event belongs to cuda:%d and the stream to cuda:%d; record it "
-                       "on a stream of its own device",
-                       event->device, queue.device);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "record: the event belongs to cuda:%d and the stream to cuda:%d; record it "
+            "on a stream of its own device",
+            event->device, queue.device);
     if (device_use(queue.device))
         return -1;
-    CUDA_TRY("recording an event", cudaEventRecord(event->handle, (cudaStream_t)queue.stream));
+    CUDA_TRY("recording an event",
+             cudaEventRecord(event->handle, (cudaStream_t)queue.stream));
     event->recorded = true;
     return 0;
 }
@@ -139,19 +142,23 @@ int event_elapsed(void *start_handle, void *end_handle, float *out_milliseconds)
 {
     Event *start = (Event *)start_handle, *end = (Event *)end_handle;
     if (!start->timing || !end->timing)
-        return dt_fail(DT_ERROR_VALUE,
-                       "elapsed_time: both events have to be made with enable_timing=True");
+        return dt_fail(
+            DT_ERROR_VALUE,
+            "elapsed_time: both events have to be made with enable_timing=True");
     if (!start->recorded || !end->recorded)
-        return dt_fail(DT_ERROR_VALUE,
-                       "elapsed_time: both events have to be recorded before the time between "
-                       "them can be asked for");
+        return dt_fail(
+            DT_ERROR_VALUE,
+            "elapsed_time: both events have to be recorded before the time between "
+            "them can be asked for");
     if (device_use(end->device))
         return -1;
-    cudaError_t error = cudaEventElapsedTime(out_milliseconds, start->handle, end->handle);
+    cudaError_t error =
+        cudaEventElapsedTime(out_milliseconds, start->handle, end->handle);
     if (error == cudaErrorNotReady) {
         cudaGetLastError();
-        return dt_fail(DT_ERROR_RUNTIME, "elapsed_time: the events have not been reached yet; "
-                                         "call end.synchronize() first");
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "elapsed_time: the events have not been reached yet; "
+                       "call end.synchronize() first");
     }
     CUDA_TRY("reading the time between events", error);
     return 0;

@@ -5,16 +5,17 @@
 
 #include "cuda/device.h"
 
-/* Small uploads go through pinned slots, so that the caller may change its memory at once and
- * nobody waits; a slot is used again when its copy is over. */
-#define SLOTS 64
+/* Small uploads go through pinned slots, so that the caller may change its memory at
+ * once and nobody waits; a slot is used again when its copy is over. */
+#define SLOTS      64
 #define SLOT_BYTES ((size_t)64 << 10)
 
 namespace {
 struct Ring {
     pthread_mutex_t lock;
     char *memory;
-    cudaEvent_t events[SLOTS]; /* recorded behind the slot's last copy; NULL: never used */
+    cudaEvent_t
+        events[SLOTS]; /* recorded behind the slot's last copy; NULL: never used */
     unsigned next;
 };
 Ring rings[64];
@@ -27,7 +28,8 @@ void init_rings(void)
 }
 
 /* The ring of a device is locked. */
-int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *source, size_t bytes)
+int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *source,
+                size_t bytes)
 {
     unsigned slot = ring->next % SLOTS;
     if (!ring->memory) {
@@ -36,7 +38,8 @@ int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *sourc
         ring->memory = (char *)memory;
     }
     if (ring->events[slot])
-        CUDA_TRY("waiting for an earlier copy", cudaEventSynchronize(ring->events[slot]));
+        CUDA_TRY("waiting for an earlier copy",
+                 cudaEventSynchronize(ring->events[slot]));
     else
         CUDA_TRY("making an event",
                  cudaEventCreateWithFlags(&ring->events[slot], cudaEventDisableTiming));
@@ -47,7 +50,8 @@ int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *sourc
     ring->next++;
     cudaError_t error = cudaEventRecord(ring->events[slot], stream);
     if (error != cudaSuccess) {
-        /* The slot must not be written before the copy is over, so it is waited for here. */
+        /* The slot must not be written before the copy is over, so it is waited for
+         * here. */
         cudaStreamSynchronize(stream);
         return cuda_fail(error, "recording an event");
     }
@@ -68,8 +72,8 @@ int transfer_upload(dt_queue queue, void *target, const void *source, size_t byt
         pthread_mutex_unlock(&ring->lock);
         return status;
     }
-    /* The driver pipelines a large copy from pageable memory through pinned buffers of its own;
-     * the wait keeps the promise that the source may change. */
+    /* The driver pipelines a large copy from pageable memory through pinned buffers of
+     * its own; the wait keeps the promise that the source may change. */
     CUDA_TRY("copying to a device",
              cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream));
     CUDA_TRY("waiting for a copy to a device", cudaStreamSynchronize(stream));
@@ -93,7 +97,8 @@ static int order(dt_queue queue, dt_queue waiting)
     cudaEvent_t event = nullptr;
     if (device_use(queue.device))
         return -1;
-    CUDA_TRY("making an event", cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    CUDA_TRY("making an event",
+             cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     cudaError_t error = cudaEventRecord(event, (cudaStream_t)queue.stream);
     int status = error == cudaSuccess ? device_use(waiting.device) : 0;
     if (error == cudaSuccess && !status)
@@ -112,9 +117,11 @@ int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queu
     if (order(source_queue, target_queue) || device_use(target_queue.device))
         return -1;
     if (to == from)
-        CUDA_TRY("copying on a device",
-                 cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream));
-    else /* CUDA stages through pinned memory of its own where the cards cannot reach each other */
+        CUDA_TRY(
+            "copying on a device",
+            cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream));
+    else /* CUDA stages through pinned memory of its own where the cards cannot reach
+            each other */
         CUDA_TRY("copying between devices",
                  cudaMemcpyPeerAsync(target, to, source, from, bytes, stream));
     if (!order(target_queue, source_queue))

@@ -8,8 +8,8 @@
 #include "device/backend.h"
 
 /* DEVICE_TYPE(ID, name): one row is one type of device. */
-#define DT_DEVICE_TYPES(DEVICE_TYPE)                                                       \
-    DEVICE_TYPE(CPU, cpu)                                                                  \
+#define DT_DEVICE_TYPES(DEVICE_TYPE)                                                   \
+    DEVICE_TYPE(CPU, cpu)                                                              \
     DEVICE_TYPE(CUDA, cuda)
 
 typedef enum dt_device_type {
@@ -45,20 +45,23 @@ static inline bool dt_device_is_cpu(dt_device device)
 #define DT_DEVICE_TEXT 16
 char *dt_device_text(dt_device device, char *text);
 
-/* --- the registry of backends --------------------------------------------------------------- */
+/* --- the registry of backends
+ * --------------------------------------------------------------- */
 
-/* Starts the registry, once, before anything else of the core: the CPU's backend, the directory
- * in which the CUDA backends lie, and those in which Python packages with NVIDIA's libraries
- * may (colon-separated). The strings are copied. */
-int dt_registry_start(const dt_backend *cpu, const char *libraries, const char *packages);
+/* Starts the registry, once, before anything else of the core: the CPU's backend, the
+ * directory in which the CUDA backends lie, and those in which Python packages with
+ * NVIDIA's libraries may (colon-separated). The strings are copied. */
+int dt_registry_start(const dt_backend *cpu, const char *libraries,
+                      const char *packages);
 
-/* Chooses simulated GPUs (simulated > 0), and virtual GPUs that share the first card (virtual
- * > 0), instead of what the environment says (PYDEVTENSOR_SIM_GPUS, PYDEVTENSOR_VIRTUAL_GPUS).
- * -1 keeps the choice as it is. Fails once a device of type CUDA has been used. */
+/* Chooses simulated GPUs (simulated > 0), and virtual GPUs that share the first card
+ * (virtual > 0), instead of what the environment says (PYDEVTENSOR_SIM_GPUS,
+ * PYDEVTENSOR_VIRTUAL_GPUS). -1 keeps the choice as it is. Fails once a device of type
+ * CUDA has been used. */
 int dt_registry_choose(int simulated, int virtual_devices);
 
-/* The backend of a device type, lent, loading it on first use. NULL after dt_fail where there
- * is none; why is then also what dt_cuda_why says. */
+/* The backend of a device type, lent, loading it on first use. NULL after dt_fail where
+ * there is none; why is then also what dt_cuda_why says. */
 const dt_backend *dt_backend_get(dt_device_type type);
 
 /* The backend of a device that something lives on, so that it is there. */
@@ -71,13 +74,15 @@ static inline const dt_backend *dt_backend_of(dt_device device)
 /* How many devices of the type can be used. Never fails. */
 int dt_device_count(dt_device_type type);
 
-/* Why there is no CUDA device, or why not all; "" when there is nothing to say. Lent. */
+/* Why there is no CUDA device, or why not all; "" when there is nothing to say. Lent.
+ */
 const char *dt_cuda_why(void);
 
 /* 0 when the device exists; -1 after dt_fail naming those that do. */
 int dt_device_check(dt_device device);
 
-/* The library of the simulator or NULL, for its own controls in tests: see csrc/cuda/sim. */
+/* The library of the simulator or NULL, for its own controls in tests: see
+ * csrc/cuda/sim. */
 void *dt_registry_cuda_library(void);
 
 #endif

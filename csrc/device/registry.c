@@ -30,11 +30,13 @@ char *dt_device_text(dt_device device, char *text)
     if (device.type == DT_CPU)
         snprintf(text, DT_DEVICE_TEXT, "cpu");
     else
-        snprintf(text, DT_DEVICE_TEXT, "%s:%d", type_names[(int)device.type], device.index);
+        snprintf(text, DT_DEVICE_TEXT, "%s:%d", type_names[(int)device.type],
+                 device.index);
     return text;
 }
 
-int dt_registry_start(const dt_backend *cpu, const char *libraries, const char *packages)
+int dt_registry_start(const dt_backend *cpu, const char *libraries,
+                      const char *packages)
 {
     char *a = strdup(libraries), *b = strdup(packages);
     if (!a || !b) {
@@ -57,9 +59,10 @@ int dt_registry_choose(int simulated, int virtual_devices)
     int status = 0;
     pthread_mutex_lock(&cuda.lock);
     if (cuda.opened) {
-        status = dt_fail(DT_ERROR_RUNTIME,
-                         "the GPUs of this process are chosen already, because a device has "
-                         "been used or counted; choose them first, right after the import");
+        status =
+            dt_fail(DT_ERROR_RUNTIME,
+                    "the GPUs of this process are chosen already, because a device has "
+                    "been used or counted; choose them first, right after the import");
     } else {
         if (simulated >= 0)
             cuda.simulated = simulated;
@@ -80,19 +83,22 @@ static int count_from_environment(const char *name)
     errno = 0;
     long count = strtol(text, &end, 10);
     if (errno || *end || count < 0 || count > DT_MAX_DEVICES) {
-        snprintf(cuda.why, sizeof cuda.why,
-                 "%s is '%.40s', which is not a number of devices: give one from 0 to %d.",
-                 name, text, DT_MAX_DEVICES);
+        snprintf(
+            cuda.why, sizeof cuda.why,
+            "%s is '%.40s', which is not a number of devices: give one from 0 to %d.",
+            name, text, DT_MAX_DEVICES);
         return -1;
     }
     return (int)count;
 }
 
-/* Loads the backend that was chosen. What goes wrong is kept as the text of cuda.why. */
+/* Loads the backend that was chosen. What goes wrong is kept as the text of cuda.why.
+ */
 static const dt_backend *open_cuda(void)
 {
     int simulated = cuda.simulated, virtual_devices = cuda.virtual_devices;
-    if (simulated < 0 && (simulated = count_from_environment("PYDEVTENSOR_SIM_GPUS")) < 0)
+    if (simulated < 0 &&
+        (simulated = count_from_environment("PYDEVTENSOR_SIM_GPUS")) < 0)
         return NULL;
     if (virtual_devices < 0 &&
         (virtual_devices = count_from_environment("PYDEVTENSOR_VIRTUAL_GPUS")) < 0)
@@ -103,11 +109,12 @@ static const dt_backend *open_cuda(void)
     FILE *file = fopen(path, "rb");
     if (!file) {
         snprintf(cuda.why, sizeof cuda.why,
-                 simulated ? "This installation has no simulator (%s is missing): install "
-                             "pydevtensor again."
-                           : "This pydevtensor was built without CUDA: install NVIDIA's "
-                             "compiler (nvcc) and build it again, or choose simulated GPUs "
-                             "with PYDEVTENSOR_SIM_GPUS=2.%.0s",
+                 simulated
+                     ? "This installation has no simulator (%s is missing): install "
+                       "pydevtensor again."
+                     : "This pydevtensor was built without CUDA: install NVIDIA's "
+                       "compiler (nvcc) and build it again, or choose simulated GPUs "
+                       "with PYDEVTENSOR_SIM_GPUS=2.%.0s",
                  path);
         return NULL;
     }
@@ -115,14 +122,16 @@ static const dt_backend *open_cuda(void)
     cuda.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!cuda.library) {
         snprintf(cuda.why, sizeof cuda.why,
-                 "The CUDA part of pydevtensor does not load (%.600s): build it again on this "
+                 "The CUDA part of pydevtensor does not load (%.600s): build it again "
+                 "on this "
                  "machine.",
                  dlerror());
         return NULL;
     }
     void *symbol = dlsym(cuda.library, DT_BACKEND_OPEN_SYMBOL);
     dt_backend_open_fn open = NULL;
-    memcpy(&open, &symbol, sizeof open); /* ISO C has no cast from an object to a function */
+    memcpy(&open, &symbol,
+           sizeof open); /* ISO C has no cast from an object to a function */
     dt_host host = {
         .version = DT_BACKEND_VERSION,
         .error_slot = dt_error_slot,
@@ -133,10 +142,11 @@ static const dt_backend *open_cuda(void)
     };
     const dt_backend *backend = open ? open(&host) : NULL;
     if (!backend || backend->version != DT_BACKEND_VERSION) {
-        snprintf(cuda.why, sizeof cuda.why,
-                 "The CUDA part of pydevtensor does not start (%.600s): install pydevtensor "
-                 "again.",
-                 open && !backend ? dt_error_slot()->text : "it is of another version");
+        snprintf(
+            cuda.why, sizeof cuda.why,
+            "The CUDA part of pydevtensor does not start (%.600s): install pydevtensor "
+            "again.",
+            open && !backend ? dt_error_slot()->text : "it is of another version");
         dt_error_clear();
         return NULL;
     }
@@ -189,15 +199,17 @@ int dt_device_check(dt_device device)
     char text[DT_DEVICE_TEXT];
     if (!count) {
         const char *why = dt_cuda_why();
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "device %s cannot be used: there is no CUDA device. %s%sTo go on without "
-                       "one, use device 'cpu' or try_gpu().",
-                       dt_device_text(device, text), why, *why ? " " : "");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "device %s cannot be used: there is no CUDA device. %s%sTo go on without "
+            "one, use device 'cpu' or try_gpu().",
+            dt_device_text(device, text), why, *why ? " " : "");
     }
-    return dt_fail(DT_ERROR_ACCELERATOR,
-                   "device %s does not exist: this machine has %d CUDA device%s; use cuda:0%s%d",
-                   dt_device_text(device, text), count, count == 1 ? "" : "s",
-                   count == 1 ? ", that is index " : " to cuda:", count - 1);
+    return dt_fail(
+        DT_ERROR_ACCELERATOR,
+        "device %s does not exist: this machine has %d CUDA device%s; use cuda:0%s%d",
+        dt_device_text(device, text), count, count == 1 ? "" : "s",
+        count == 1 ? ", that is index " : " to cuda:", count - 1);
 }
 
 void *dt_registry_cuda_library(void)

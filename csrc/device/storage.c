@@ -6,7 +6,8 @@
 
 #include "device/stream.h"
 
-/* --- storages themselves: a free list a thread, since programs make and drop them constantly --- */
+/* --- storages themselves: a free list a thread, since programs make and drop them
+ * constantly --- */
 
 #define KEPT 64
 typedef struct storage_cache {
@@ -44,8 +45,10 @@ static dt_storage *take(void)
         return cache->kept[--cache->count];
     void *memory = NULL;
     if (posix_memalign(&memory, _Alignof(dt_storage), sizeof(dt_storage))) {
-        dt_fail(DT_ERROR_HOST_MEMORY, "no memory for a tensor's %zu bytes of bookkeeping; free "
-                                      "some tensors first", sizeof(dt_storage));
+        dt_fail(DT_ERROR_HOST_MEMORY,
+                "no memory for a tensor's %zu bytes of bookkeeping; free "
+                "some tensors first",
+                sizeof(dt_storage));
         return NULL;
     }
     return memory;
@@ -91,15 +94,18 @@ static void unlink_from(dt_storage *storage)
 
 static void count(dt_device device, int64_t change)
 {
-    __atomic_fetch_add(&alive[(int)device.type][(int)device.index], change, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&alive[(int)device.type][(int)device.index], change,
+                       __ATOMIC_RELAXED);
 }
 
 int64_t dt_storage_count(dt_device device)
 {
-    return __atomic_load_n(&alive[(int)device.type][(int)device.index], __ATOMIC_RELAXED);
+    return __atomic_load_n(&alive[(int)device.type][(int)device.index],
+                           __ATOMIC_RELAXED);
 }
 
-/* --- out of memory ---------------------------------------------------------------------------- */
+/* --- out of memory
+ * ---------------------------------------------------------------------------- */
 
 #define LISTED 5
 
@@ -125,12 +131,14 @@ static void append_largest(dt_device device)
                    live == 1 ? "'s memory is" : "s' memories are",
                    dt_device_text(device, text));
     for (int i = 0; i < LISTED && largest[i]; i++)
-        dt_fail_append("%s%.2f MiB", i ? ", " : "; the largest: ",
-                       (double)largest[i] / (1 << 20));
-    dt_fail_append(". Free some (del x), use smaller batches, or move tensors to the CPU.");
+        dt_fail_append("%s%.2f MiB",
+                       i ? ", " : "; the largest: ", (double)largest[i] / (1 << 20));
+    dt_fail_append(
+        ". Free some (del x), use smaller batches, or move tensors to the CPU.");
 }
 
-/* --- making and releasing ---------------------------------------------------------------------- */
+/* --- making and releasing
+ * ---------------------------------------------------------------------- */
 
 static void start(dt_storage *storage, dt_device device, size_t bytes)
 {

@@ -1,11 +1,12 @@
-/* Storage: a reference-counted piece of one device's memory, which tensors look into. */
+/* Storage: a reference-counted piece of one device's memory, which tensors look into.
+ */
 #ifndef DT_DEVICE_STORAGE_H
 #define DT_DEVICE_STORAGE_H
 
 #include "device/device.h"
 
-/* Data of up to this many bytes on the CPU lives inside the storage itself: one allocation
- * instead of two for the tiny tensors that programs make by the thousand. */
+/* Data of up to this many bytes on the CPU lives inside the storage itself: one
+ * allocation instead of two for the tiny tensors that programs make by the thousand. */
 #define DT_INLINE_BYTES 64
 
 typedef struct dt_storage {
@@ -24,13 +25,14 @@ typedef struct dt_storage {
     _Alignas(16) unsigned char inline_data[DT_INLINE_BYTES];
 } dt_storage;
 
-/* New memory for the queue that is current on the device (device/stream.h), contents undefined;
- * bytes may be 0. The caller owns one reference. NULL after dt_fail, which for a GPU lists what
- * takes up its memory. */
+/* New memory for the queue that is current on the device (device/stream.h), contents
+ * undefined; bytes may be 0. The caller owns one reference. NULL after dt_fail, which
+ * for a GPU lists what takes up its memory. */
 dt_storage *dt_storage_new(dt_device device, size_t bytes);
 
-/* A storage over memory of someone else's on the CPU; release(owner) is called when the last
- * reference goes, from whichever thread that is. NULL after dt_fail (release is not called). */
+/* A storage over memory of someone else's on the CPU; release(owner) is called when the
+ * last reference goes, from whichever thread that is. NULL after dt_fail (release is
+ * not called). */
 dt_storage *dt_storage_new_borrowed(void *data, size_t bytes, bool read_only,
                                     void (*release)(void *owner), void *owner);
 
@@ -43,8 +45,8 @@ static inline dt_storage *dt_storage_retain(dt_storage *storage)
 /* Gives one reference back. NULL is allowed. Never waits for a device. */
 void dt_storage_release(dt_storage *storage);
 
-/* Says that work on the device's current stream uses the storage, so that its memory is not
- * handed out again before that work is done. */
+/* Says that work on the device's current stream uses the storage, so that its memory is
+ * not handed out again before that work is done. */
 int dt_storage_use(dt_storage *storage);
 
 /* How many storages are alive on the device, for leak checks. */

@@ -16,7 +16,8 @@ static void count(int64_t *times, int64_t *total, size_t bytes)
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes)
 {
-    dt_queue to = dt_queue_current(target_device), from = dt_queue_current(source_device);
+    dt_queue to = dt_queue_current(target_device),
+             from = dt_queue_current(source_device);
     if (dt_device_is_cpu(target_device)) {
         COUNT(device_to_host, bytes);
         COUNT(waits, 0);
@@ -54,8 +55,8 @@ int dt_wait_event(dt_device device, void *event)
 
 void dt_traffic_read(dt_traffic *out)
 {
-#define TRAFFIC(name)                                                                      \
-    out->name = __atomic_load_n(&counted.name, __ATOMIC_RELAXED);                          \
+#define TRAFFIC(name)                                                                  \
+    out->name = __atomic_load_n(&counted.name, __ATOMIC_RELAXED);                      \
     out->name##_bytes = __atomic_load_n(&counted.name##_bytes, __ATOMIC_RELAXED);
     DT_TRAFFIC(TRAFFIC)
 #undef TRAFFIC
@@ -63,8 +64,8 @@ void dt_traffic_read(dt_traffic *out)
 
 void dt_traffic_reset(void)
 {
-#define TRAFFIC(name)                                                                      \
-    __atomic_store_n(&counted.name, 0, __ATOMIC_RELAXED);                                  \
+#define TRAFFIC(name)                                                                  \
+    __atomic_store_n(&counted.name, 0, __ATOMIC_RELAXED);                              \
     __atomic_store_n(&counted.name##_bytes, 0, __ATOMIC_RELAXED);
     DT_TRAFFIC(TRAFFIC)
 #undef TRAFFIC

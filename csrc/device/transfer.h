@@ -1,15 +1,16 @@
-/* The one place through which bytes cross between devices and the host waits for one: counted,
- * so that a program can be told about each, and testable for what it should not do. */
+/* The one place through which bytes cross between devices and the host waits for one:
+ * counted, so that a program can be told about each, and testable for what it should
+ * not do. */
 #ifndef DT_DEVICE_TRANSFER_H
 #define DT_DEVICE_TRANSFER_H
 
 #include "device/device.h"
 
 /* TRAFFIC(name): what is counted; for copies the bytes as well. */
-#define DT_TRAFFIC(TRAFFIC)                                                                \
-    TRAFFIC(host_to_device)                                                                \
-    TRAFFIC(device_to_host)                                                                \
-    TRAFFIC(device_to_device)                                                              \
+#define DT_TRAFFIC(TRAFFIC)                                                            \
+    TRAFFIC(host_to_device)                                                            \
+    TRAFFIC(device_to_host)                                                            \
+    TRAFFIC(device_to_device)                                                          \
     TRAFFIC(waits)
 
 typedef struct dt_traffic {
@@ -18,9 +19,9 @@ typedef struct dt_traffic {
 #undef TRAFFIC
 } dt_traffic;
 
-/* Copies bytes between two devices that differ, in the order of the current queue of each.
- * A copy to the host waits until the bytes are there; to a GPU it returns when the source may
- * change; between GPUs it is queued. */
+/* Copies bytes between two devices that differ, in the order of the current queue of
+ * each. A copy to the host waits until the bytes are there; to a GPU it returns when
+ * the source may change; between GPUs it is queued. */
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes);
 

@@ -1,5 +1,6 @@
-/* Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * 2011): four random words from a counter and a key, without state, for C and CUDA alike.
+/* Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+ * 1, 2, 3", 2011): four random words from a counter and a key, without state, for C and
+ * CUDA alike.
  *
  * The includer may define DT_FN (qualifiers of functions). */
 #ifndef DT_OPS_PHILOX_H
@@ -17,7 +18,8 @@ typedef struct dt_philox {
 
 DT_FN dt_philox dt_philox_round(dt_philox c, uint32_t k0, uint32_t k1)
 {
-    uint64_t a = (uint64_t)0xD2511F53u * c.words[0], b = (uint64_t)0xCD9E8D57u * c.words[2];
+    uint64_t a = (uint64_t)0xD2511F53u * c.words[0],
+             b = (uint64_t)0xCD9E8D57u * c.words[2];
     dt_philox next;
     next.words[0] = (uint32_t)(b >> 32) ^ c.words[1] ^ k0;
     next.words[1] = (uint32_t)b;

@@ -12,7 +12,7 @@ static const struct {
 } spellings[] = {
     {"dim", {"axis"}}, {"keepdim", {"keepdims"}}, {"input", {"x", "a", "x1", "self"}},
     {"other", {"x2"}}, {"from_", {"from"}}, /* a word of Python's own, which only
-                                               **{"from": 0} can give */
+                                             **{"from": 0} can give */
 };
 
 static bool is_spelling(PyObject *parameter, PyObject *keyword)

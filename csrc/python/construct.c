@@ -1,8 +1,8 @@
 /* Tensors from data: numbers, nested sequences, NumPy arrays, other tensors.
  *
- * Sequences are read twice: once for shape and type, once into a buffer of that type. What
- * belongs to the caller may change in between (a sequence can run any code), so the second
- * reading checks every length again. */
+ * Sequences are read twice: once for shape and type, once into a buffer of that type.
+ * What belongs to the caller may change in between (a sequence can run any code), so
+ * the second reading checks every length again. */
 #include "python/device_type.h"
 #include "python/dtype_type.h"
 #include "python/functions.h"
@@ -18,11 +18,14 @@ typedef struct reader {
     bool infer;
 } reader;
 
-/* --- one value ------------------------------------------------------------------------------------ */
+/* --- one value
+ * ------------------------------------------------------------------------------------
+ */
 
 static void meet(reader *r, dt_dtype dtype)
 {
-    r->dtype = r->dtype < 0 ? (int)dtype : (int)dt_dtype_promote((dt_dtype)r->dtype, dtype);
+    r->dtype =
+        r->dtype < 0 ? (int)dtype : (int)dt_dtype_promote((dt_dtype)r->dtype, dtype);
 }
 
 /* The number that a leaf is: 1, 0 when it is none, -1 with an exception set. */
@@ -32,23 +35,26 @@ static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
         const dt_tensor *t = dt_tensor_of(leaf);
         if (t->numel != 1) {
             PyErr_Format(PyExc_ValueError,
-                         "%s(): a tensor of %zd elements stands among the data; only one element "
+                         "%s(): a tensor of %zd elements stands among the data; only "
+                         "one element "
                          "becomes a number, use torch.stack for more",
                          r->function, (Py_ssize_t)t->numel);
             return -1;
         }
         int status;
-        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)), dt_item(r->function, t, out));
+        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
+               dt_item(r->function, t, out));
         return status ? dt_raise_status() : 1;
     }
     int found = dt_scalar_from_python(leaf, out);
     if (found < 0 && PyErr_ExceptionMatches(PyExc_OverflowError)) {
         char text[DT_DESCRIBE_TEXT];
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError,
-                     "%s(): %s does not fit into 64 bits; use a float, or dtype=torch.float64 "
-                     "with float() values",
-                     r->function, dt_describe(leaf, text, sizeof text));
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s(): %s does not fit into 64 bits; use a float, or dtype=torch.float64 "
+            "with float() values",
+            r->function, dt_describe(leaf, text, sizeof text));
     }
     return found;
 }
@@ -87,11 +93,12 @@ static int leaf_type(reader *r, PyObject *leaf)
     }
     if (!found) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyUnicode_Check(leaf) || PyBytes_Check(leaf)
-                         ? (r->ndim ? PyExc_ValueError : PyExc_TypeError)
-                         : PyExc_RuntimeError,
-                     "%s(): %s stands among the data; give numbers, or sequences of numbers",
-                     r->function, dt_describe(leaf, text, sizeof text));
+        PyErr_Format(
+            PyUnicode_Check(leaf) || PyBytes_Check(leaf)
+                ? (r->ndim ? PyExc_ValueError : PyExc_TypeError)
+                : PyExc_RuntimeError,
+            "%s(): %s stands among the data; give numbers, or sequences of numbers",
+            r->function, dt_describe(leaf, text, sizeof text));
     }
     return -1;
 }
@@ -103,24 +110,28 @@ static bool is_sequence(PyObject *value)
     if (PyList_Check(value) || PyTuple_Check(value))
         return true;
     return !PyUnicode_Check(value) && !PyBytes_Check(value) && !PyDict_Check(value) &&
-           !dt_tensor_check(value) && PySequence_Check(value) && PySequence_Size(value) >= 0;
+           !dt_tensor_check(value) && PySequence_Check(value) &&
+           PySequence_Size(value) >= 0;
 }
 
-/* --- first reading: shape and type ------------------------------------------------------------------ */
+/* --- first reading: shape and type
+ * ------------------------------------------------------------------ */
 
 static int ragged(reader *r, int depth, Py_ssize_t length)
 {
-    PyErr_Format(PyExc_ValueError,
-                 "%s(): the data is ragged: a sequence at depth %d has %zd items where others "
-                 "have %zd; give all of them one length",
-                 r->function, depth, length, (Py_ssize_t)r->shape[depth]);
+    PyErr_Format(
+        PyExc_ValueError,
+        "%s(): the data is ragged: a sequence at depth %d has %zd items where others "
+        "have %zd; give all of them one length",
+        r->function, depth, length, (Py_ssize_t)r->shape[depth]);
     return -1;
 }
 
 static int uneven(reader *r, int depth)
 {
     PyErr_Format(PyExc_TypeError,
-                 "%s(): the data is ragged: at depth %d numbers and sequences are mixed; nest all "
+                 "%s(): the data is ragged: at depth %d numbers and sequences are "
+                 "mixed; nest all "
                  "of them alike",
                  r->function, depth);
     return -1;
@@ -138,10 +149,11 @@ static int measure(reader *r, PyObject *data, int depth)
         return r->infer ? leaf_type(r, data) : 0;
     }
     if (depth == DT_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s(): the data is nested deeper than the %d dimensions that a tensor can "
-                     "have; flatten it first",
-                     r->function, DT_MAX_NDIM);
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s(): the data is nested deeper than the %d dimensions that a tensor can "
+            "have; flatten it first",
+            r->function, DT_MAX_NDIM);
         return -1;
     }
     PyObject *items = PySequence_Fast(data, "the data is no sequence");
@@ -171,7 +183,8 @@ static int measure(reader *r, PyObject *data, int depth)
     return status;
 }
 
-/* --- second reading: elements ------------------------------------------------------------------------ */
+/* --- second reading: elements
+ * ------------------------------------------------------------------------ */
 
 static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
 {
@@ -185,23 +198,25 @@ static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
     if (found <= 0) {
         char text[DT_DESCRIBE_TEXT];
         if (!found)
-            PyErr_Format(PyExc_TypeError,
-                         "%s(): %s stands among the data; give numbers, or sequences of numbers",
-                         r->function, dt_describe(leaf, text, sizeof text));
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s(): %s stands among the data; give numbers, or sequences of numbers",
+                r->function, dt_describe(leaf, text, sizeof text));
         return -1;
     }
     if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind == DT_KIND_FLOAT &&
         !(number.f > -9223372036854775808.0 && number.f < 9223372036854775808.0)) {
         PyErr_Format(PyExc_RuntimeError,
-                     "%s(): %R is no whole number of 64 bits; use a floating dtype", r->function,
-                     leaf);
+                     "%s(): %R is no whole number of 64 bits; use a floating dtype",
+                     r->function, leaf);
         return -1;
     }
     if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind != DT_KIND_FLOAT &&
         !dt_scalar_fits(dtype, number)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): the number %lld does not fit into the type %s; use a wider dtype",
-                     r->function, (long long)number.i, dt_dtype_name(dtype));
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): the number %lld does not fit into the type %s; use a wider dtype",
+            r->function, (long long)number.i, dt_dtype_name(dtype));
         return -1;
     }
     dt_element element = dt_element_from_scalar(dtype, number);
@@ -211,7 +226,8 @@ static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
 
 static int changed(reader *r)
 {
-    PyErr_Format(PyExc_ValueError, "%s(): the data changed while it was read", r->function);
+    PyErr_Format(PyExc_ValueError, "%s(): the data changed while it was read",
+                 r->function);
     return -1;
 }
 
@@ -263,7 +279,8 @@ static int read_data(reader *r, dt_tensor *out, PyObject *data)
     return 0;
 }
 
-PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype, dt_device device)
+PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
+                              dt_device device)
 {
     dt_tensor source = {.storage = NULL};
     bool fresh = false;
@@ -272,7 +289,8 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype, d
     } else if (dt_numpy_is_array(data)) {
         PyObject *shared = dt_numpy_to_tensor(data);
         if (!shared) {
-            /* What cannot be shared can often still be copied: by NumPy, to an even layout. */
+            /* What cannot be shared can often still be copied: by NumPy, to an even
+             * layout. */
             if (!PyErr_ExceptionMatches(PyExc_ValueError))
                 return NULL;
             PyErr_Clear();
@@ -285,7 +303,8 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype, d
         dt_tensor_alias(&source, dt_tensor_of(shared));
         Py_DECREF(shared);
     } else {
-        reader r = {.function = function, .ndim = -1, .dtype = dtype, .infer = dtype < 0};
+        reader r = {
+            .function = function, .ndim = -1, .dtype = dtype, .infer = dtype < 0};
         if (read_data(&r, &source, data))
             return NULL;
         fresh = true;
@@ -306,7 +325,9 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype, d
     return dt_tensor_result(out, status);
 }
 
-/* --- functions ---------------------------------------------------------------------------------------- */
+/* --- functions
+ * ----------------------------------------------------------------------------------------
+ */
 
 DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = None, "
                   "requires_grad: bool = False, pin_memory: bool = False)")
@@ -344,23 +365,26 @@ DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device =
     }
     if (shared) {
         const dt_tensor *t = dt_tensor_of(shared);
-        if ((dtype < 0 || dtype == t->dtype) && dt_device_equal(device, dt_tensor_device(t)))
+        if ((dtype < 0 || dtype == t->dtype) &&
+            dt_device_equal(device, dt_tensor_device(t)))
             return shared;
         Py_DECREF(shared);
     }
     return dt_tensor_from_data("as_tensor", data, dtype, device);
 }
 
-/* --- the old constructors: Tensor(2, 3), FloatTensor([1, 2]) -------------------------------------------- */
+/* --- the old constructors: Tensor(2, 3), FloatTensor([1, 2])
+ * -------------------------------------------- */
 
-static PyObject *construct_old(const char *function, dt_dtype dtype, PyObject *const *values,
-                               Py_ssize_t count)
+static PyObject *construct_old(const char *function, dt_dtype dtype,
+                               PyObject *const *values, Py_ssize_t count)
 {
     dt_device cpu = dt_device_make(DT_CPU, 0);
     int64_t shape[DT_MAX_NDIM];
     if (count == 1) {
         int64_t size;
-        int found = dt_tensor_check(values[0]) ? 0 : dt_int_from_python(values[0], &size);
+        int found =
+            dt_tensor_check(values[0]) ? 0 : dt_int_from_python(values[0], &size);
         if (found < 0)
             return NULL;
         bool is_size = Py_TYPE(values[0]) == dt_py.size_type;
@@ -368,15 +392,17 @@ static PyObject *construct_old(const char *function, dt_dtype dtype, PyObject *c
             return dt_tensor_from_data(function, values[0], dtype, cpu);
         if (is_size) {
             PyObject *sizes = values[0];
-            return construct_old(function, dtype, ((PyTupleObject *)sizes)->ob_item,
-                                 PyTuple_GET_SIZE(sizes) == 1 ? -1 : PyTuple_GET_SIZE(sizes));
+            return construct_old(
+                function, dtype, ((PyTupleObject *)sizes)->ob_item,
+                PyTuple_GET_SIZE(sizes) == 1 ? -1 : PyTuple_GET_SIZE(sizes));
         }
     }
     /* -1: one size that came as a Size and so is no data */
     Py_ssize_t ndim = count < 0 ? 1 : count ? count : 1;
     if (ndim > DT_MAX_NDIM) {
-        PyErr_Format(PyExc_RuntimeError, "%s(): %zd sizes were given; at most %d are possible",
-                     function, ndim, DT_MAX_NDIM);
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): %zd sizes were given; at most %d are possible", function,
+                     ndim, DT_MAX_NDIM);
         return NULL;
     }
     shape[0] = 0;
@@ -386,9 +412,10 @@ static PyObject *construct_old(const char *function, dt_dtype dtype, PyObject *c
             return NULL;
         if (!found) {
             char text[DT_DESCRIBE_TEXT];
-            PyErr_Format(PyExc_TypeError,
-                         "%s(): %s stands among the sizes; give ints, or one sequence of data",
-                         function, dt_describe(values[d], text, sizeof text));
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s(): %s stands among the sizes; give ints, or one sequence of data",
+                function, dt_describe(values[d], text, sizeof text));
             return NULL;
         }
     }
@@ -402,13 +429,15 @@ static PyObject *construct_old(const char *function, dt_dtype dtype, PyObject *c
 PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     if (kwargs && PyDict_GET_SIZE(kwargs)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "Tensor() takes sizes or data, and no keywords; use torch.tensor(data, "
-                        "dtype=..., device=...) or torch.empty(...)");
+        PyErr_SetString(
+            PyExc_TypeError,
+            "Tensor() takes sizes or data, and no keywords; use torch.tensor(data, "
+            "dtype=..., device=...) or torch.empty(...)");
         return NULL;
     }
-    PyObject *made = construct_old("Tensor", dt_default_dtype(),
-                                   ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args));
+    PyObject *made =
+        construct_old("Tensor", dt_default_dtype(), ((PyTupleObject *)args)->ob_item,
+                      PyTuple_GET_SIZE(args));
     if (!made || type == dt_py.tensor_type)
         return made;
     dt_tensor_object *out = dt_tensor_object_new_of(type);
@@ -418,25 +447,30 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwar
     return (PyObject *)out;
 }
 
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
-    DT_PUBLIC(class, #class "(*size: Any)")                                                \
-    {                                                                                      \
-        return construct_old(#class, DT_##ID, args->rest, args->nrest);                    \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    DT_PUBLIC(class, #class "(*size: Any)")                                            \
+    {                                                                                  \
+        return construct_old(#class, DT_##ID, args->rest, args->nrest);                \
     }
 #include "ops/dtype.def"
 
 static const dt_row rows[] = {
-    DT_FUNCTION(tensor, "tensor",
-                "A new tensor with a copy of data: a number, nested sequences of numbers, a NumPy "
-                "array or a tensor.\n\nWithout dtype: bool for bools, int64 for ints, the default "
-                "floating type for floats, an array's own type.\nValueError for ragged data, "
-                "TypeError for what is no number.\n\n>>> torch.tensor([[1, 2], [3, 4]])\n"
-                "tensor([[1, 2],\n        [3, 4]])"),
+    DT_FUNCTION(
+        tensor, "tensor",
+        "A new tensor with a copy of data: a number, nested sequences of numbers, a "
+        "NumPy "
+        "array or a tensor.\n\nWithout dtype: bool for bools, int64 for ints, the "
+        "default "
+        "floating type for floats, an array's own type.\nValueError for ragged data, "
+        "TypeError for what is no number.\n\n>>> torch.tensor([[1, 2], [3, 4]])\n"
+        "tensor([[1, 2],\n        [3, 4]])"),
     DT_FUNCTION(as_tensor, "as_tensor",
-                "As tensor(), but without a copy where data is a tensor or a NumPy array that fits "
+                "As tensor(), but without a copy where data is a tensor or a NumPy "
+                "array that fits "
                 "already."),
-#define DT_DTYPE(ID, name, alias, type, class)                                             \
-    DT_FUNCTION(class, #class, "A CPU tensor of " #name " of the given sizes, or of data."),
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    DT_FUNCTION(class, #class,                                                         \
+                "A CPU tensor of " #name " of the given sizes, or of data."),
 #include "ops/dtype.def"
 };
 

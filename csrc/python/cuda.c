@@ -1,5 +1,6 @@
-/* What pydevtensor/cuda.py is made of: devices, memory, streams, seeds and counters as private
- * functions of the module. Those that take a device take all that names one, None included. */
+/* What pydevtensor/cuda.py is made of: devices, memory, streams, seeds and counters as
+ * private functions of the module. Those that take a device take all that names one,
+ * None included. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -27,17 +28,17 @@ static PyObject *none_or_raise(int status)
     Py_RETURN_NONE;
 }
 
-/* --- devices ----------------------------------------------------------------------------------- */
+/* --- devices
+ * -----------------------------------------------------------------------------------
+ */
 
 static PyObject *cuda_count(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
     int count;
-    Py_BEGIN_ALLOW_THREADS
-    count = dt_device_count(DT_CUDA);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(count);
+    Py_BEGIN_ALLOW_THREADS count = dt_device_count(DT_CUDA);
+    Py_END_ALLOW_THREADS return PyLong_FromLong(count);
 }
 
 static PyObject *cuda_why(PyObject *self, PyObject *unused)
@@ -45,17 +46,17 @@ static PyObject *cuda_why(PyObject *self, PyObject *unused)
     (void)self;
     (void)unused;
     const char *why;
-    Py_BEGIN_ALLOW_THREADS
-    why = dt_cuda_why();
-    Py_END_ALLOW_THREADS
-    return PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
+    Py_BEGIN_ALLOW_THREADS why = dt_cuda_why();
+    Py_END_ALLOW_THREADS return PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why),
+                                                     "replace");
 }
 
 static PyObject *cuda_loaded(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    return PyBool_FromLong(dt_backends[DT_CUDA] && dt_backends[DT_CUDA]->device_count() > 0);
+    return PyBool_FromLong(dt_backends[DT_CUDA] &&
+                           dt_backends[DT_CUDA]->device_count() > 0);
 }
 
 static PyObject *cuda_choose(PyObject *self, PyObject *args)
@@ -96,14 +97,14 @@ static PyObject *cuda_properties(PyObject *self, PyObject *value)
     if (dt_backend_of(device)->device_properties(device.index, &p) < 0)
         return dt_raise();
     PyObject *dict = PyDict_New();
-#define INT(name) put(dict, #name, PyLong_FromLongLong((long long)p.name))
+#define INT(name)  put(dict, #name, PyLong_FromLongLong((long long)p.name))
 #define BOOL(name) put(dict, #name, PyBool_FromLong(p.name))
 #define TEXT(name) put(dict, #name, PyUnicode_FromString(p.name))
     if (dict && TEXT(name) && INT(major) && INT(minor) && INT(total_memory) &&
-        INT(multi_processor_count) && INT(warp_size) && INT(max_threads_per_multi_processor) &&
-        INT(max_threads_per_block) && INT(shared_memory_per_block) &&
-        INT(shared_memory_per_block_optin) && put(dict, "L2_cache_size",
-                                                  PyLong_FromSize_t(p.l2_cache_size)) &&
+        INT(multi_processor_count) && INT(warp_size) &&
+        INT(max_threads_per_multi_processor) && INT(max_threads_per_block) &&
+        INT(shared_memory_per_block) && INT(shared_memory_per_block_optin) &&
+        put(dict, "L2_cache_size", PyLong_FromSize_t(p.l2_cache_size)) &&
         put(dict, "is_integrated", PyLong_FromLong(p.integrated)) && TEXT(uuid) &&
         put(dict, "pci_domain_id", PyLong_FromLong(p.pci_domain)) &&
         put(dict, "pci_bus_id", PyLong_FromLong(p.pci_bus)) &&
@@ -126,7 +127,8 @@ static PyObject *cuda_peer(PyObject *self, PyObject *args)
         dt_cuda_device_from_python("can_device_access_peer", a, &device) < 0 ||
         dt_cuda_device_from_python("can_device_access_peer", b, &peer) < 0)
         return NULL;
-    return PyBool_FromLong(dt_backend_of(device)->can_access_peer(device.index, peer.index));
+    return PyBool_FromLong(
+        dt_backend_of(device)->can_access_peer(device.index, peer.index));
 }
 
 static PyObject *cuda_synchronize(PyObject *self, PyObject *value)
@@ -166,7 +168,9 @@ static PyObject *facts(PyObject *self, PyObject *args)
     return dict;
 }
 
-/* --- memory ------------------------------------------------------------------------------------ */
+/* --- memory
+ * ------------------------------------------------------------------------------------
+ */
 
 static PyObject *memory_stats(PyObject *self, PyObject *value)
 {
@@ -179,14 +183,15 @@ static PyObject *memory_stats(PyObject *self, PyObject *value)
     dt_backend_of(device)->memory_stats(device.index, &stats);
     PyObject *dict = PyDict_New();
     bool good = dict != NULL;
-#define PART(name, part)                                                                   \
+#define PART(name, part)                                                               \
     good = good && put(dict, #name ".all." #part, PyLong_FromLongLong(stats.name.part));
-#define MEMORY_COUNTER(name)                                                               \
+#define MEMORY_COUNTER(name)                                                           \
     PART(name, current) PART(name, peak) PART(name, allocated) PART(name, freed)
     DT_MEMORY_COUNTERS(MEMORY_COUNTER)
 #undef MEMORY_COUNTER
 #undef PART
-    if (good && put(dict, "num_alloc_retries", PyLong_FromLongLong(stats.num_alloc_retries)) &&
+    if (good &&
+        put(dict, "num_alloc_retries", PyLong_FromLongLong(stats.num_alloc_retries)) &&
         put(dict, "num_ooms", PyLong_FromLongLong(stats.num_ooms)))
         return dict;
     Py_XDECREF(dict);
@@ -236,7 +241,9 @@ static PyObject *storage_count(PyObject *self, PyObject *value)
     return PyLong_FromLongLong(dt_storage_count(device));
 }
 
-/* --- streams ----------------------------------------------------------------------------------- */
+/* --- streams
+ * -----------------------------------------------------------------------------------
+ */
 
 static PyObject *current_stream(PyObject *self, PyObject *value)
 {
@@ -267,7 +274,9 @@ static PyObject *set_stream(PyObject *self, PyObject *value)
     return none_or_raise(dt_stream_set_current(device, queue.stream));
 }
 
-/* --- seeds ------------------------------------------------------------------------------------- */
+/* --- seeds
+ * -------------------------------------------------------------------------------------
+ */
 
 /* _cuda_seed(device, seed): an int, or None for one from the system; gives the seed. */
 static PyObject *cuda_seed(PyObject *self, PyObject *args)
@@ -294,7 +303,8 @@ static PyObject *cuda_initial_seed(PyObject *self, PyObject *value)
     return PyLong_FromUnsignedLongLong(dt_default_generator(device)->seed);
 }
 
-/* --- counters and the simulator ---------------------------------------------------------------- */
+/* --- counters and the simulator
+ * ---------------------------------------------------------------- */
 
 static PyObject *traffic(PyObject *self, PyObject *unused)
 {
@@ -304,9 +314,10 @@ static PyObject *traffic(PyObject *self, PyObject *unused)
     dt_traffic_read(&counted);
     PyObject *dict = PyDict_New();
     bool good = dict != NULL;
-#define TRAFFIC(name)                                                                      \
-    good = good && put(dict, #name, Py_BuildValue("LL", (long long)counted.name,           \
-                                                  (long long)counted.name##_bytes));
+#define TRAFFIC(name)                                                                  \
+    good = good && put(dict, #name,                                                    \
+                       Py_BuildValue("LL", (long long)counted.name,                    \
+                                     (long long)counted.name##_bytes));
     DT_TRAFFIC(TRAFFIC)
 #undef TRAFFIC
     if (!good)

@@ -4,9 +4,8 @@
 #include "python/stream_type.h"
 
 typedef struct event_object {
-    PyObject_HEAD
-    dt_device device; /* of the first record */
-    void *event;      /* made at the first record; NULL before */
+    PyObject_HEAD dt_device device; /* of the first record */
+    void *event;                    /* made at the first record; NULL before */
     bool timing;
 } event_object;
 
@@ -32,10 +31,11 @@ PyObject *dt_event_record_on(PyObject *object, dt_device device, dt_queue queue)
     event_object *self = event_of(object);
     if (self->event && !dt_device_equal(self->device, device)) {
         char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
-        return PyErr_Format(PyExc_RuntimeError,
-                            "record(): the event belongs to %s and the stream is on %s; make "
-                            "another Event for it",
-                            dt_device_text(self->device, a), dt_device_text(device, b));
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "record(): the event belongs to %s and the stream is on %s; make "
+            "another Event for it",
+            dt_device_text(self->device, a), dt_device_text(device, b));
     }
     const dt_backend *backend = dt_backend_of(device);
     int status = 0;
@@ -57,7 +57,8 @@ PyObject *dt_event_block(PyObject *object, dt_queue queue)
     event_object *self = event_of(object);
     int status = 0;
     if (self->event)
-        DT_RUN(status, true, dt_backend_of(self->device)->event_block(self->event, queue));
+        DT_RUN(status, true,
+               dt_backend_of(self->device)->event_block(self->event, queue));
     if (status < 0)
         return dt_raise();
     Py_RETURN_NONE;
@@ -67,8 +68,8 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"enable_timing", "blocking", "interprocess", NULL};
     int timing = 0, blocking = 0, interprocess = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|ppp:Event", words, &timing, &blocking,
-                                     &interprocess))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|ppp:Event", words, &timing,
+                                     &blocking, &interprocess))
         return NULL;
     if (interprocess) {
         PyErr_SetString(PyExc_NotImplementedError,
@@ -149,16 +150,19 @@ static PyObject *event_elapsed_time(PyObject *self, PyObject *end)
         return NULL;
     event_object *a = event_of(self), *b = event_of(end);
     if (!a->timing || !b->timing)
-        return PyErr_Format(PyExc_ValueError,
-                            "elapsed_time(): an event does not measure time; make both with "
-                            "Event(enable_timing=True)");
+        return PyErr_Format(
+            PyExc_ValueError,
+            "elapsed_time(): an event does not measure time; make both with "
+            "Event(enable_timing=True)");
     if (!a->event || !b->event)
-        return PyErr_Format(PyExc_ValueError, "elapsed_time(): an event has not been recorded; "
-                                              "call record() on both first");
+        return PyErr_Format(PyExc_ValueError,
+                            "elapsed_time(): an event has not been recorded; "
+                            "call record() on both first");
     if (!dt_device_equal(a->device, b->device))
-        return PyErr_Format(PyExc_RuntimeError,
-                            "elapsed_time(): the events are on two devices; record both on "
-                            "one");
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "elapsed_time(): the events are on two devices; record both on "
+            "one");
     float milliseconds = 0;
     int status;
     DT_RUN(status, true,
@@ -190,7 +194,8 @@ static PyObject *get_handle(PyObject *self, void *unused)
     return PyLong_FromSize_t((size_t)event_of(self)->event);
 }
 
-#define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+#define KEYWORDS(function)                                                             \
+    (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
 static PyMethodDef methods[] = {
     {"record", KEYWORDS(event_record),
@@ -204,20 +209,22 @@ static PyMethodDef methods[] = {
     {"synchronize", event_synchronize, METH_NOARGS,
      "synchronize($self)\n--\n\nWait until the work before the event is done."},
     {"elapsed_time", event_elapsed_time, METH_O,
-     "elapsed_time($self, end_event, /)\n--\n\nMilliseconds from this event to end_event."},
+     "elapsed_time($self, end_event, /)\n--\n\nMilliseconds from this event to "
+     "end_event."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef properties[] = {
     {"device", get_device, NULL, "The device it was recorded on, or None.", NULL},
-    {"cuda_event", get_handle, NULL, "CUDA's handle, as an int; 0 before the first record.",
-     NULL},
+    {"cuda_event", get_handle, NULL,
+     "CUDA's handle, as an int; 0 before the first record.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Event(enable_timing=False, blocking=False, interprocess=False)\n--\n\n"
-                "A mark in the work of a stream: wait for it, ask for it, measure between two."},
+    {Py_tp_doc,
+     "Event(enable_timing=False, blocking=False, interprocess=False)\n--\n\n"
+     "A mark in the work of a stream: wait for it, ask for it, measure between two."},
     {Py_tp_new, event_new},
     {Py_tp_dealloc, event_dealloc},
     {Py_tp_repr, event_repr},

@@ -17,7 +17,9 @@ DT_PUBLIC(item, "item(self: Tensor)")
     return status ? dt_raise() : dt_scalar_to_python(value);
 }
 
-/* --- lists ------------------------------------------------------------------------------------------ */
+/* --- lists
+ * ------------------------------------------------------------------------------------------
+ */
 
 static PyObject *list_from(const dt_tensor *t, int dim, const char *data)
 {
@@ -38,7 +40,8 @@ static PyObject *list_from(const dt_tensor *t, int dim, const char *data)
     return list;
 }
 
-/* t in the CPU's memory: an alias where it is there already, else a copy in one transfer. */
+/* t in the CPU's memory: an alias where it is there already, else a copy in one
+ * transfer. */
 static int fetch(dt_tensor *out, const dt_tensor *t)
 {
     int status;
@@ -46,7 +49,8 @@ static int fetch(dt_tensor *out, const dt_tensor *t)
         dt_tensor_alias(out, t);
         return 0;
     }
-    DT_RUN(status, true, dt_convert(out, t, (dt_dtype)t->dtype, dt_device_make(DT_CPU, 0)));
+    DT_RUN(status, true,
+           dt_convert(out, t, (dt_dtype)t->dtype, dt_device_make(DT_CPU, 0)));
     return status ? dt_raise_status() : 0;
 }
 
@@ -60,7 +64,8 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
     return list;
 }
 
-/* --- copies and pickles ------------------------------------------------------------------------------- */
+/* --- copies and pickles
+ * ------------------------------------------------------------------------------- */
 
 DT_PUBLIC(copy, "__copy__(self: Tensor)")
 {
@@ -89,8 +94,9 @@ DT_PUBLIC(deepcopy, "__deepcopy__(self: Tensor, memo: Any)")
     if (!result && !PyErr_Occurred()) {
         dt_tensor_object *out = dt_tensor_object_new();
         if (out) {
-            DT_RUN(status, t->numel > DT_LONG_NUMEL,
-                   dt_convert(&out->tensor, t, (dt_dtype)t->dtype, dt_tensor_device(t)));
+            DT_RUN(
+                status, t->numel > DT_LONG_NUMEL,
+                dt_convert(&out->tensor, t, (dt_dtype)t->dtype, dt_tensor_device(t)));
             result = dt_tensor_result(out, status);
         }
         if (result && PyObject_SetItem(args->slots[1], key, result) < 0)
@@ -100,11 +106,13 @@ DT_PUBLIC(deepcopy, "__deepcopy__(self: Tensor, memo: Any)")
     return result;
 }
 
-/* A pickle holds the elements as bytes in row-major order; no NumPy is needed to read it. */
+/* A pickle holds the elements as bytes in row-major order; no NumPy is needed to read
+ * it. */
 DT_PUBLIC(reduce_ex, "__reduce_ex__(self: Tensor, protocol: int)")
 {
     dt_tensor *t, here = {.storage = NULL}, dense = {.storage = NULL};
-    PyObject *result = NULL, *rebuild = NULL, *size = NULL, *device = NULL, *bytes = NULL;
+    PyObject *result = NULL, *rebuild = NULL, *size = NULL, *device = NULL,
+             *bytes = NULL;
     if (dt_take_tensor(args, 0, &t) < 0 || fetch(&here, t) < 0)
         return NULL;
     if (dt_contiguous(&dense, &here)) {
@@ -118,7 +126,8 @@ DT_PUBLIC(reduce_ex, "__reduce_ex__(self: Tensor, protocol: int)")
         dense.numel ? dt_tensor_data(&dense) : NULL,
         (Py_ssize_t)dense.numel * (Py_ssize_t)dt_dtype_size((dt_dtype)dense.dtype));
     if (rebuild && size && device && bytes)
-        result = Py_BuildValue("O(OOOO)", rebuild, bytes, dt_py.dtypes[t->dtype], size, device);
+        result = Py_BuildValue("O(OOOO)", rebuild, bytes, dt_py.dtypes[t->dtype], size,
+                               device);
 done:
     Py_XDECREF(bytes);
     Py_XDECREF(device);
@@ -129,13 +138,15 @@ done:
     return result;
 }
 
-DT_PUBLIC(rebuild, "_rebuild_tensor(data: Any, dtype: Dtype, size: Sizes, device: Device)")
+DT_PUBLIC(rebuild,
+          "_rebuild_tensor(data: Any, dtype: Dtype, size: Sizes, device: Device)")
 {
     dt_tensor host = {.storage = NULL};
     int64_t shape[DT_MAX_NDIM];
     int dtype, ndim, status;
     dt_device device, cpu = dt_device_make(DT_CPU, 0);
-    if (dt_take_dtype(args, 1, &dtype) < 0 || dt_take_sizes(args, 2, &ndim, shape) < 0 ||
+    if (dt_take_dtype(args, 1, &dtype) < 0 ||
+        dt_take_sizes(args, 2, &ndim, shape) < 0 ||
         dt_take_device(args, 3, &device) < 0)
         return NULL;
     if (!PyBytes_Check(args->slots[0])) {
@@ -147,7 +158,8 @@ DT_PUBLIC(rebuild, "_rebuild_tensor(data: Any, dtype: Dtype, size: Sizes, device
     size_t bytes = (size_t)host.numel * dt_dtype_size((dt_dtype)dtype);
     if ((size_t)PyBytes_GET_SIZE(args->slots[0]) != bytes) {
         PyErr_Format(PyExc_ValueError,
-                     "_rebuild_tensor(): %zd bytes were given for a tensor of %zu; the pickle is "
+                     "_rebuild_tensor(): %zd bytes were given for a tensor of %zu; the "
+                     "pickle is "
                      "damaged",
                      PyBytes_GET_SIZE(args->slots[0]), bytes);
         dt_tensor_clear(&host);
@@ -169,14 +181,18 @@ DT_PUBLIC(rebuild, "_rebuild_tensor(data: Any, dtype: Dtype, size: Sizes, device
 
 static const dt_row rows[] = {
     DT_METHOD(item, "item",
-              "The only element as a Python bool, int or float. RuntimeError where there are more "
+              "The only element as a Python bool, int or float. RuntimeError where "
+              "there are more "
               "or none.\n\nWaits for the device."),
-    DT_METHOD(tolist, "tolist",
-              "The elements as nested lists of Python numbers; a number for a tensor without "
-              "dimensions.\n\nFrom a GPU in one copy, for which the program waits."),
+    DT_METHOD(
+        tolist, "tolist",
+        "The elements as nested lists of Python numbers; a number for a tensor without "
+        "dimensions.\n\nFrom a GPU in one copy, for which the program waits."),
     DT_METHOD(copy, "__copy__", "A second tensor over the same memory."),
-    DT_METHOD(deepcopy, "__deepcopy__", "A copy with memory of its own on the same device."),
-    DT_METHOD(reduce_ex, "__reduce_ex__", "For pickle: elements, type, shape and device."),
+    DT_METHOD(deepcopy, "__deepcopy__",
+              "A copy with memory of its own on the same device."),
+    DT_METHOD(reduce_ex, "__reduce_ex__",
+              "For pickle: elements, type, shape and device."),
     DT_FUNCTION(rebuild, "_rebuild_tensor", "A tensor from its pickle."),
 };
 

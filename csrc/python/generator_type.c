@@ -7,8 +7,7 @@
 #include "tensor/create.h"
 
 typedef struct generator_object {
-    PyObject_HEAD
-    dt_generator *generator; /* own, or the default one of the device */
+    PyObject_HEAD dt_generator *generator; /* own, or the default one of the device */
     dt_device device;
     dt_generator own;
 } generator_object;
@@ -37,8 +36,8 @@ int dt_seed_from_python(const char *function, PyObject *value, uint64_t *out)
         return 0;
     PyErr_Clear();
     PyErr_Format(PyExc_ValueError,
-                 "%s(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1", function,
-                 value);
+                 "%s(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1",
+                 function, value);
     return -1;
 }
 
@@ -61,11 +60,12 @@ int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator
     generator_object *self = generator_of(value);
     if (!dt_device_equal(self->device, device)) {
         char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): the generator is one for %s and the numbers are for %s; give "
-                     "Generator(device='%s')",
-                     args->signature->name, dt_device_text(self->device, a),
-                     dt_device_text(device, b), b);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): the generator is one for %s and the numbers are for %s; give "
+            "Generator(device='%s')",
+            args->signature->name, dt_device_text(self->device, a),
+            dt_device_text(device, b), b);
         return -1;
     }
     *out = self->generator;
@@ -134,9 +134,11 @@ static PyObject *generator_device(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
     {"manual_seed", generator_manual_seed, METH_O,
-     "manual_seed($self, seed)\n--\n\nStart again from seed; gives the generator itself."},
+     "manual_seed($self, seed)\n--\n\nStart again from seed; gives the generator "
+     "itself."},
     {"seed", generator_seed, METH_NOARGS,
-     "seed($self)\n--\n\nStart again from a seed drawn by the system, and give that seed."},
+     "seed($self)\n--\n\nStart again from a seed drawn by the system, and give that "
+     "seed."},
     {"initial_seed", generator_initial_seed, METH_NOARGS,
      "initial_seed($self)\n--\n\nThe seed that the numbers started from."},
     {NULL, NULL, 0, NULL},

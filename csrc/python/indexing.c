@@ -1,11 +1,13 @@
-/* x[...] and x[...] = value for what makes views: integers, slices, None and the ellipsis. */
+/* x[...] and x[...] = value for what makes views: integers, slices, None and the
+ * ellipsis. */
 #include "python/arguments.h"
 #include "python/numpy.h"
 #include "tensor/convert.h"
 #include "tensor/create.h"
 #include "tensor/view.h"
 
-/* Room for every item that a legal subscript can have: an ellipsis and new axes included. */
+/* Room for every item that a legal subscript can have: an ellipsis and new axes
+ * included. */
 #define MAX_ITEMS (2 * DT_MAX_NDIM + 1)
 
 static int reject(PyObject *item)
@@ -14,21 +16,25 @@ static int reject(PyObject *item)
     dt_describe(item, text, sizeof text);
     bool selects = dt_tensor_check(item) &&
                    !(dt_dtype_is_float((dt_dtype)dt_tensor_of(item)->dtype));
-    if (selects || PyBool_Check(item) || PyList_Check(item) || dt_numpy_is_array(item)) {
-        PyErr_Format(PyExc_NotImplementedError,
-                     "index: %s selects elements one by one, which pydevtensor does not do yet; "
-                     "use integers, slices, None and ..., or index .numpy()",
-                     text);
+    if (selects || PyBool_Check(item) || PyList_Check(item) ||
+        dt_numpy_is_array(item)) {
+        PyErr_Format(
+            PyExc_NotImplementedError,
+            "index: %s selects elements one by one, which pydevtensor does not do yet; "
+            "use integers, slices, None and ..., or index .numpy()",
+            text);
         return -1;
     }
-    PyErr_Format(dt_tensor_check(item) ? PyExc_IndexError : PyExc_TypeError,
-                 "index: %s is no index; use integers, slices, None or ... (and for floats, "
-                 "int() first)",
-                 text);
+    PyErr_Format(
+        dt_tensor_check(item) ? PyExc_IndexError : PyExc_TypeError,
+        "index: %s is no index; use integers, slices, None or ... (and for floats, "
+        "int() first)",
+        text);
     return -1;
 }
 
-/* A bound of a slice: what has __index__. Integers beyond 64 bits are as good as the nearest. */
+/* A bound of a slice: what has __index__. Integers beyond 64 bits are as good as the
+ * nearest. */
 static int take_bound(PyObject *value, int64_t *out)
 {
     if (dt_tensor_check(value)) {
@@ -71,7 +77,8 @@ static int take_item(PyObject *key, dt_index *item)
         item->stop = 1;
         return 0;
     }
-    if (PyBool_Check(key)) { /* all of the tensor, or nothing of it, along a new dimension */
+    if (PyBool_Check(
+            key)) { /* all of the tensor, or nothing of it, along a new dimension */
         item->kind = DT_INDEX_NEW_AXIS;
         item->stop = key == Py_True;
         return 0;
@@ -95,8 +102,8 @@ static int take_items(PyObject *key, dt_index *items)
     Py_ssize_t count = PyTuple_GET_SIZE(key);
     if (count > MAX_ITEMS) {
         PyErr_Format(PyExc_IndexError,
-                     "index: %zd items were given; a tensor has at most %d dimensions", count,
-                     DT_MAX_NDIM);
+                     "index: %zd items were given; a tensor has at most %d dimensions",
+                     count, DT_MAX_NDIM);
         return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++)
@@ -114,10 +121,12 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out, dt_view_index(&out->tensor, dt_tensor_of(self), items, count));
+    return dt_tensor_result(
+        out, dt_view_index(&out->tensor, dt_tensor_of(self), items, count));
 }
 
-/* PyTorch lets a value have more dimensions than its place, where the first ones have size 1. */
+/* PyTorch lets a value have more dimensions than its place, where the first ones have
+ * size 1. */
 static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
 {
     int64_t dims[DT_MAX_NDIM];
@@ -136,9 +145,10 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     dt_scalar number;
     int status;
     if (!value) {
-        PyErr_SetString(PyExc_TypeError,
-                        "del x[...]: elements of a tensor cannot be deleted; make a new tensor "
-                        "of those that stay");
+        PyErr_SetString(
+            PyExc_TypeError,
+            "del x[...]: elements of a tensor cannot be deleted; make a new tensor "
+            "of those that stay");
         return -1;
     }
     int count = take_items(key, items);
@@ -149,21 +159,24 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
         return -1;
     if (!is_number && !dt_tensor_check(value)) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_TypeError,
-                     "x[...] = value: the value is %s; give a number or a Tensor, such as "
-                     "torch.tensor(value)",
-                     dt_describe(value, text, sizeof text));
+        PyErr_Format(
+            PyExc_TypeError,
+            "x[...] = value: the value is %s; give a number or a Tensor, such as "
+            "torch.tensor(value)",
+            dt_describe(value, text, sizeof text));
         return -1;
     }
     if (dt_view_index(&place, dt_tensor_of(self), items, count))
         return dt_raise_status();
     if (is_number) {
-        DT_RUN(status, place.numel > DT_LONG_NUMEL, dt_fill_into("x[...] = value", &place, number));
+        DT_RUN(status, place.numel > DT_LONG_NUMEL,
+               dt_fill_into("x[...] = value", &place, number));
     } else {
         status = drop_leading_ones(&source, dt_tensor_of(value), place.ndim);
         if (!status) {
-            bool long_run = place.numel > DT_LONG_NUMEL ||
-                            !dt_device_equal(dt_tensor_device(&place), dt_tensor_device(&source));
+            bool long_run =
+                place.numel > DT_LONG_NUMEL ||
+                !dt_device_equal(dt_tensor_device(&place), dt_tensor_device(&source));
             DT_RUN(status, long_run, dt_copy_into("x[...] = value", &place, &source));
             dt_tensor_clear(&source);
         }

@@ -1,7 +1,7 @@
 #include "python/numpy.h"
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
+#define NPY_TARGET_VERSION    NPY_1_23_API_VERSION
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
 
@@ -36,9 +36,10 @@ static bool numpy_is_loaded(void)
     static bool loaded;
     if (!loaded) {
         PyObject *modules = PyImport_GetModuleDict();
-        loaded = modules && PyDict_GetItemString(modules, "numpy.core.multiarray") != NULL;
-        loaded = loaded || (modules &&
-                            PyDict_GetItemString(modules, "numpy._core.multiarray") != NULL);
+        loaded =
+            modules && PyDict_GetItemString(modules, "numpy.core.multiarray") != NULL;
+        loaded = loaded || (modules && PyDict_GetItemString(
+                                           modules, "numpy._core.multiarray") != NULL);
     }
     return loaded && !need_numpy();
 }
@@ -77,7 +78,8 @@ int dt_numpy_scalar_dtype(PyObject *value)
     return dtype;
 }
 
-/* --- an array over a tensor's memory -------------------------------------------------------------- */
+/* --- an array over a tensor's memory
+ * -------------------------------------------------------------- */
 
 PyObject *dt_numpy_from_tensor(PyObject *object)
 {
@@ -95,13 +97,16 @@ PyObject *dt_numpy_from_tensor(PyObject *object)
     if (!descr)
         return NULL;
     void *data = t->numel ? dt_tensor_data(t) : &nothing;
-    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, t->ndim, shape, strides, data,
-                                           t->storage->read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
+    PyObject *array =
+        PyArray_NewFromDescr(&PyArray_Type, descr, t->ndim, shape, strides, data,
+                             t->storage->read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
     if (!array)
         return NULL;
-    PyArray_UpdateFlags((PyArrayObject *)array,
-                        NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED);
-    /* The array keeps a tensor of its own alive: the program's may come to hold other memory. */
+    PyArray_UpdateFlags((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS |
+                                                    NPY_ARRAY_F_CONTIGUOUS |
+                                                    NPY_ARRAY_ALIGNED);
+    /* The array keeps a tensor of its own alive: the program's may come to hold other
+     * memory. */
     dt_tensor_object *keeper = dt_tensor_object_new();
     if (!keeper) {
         Py_DECREF(array);
@@ -119,7 +124,8 @@ static int refuse_gpu(const char *what, const dt_tensor *t)
 {
     char text[DT_DEVICE_TEXT];
     PyErr_Format(PyExc_TypeError,
-                 "%s: the tensor is on %s, and NumPy works on the CPU's memory; ask for the copy "
+                 "%s: the tensor is on %s, and NumPy works on the CPU's memory; ask "
+                 "for the copy "
                  "with .cpu().numpy() or .numpy(force=True)",
                  what, dt_device_text(dt_tensor_device(t), text));
     return -1;
@@ -164,28 +170,33 @@ DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
     if (!array)
         return NULL;
     PyArray_Descr *wanted = NULL;
-    if (dt_given(args, 1) && PyArray_DescrConverter(args->slots[1], &wanted) != NPY_SUCCEED) {
+    if (dt_given(args, 1) &&
+        PyArray_DescrConverter(args->slots[1], &wanted) != NPY_SUCCEED) {
         Py_DECREF(array);
         return NULL;
     }
     int copies = dt_given(args, 2) ? PyObject_IsTrue(args->slots[2]) : 0;
     bool never = args->slots[2] == Py_False;
-    bool differs = wanted && !PyArray_EquivTypes(wanted, PyArray_DESCR((PyArrayObject *)array));
+    bool differs =
+        wanted && !PyArray_EquivTypes(wanted, PyArray_DESCR((PyArrayObject *)array));
     PyObject *result = NULL;
     if (copies < 0) {
         Py_XDECREF((PyObject *)wanted);
     } else if (differs && never) {
         Py_XDECREF((PyObject *)wanted);
-        PyErr_SetString(PyExc_ValueError,
-                        "numpy.asarray(copy=False): another dtype needs a copy; leave copy out");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "numpy.asarray(copy=False): another dtype needs a copy; leave copy out");
     } else if (differs || copies) {
         if (!wanted) {
             wanted = PyArray_DESCR((PyArrayObject *)array);
             Py_INCREF((PyObject *)wanted);
         }
-        result = PyArray_CastToType((PyArrayObject *)array, wanted, 0); /* steals wanted */
+        result =
+            PyArray_CastToType((PyArrayObject *)array, wanted, 0); /* steals wanted */
         if (!result && !PyErr_Occurred()) /* a dtype without fields, such as {} */
-            PyErr_Format(PyExc_TypeError, "numpy.asarray(): dtype is %R; give a numeric type",
+            PyErr_Format(PyExc_TypeError,
+                         "numpy.asarray(): dtype is %R; give a numeric type",
                          args->slots[1]);
     } else {
         Py_XDECREF((PyObject *)wanted);
@@ -195,7 +206,8 @@ DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
     return result;
 }
 
-/* --- a tensor over an array's memory -------------------------------------------------------------- */
+/* --- a tensor over an array's memory
+ * -------------------------------------------------------------- */
 
 /* The last tensor may go in a thread that has no GIL, or when Python is no more. */
 static void release_array(void *array)
@@ -213,45 +225,51 @@ static int check_shareable(PyArrayObject *array, int *dtype)
     int size = (int)PyArray_ITEMSIZE(array);
     if (PyArray_NDIM(array) > DT_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError,
-                     "from_numpy(): the array has %d dimensions, a tensor has at most %d; reshape "
+                     "from_numpy(): the array has %d dimensions, a tensor has at most "
+                     "%d; reshape "
                      "it first",
                      PyArray_NDIM(array), DT_MAX_NDIM);
         return -1;
     }
     *dtype = dtype_of_number(descr->type_num);
     if (*dtype < 0) {
-        PyErr_Format(PyExc_TypeError,
-                     "from_numpy(): an array of %R has no tensor of the same type; convert it "
-                     "with .astype() to bool, an integer of 8 to 64 bits, float32 or float64",
-                     descr);
+        PyErr_Format(
+            PyExc_TypeError,
+            "from_numpy(): an array of %R has no tensor of the same type; convert it "
+            "with .astype() to bool, an integer of 8 to 64 bits, float32 or float64",
+            descr);
         return -1;
     }
     if (PyArray_ISBYTESWAPPED(array)) {
-        PyErr_SetString(PyExc_ValueError,
-                        "from_numpy(): the array's byte order is not this machine's; convert it "
-                        "with .astype(array.dtype.newbyteorder('='))");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "from_numpy(): the array's byte order is not this machine's; convert it "
+            "with .astype(array.dtype.newbyteorder('='))");
         return -1;
     }
     for (int d = 0; d < PyArray_NDIM(array); d++) {
         npy_intp stride = PyArray_STRIDE(array, d);
         if (stride < 0) {
-            PyErr_Format(PyExc_ValueError,
-                         "from_numpy(): the array runs backwards in dimension %d (stride %zd), "
-                         "which tensors do not; use array.copy()",
-                         d, (Py_ssize_t)stride);
+            PyErr_Format(
+                PyExc_ValueError,
+                "from_numpy(): the array runs backwards in dimension %d (stride %zd), "
+                "which tensors do not; use array.copy()",
+                d, (Py_ssize_t)stride);
             return -1;
         }
         if (stride % size) {
             PyErr_Format(PyExc_ValueError,
-                         "from_numpy(): the stride of %zd bytes in dimension %d is no multiple of "
+                         "from_numpy(): the stride of %zd bytes in dimension %d is no "
+                         "multiple of "
                          "the element's %d; use array.copy()",
                          (Py_ssize_t)stride, d, size);
             return -1;
         }
     }
     if ((uintptr_t)PyArray_DATA(array) % (uintptr_t)size) {
-        PyErr_SetString(PyExc_ValueError,
-                        "from_numpy(): the array's elements are not aligned; use array.copy()");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "from_numpy(): the array's elements are not aligned; use array.copy()");
         return -1;
     }
     return 0;
@@ -279,9 +297,9 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
     bool empty = PyArray_SIZE(array) == 0;
     if (empty) /* NumPy's strides say nothing here */
         dt_shape_strides(t->ndim, t->shape, t->strides);
-    t->storage = dt_storage_new_borrowed(empty ? NULL : PyArray_DATA(array),
-                                         empty ? 0 : (size_t)((reach + 1) * size),
-                                         !PyArray_ISWRITEABLE(array), release_array, value);
+    t->storage = dt_storage_new_borrowed(
+        empty ? NULL : PyArray_DATA(array), empty ? 0 : (size_t)((reach + 1) * size),
+        !PyArray_ISWRITEABLE(array), release_array, value);
     if (!t->storage)
         return dt_tensor_result(object, -1);
     Py_INCREF(value);
@@ -295,15 +313,17 @@ DT_PUBLIC(from_numpy, "from_numpy(ndarray: Any)")
     if (need_numpy())
         return NULL;
     if (!PyArray_Check(array)) {
-        PyErr_Format(PyExc_TypeError,
-                     "from_numpy(): the argument is a %.100s; give a NumPy array, or use "
-                     "torch.tensor() for other data",
-                     Py_TYPE(array)->tp_name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "from_numpy(): the argument is a %.100s; give a NumPy array, or use "
+            "torch.tensor() for other data",
+            Py_TYPE(array)->tp_name);
         return NULL;
     }
     if (!PyArray_ISWRITEABLE((PyArrayObject *)array) &&
         PyErr_WarnEx(PyExc_UserWarning,
-                     "from_numpy(): the array is read-only, and so is the tensor over its memory; "
+                     "from_numpy(): the array is read-only, and so is the tensor over "
+                     "its memory; "
                      "use array.copy() to write",
                      1) < 0)
         return NULL;
@@ -311,14 +331,17 @@ DT_PUBLIC(from_numpy, "from_numpy(ndarray: Any)")
 }
 
 static const dt_row rows[] = {
-    DT_METHOD(numpy, "numpy",
-              "A NumPy array over the tensor's memory: what one writes the other sees.\n\n"
-              "A tensor on a GPU raises TypeError, unless force=True asks for a copy."),
-    DT_METHOD(array, "__array__", "What numpy.asarray calls: as numpy(), converted to dtype."),
-    DT_FUNCTION(from_numpy, "from_numpy",
-                "A tensor over a NumPy array's memory: what one writes the other sees.\n\n"
-                "TypeError for element types that tensors lack, ValueError for layouts that "
-                "tensors do not have (negative strides, other byte orders)."),
+    DT_METHOD(
+        numpy, "numpy",
+        "A NumPy array over the tensor's memory: what one writes the other sees.\n\n"
+        "A tensor on a GPU raises TypeError, unless force=True asks for a copy."),
+    DT_METHOD(array, "__array__",
+              "What numpy.asarray calls: as numpy(), converted to dtype."),
+    DT_FUNCTION(
+        from_numpy, "from_numpy",
+        "A tensor over a NumPy array's memory: what one writes the other sees.\n\n"
+        "TypeError for element types that tensors lack, ValueError for layouts that "
+        "tensors do not have (negative strides, other byte orders)."),
 };
 
 int dt_setup_numpy(PyObject *module)

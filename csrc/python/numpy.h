@@ -4,14 +4,16 @@
 
 #include "python/tensor_type.h"
 
-/* Whether value is a NumPy array. Never imports NumPy: where it is not, there is no array. */
+/* Whether value is a NumPy array. Never imports NumPy: where it is not, there is no
+ * array. */
 bool dt_numpy_is_array(PyObject *value);
 
-/* The element type of a NumPy scalar, -1 where value is none or of a type that tensors lack. */
+/* The element type of a NumPy scalar, -1 where value is none or of a type that tensors
+ * lack. */
 int dt_numpy_scalar_dtype(PyObject *value);
 
-/* A tensor over the array's memory, which it keeps alive. A new reference; NULL with TypeError
- * or ValueError for what cannot be shared. */
+/* A tensor over the array's memory, which it keeps alive. A new reference; NULL with
+ * TypeError or ValueError for what cannot be shared. */
 PyObject *dt_numpy_to_tensor(PyObject *array);
 
 /* An array over a CPU tensor's memory, which it keeps alive. A new reference. */

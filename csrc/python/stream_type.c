@@ -34,8 +34,8 @@ int dt_cuda_device_from_python(const char *function, PyObject *value, dt_device 
             return -1;
         if (is_int && (index < 0 || index >= DT_MAX_DEVICES)) {
             PyErr_Format(PyExc_RuntimeError,
-                         "%s(): %R is no index of a device; they count from 0", function,
-                         value);
+                         "%s(): %R is no index of a device; they count from 0",
+                         function, value);
             return -1;
         }
         if (is_int)
@@ -43,9 +43,10 @@ int dt_cuda_device_from_python(const char *function, PyObject *value, dt_device 
         else if (dt_device_from_python(function, "device", value, out) < 0)
             return -1;
         if (out->type != DT_CUDA) {
-            PyErr_Format(PyExc_ValueError,
-                         "%s(): %R is no CUDA device; give 'cuda', 'cuda:0' or an index",
-                         function, value);
+            PyErr_Format(
+                PyExc_ValueError,
+                "%s(): %R is no CUDA device; give 'cuda', 'cuda:0' or an index",
+                function, value);
             return -1;
         }
     }
@@ -77,7 +78,8 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     static char *words[] = {"device", "priority", NULL};
     PyObject *value = NULL;
     int priority = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Oi:Stream", words, &value, &priority))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Oi:Stream", words, &value,
+                                     &priority))
         return NULL;
     dt_device device;
     if (dt_cuda_device_from_python("Stream", value, &device) < 0)
@@ -127,8 +129,9 @@ static PyObject *stream_record_event(PyObject *self, PyObject *args)
     PyObject *event = NULL;
     if (!PyArg_ParseTuple(args, "|O:record_event", &event))
         return NULL;
-    event = event && event != Py_None ? Py_NewRef(event)
-                                      : PyObject_CallNoArgs((PyObject *)dt_py.event_type);
+    event = event && event != Py_None
+                ? Py_NewRef(event)
+                : PyObject_CallNoArgs((PyObject *)dt_py.event_type);
     if (!event)
         return NULL;
     PyObject *none =
@@ -150,7 +153,8 @@ static PyObject *stream_wait_stream(PyObject *self, PyObject *other)
     dt_queue queue;
     if (!dt_stream_check(other)) {
         char text[DT_DESCRIBE_TEXT];
-        return PyErr_Format(PyExc_TypeError, "wait_stream(): stream is %s; give a Stream",
+        return PyErr_Format(PyExc_TypeError,
+                            "wait_stream(): stream is %s; give a Stream",
                             dt_describe(other, text, sizeof text));
     }
     dt_stream_from_python("wait_stream", other, &device, &queue);
@@ -229,8 +233,9 @@ static PyGetSetDef properties[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Stream(device=None, priority=0)\n--\n\n"
-                "Work that runs in order on one GPU, beside that of its other streams."},
+    {Py_tp_doc,
+     "Stream(device=None, priority=0)\n--\n\n"
+     "Work that runs in order on one GPU, beside that of its other streams."},
     {Py_tp_new, stream_new},
     {Py_tp_dealloc, stream_dealloc},
     {Py_tp_repr, stream_repr},

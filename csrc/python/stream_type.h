@@ -6,9 +6,9 @@
 #include "python/module.h"
 
 typedef struct dt_stream_object {
-    PyObject_HEAD
-    dt_device device;
-    void *stream; /* NULL: the default one; streams are never destroyed (device/stream.h) */
+    PyObject_HEAD dt_device device;
+    void *stream; /* NULL: the default one; streams are never destroyed
+                     (device/stream.h) */
     int priority;
 } dt_stream_object;
 
@@ -27,11 +27,13 @@ static inline dt_queue dt_stream_queue(PyObject *stream)
     return queue;
 }
 
-/* The stream that value is or, for None, the device's current one. -1 with TypeError. */
+/* The stream that value is or, for None, the device's current one. -1 with TypeError.
+ */
 int dt_stream_from_python(const char *function, PyObject *value, dt_device *device,
                           dt_queue *queue);
 
-/* Records event (an Event) on the stream; makes the stream wait for it. None or NULL. */
+/* Records event (an Event) on the stream; makes the stream wait for it. None or NULL.
+ */
 PyObject *dt_event_record_on(PyObject *event, dt_device device, dt_queue queue);
 PyObject *dt_event_block(PyObject *event, dt_queue queue);
 

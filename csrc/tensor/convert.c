@@ -7,8 +7,8 @@
 #include "device/transfer.h"
 #include "tensor/iterate.h"
 
-/* Copies source into target on their one device, converting and broadcasting. The target may
- * hold nothing: then it is made with dtype. */
+/* Copies source into target on their one device, converting and broadcasting. The
+ * target may hold nothing: then it is made with dtype. */
 static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
                      const dt_tensor *source)
 {
@@ -23,17 +23,19 @@ static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
     return dt_backend_of(device)->copy(dt_queue_current(device), &plan);
 }
 
-/* A row-major or otherwise dense copy of the bytes of t, which is dense in the same way. */
+/* A row-major or otherwise dense copy of the bytes of t, which is dense in the same
+ * way. */
 static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device)
 {
-    if (dt_tensor_empty_strided("to", out, (dt_dtype)t->dtype, t->ndim, t->shape, t->strides,
-                                device))
+    if (dt_tensor_empty_strided("to", out, (dt_dtype)t->dtype, t->ndim, t->shape,
+                                t->strides, device))
         return -1;
     size_t bytes = (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
     if (!bytes)
         return 0;
     if (dt_storage_use(t->storage) ||
-        dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t), dt_tensor_data(t), bytes)) {
+        dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t), dt_tensor_data(t),
+                    bytes)) {
         dt_tensor_clear(out);
         return -1;
     }
@@ -118,7 +120,8 @@ int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
     int status;
     if (!dt_device_equal(device, dt_tensor_device(source))) {
         /* Straight into the target's memory where its layout and type allow it. */
-        if (target->contiguous && source->contiguous && target->dtype == source->dtype &&
+        if (target->contiguous && source->contiguous &&
+            target->dtype == source->dtype &&
             dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape) &&
             !target->storage->read_only) {
             if (!target->numel)
@@ -127,7 +130,8 @@ int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
                 return -1;
             return dt_transfer(device, dt_tensor_data(target), dt_tensor_device(source),
                                dt_tensor_data(source),
-                               (size_t)source->numel * dt_dtype_size((dt_dtype)source->dtype));
+                               (size_t)source->numel *
+                                   dt_dtype_size((dt_dtype)source->dtype));
         }
         if (dt_convert(&copy, source, (dt_dtype)source->dtype, device))
             return -1;
@@ -146,10 +150,11 @@ int dt_item(const char *what, const dt_tensor *t, dt_scalar *out)
 {
     if (t->numel != 1) {
         char text[DT_SHAPE_TEXT];
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: a tensor of shape %s has %" PRId64 " elements; only one element "
-                       "becomes a Python number, index it or reduce it first",
-                       what, dt_shape_text(t->ndim, t->shape, text, sizeof text), t->numel);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: a tensor of shape %s has %" PRId64 " elements; only one element "
+            "becomes a Python number, index it or reduce it first",
+            what, dt_shape_text(t->ndim, t->shape, text, sizeof text), t->numel);
     }
     dt_element element;
     const void *data = dt_tensor_data(t);

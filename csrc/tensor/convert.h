@@ -4,15 +4,16 @@
 
 #include "tensor/tensor.h"
 
-/* t with another type on another device. Always copies; where neither changes it is a clone.
- * A row-major result, or where t is dense in another order of dimensions, that order. Waits when
- * the target is the CPU and t is not. */
+/* t with another type on another device. Always copies; where neither changes it is a
+ * clone. A row-major result, or where t is dense in another order of dimensions, that
+ * order. Waits when the target is the CPU and t is not. */
 int dt_convert(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device);
 
 /* t itself, as an alias, where it is row-major already; else a row-major copy. */
 int dt_contiguous(dt_tensor *out, const dt_tensor *t);
 
-/* target[...] = source, broadcasting, converting, across devices. Waits as dt_convert. */
+/* target[...] = source, broadcasting, converting, across devices. Waits as dt_convert.
+ */
 int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
 
 /* The only element of t. Waits for the device. `what` is item, __bool__, ... */

@@ -20,14 +20,16 @@ static int check_value(const char *what, dt_dtype dtype, dt_scalar value)
         if (value.f > -9223372036854775808.0 && value.f < 9223372036854775808.0)
             value = dt_scalar_int((int64_t)value.f);
         else
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: the number %g does not fit into the type %s; use a floating type",
-                           what, value.f, dt_dtype_name(dtype));
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "%s: the number %g does not fit into the type %s; use a floating type",
+                what, value.f, dt_dtype_name(dtype));
     }
     if (dt_scalar_fits(dtype, value))
         return 0;
     return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: the number %" PRId64 " does not fit into the type %s; use a wider type",
+                   "%s: the number %" PRId64
+                   " does not fit into the type %s; use a wider type",
                    what, value.i, dt_dtype_name(dtype));
 }
 
@@ -48,8 +50,8 @@ int dt_fill_into(const char *what, dt_tensor *target, dt_scalar value)
     return dt_backend_of(device)->fill(dt_queue_current(device), &plan);
 }
 
-int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim, const int64_t *shape,
-            dt_device device, dt_scalar value)
+int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+            const int64_t *shape, dt_device device, dt_scalar value)
 {
     if (dt_tensor_empty(what, out, dtype, ndim, shape, device))
         return -1;
@@ -66,16 +68,20 @@ static int64_t count_steps(dt_scalar start, dt_scalar end, dt_scalar step, bool 
     double first = dt_scalar_as_double(start), last = dt_scalar_as_double(end);
     double by = dt_scalar_as_double(step);
     if (by == 0 || by != by)
-        return dt_fail(DT_ERROR_RUNTIME, "arange: the step is %g; give one that leads from start "
-                                         "to end", by);
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "arange: the step is %g; give one that leads from start "
+                       "to end",
+                       by);
     if (!isfinite(first) || !isfinite(last))
         return dt_fail(DT_ERROR_RUNTIME,
-                       "arange: start %g and end %g have to be finite numbers", first, last);
+                       "arange: start %g and end %g have to be finite numbers", first,
+                       last);
     if (by > 0 ? first > last : first < last)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "arange: a step of %g does not lead from %g to %g; change its sign, or "
-                       "swap start and end",
-                       by, first, last);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "arange: a step of %g does not lead from %g to %g; change its sign, or "
+            "swap start and end",
+            by, first, last);
     if (whole) {
         /* Exact where doubles are not: the distance as an unsigned number. */
         uint64_t distance = by > 0 ? (uint64_t)end.i - (uint64_t)start.i
@@ -89,14 +95,17 @@ static int64_t count_steps(dt_scalar start, dt_scalar end, dt_scalar step, bool 
         if (count < 9e18)
             return (int64_t)count;
     }
-    return dt_fail(DT_ERROR_RUNTIME, "arange: from %g to %g by %g are too many numbers; use a "
-                                     "larger step", first, last, by);
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "arange: from %g to %g by %g are too many numbers; use a "
+                   "larger step",
+                   first, last, by);
 }
 
 int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, int dtype,
               dt_device device)
 {
-    /* An integer type that was asked for applies to the ends and the step themselves. */
+    /* An integer type that was asked for applies to the ends and the step themselves.
+     */
     if (dtype >= 0 && !dt_dtype_is_float((dt_dtype)dtype) &&
         isfinite(dt_scalar_as_double(start)) && isfinite(dt_scalar_as_double(end))) {
         start = dt_scalar_int(dt_element_from_scalar(DT_INT64, start).as_int64);
@@ -112,8 +121,9 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
     if (dtype < 0)
         dtype = whole ? DT_INT64 : (int)dt_default_dtype();
     if (dtype == DT_BOOL)
-        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "arange: not defined for the type bool; use an integer or floating type");
+        return dt_fail(
+            DT_ERROR_NOT_IMPLEMENTED,
+            "arange: not defined for the type bool; use an integer or floating type");
     if (dt_tensor_empty("arange", out, (dt_dtype)dtype, 1, &count, device))
         return -1;
     if (!count)
@@ -123,7 +133,8 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
         /* Integers step by whole numbers, as PyTorch's do, whatever was given. */
         call.start = dt_element_to_scalar(
             DT_INT64, dt_element_from_scalar(DT_INT64, start).bytes);
-        call.step = dt_element_to_scalar(DT_INT64, dt_element_from_scalar(DT_INT64, step).bytes);
+        call.step = dt_element_to_scalar(DT_INT64,
+                                         dt_element_from_scalar(DT_INT64, step).bytes);
     }
     if (dt_storage_use(out->storage) ||
         dt_backend_of(device)->progression(dt_queue_current(device), &call)) {
@@ -151,7 +162,8 @@ int dt_eye(dt_tensor *out, int64_t n, int64_t m, dt_dtype dtype, dt_device devic
     return status;
 }
 
-/* --- random numbers -------------------------------------------------------------------------------- */
+/* --- random numbers
+ * -------------------------------------------------------------------------------- */
 
 static struct {
     pthread_mutex_t lock;
@@ -171,7 +183,8 @@ static uint64_t fresh_seed(void)
 
 dt_generator *dt_default_generator(dt_device device)
 {
-    dt_generator *generator = &random_state.generators[(int)device.type][(int)device.index];
+    dt_generator *generator =
+        &random_state.generators[(int)device.type][(int)device.index];
     bool *made = &random_state.made[(int)device.type][(int)device.index];
     if (__atomic_load_n(made, __ATOMIC_ACQUIRE))
         return generator;
@@ -202,33 +215,35 @@ void dt_seed_all(uint64_t seed)
     dt_seed_cuda(seed);
 }
 
-static const char *const distribution_names[DT_NDISTRIBUTIONS] = {"uniform", "normal",
-                                                                  "randint", "bernoulli"};
+static const char *const distribution_names[DT_NDISTRIBUTIONS] = {
+    "uniform", "normal", "randint", "bernoulli"};
 
 static int check_random(const char *what, dt_distribution distribution, dt_dtype dtype,
                         dt_scalar low, dt_scalar high)
 {
     double a = dt_scalar_as_double(low), b = dt_scalar_as_double(high);
     if (distribution <= DT_RANDOM_NORMAL && !dt_dtype_is_float(dtype))
-        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "%s: %s numbers are not whole, but the type is %s; use a floating type, "
-                       "or randint",
-                       what, distribution_names[distribution], dt_dtype_name(dtype));
+        return dt_fail(
+            DT_ERROR_NOT_IMPLEMENTED,
+            "%s: %s numbers are not whole, but the type is %s; use a floating type, "
+            "or randint",
+            what, distribution_names[distribution], dt_dtype_name(dtype));
     if (distribution == DT_RANDOM_UNIFORM && !(a <= b))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the interval from %g to %g is empty; give the lower bound first",
-                       what, a, b);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the interval from %g to %g is empty; give the lower bound first", what,
+            a, b);
     if (distribution == DT_RANDOM_NORMAL && !(b >= 0))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the standard deviation is %g; give 0 or more", what, b);
     if (distribution == DT_RANDOM_INTEGERS && low.i >= high.i)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: there is no integer from %" PRId64 " up to but without %" PRId64
-                       "; give low < high",
+                       "%s: there is no integer from %" PRId64
+                       " up to but without %" PRId64 "; give low < high",
                        what, low.i, high.i);
     if (distribution == DT_RANDOM_BERNOULLI && !(a >= 0 && a <= 1))
-        return dt_fail(DT_ERROR_RUNTIME, "%s: the probability is %g; give one from 0 to 1", what,
-                       a);
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the probability is %g; give one from 0 to 1", what, a);
     return 0;
 }
 
@@ -241,17 +256,19 @@ int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribu
     if (check_random(what, distribution, dtype, low, high))
         return -1;
     if (target->storage->read_only)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the target's memory is read-only; clone() it before writing", what);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the target's memory is read-only; clone() it before writing", what);
     if (!target->numel)
         return 0;
-    /* A backend fills memory in one run, so a dense tensor is filled as it lies in memory, and
-     * other layouts through a row-major copy: PyTorch's order in both cases. */
+    /* A backend fills memory in one run, so a dense tensor is filled as it lies in
+     * memory, and other layouts through a row-major copy: PyTorch's order in both
+     * cases. */
     int64_t reach = 1;
     for (int d = 0; d < target->ndim; d++)
         reach += (target->shape[d] - 1) * target->strides[d];
-    bool in_one_run =
-        target->contiguous || (reach == target->numel && !dt_tensor_overlaps_itself(target));
+    bool in_one_run = target->contiguous ||
+                      (reach == target->numel && !dt_tensor_overlaps_itself(target));
     if (!in_one_run &&
         dt_tensor_empty(what, &dense, dtype, target->ndim, target->shape, device))
         return -1;

@@ -32,7 +32,9 @@ static const unsigned char binary_class[DT_NBINARY] = {
 #undef BINARY
 };
 
-/* --- types -------------------------------------------------------------------------------------- */
+/* --- types
+ * --------------------------------------------------------------------------------------
+ */
 
 static dt_dtype default_dtype = DT_FLOAT32;
 
@@ -48,7 +50,9 @@ void dt_set_default_dtype(dt_dtype dtype)
 
 static dt_dtype scalar_dtype(dt_kind kind)
 {
-    return kind == DT_KIND_BOOL ? DT_BOOL : kind == DT_KIND_INTEGER ? DT_INT64 : default_dtype;
+    return kind == DT_KIND_BOOL      ? DT_BOOL
+           : kind == DT_KIND_INTEGER ? DT_INT64
+                                     : default_dtype;
 }
 
 dt_dtype dt_result_type(const dt_arg *args, int count)
@@ -78,19 +82,22 @@ int dt_check_cast(const char *what, dt_dtype from, dt_dtype to)
 {
     if (dt_dtype_kind(from) <= dt_dtype_kind(to))
         return 0;
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: the result has type %s, which does not go into a tensor of type %s; "
-                   "convert the target with .to(%s) first, or write the result to a new tensor",
-                   what, dt_dtype_name(from), dt_dtype_name(to), dt_dtype_name(from));
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: the result has type %s, which does not go into a tensor of type %s; "
+        "convert the target with .to(%s) first, or write the result to a new tensor",
+        what, dt_dtype_name(from), dt_dtype_name(to), dt_dtype_name(from));
 }
 
 static int reject(const char *what, dt_dtype dtype, const char *wanted)
 {
-    return dt_fail(DT_ERROR_NOT_IMPLEMENTED, "%s: not defined for tensors of type %s; %s", what,
+    return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                   "%s: not defined for tensors of type %s; %s", what,
                    dt_dtype_name(dtype), wanted);
 }
 
-/* The type to compute in, from the type in which the operands meet; -1 after dt_fail. */
+/* The type to compute in, from the type in which the operands meet; -1 after dt_fail.
+ */
 static int compute_type(const char *what, int class, dt_dtype dtype)
 {
     switch (class) {
@@ -99,8 +106,9 @@ static int compute_type(const char *what, int class, dt_dtype dtype)
     case NUMBER:
     case DIVIDES:
         if (dtype == DT_BOOL)
-            return reject(what, dtype, "convert it first, e.g. with .int(), or use a logical "
-                                       "operation");
+            return reject(what, dtype,
+                          "convert it first, e.g. with .int(), or use a logical "
+                          "operation");
         return (int)dtype;
     case BITS:
         if (dt_dtype_is_float(dtype))
@@ -116,7 +124,9 @@ static dt_dtype class_result(int class, dt_dtype computed)
     return class == PREDICATE || class == COMPARE ? DT_BOOL : computed;
 }
 
-/* --- devices -------------------------------------------------------------------------------------- */
+/* --- devices
+ * --------------------------------------------------------------------------------------
+ */
 
 int dt_check_same_device(const char *what, const char *aname, const dt_tensor *a,
                          const char *bname, const dt_tensor *b)
@@ -124,27 +134,30 @@ int dt_check_same_device(const char *what, const char *aname, const dt_tensor *a
     dt_device adevice = dt_tensor_device(a), bdevice = dt_tensor_device(b);
     if (dt_device_equal(adevice, bdevice))
         return 0;
-    char ashape[DT_SHAPE_TEXT], bshape[DT_SHAPE_TEXT], at[DT_DEVICE_TEXT], bt[DT_DEVICE_TEXT];
+    char ashape[DT_SHAPE_TEXT], bshape[DT_SHAPE_TEXT], at[DT_DEVICE_TEXT],
+        bt[DT_DEVICE_TEXT];
     dt_device_text(adevice, at);
     dt_device_text(bdevice, bt);
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: the operands are on two devices: %s of shape %s is on %s and %s of shape "
-                   "%s is on %s; bring them together, e.g. with %s.to('%s')",
-                   what, aname, dt_shape_text(a->ndim, a->shape, ashape, sizeof ashape), at,
-                   bname, dt_shape_text(b->ndim, b->shape, bshape, sizeof bshape), bt, bname,
-                   at);
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: the operands are on two devices: %s of shape %s is on %s and %s of shape "
+        "%s is on %s; bring them together, e.g. with %s.to('%s')",
+        what, aname, dt_shape_text(a->ndim, a->shape, ashape, sizeof ashape), at, bname,
+        dt_shape_text(b->ndim, b->shape, bshape, sizeof bshape), bt, bname, at);
 }
 
-/* A CPU tensor without dimensions counts as a number for a tensor that lives elsewhere. */
+/* A CPU tensor without dimensions counts as a number for a tensor that lives elsewhere.
+ */
 static bool is_guest(const dt_tensor *t)
 {
     return t->ndim == 0 && dt_device_is_cpu(dt_tensor_device(t));
 }
 
-/* --- running a plan ---------------------------------------------------------------------------------- */
+/* --- running a plan
+ * ---------------------------------------------------------------------------------- */
 
-/* An operand in the type to compute in. `copy` receives the converted tensor where one is
- * needed; the caller clears it. */
+/* An operand in the type to compute in. `copy` receives the converted tensor where one
+ * is needed; the caller clears it. */
 static int prepare(const char *what, dt_input *input, dt_tensor *copy, dt_arg arg,
                    dt_dtype compute, dt_device device)
 {
@@ -152,10 +165,11 @@ static int prepare(const char *what, dt_input *input, dt_tensor *copy, dt_arg ar
     input->tensor = NULL;
     input->dtype = compute;
     if (!t) {
-        if (dt_dtype_kind(compute) == DT_KIND_INTEGER && arg.scalar.kind == DT_KIND_INTEGER &&
-            !dt_scalar_fits(compute, arg.scalar))
+        if (dt_dtype_kind(compute) == DT_KIND_INTEGER &&
+            arg.scalar.kind == DT_KIND_INTEGER && !dt_scalar_fits(compute, arg.scalar))
             return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: the number %" PRId64 " does not fit into the type %s; convert the "
+                           "%s: the number %" PRId64
+                           " does not fit into the type %s; convert the "
                            "tensor to a wider type first",
                            what, arg.scalar.i, dt_dtype_name(compute));
         input->value = dt_element_from_scalar(compute, arg.scalar);
@@ -185,7 +199,8 @@ static int use_all(const dt_tensor *out, const dt_input *inputs, int ninputs)
     return 0;
 }
 
-/* One row of either table, made ready: what differs between them is only the last call. */
+/* One row of either table, made ready: what differs between them is only the last call.
+ */
 typedef struct row {
     const char *name;
     int class;
@@ -193,7 +208,8 @@ typedef struct row {
     int binary;
 } row;
 
-static int launch(const row *r, dt_queue queue, const dt_backend *backend, const dt_plan *plan)
+static int launch(const row *r, dt_queue queue, const dt_backend *backend,
+                  const dt_plan *plan)
 {
     return r->binary < 0 ? backend->unary(queue, (dt_unary_op)r->unary, plan)
                          : backend->binary(queue, (dt_binary_op)r->binary, plan);
@@ -214,10 +230,11 @@ static int check_divisor(const char *what, const dt_input *divisor, dt_device de
         dt_tensor_clear(&all);
     }
     if (zero)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: division of integers by zero (ZeroDivisionError); use true division "
-                       "or floats, which give inf or nan",
-                       what);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: division of integers by zero (ZeroDivisionError); use true division "
+            "or floats, which give inf or nan",
+            what);
     return 0;
 }
 
@@ -226,18 +243,20 @@ static int check_power(const char *what, const dt_arg *args, dt_dtype compute)
     if (dt_dtype_is_float(compute) || args[1].tensor || args[1].scalar.i >= 0)
         return 0;
     return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: an integer to the negative power %" PRId64 " is no integer; convert the "
+                   "%s: an integer to the negative power %" PRId64
+                   " is no integer; convert the "
                    "tensor to a floating type first",
                    what, args[1].scalar.i);
 }
 
 static bool is_truth(const dt_arg *arg)
 {
-    return arg->tensor ? arg->tensor->dtype == DT_BOOL : arg->scalar.kind == DT_KIND_BOOL;
+    return arg->tensor ? arg->tensor->dtype == DT_BOOL
+                       : arg->scalar.kind == DT_KIND_BOOL;
 }
 
-/* out holds nothing (a result is made) or is the target. On failure a made result is cleared;
- * a target is left as it is. */
+/* out holds nothing (a result is made) or is the target. On failure a made result is
+ * cleared; a target is left as it is. */
 static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int nargs)
 {
     dt_device device = {DT_CPU, 0};
@@ -260,16 +279,19 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
     device = dt_tensor_device(home);
     dt_dtype meet = dt_result_type(args, nargs);
     if (r->binary == DT_BINARY_sub && (is_truth(&args[0]) || is_truth(&args[1])))
-        return dt_fail(DT_ERROR_RUNTIME, "%s: bools cannot be subtracted; convert them first, "
-                                         "e.g. with .int(), or use ^ or ~",
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: bools cannot be subtracted; convert them first, "
+                       "e.g. with .int(), or use ^ or ~",
                        r->name);
-    /* Where both the target and the operation refuse the type, the target's answer counts. */
+    /* Where both the target and the operation refuse the type, the target's answer
+     * counts. */
     if (into && (r->class == BITS || r->class == NUMBER || r->class == DIVIDES) &&
         dt_check_cast(r->name, meet, (dt_dtype)out->dtype))
         return -1;
     if (meet == DT_BOOL && (r->unary == DT_UNARY_neg || r->unary == DT_UNARY_relu))
-        return dt_fail(DT_ERROR_RUNTIME, "%s: not defined for bools; convert them first, e.g. "
-                                         "with .int(), or use ~",
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: not defined for bools; convert them first, e.g. "
+                       "with .int(), or use ~",
                        r->name);
     int compute = compute_type(r->name, r->class, meet);
     if (compute < 0)
@@ -284,7 +306,8 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
     dt_plan plan;
     int status = -1;
     for (int i = 0; i < nargs; i++) {
-        if (prepare(r->name, &inputs[i], &copies[i], args[i], (dt_dtype)compute, device))
+        if (prepare(r->name, &inputs[i], &copies[i], args[i], (dt_dtype)compute,
+                    device))
             goto done;
         /* What is read must not change under the reader's feet. */
         if (into && inputs[i].tensor && inputs[i].tensor != &copies[i] &&
@@ -299,8 +322,8 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
         goto done;
     if (r->binary == DT_BINARY_pow && check_power(r->name, args, (dt_dtype)compute))
         goto done;
-    /* A target of another type, or one whose layout may not be written while it is read, takes
-     * a copy of the result. */
+    /* A target of another type, or one whose layout may not be written while it is
+     * read, takes a copy of the result. */
     dt_tensor *target = into && out->dtype != result ? &made : out;
     status = dt_iterate_plan(&plan, r->name, target, result, device, inputs, nargs);
     if (status == 0) {
@@ -352,17 +375,18 @@ int dt_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x)
 int dt_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b)
 {
     out->storage = NULL;
-    /* The commonest call by far, two alike row-major tensors, skips every question that the
-     * general road asks. */
-    if (a.tensor && b.tensor && a.tensor->dtype == b.tensor->dtype && a.tensor->contiguous &&
-        b.tensor->contiguous && binary_class[op] == ANY &&
+    /* The commonest call by far, two alike row-major tensors, skips every question that
+     * the general road asks. */
+    if (a.tensor && b.tensor && a.tensor->dtype == b.tensor->dtype &&
+        a.tensor->contiguous && b.tensor->contiguous && binary_class[op] == ANY &&
         dt_device_equal(dt_tensor_device(a.tensor), dt_tensor_device(b.tensor)) &&
-        dt_shape_equal(a.tensor->ndim, a.tensor->shape, b.tensor->ndim, b.tensor->shape) &&
+        dt_shape_equal(a.tensor->ndim, a.tensor->shape, b.tensor->ndim,
+                       b.tensor->shape) &&
         a.tensor->numel) {
         const dt_tensor *t = a.tensor;
         dt_device device = dt_tensor_device(t);
-        if (dt_tensor_empty(dt_binary_names[op], out, (dt_dtype)t->dtype, t->ndim, t->shape,
-                            device))
+        if (dt_tensor_empty(dt_binary_names[op], out, (dt_dtype)t->dtype, t->ndim,
+                            t->shape, device))
             return -1;
         dt_plan plan;
         const dt_tensor *tensors[] = {out, a.tensor, b.tensor};

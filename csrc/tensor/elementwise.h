@@ -1,4 +1,5 @@
-/* Functions of elements: the rows of ops/unary.def and ops/binary.def on whole tensors. */
+/* Functions of elements: the rows of ops/unary.def and ops/binary.def on whole tensors.
+ */
 #ifndef DT_TENSOR_ELEMENTWISE_H
 #define DT_TENSOR_ELEMENTWISE_H
 
@@ -34,21 +35,21 @@ extern const char *const dt_binary_names[DT_NBINARY];
 int dt_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x);
 int dt_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x);
 
-/* At least one of a and b is a tensor. On two devices: DT_ERROR_RUNTIME, but a CPU tensor
- * without dimensions goes with any device. */
+/* At least one of a and b is a tensor. On two devices: DT_ERROR_RUNTIME, but a CPU
+ * tensor without dimensions goes with any device. */
 int dt_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b);
 int dt_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b);
 
-/* The type in which a and b meet: tensors with dimensions first, then those without, then
- * numbers; a later group only counts where its kind is higher. */
+/* The type in which a and b meet: tensors with dimensions first, then those without,
+ * then numbers; a later group only counts where its kind is higher. */
 dt_dtype dt_result_type(const dt_arg *args, int count);
 
 /* The floating type of results of integers: float32, or what set_default_dtype says. */
 dt_dtype dt_default_dtype(void);
 void dt_set_default_dtype(dt_dtype dtype);
 
-/* 0 when a result of type `from` may be written into a tensor of type `to`; else -1 after
- * dt_fail(DT_ERROR_RUNTIME). */
+/* 0 when a result of type `from` may be written into a tensor of type `to`; else -1
+ * after dt_fail(DT_ERROR_RUNTIME). */
 int dt_check_cast(const char *what, dt_dtype from, dt_dtype to);
 
 /* Fails with the operands' names, shapes and devices where two tensors live apart. */

@@ -2,7 +2,8 @@
 
 #include <inttypes.h>
 
-/* --- overlap ---------------------------------------------------------------------------------- */
+/* --- overlap
+ * ---------------------------------------------------------------------------------- */
 
 /* The bytes from the first to behind the last element. */
 static void span(const dt_tensor *t, const char **start, const char **end)
@@ -18,8 +19,8 @@ static void span(const dt_tensor *t, const char **start, const char **end)
 bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other)
 {
     /* Two storages can share memory too: borrowed from one NumPy array, say. */
-    if (!t->numel || !other->numel || !dt_device_equal(dt_tensor_device(t),
-                                                       dt_tensor_device(other)))
+    if (!t->numel || !other->numel ||
+        !dt_device_equal(dt_tensor_device(t), dt_tensor_device(other)))
         return false;
     const char *a, *a_end, *b, *b_end;
     span(t, &a, &a_end);
@@ -35,7 +36,8 @@ bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other)
     return false;
 }
 
-/* --- the layout of a result --------------------------------------------------------------------- */
+/* --- the layout of a result
+ * --------------------------------------------------------------------- */
 
 /* A tensor's stride in a dimension of the broadcast shape, in elements. */
 static int64_t stride_at(const dt_tensor *t, int ndim, int dim)
@@ -44,9 +46,10 @@ static int64_t stride_at(const dt_tensor *t, int ndim, int dim)
     return own < 0 || t->shape[own] == 1 ? 0 : t->strides[own];
 }
 
-/* Whether dimension a belongs inside b: 1 yes, -1 no, 0 undecided. Inputs speak in turn. */
-static int compare_dims(const dt_input *inputs, int ninputs, int ndim, const int64_t *shape,
-                        int a, int b)
+/* Whether dimension a belongs inside b: 1 yes, -1 no, 0 undecided. Inputs speak in
+ * turn. */
+static int compare_dims(const dt_input *inputs, int ninputs, int ndim,
+                        const int64_t *shape, int a, int b)
 {
     for (int i = 0; i < ninputs; i++) {
         if (!inputs[i].tensor)
@@ -63,17 +66,19 @@ static int compare_dims(const dt_input *inputs, int ninputs, int ndim, const int
     return 0;
 }
 
-/* The order of dimensions, outermost first, in which the inputs lie in memory. An insertion
- * sort that leaves undecided pairs as they are, as the order is not always a total one. */
-static void order_dims(const dt_input *inputs, int ninputs, int ndim, const int64_t *shape,
-                       int *order)
+/* The order of dimensions, outermost first, in which the inputs lie in memory. An
+ * insertion sort that leaves undecided pairs as they are, as the order is not always a
+ * total one. */
+static void order_dims(const dt_input *inputs, int ninputs, int ndim,
+                       const int64_t *shape, int *order)
 {
     for (int d = 0; d < ndim; d++)
         order[d] = d;
     for (int i = ndim - 2; i >= 0; i--) {
         int moving = i;
         for (int j = i + 1; j < ndim; j++) {
-            int verdict = compare_dims(inputs, ninputs, ndim, shape, order[moving], order[j]);
+            int verdict =
+                compare_dims(inputs, ninputs, ndim, shape, order[moving], order[j]);
             if (verdict < 0)
                 break;
             if (verdict > 0) {
@@ -94,7 +99,8 @@ static bool all_row_major(const dt_input *inputs, int ninputs)
     return true;
 }
 
-/* Whether t is dense in some order of its dimensions: then a result may take its strides. */
+/* Whether t is dense in some order of its dimensions: then a result may take its
+ * strides. */
 static bool is_dense(const dt_tensor *t)
 {
     if (t->contiguous)
@@ -130,14 +136,16 @@ static const dt_tensor *common_layout(const dt_input *inputs, int ninputs, int n
     return first;
 }
 
-static int make_result(const char *what, dt_tensor *out, dt_dtype dtype, dt_device device,
-                       const dt_input *inputs, int ninputs, int ndim, const int64_t *shape)
+static int make_result(const char *what, dt_tensor *out, dt_dtype dtype,
+                       dt_device device, const dt_input *inputs, int ninputs, int ndim,
+                       const int64_t *shape)
 {
     if (ndim < 2 || all_row_major(inputs, ninputs))
         return dt_tensor_empty(what, out, dtype, ndim, shape, device);
     const dt_tensor *like = common_layout(inputs, ninputs, ndim, shape);
     if (like)
-        return dt_tensor_empty_strided(what, out, dtype, ndim, shape, like->strides, device);
+        return dt_tensor_empty_strided(what, out, dtype, ndim, shape, like->strides,
+                                       device);
     int order[DT_MAX_NDIM];
     int64_t strides[DT_MAX_NDIM], step = 1;
     order_dims(inputs, ninputs, ndim, shape, order);
@@ -148,7 +156,9 @@ static int make_result(const char *what, dt_tensor *out, dt_dtype dtype, dt_devi
     return dt_tensor_empty_strided(what, out, dtype, ndim, shape, strides, device);
 }
 
-/* --- the plan ------------------------------------------------------------------------------------- */
+/* --- the plan
+ * -------------------------------------------------------------------------------------
+ */
 
 static void set_operand(dt_operand *operand, const dt_input *input)
 {
@@ -159,8 +169,10 @@ static void set_operand(dt_operand *operand, const dt_input *input)
         operand->value = input->value;
 }
 
-/* Elements in one run: all operands contiguous and of the result's shape, or immediate. */
-static bool plan_flat(dt_plan *plan, const dt_tensor *out, const dt_input *inputs, int ninputs)
+/* Elements in one run: all operands contiguous and of the result's shape, or immediate.
+ */
+static bool plan_flat(dt_plan *plan, const dt_tensor *out, const dt_input *inputs,
+                      int ninputs)
 {
     if (!out->contiguous)
         return false;
@@ -219,14 +231,15 @@ static void plan_strided(dt_plan *plan, const dt_tensor *out, const dt_input *in
         plan->shape[0] = 1;
         for (int i = 0; i < plan->noperands; i++)
             plan->operands[i].strides[0] =
-                plan->operands[i].immediate ? 0
-                                            : (int64_t)dt_dtype_size(plan->operands[i].dtype);
+                plan->operands[i].immediate
+                    ? 0
+                    : (int64_t)dt_dtype_size(plan->operands[i].dtype);
     }
     plan->contiguous = plan->ndim == 1;
     for (int i = 0; i < plan->noperands; i++)
-        plan->contiguous &=
-            plan->operands[i].immediate ||
-            plan->operands[i].strides[0] == (int64_t)dt_dtype_size(plan->operands[i].dtype);
+        plan->contiguous &= plan->operands[i].immediate ||
+                            plan->operands[i].strides[0] ==
+                                (int64_t)dt_dtype_size(plan->operands[i].dtype);
 }
 
 static int check_target(const char *what, const dt_tensor *out, const dt_input *inputs,
@@ -234,20 +247,23 @@ static int check_target(const char *what, const dt_tensor *out, const dt_input *
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
     if (!dt_shape_equal(ndim, shape, out->ndim, out->shape))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the result has shape %s, which does not fit into the target of shape "
-                       "%s; a target in place does not broadcast",
-                       what, dt_shape_text(ndim, shape, from, sizeof from),
-                       dt_shape_text(out->ndim, out->shape, to, sizeof to));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the result has shape %s, which does not fit into the target of shape "
+            "%s; a target in place does not broadcast",
+            what, dt_shape_text(ndim, shape, from, sizeof from),
+            dt_shape_text(out->ndim, out->shape, to, sizeof to));
     if (dt_tensor_overlaps_itself(out))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: several elements of the target share one place in memory (shape %s, "
-                       "strides %s), as after expand; clone() it before writing",
-                       what, dt_shape_text(out->ndim, out->shape, to, sizeof to),
-                       dt_shape_text(out->ndim, out->strides, from, sizeof from));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: several elements of the target share one place in memory (shape %s, "
+            "strides %s), as after expand; clone() it before writing",
+            what, dt_shape_text(out->ndim, out->shape, to, sizeof to),
+            dt_shape_text(out->ndim, out->strides, from, sizeof from));
     if (out->storage->read_only)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the target's memory is read-only; clone() it before writing", what);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the target's memory is read-only; clone() it before writing", what);
     (void)inputs;
     (void)ninputs;
     return 0;
@@ -269,14 +285,16 @@ int dt_iterate_plan(dt_plan *plan, const char *what, dt_tensor *out, dt_dtype dt
                 shape[d] = t->shape[d];
             first = false;
         } else if (!dt_shape_equal(ndim, shape, t->ndim, t->shape) &&
-                   dt_shape_broadcast(what, ndim, shape, t->ndim, t->shape, &ndim, shape)) {
+                   dt_shape_broadcast(what, ndim, shape, t->ndim, t->shape, &ndim,
+                                      shape)) {
             return -1;
         }
     }
     if (out->storage) {
         int64_t joint[DT_MAX_NDIM];
         int joint_ndim;
-        if (dt_shape_broadcast(what, ndim, shape, out->ndim, out->shape, &joint_ndim, joint) ||
+        if (dt_shape_broadcast(what, ndim, shape, out->ndim, out->shape, &joint_ndim,
+                               joint) ||
             check_target(what, out, inputs, ninputs, joint_ndim, joint))
             return -1;
     } else if (make_result(what, out, dtype, device, inputs, ninputs, ndim, shape)) {

@@ -8,53 +8,59 @@
 #include "tensor/elementwise.h"
 #include "tensor/view.h"
 
-/* --- checks --------------------------------------------------------------------------------------- */
+/* --- checks
+ * ---------------------------------------------------------------------------------------
+ */
 
 static int check_types(const char *what, const dt_tensor *a, const dt_tensor *b)
 {
     if (a->dtype != b->dtype)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the operands have types %s and %s; a product takes one type, convert "
-                       "one of them with .to()",
-                       what, dt_dtype_name((dt_dtype)a->dtype),
-                       dt_dtype_name((dt_dtype)b->dtype));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the operands have types %s and %s; a product takes one type, convert "
+            "one of them with .to()",
+            what, dt_dtype_name((dt_dtype)a->dtype), dt_dtype_name((dt_dtype)b->dtype));
     if (a->dtype == DT_BOOL)
-        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "%s: not defined for tensors of type bool; convert them first, e.g. with "
-                       ".int() or .float()",
-                       what);
+        return dt_fail(
+            DT_ERROR_NOT_IMPLEMENTED,
+            "%s: not defined for tensors of type bool; convert them first, e.g. with "
+            ".int() or .float()",
+            what);
     return dt_check_same_device(what, "input", a, "other", b);
 }
 
-static int check_ndim(const char *what, const dt_tensor *a, int andim, const dt_tensor *b,
-                      int bndim)
+static int check_ndim(const char *what, const dt_tensor *a, int andim,
+                      const dt_tensor *b, int bndim)
 {
     if (a->ndim == andim && b->ndim == bndim)
         return 0;
     char atext[DT_SHAPE_TEXT], btext[DT_SHAPE_TEXT];
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: shapes %s and %s were given; it takes tensors of %d and %d dimension%s, "
-                   "matmul (@) takes others",
-                   what, dt_shape_text(a->ndim, a->shape, atext, sizeof atext),
-                   dt_shape_text(b->ndim, b->shape, btext, sizeof btext), andim, bndim,
-                   bndim == 1 ? "" : "s");
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: shapes %s and %s were given; it takes tensors of %d and %d dimension%s, "
+        "matmul (@) takes others",
+        what, dt_shape_text(a->ndim, a->shape, atext, sizeof atext),
+        dt_shape_text(b->ndim, b->shape, btext, sizeof btext), andim, bndim,
+        bndim == 1 ? "" : "s");
 }
 
-static int check_inner(const char *what, const dt_tensor *a, int64_t inner_a, const dt_tensor *b,
-                       int64_t inner_b)
+static int check_inner(const char *what, const dt_tensor *a, int64_t inner_a,
+                       const dt_tensor *b, int64_t inner_b)
 {
     if (inner_a == inner_b)
         return 0;
     char atext[DT_SHAPE_TEXT], btext[DT_SHAPE_TEXT];
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: shapes %s and %s do not multiply: the last size of the first, %" PRId64
-                   ", has to equal the size %" PRId64 " of the second that it is summed with; "
-                   "transpose or reshape one of them",
-                   what, dt_shape_text(a->ndim, a->shape, atext, sizeof atext),
-                   dt_shape_text(b->ndim, b->shape, btext, sizeof btext), inner_a, inner_b);
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: shapes %s and %s do not multiply: the last size of the first, %" PRId64
+        ", has to equal the size %" PRId64 " of the second that it is summed with; "
+        "transpose or reshape one of them",
+        what, dt_shape_text(a->ndim, a->shape, atext, sizeof atext),
+        dt_shape_text(b->ndim, b->shape, btext, sizeof btext), inner_a, inner_b);
 }
 
-/* --- one product, or a batch of them ----------------------------------------------------------------- */
+/* --- one product, or a batch of them
+ * ----------------------------------------------------------------- */
 
 /* Whether BLAS can take the matrix in the last two dimensions as it lies. */
 static bool blas_takes(const dt_tensor *t)
@@ -65,7 +71,8 @@ static bool blas_takes(const dt_tensor *t)
            (row == 1 && column >= (rows > 1 ? rows : 1));
 }
 
-/* Strides as the backend wants them: a size of 1 may have any stride, so it gets a fit one. */
+/* Strides as the backend wants them: a size of 1 may have any stride, so it gets a fit
+ * one. */
 static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
 {
     int64_t rows = t->shape[t->ndim - 2], columns = t->shape[t->ndim - 1];
@@ -79,10 +86,10 @@ static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
         *column = 1;
 }
 
-/* a and b have 3 dimensions with equal first sizes (expanded batches have stride 0); out is
- * row-major. out = alpha * a @ b + beta * out. */
-static int multiply(const char *what, dt_tensor *out, const dt_tensor *a, const dt_tensor *b,
-                    double alpha, double beta)
+/* a and b have 3 dimensions with equal first sizes (expanded batches have stride 0);
+ * out is row-major. out = alpha * a @ b + beta * out. */
+static int multiply(const char *what, dt_tensor *out, const dt_tensor *a,
+                    const dt_tensor *b, double alpha, double beta)
 {
     dt_tensor acopy, bcopy; /* not cleared: it is large */
     acopy.storage = bcopy.storage = NULL;
@@ -160,18 +167,20 @@ static int matrix_product(const char *what, dt_tensor *out, const dt_tensor *a,
     return status;
 }
 
-/* --- the public forms ---------------------------------------------------------------------------------- */
+/* --- the public forms
+ * ---------------------------------------------------------------------------------- */
 
 int dt_mm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 {
     out->storage = NULL;
-    if (check_ndim("mm", a, 2, b, 2) || check_inner("mm", a, a->shape[1], b, b->shape[0]) ||
-        check_types("mm", a, b))
+    if (check_ndim("mm", a, 2, b, 2) ||
+        check_inner("mm", a, a->shape[1], b, b->shape[0]) || check_types("mm", a, b))
         return -1;
     return matrix_product("mm", out, a, b);
 }
 
-/* Matrix by vector, vector by matrix, vector by vector: as matrices, the added size dropped. */
+/* Matrix by vector, vector by matrix, vector by vector: as matrices, the added size
+ * dropped. */
 static int product_with_vectors(const char *what, dt_tensor *out, const dt_tensor *a,
                                 const dt_tensor *b)
 {
@@ -203,8 +212,8 @@ static int product_with_vectors(const char *what, dt_tensor *out, const dt_tenso
 int dt_mv(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 {
     out->storage = NULL;
-    if (check_ndim("mv", a, 2, b, 1) || check_inner("mv", a, a->shape[1], b, b->shape[0]) ||
-        check_types("mv", a, b))
+    if (check_ndim("mv", a, 2, b, 1) ||
+        check_inner("mv", a, a->shape[1], b, b->shape[0]) || check_types("mv", a, b))
         return -1;
     return product_with_vectors("mv", out, a, b);
 }
@@ -212,20 +221,22 @@ int dt_mv(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 int dt_dot(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 {
     out->storage = NULL;
-    if (check_ndim("dot", a, 1, b, 1) || check_inner("dot", a, a->shape[0], b, b->shape[0]) ||
-        check_types("dot", a, b))
+    if (check_ndim("dot", a, 1, b, 1) ||
+        check_inner("dot", a, a->shape[0], b, b->shape[0]) || check_types("dot", a, b))
         return -1;
     return product_with_vectors("dot", out, a, b);
 }
 
 /* Batches: leading dimensions broadcast, then count as one where memory allows it. */
-static int batched(const char *what, dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
+static int batched(const char *what, dt_tensor *out, const dt_tensor *a,
+                   const dt_tensor *b)
 {
     dt_tensor aflat, bflat, wide; /* not cleared: it is large */
     aflat.storage = bflat.storage = wide.storage = NULL;
     int64_t shape[DT_MAX_NDIM], full[DT_MAX_NDIM];
     int ndim, status = -1;
-    if (dt_shape_broadcast(what, a->ndim - 2, a->shape, b->ndim - 2, b->shape, &ndim, shape))
+    if (dt_shape_broadcast(what, a->ndim - 2, a->shape, b->ndim - 2, b->shape, &ndim,
+                           shape))
         return -1;
     if (ndim + 2 > DT_MAX_NDIM)
         return dt_fail(DT_ERROR_RUNTIME, "%s: at most %d dimensions are possible", what,
@@ -252,7 +263,8 @@ static int batched(const char *what, dt_tensor *out, const dt_tensor *a, const d
     status = -1;
     shape[ndim] = a->shape[a->ndim - 2];
     shape[ndim + 1] = b->shape[b->ndim - 1];
-    if (dt_tensor_empty(what, out, (dt_dtype)a->dtype, ndim + 2, shape, dt_tensor_device(a)))
+    if (dt_tensor_empty(what, out, (dt_dtype)a->dtype, ndim + 2, shape,
+                        dt_tensor_device(a)))
         goto done;
     status = multiply(what, out, &aflat, &bflat, 1, 0);
     if (status)
@@ -270,7 +282,8 @@ int dt_bmm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
         return -1;
     if (a->shape[0] != b->shape[0])
         return dt_fail(DT_ERROR_RUNTIME,
-                       "bmm: the batches have %" PRId64 " and %" PRId64 " matrices; give as many "
+                       "bmm: the batches have %" PRId64 " and %" PRId64
+                       " matrices; give as many "
                        "of each, or use matmul, which broadcasts",
                        a->shape[0], b->shape[0]);
     if (check_inner("bmm", a, a->shape[2], b, b->shape[1]) || check_types("bmm", a, b))
@@ -283,11 +296,13 @@ int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
     const char *what = "matmul";
     out->storage = NULL;
     if (!a->ndim || !b->ndim)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "matmul: the %s operand has no dimension; both need at least one, "
-                       "multiply by a number with *",
-                       a->ndim ? "second" : "first");
-    if (check_inner(what, a, a->shape[a->ndim - 1], b, b->shape[b->ndim > 1 ? b->ndim - 2 : 0]) ||
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "matmul: the %s operand has no dimension; both need at least one, "
+            "multiply by a number with *",
+            a->ndim ? "second" : "first");
+    if (check_inner(what, a, a->shape[a->ndim - 1], b,
+                    b->shape[b->ndim > 1 ? b->ndim - 2 : 0]) ||
         check_types(what, a, b))
         return -1;
     if (a->ndim == 2 && b->ndim == 2)
@@ -296,7 +311,8 @@ int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
         return product_with_vectors(what, out, a, b);
     if (a->ndim > 1 && b->ndim > 1)
         return batched(what, out, a, b);
-    /* A vector and a batch: the vector becomes a matrix, whose added size goes again. */
+    /* A vector and a batch: the vector becomes a matrix, whose added size goes again.
+     */
     dt_tensor matrix, product = {.storage = NULL};
     int64_t added = a->ndim == 1 ? -2 : -1;
     int status;
@@ -310,25 +326,27 @@ int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
     return status;
 }
 
-int dt_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a, const dt_tensor *b,
-             dt_scalar beta, dt_scalar alpha)
+int dt_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a,
+             const dt_tensor *b, dt_scalar beta, dt_scalar alpha)
 {
     dt_tensor wide, abatch, bbatch; /* not cleared: it is large */
     wide.storage = abatch.storage = bbatch.storage = NULL;
     int status = -1;
     out->storage = NULL;
     if (check_ndim("addmm", a, 2, b, 2) ||
-        check_inner("addmm", a, a->shape[1], b, b->shape[0]) || check_types("addmm", a, b) ||
-        check_types("addmm", input, a))
+        check_inner("addmm", a, a->shape[1], b, b->shape[0]) ||
+        check_types("addmm", a, b) || check_types("addmm", input, a))
         return -1;
     if (!dt_dtype_is_float((dt_dtype)a->dtype) &&
         (alpha.kind == DT_KIND_FLOAT || beta.kind == DT_KIND_FLOAT))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "addmm: alpha and beta have to be integers for tensors of type %s",
-                       dt_dtype_name((dt_dtype)a->dtype));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "addmm: alpha and beta have to be integers for tensors of type %s",
+            dt_dtype_name((dt_dtype)a->dtype));
     int64_t shape[] = {a->shape[0], b->shape[1]};
     if (dt_view_expand("addmm", &wide, input, 2, shape) ||
-        dt_tensor_empty("addmm", out, (dt_dtype)a->dtype, 2, shape, dt_tensor_device(a)))
+        dt_tensor_empty("addmm", out, (dt_dtype)a->dtype, 2, shape,
+                        dt_tensor_device(a)))
         goto done;
     double scale = dt_scalar_as_double(beta);
     /* With beta 0 the input is ignored, whatever it holds. */
@@ -336,7 +354,8 @@ int dt_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a, const d
         goto done;
     as_batch(&abatch, a);
     as_batch(&bbatch, b);
-    status = multiply("addmm", out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale);
+    status =
+        multiply("addmm", out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale);
 done:
     if (status)
         dt_tensor_clear(out);

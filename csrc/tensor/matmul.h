@@ -14,7 +14,7 @@ int dt_dot(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
 int dt_bmm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
 
 /* beta * input + alpha * (a @ b); input broadcasts to the product's shape. */
-int dt_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a, const dt_tensor *b,
-             dt_scalar beta, dt_scalar alpha);
+int dt_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a,
+             const dt_tensor *b, dt_scalar beta, dt_scalar alpha);
 
 #endif

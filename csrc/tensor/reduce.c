@@ -22,10 +22,11 @@ static const unsigned char reduce_class[DT_NREDUCE] = {
 #undef REDUCE
 };
 
-/* --- which dimensions ------------------------------------------------------------------------- */
+/* --- which dimensions
+ * ------------------------------------------------------------------------- */
 
-static int fold_mask(const char *what, const dt_tensor *x, int count, const int64_t *dims,
-                     bool *folded)
+static int fold_mask(const char *what, const dt_tensor *x, int count,
+                     const int64_t *dims, bool *folded)
 {
     for (int d = 0; d < x->ndim; d++)
         folded[d] = count == 0;
@@ -35,14 +36,17 @@ static int fold_mask(const char *what, const dt_tensor *x, int count, const int6
             return -1;
         if (x->ndim && folded[dim])
             return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: dimension %d is named twice; name each one once", what, dim);
+                           "%s: dimension %d is named twice; name each one once", what,
+                           dim);
         folded[dim] = true;
     }
     return 0;
 }
 
-/* Appends a dimension to a list, merging it into the one before where the strides allow it. */
-static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size, int64_t stride)
+/* Appends a dimension to a list, merging it into the one before where the strides allow
+ * it. */
+static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size,
+                   int64_t stride)
 {
     if (size == 1)
         return;
@@ -56,9 +60,10 @@ static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size, in
     (*ndim)++;
 }
 
-/* The order in which folded dimensions are walked: by stride where the result does not depend
- * on it, as they come where an index is asked for. */
-static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *folded, bool sorted)
+/* The order in which folded dimensions are walked: by stride where the result does not
+ * depend on it, as they come where an index is asked for. */
+static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *folded,
+                       bool sorted)
 {
     int order[DT_MAX_NDIM], count = 0;
     int64_t item = (int64_t)dt_dtype_size((dt_dtype)x->dtype);
@@ -82,8 +87,8 @@ static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *folde
                x->shape[order[i]], x->strides[order[i]] * item);
 }
 
-static int make_result(const char *what, dt_tensor *out, const dt_tensor *x, const bool *folded,
-                       bool keepdim, dt_dtype dtype)
+static int make_result(const char *what, dt_tensor *out, const dt_tensor *x,
+                       const bool *folded, bool keepdim, dt_dtype dtype)
 {
     int64_t shape[DT_MAX_NDIM];
     int ndim = 0;
@@ -101,13 +106,16 @@ static int fail_empty(const char *what, const dt_tensor *x, bool whole)
 {
     char text[DT_SHAPE_TEXT];
     dt_shape_text(x->ndim, x->shape, text, sizeof text);
-    return dt_fail(whole ? DT_ERROR_RUNTIME : DT_ERROR_INDEX,
-                   "%s: a tensor of shape %s has no elements to choose from; give a dimension "
-                   "whose size is not 0, or check numel() first",
-                   what, text);
+    return dt_fail(
+        whole ? DT_ERROR_RUNTIME : DT_ERROR_INDEX,
+        "%s: a tensor of shape %s has no elements to choose from; give a dimension "
+        "whose size is not 0, or check numel() first",
+        what, text);
 }
 
-/* --- folding ------------------------------------------------------------------------------------- */
+/* --- folding
+ * -------------------------------------------------------------------------------------
+ */
 
 /* The type of input and result; -1 after dt_fail. */
 static int result_type(const char *what, int class, const dt_tensor *x, int dtype)
@@ -120,10 +128,11 @@ static int result_type(const char *what, int class, const dt_tensor *x, int dtyp
     case NORM:
         if (dt_dtype_is_float(own))
             return (int)own;
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: not defined for tensors of type %s, whose result is seldom whole; "
-                       "convert it first, e.g. with .float()%s",
-                       what, dt_dtype_name(own), class == FLOAT ? ", or give dtype=" : "");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: not defined for tensors of type %s, whose result is seldom whole; "
+            "convert it first, e.g. with .float()%s",
+            what, dt_dtype_name(own), class == FLOAT ? ", or give dtype=" : "");
     case TRUTH:
         return own == DT_UINT8 && dtype < 0 ? DT_UINT8 : DT_BOOL;
     default:
@@ -160,8 +169,9 @@ static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tens
     return 0;
 }
 
-static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
-                     int count, const int64_t *dims, bool keepdim, int dtype, double parameter)
+static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
+                     const dt_tensor *x, int count, const int64_t *dims, bool keepdim,
+                     int dtype, double parameter)
 {
     bool folded[DT_MAX_NDIM];
     dt_tensor converted; /* not cleared: it is large */
@@ -173,8 +183,8 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out, const dt
     int result = result_type(what, class, x, dtype);
     if (result < 0)
         return -1;
-    /* Backends fold TOTAL from any type to int64 and TRUTH from any to bool; every other pair
-     * of types meets in a conversion first. */
+    /* Backends fold TOTAL from any type to int64 and TRUTH from any to bool; every
+     * other pair of types meets in a conversion first. */
     bool direct = x->dtype == result || class == TRUTH ||
                   (class == TOTAL && result == DT_INT64 &&
                    !dt_dtype_is_float((dt_dtype)x->dtype));
@@ -197,22 +207,25 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out, const dt
 int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
               const int64_t *dims, bool keepdim, int dtype, double parameter)
 {
-    return reduce_as(dt_reduce_names[op], op, out, x, count, dims, keepdim, dtype, parameter);
+    return reduce_as(dt_reduce_names[op], op, out, x, count, dims, keepdim, dtype,
+                     parameter);
 }
 
-int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count, const int64_t *dims,
-            bool keepdim, int dtype)
+int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
+            const int64_t *dims, bool keepdim, int dtype)
 {
-    dt_reduce_op op = p == 2          ? DT_REDUCE_norm_2
-                      : p == 1        ? DT_REDUCE_norm_1
-                      : p == 0        ? DT_REDUCE_norm_0
-                      : p == INFINITY ? DT_REDUCE_norm_max
+    dt_reduce_op op = p == 2           ? DT_REDUCE_norm_2
+                      : p == 1         ? DT_REDUCE_norm_1
+                      : p == 0         ? DT_REDUCE_norm_0
+                      : p == INFINITY  ? DT_REDUCE_norm_max
                       : p == -INFINITY ? DT_REDUCE_norm_min
                                        : DT_REDUCE_norm_p;
     return reduce_as("norm", op, out, x, count, dims, keepdim, dtype, p);
 }
 
-/* --- extremes ---------------------------------------------------------------------------------------- */
+/* --- extremes
+ * ----------------------------------------------------------------------------------------
+ */
 
 int dt_argreduce(const char *what, bool greatest, dt_tensor *values, dt_tensor *indices,
                  const dt_tensor *x, bool has_dim, int64_t dim, bool keepdim)

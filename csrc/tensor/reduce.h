@@ -7,17 +7,17 @@
 
 extern const char *const dt_reduce_names[DT_NREDUCE];
 
-/* Folds `count` dimensions of x (count 0: all). dtype -1: the row's own result type; else the
- * type to compute in. `parameter` is P of the table. */
+/* Folds `count` dimensions of x (count 0: all). dtype -1: the row's own result type;
+ * else the type to compute in. `parameter` is P of the table. */
 int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
               const int64_t *dims, bool keepdim, int dtype, double parameter);
 
 /* The p-norm: p any number, also 0 and +-infinity. */
-int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count, const int64_t *dims,
-            bool keepdim, int dtype);
+int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
+            const int64_t *dims, bool keepdim, int dtype);
 
-/* The greatest or least elements along one dimension (has_dim false: of all, index into the
- * flattened tensor) and where they are. values may be NULL. */
+/* The greatest or least elements along one dimension (has_dim false: of all, index into
+ * the flattened tensor) and where they are. values may be NULL. */
 int dt_argreduce(const char *what, bool greatest, dt_tensor *values, dt_tensor *indices,
                  const dt_tensor *x, bool has_dim, int64_t dim, bool keepdim);
 

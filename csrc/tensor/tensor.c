@@ -17,10 +17,11 @@ static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
 {
     out->storage = NULL;
     if (ndim > DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: a tensor of %d dimensions was asked for; at most %d are possible, "
-                       "merge some of them",
-                       what, ndim, DT_MAX_NDIM);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: a tensor of %d dimensions was asked for; at most %d are possible, "
+            "merge some of them",
+            what, ndim, DT_MAX_NDIM);
     int64_t numel = dt_shape_numel(what, ndim, shape, dt_dtype_size(dtype));
     if (numel < 0)
         return -1;
@@ -45,7 +46,8 @@ int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
 }
 
 int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
-                            const int64_t *shape, const int64_t *strides, dt_device device)
+                            const int64_t *shape, const int64_t *strides,
+                            dt_device device)
 {
     if (begin(what, out, dtype, ndim, shape))
         return -1;
@@ -81,7 +83,8 @@ bool dt_tensor_overlaps_itself(const dt_tensor *t)
 {
     if (t->contiguous || t->numel <= 1)
         return false;
-    /* Sorted by stride, each dimension has to step over all that the smaller ones reach. */
+    /* Sorted by stride, each dimension has to step over all that the smaller ones
+     * reach. */
     int order[DT_MAX_NDIM], count = 0;
     for (int d = 0; d < t->ndim; d++) {
         if (t->shape[d] == 1)

@@ -1,10 +1,12 @@
-/* A tensor: a view of a storage. Floor 4, no Python: the binding's object embeds this struct.
+/* A tensor: a view of a storage. Floor 4, no Python: the binding's object embeds this
+ * struct.
  *
- * Functions that make a tensor fill `out`, a struct that holds nothing yet, and the caller then
- * owns it: dt_tensor_clear releases it. After a failure `out` holds nothing. Functions ending in
- * `_into` write into an existing tensor and leave its shape and type as they are. Operations on
- * GPUs are queued on the current stream of the tensor's device; only functions whose comment
- * says so wait. */
+ * Functions that make a tensor fill `out`, a struct that holds nothing yet, and the
+ * caller then owns it: dt_tensor_clear releases it. After a failure `out` holds
+ * nothing. Functions ending in
+ * `_into` write into an existing tensor and leave its shape and type as they are.
+ * Operations on GPUs are queued on the current stream of the tensor's device; only
+ * functions whose comment says so wait. */
 #ifndef DT_TENSOR_TENSOR_H
 #define DT_TENSOR_TENSOR_H
 
@@ -30,7 +32,8 @@ static inline dt_device dt_tensor_device(const dt_tensor *t)
 }
 static inline void *dt_tensor_data(const dt_tensor *t)
 {
-    return (char *)t->storage->data + t->offset * (int64_t)dt_dtype_size((dt_dtype)t->dtype);
+    return (char *)t->storage->data +
+           t->offset * (int64_t)dt_dtype_size((dt_dtype)t->dtype);
 }
 
 /* A new row-major tensor, contents undefined. `what` names the operation in errors. */
@@ -39,16 +42,18 @@ int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
 
 /* The same with strides of the caller's, which cover the storage without overlap. */
 int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
-                            const int64_t *shape, const int64_t *strides, dt_device device);
+                            const int64_t *shape, const int64_t *strides,
+                            dt_device device);
 
 /* A second tensor over the same storage. Cannot fail. */
 void dt_tensor_alias(dt_tensor *out, const dt_tensor *t);
 
-/* Gives the storage back; the struct then holds nothing. Allowed on one that holds nothing. */
+/* Gives the storage back; the struct then holds nothing. Allowed on one that holds
+ * nothing. */
 void dt_tensor_clear(dt_tensor *t);
 
-/* Whether two elements share memory (stride 0 over more than one, or strides that cross). May
- * say yes for odd strides that do not. */
+/* Whether two elements share memory (stride 0 over more than one, or strides that
+ * cross). May say yes for odd strides that do not. */
 bool dt_tensor_overlaps_itself(const dt_tensor *t);
 
 /* Fills contiguous after shape and strides have been set by hand, and numel. */

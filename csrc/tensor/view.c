@@ -4,7 +4,8 @@
 
 #include "tensor/convert.h"
 
-/* Every view starts as an alias and then changes shape and strides; on failure it lets go. */
+/* Every view starts as an alias and then changes shape and strides; on failure it lets
+ * go. */
 static int finish(dt_tensor *out, int status)
 {
     if (status < 0) {
@@ -27,9 +28,10 @@ static void drop_dim(dt_tensor *t, int dim)
 static int insert_dim(const char *what, dt_tensor *t, int dim, int64_t stride)
 {
     if (t->ndim == DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the result would have %d dimensions; at most %d are possible", what,
-                       t->ndim + 1, DT_MAX_NDIM);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the result would have %d dimensions; at most %d are possible", what,
+            t->ndim + 1, DT_MAX_NDIM);
     for (int d = t->ndim; d > dim; d--) {
         t->shape[d] = t->shape[d - 1];
         t->strides[d] = t->strides[d - 1];
@@ -40,18 +42,21 @@ static int insert_dim(const char *what, dt_tensor *t, int dim, int64_t stride)
     return 0;
 }
 
-/* --- subscripts -------------------------------------------------------------------------------- */
+/* --- subscripts
+ * -------------------------------------------------------------------------------- */
 
-static int take_integer(const char *what, dt_tensor *t, int dim, int64_t index, int shown_dim)
+static int take_integer(const char *what, dt_tensor *t, int dim, int64_t index,
+                        int shown_dim)
 {
     int64_t size = t->shape[dim];
     if (index < -size || index >= size)
-        return dt_fail(DT_ERROR_INDEX,
-                       size ? "%s: index %" PRId64 " is out of range for dimension %d of size "
-                              "%" PRId64 "; use one from %" PRId64 " to %" PRId64
-                            : "%s: index %" PRId64 " is out of range, since dimension %d has "
-                              "size %" PRId64 " and so no element%.0" PRId64 "%.0" PRId64,
-                       what, index, shown_dim, size, size ? -size : 0, size ? size - 1 : 0);
+        return dt_fail(
+            DT_ERROR_INDEX,
+            size ? "%s: index %" PRId64 " is out of range for dimension %d of size "
+                   "%" PRId64 "; use one from %" PRId64 " to %" PRId64
+                 : "%s: index %" PRId64 " is out of range, since dimension %d has "
+                   "size %" PRId64 " and so no element%.0" PRId64 "%.0" PRId64,
+            what, index, shown_dim, size, size ? -size : 0, size ? size - 1 : 0);
     t->offset += (index < 0 ? index + size : index) * t->strides[dim];
     drop_dim(t, dim);
     return 0;
@@ -68,7 +73,8 @@ static int take_slice(dt_tensor *t, int dim, const dt_index *item)
 {
     if (item->step <= 0)
         return dt_fail(DT_ERROR_VALUE,
-                       "index: a slice's step is %" PRId64 "; only positive steps make views, "
+                       "index: a slice's step is %" PRId64
+                       "; only positive steps make views, "
                        "reverse with flip",
                        item->step);
     int64_t size = t->shape[dim];
@@ -89,14 +95,16 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int
 {
     int consumed = 0;
     for (int i = 0; i < count; i++) {
-        consumed += items[i].kind == DT_INDEX_INTEGER || items[i].kind == DT_INDEX_SLICE;
+        consumed +=
+            items[i].kind == DT_INDEX_INTEGER || items[i].kind == DT_INDEX_SLICE;
     }
     out->storage = NULL;
     if (consumed > t->ndim)
-        return dt_fail(DT_ERROR_INDEX,
-                       "index: %d indices were given for a tensor of %d dimension%s; give at "
-                       "most one for each dimension",
-                       consumed, t->ndim, t->ndim == 1 ? "" : "s");
+        return dt_fail(
+            DT_ERROR_INDEX,
+            "index: %d indices were given for a tensor of %d dimension%s; give at "
+            "most one for each dimension",
+            consumed, t->ndim, t->ndim == 1 ? "" : "s");
     dt_tensor_alias(out, t);
     int dim = 0, source = 0, status = 0;
     bool skipped = false;
@@ -110,9 +118,9 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int
             source++;
             break;
         case DT_INDEX_NEW_AXIS:
-            status = insert_dim("index", out, dim, dim < out->ndim ? out->shape[dim] *
-                                                                         out->strides[dim]
-                                                                   : 1);
+            status =
+                insert_dim("index", out, dim,
+                           dim < out->ndim ? out->shape[dim] * out->strides[dim] : 1);
             if (!status)
                 out->shape[dim] = items[i].stop;
             dim++;
@@ -127,11 +135,15 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int
     return finish(out, status);
 }
 
-/* --- shapes ------------------------------------------------------------------------------------- */
+/* --- shapes
+ * -------------------------------------------------------------------------------------
+ */
 
-/* Strides for shape over t's memory; false where elements would have to move. Dimensions are
- * taken in runs that lie evenly in memory, and each run is cut into new sizes. */
-static bool strides_for(const dt_tensor *t, int ndim, const int64_t *shape, int64_t *strides)
+/* Strides for shape over t's memory; false where elements would have to move.
+ * Dimensions are taken in runs that lie evenly in memory, and each run is cut into new
+ * sizes. */
+static bool strides_for(const dt_tensor *t, int ndim, const int64_t *shape,
+                        int64_t *strides)
 {
     if (t->numel == 0) {
         if (dt_shape_equal(t->ndim, t->shape, ndim, shape))
@@ -145,8 +157,8 @@ static bool strides_for(const dt_tensor *t, int ndim, const int64_t *shape, int6
     int64_t base = t->ndim ? t->strides[t->ndim - 1] : 1, run = 1, made = 1;
     for (int from = t->ndim - 1; from >= 0; from--) {
         run *= t->shape[from];
-        bool ends = from == 0 || (t->shape[from - 1] != 1 &&
-                                  t->strides[from - 1] != run * base);
+        bool ends = from == 0 ||
+                    (t->shape[from - 1] != 1 && t->strides[from - 1] != run * base);
         if (!ends)
             continue;
         while (to >= 0 && (made < run || shape[to] == 1)) {
@@ -166,14 +178,15 @@ static bool strides_for(const dt_tensor *t, int ndim, const int64_t *shape, int6
 }
 
 /* Resolves one -1 in wanted; fails where the count of elements does not fit. */
-static int resolve(const char *what, const dt_tensor *t, int ndim, const int64_t *wanted,
-                   int64_t *shape)
+static int resolve(const char *what, const dt_tensor *t, int ndim,
+                   const int64_t *wanted, int64_t *shape)
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
     if (ndim > DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: a shape of %d dimensions was asked for; at most %d are possible",
-                       what, ndim, DT_MAX_NDIM);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: a shape of %d dimensions was asked for; at most %d are possible", what,
+            ndim, DT_MAX_NDIM);
     int unknown = -1;
     int64_t known = 1;
     bool overflow = false;
@@ -181,14 +194,16 @@ static int resolve(const char *what, const dt_tensor *t, int ndim, const int64_t
         shape[d] = wanted[d];
         if (wanted[d] == -1) {
             if (unknown >= 0)
-                return dt_fail(DT_ERROR_RUNTIME,
-                               "%s: %s has more than one size of -1; leave one to be inferred "
-                               "at most",
-                               what, dt_shape_text(ndim, wanted, to, sizeof to));
+                return dt_fail(
+                    DT_ERROR_RUNTIME,
+                    "%s: %s has more than one size of -1; leave one to be inferred "
+                    "at most",
+                    what, dt_shape_text(ndim, wanted, to, sizeof to));
             unknown = d;
         } else if (wanted[d] < 0) {
             return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: size %" PRId64 " in %s is negative; give sizes of 0 or more, or "
+                           "%s: size %" PRId64
+                           " in %s is negative; give sizes of 0 or more, or "
                            "one -1 to have it inferred",
                            what, wanted[d], dt_shape_text(ndim, wanted, to, sizeof to));
         } else {
@@ -196,12 +211,14 @@ static int resolve(const char *what, const dt_tensor *t, int ndim, const int64_t
         }
     }
     if (unknown >= 0 && known == 0)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the -1 in %s could be any size beside a size of 0; say which", what,
-                       dt_shape_text(ndim, wanted, to, sizeof to));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the -1 in %s could be any size beside a size of 0; say which", what,
+            dt_shape_text(ndim, wanted, to, sizeof to));
     if (overflow || (unknown >= 0 ? t->numel % known != 0 : t->numel != known))
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: shape %s does not hold the %" PRId64 " element%s of a tensor of "
+                       "%s: shape %s does not hold the %" PRId64
+                       " element%s of a tensor of "
                        "shape %s; give sizes with that product",
                        what, dt_shape_text(ndim, wanted, to, sizeof to), t->numel,
                        t->numel == 1 ? "" : "s",
@@ -211,7 +228,8 @@ static int resolve(const char *what, const dt_tensor *t, int ndim, const int64_t
     return 0;
 }
 
-static void set_shape(dt_tensor *t, int ndim, const int64_t *shape, const int64_t *strides)
+static void set_shape(dt_tensor *t, int ndim, const int64_t *shape,
+                      const int64_t *strides)
 {
     t->ndim = (unsigned char)ndim;
     for (int d = 0; d < ndim; d++) {
@@ -229,12 +247,13 @@ int dt_view_shape(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *w
         return -1;
     if (!strides_for(t, ndim, shape, strides)) {
         char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT], steps[DT_SHAPE_TEXT];
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "view: a tensor of shape %s with strides %s cannot be seen as %s without "
-                       "a copy; use reshape, which copies where it has to",
-                       dt_shape_text(t->ndim, t->shape, from, sizeof from),
-                       dt_shape_text(t->ndim, t->strides, steps, sizeof steps),
-                       dt_shape_text(ndim, shape, to, sizeof to));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "view: a tensor of shape %s with strides %s cannot be seen as %s without "
+            "a copy; use reshape, which copies where it has to",
+            dt_shape_text(t->ndim, t->shape, from, sizeof from),
+            dt_shape_text(t->ndim, t->strides, steps, sizeof steps),
+            dt_shape_text(ndim, shape, to, sizeof to));
     }
     dt_tensor_alias(out, t);
     set_shape(out, ndim, shape, strides);
@@ -266,9 +285,10 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
     if (last < 0)
         return -1;
     if (first > last)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "flatten: start_dim %d lies after end_dim %d; give them in order", first,
-                       last);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "flatten: start_dim %d lies after end_dim %d; give them in order", first,
+            last);
     int64_t shape[DT_MAX_NDIM], size = 1;
     int ndim = 0;
     for (int d = 0; d < first; d++)
@@ -281,26 +301,29 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
     return dt_view_reshape(out, t, ndim, shape);
 }
 
-/* --- orders of dimensions ------------------------------------------------------------------------ */
+/* --- orders of dimensions
+ * ------------------------------------------------------------------------ */
 
 int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
     bool seen[DT_MAX_NDIM] = {false};
     out->storage = NULL;
     if (count != t->ndim)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "permute: %d dimension%s given for a tensor of %d; name each of them "
-                       "once",
-                       count, count == 1 ? " was" : "s were", t->ndim);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "permute: %d dimension%s given for a tensor of %d; name each of them "
+            "once",
+            count, count == 1 ? " was" : "s were", t->ndim);
     dt_tensor_alias(out, t);
     for (int d = 0; d < count; d++) {
         int from = dt_shape_wrap_dim("permute", dims[d], t->ndim);
         if (from < 0)
             return finish(out, -1);
         if (seen[from])
-            return finish(out, dt_fail(DT_ERROR_RUNTIME,
-                                       "permute: dimension %d is named twice; name each once",
-                                       from));
+            return finish(
+                out,
+                dt_fail(DT_ERROR_RUNTIME,
+                        "permute: dimension %d is named twice; name each once", from));
         seen[from] = true;
         out->shape[d] = t->shape[from];
         out->strides[d] = t->strides[from];
@@ -340,16 +363,18 @@ int dt_view_t(dt_tensor *out, const dt_tensor *t)
                        "transpose(dim0, dim1) or permute",
                        dt_shape_text(t->ndim, t->shape, text, sizeof text));
     }
-    return t->ndim == 2 ? dt_view_transpose(out, t, 0, 1) : (dt_tensor_alias(out, t), 0);
+    return t->ndim == 2 ? dt_view_transpose(out, t, 0, 1)
+                        : (dt_tensor_alias(out, t), 0);
 }
 
 int dt_view_mT(dt_tensor *out, const dt_tensor *t)
 {
     out->storage = NULL;
     if (t->ndim < 2)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "mT: the tensor has %d dimension%s; mT takes a matrix or a batch of them",
-                       t->ndim, t->ndim == 1 ? "" : "s");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "mT: the tensor has %d dimension%s; mT takes a matrix or a batch of them",
+            t->ndim, t->ndim == 1 ? "" : "s");
     return dt_view_transpose(out, t, -2, -1);
 }
 
@@ -361,7 +386,8 @@ int dt_view_reverse(dt_tensor *out, const dt_tensor *t)
     return finish(out, 0);
 }
 
-/* --- sizes of 1 ---------------------------------------------------------------------------------- */
+/* --- sizes of 1
+ * ---------------------------------------------------------------------------------- */
 
 int dt_view_squeeze(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
@@ -399,31 +425,34 @@ int dt_view_expand(const char *what, dt_tensor *out, const dt_tensor *t, int ndi
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
     out->storage = NULL;
     if (ndim < t->ndim || ndim > DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: %d size%s given for a tensor of %d dimension%s; give at least as "
-                       "many and at most %d",
-                       what, ndim, ndim == 1 ? " was" : "s were", t->ndim,
-                       t->ndim == 1 ? "" : "s", DT_MAX_NDIM);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: %d size%s given for a tensor of %d dimension%s; give at least as "
+            "many and at most %d",
+            what, ndim, ndim == 1 ? " was" : "s were", t->ndim, t->ndim == 1 ? "" : "s",
+            DT_MAX_NDIM);
     dt_tensor_alias(out, t);
     for (int d = ndim - 1, own = t->ndim - 1; d >= 0; d--, own--) {
         int64_t size = shape[d], stride = 0;
         if (own < 0 ? size < 0 : size < -1)
-            return finish(out, dt_fail(DT_ERROR_RUNTIME,
-                                       "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
-                                       "more%s",
-                                       what, size, d, dt_shape_text(ndim, shape, to, sizeof to),
-                                       own < 0 ? " for a new dimension" : ", or -1 to keep it"));
+            return finish(
+                out, dt_fail(DT_ERROR_RUNTIME,
+                             "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
+                             "more%s",
+                             what, size, d, dt_shape_text(ndim, shape, to, sizeof to),
+                             own < 0 ? " for a new dimension" : ", or -1 to keep it"));
         if (own >= 0) {
             if (size == -1)
                 size = t->shape[own];
             if (t->shape[own] != 1 && size != t->shape[own])
-                return finish(out,
-                              dt_fail(DT_ERROR_RUNTIME,
-                                      "%s: a tensor of shape %s does not expand to %s: dimension "
-                                      "%d has size %" PRId64 "; only sizes of 1 expand",
-                                      what, dt_shape_text(t->ndim, t->shape, from, sizeof from),
-                                      dt_shape_text(ndim, shape, to, sizeof to), d,
-                                      t->shape[own]));
+                return finish(
+                    out,
+                    dt_fail(DT_ERROR_RUNTIME,
+                            "%s: a tensor of shape %s does not expand to %s: dimension "
+                            "%d has size %" PRId64 "; only sizes of 1 expand",
+                            what, dt_shape_text(t->ndim, t->shape, from, sizeof from),
+                            dt_shape_text(ndim, shape, to, sizeof to), d,
+                            t->shape[own]));
             stride = t->shape[own] == size ? t->strides[own] : 0;
         }
         out->shape[d] = size;
@@ -435,31 +464,37 @@ int dt_view_expand(const char *what, dt_tensor *out, const dt_tensor *t, int ndi
     return finish(out, 0);
 }
 
-/* --- parts ----------------------------------------------------------------------------------------- */
+/* --- parts
+ * -----------------------------------------------------------------------------------------
+ */
 
 int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t start,
                    int64_t length)
 {
     out->storage = NULL;
     if (!t->ndim)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "narrow: the tensor has no dimension to narrow; unsqueeze it first");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "narrow: the tensor has no dimension to narrow; unsqueeze it first");
     int dim = dt_shape_wrap_dim("narrow", wanted, t->ndim);
     if (dim < 0)
         return -1;
     int64_t size = t->shape[dim];
     if (length < 0)
-        return dt_fail(DT_ERROR_RUNTIME, "narrow: length %" PRId64 " is negative; give 0 or more",
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "narrow: length %" PRId64 " is negative; give 0 or more",
                        length);
     if (start < -size || start > size)
         return dt_fail(DT_ERROR_INDEX,
-                       "narrow: start %" PRId64 " is out of range for dimension %d of size "
+                       "narrow: start %" PRId64
+                       " is out of range for dimension %d of size "
                        "%" PRId64 "; use one from %" PRId64 " to %" PRId64,
                        start, dim, size, -size, size);
     int64_t from = start < 0 ? start + size : start;
     if (length > size - from)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "narrow: start %" PRId64 " and length %" PRId64 " reach beyond dimension "
+                       "narrow: start %" PRId64 " and length %" PRId64
+                       " reach beyond dimension "
                        "%d of size %" PRId64 "; shorten it to %" PRId64 " or less",
                        start, length, dim, size, size - from);
     dt_tensor_alias(out, t);
@@ -472,9 +507,10 @@ int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t i
 {
     out->storage = NULL;
     if (!t->ndim)
-        return dt_fail(DT_ERROR_INDEX,
-                       "select: a tensor without dimensions has nothing to select from; use "
-                       "item() for its value");
+        return dt_fail(
+            DT_ERROR_INDEX,
+            "select: a tensor without dimensions has nothing to select from; use "
+            "item() for its value");
     int dim = dt_shape_wrap_dim("select", wanted, t->ndim);
     if (dim < 0)
         return -1;
@@ -482,14 +518,15 @@ int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t i
     return finish(out, take_integer("select", out, dim, index, dim));
 }
 
-int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *shape,
-                       const int64_t *strides, int64_t offset)
+int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim,
+                       const int64_t *shape, const int64_t *strides, int64_t offset)
 {
     out->storage = NULL;
     if (ndim > DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME, "as_strided: at most %d dimensions are possible",
-                       DT_MAX_NDIM);
-    int64_t numel = dt_shape_numel("as_strided", ndim, shape, dt_dtype_size((dt_dtype)t->dtype));
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "as_strided: at most %d dimensions are possible", DT_MAX_NDIM);
+    int64_t numel =
+        dt_shape_numel("as_strided", ndim, shape, dt_dtype_size((dt_dtype)t->dtype));
     if (numel < 0)
         return -1;
     int64_t last = offset;
@@ -498,7 +535,8 @@ int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim, const int64
         int64_t reach = 0;
         if (strides[d] < 0)
             return dt_fail(DT_ERROR_RUNTIME,
-                           "as_strided: stride %" PRId64 " is negative; give strides of 0 or "
+                           "as_strided: stride %" PRId64
+                           " is negative; give strides of 0 or "
                            "more",
                            strides[d]);
         if (shape[d] > 1)
@@ -509,7 +547,8 @@ int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim, const int64
     if (beyond || (numel ? last >= room : offset > room)) {
         char sizes[DT_SHAPE_TEXT], steps[DT_SHAPE_TEXT];
         return dt_fail(DT_ERROR_RUNTIME,
-                       "as_strided: shape %s with strides %s from offset %" PRId64 " reaches "
+                       "as_strided: shape %s with strides %s from offset %" PRId64
+                       " reaches "
                        "outside the storage of %" PRId64 " elements; use smaller ones",
                        dt_shape_text(ndim, shape, sizes, sizeof sizes),
                        dt_shape_text(ndim, strides, steps, sizeof steps), offset, room);

@@ -13,12 +13,13 @@ typedef enum dt_index_kind {
 } dt_index_kind;
 typedef struct dt_index {
     dt_index_kind kind;
-    int64_t start, stop, step; /* of a slice; an integer's start; a new axis's size: stop */
+    int64_t start, stop,
+        step; /* of a slice; an integer's start; a new axis's size: stop */
     bool has_start, has_stop;
 } dt_index;
 
-/* t[items]: DT_ERROR_INDEX for too many items or an integer out of range, DT_ERROR_VALUE for a
- * step that is not positive. */
+/* t[items]: DT_ERROR_INDEX for too many items or an integer out of range,
+ * DT_ERROR_VALUE for a step that is not positive. */
 int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int count);
 
 /* Strides under which t's elements have the shape without a copy, one size may be -1.
@@ -42,7 +43,7 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
 int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t dim, int64_t start,
                    int64_t length);
 int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t dim, int64_t index);
-int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *shape,
-                       const int64_t *strides, int64_t offset);
+int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim,
+                       const int64_t *shape, const int64_t *strides, int64_t offset);
 
 #endif

@@ -1,5 +1,5 @@
-/* The tensor floor on the CPU: views, planning, conversions, promotion, reductions, products,
- * errors, and that nothing is left alive. */
+/* The tensor floor on the CPU: views, planning, conversions, promotion, reductions,
+ * products, errors, and that nothing is left alive. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ static dt_tensor counting(dt_dtype dtype, int ndim, const int64_t *shape)
 {
     dt_tensor flat, out;
     int64_t numel = dt_shape_numel("test", ndim, shape, 8);
-    assert(!dt_arange(&flat, dt_scalar_int(0), dt_scalar_int(numel), dt_scalar_int(1), dtype, cpu));
+    assert(!dt_arange(&flat, dt_scalar_int(0), dt_scalar_int(numel), dt_scalar_int(1),
+                      dtype, cpu));
     assert(!dt_view_shape(&out, &flat, ndim, shape));
     dt_tensor_clear(&flat);
     return out;
@@ -55,26 +56,30 @@ static void test_views(void)
     assert(!dt_view_t(&t, &x) && t.shape[0] == 4 && t.strides[0] == 1 && !t.contiguous);
     assert(t.storage == x.storage && at(&t, 3, 1) == 7);
     expect_failure(dt_view_shape(&v, &t, 2, six), DT_ERROR_RUNTIME, "use reshape");
-    assert(!dt_view_reshape(&v, &t, 2, six) && v.storage != x.storage && v.shape[1] == 6);
+    assert(!dt_view_reshape(&v, &t, 2, six) && v.storage != x.storage &&
+           v.shape[1] == 6);
     assert(at(&v, 0, 1) == 4 && at(&v, 1, 5) == 11);
     dt_tensor_clear(&v);
     expect_failure(dt_view_reshape(&v, &x, 2, five), DT_ERROR_RUNTIME, "12 elements");
     assert(!dt_view_reshape(&v, &x, 3, cube) && v.storage == x.storage);
     dt_tensor_clear(&v);
 
-    dt_index items[] = {{.kind = DT_INDEX_ELLIPSIS},
-                        {.kind = DT_INDEX_SLICE, .start = 1, .has_start = true, .step = 2}};
+    dt_index items[] = {
+        {.kind = DT_INDEX_ELLIPSIS},
+        {.kind = DT_INDEX_SLICE, .start = 1, .has_start = true, .step = 2}};
     assert(!dt_view_index(&v, &x, items, 2) && v.shape[0] == 3 && v.shape[1] == 2);
     assert(v.strides[1] == 2 && at(&v, 2, 1) == 11);
     dt_tensor_clear(&v);
     dt_index far[] = {{.kind = DT_INDEX_INTEGER, .start = 3}};
-    expect_failure(dt_view_index(&v, &x, far, 1), DT_ERROR_INDEX, "use one from -3 to 2");
+    expect_failure(dt_view_index(&v, &x, far, 1), DT_ERROR_INDEX,
+                   "use one from -3 to 2");
     assert(!v.storage);
 
     int64_t wide[] = {2, 3, 4};
     assert(!dt_view_expand("expand", &v, &x, 3, wide) && v.strides[0] == 0);
     assert(dt_tensor_overlaps_itself(&v));
-    expect_failure(dt_fill_into("fill_", &v, dt_scalar_int(1)), DT_ERROR_RUNTIME, "clone()");
+    expect_failure(dt_fill_into("fill_", &v, dt_scalar_int(1)), DT_ERROR_RUNTIME,
+                   "clone()");
     dt_tensor_clear(&v);
     dt_tensor_clear(&t);
     dt_tensor_clear(&x);
@@ -91,7 +96,8 @@ static void test_elementwise(void)
                    DT_ERROR_RUNTIME, "[3, 4] and [3]");
     /* A result lies as its inputs do. */
     assert(!dt_view_t(&t, &x));
-    assert(!dt_binary(DT_BINARY_mul, &z, dt_arg_tensor(&t), dt_arg_scalar(dt_scalar_int(2))));
+    assert(!dt_binary(DT_BINARY_mul, &z, dt_arg_tensor(&t),
+                      dt_arg_scalar(dt_scalar_int(2))));
     assert(z.strides[0] == 1 && z.strides[1] == 4 && at(&z, 3, 2) == 22);
     dt_tensor_clear(&z);
     /* Overlap: t is x read across, so it has to be read before x is written. */
@@ -99,7 +105,8 @@ static void test_elementwise(void)
     int64_t sides[] = {3, 3};
     square = counting(DT_FLOAT64, 2, sides);
     assert(!dt_view_t(&across, &square));
-    assert(!dt_binary_into(DT_BINARY_add, &square, dt_arg_tensor(&square), dt_arg_tensor(&across)));
+    assert(!dt_binary_into(DT_BINARY_add, &square, dt_arg_tensor(&square),
+                           dt_arg_tensor(&across)));
     assert(at(&square, 0, 1) == 4 && at(&square, 1, 0) == 4 && at(&square, 2, 1) == 12);
     dt_tensor_clear(&across);
     dt_tensor_clear(&square);
@@ -107,16 +114,21 @@ static void test_elementwise(void)
     expect_failure(dt_binary_into(DT_BINARY_add, &r, dt_arg_tensor(&r),
                                   dt_arg_scalar(dt_scalar_float(0.5))),
                    DT_ERROR_RUNTIME, "int64");
-    assert(!dt_binary(DT_BINARY_div, &z, dt_arg_tensor(&r), dt_arg_scalar(dt_scalar_int(2))));
+    assert(!dt_binary(DT_BINARY_div, &z, dt_arg_tensor(&r),
+                      dt_arg_scalar(dt_scalar_int(2))));
     assert(z.dtype == DT_FLOAT32 && at(&z, 3, 0) == 1.5);
     dt_tensor_clear(&z);
-    expect_failure(dt_binary(DT_BINARY_remainder, &z, dt_arg_tensor(&r), dt_arg_tensor(&r)),
-                   DT_ERROR_RUNTIME, "by zero");
-    expect_failure(dt_binary(DT_BINARY_pow, &z, dt_arg_tensor(&r), dt_arg_scalar(dt_scalar_int(-1))),
+    expect_failure(
+        dt_binary(DT_BINARY_remainder, &z, dt_arg_tensor(&r), dt_arg_tensor(&r)),
+        DT_ERROR_RUNTIME, "by zero");
+    expect_failure(dt_binary(DT_BINARY_pow, &z, dt_arg_tensor(&r),
+                             dt_arg_scalar(dt_scalar_int(-1))),
                    DT_ERROR_RUNTIME, "negative power");
-    assert(!dt_unary(DT_UNARY_sqrt, &z, &r) && z.dtype == DT_FLOAT32 && at(&z, 1, 0) == 1);
+    assert(!dt_unary(DT_UNARY_sqrt, &z, &r) && z.dtype == DT_FLOAT32 &&
+           at(&z, 1, 0) == 1);
     dt_tensor_clear(&z);
-    assert(!dt_binary(DT_BINARY_lt, &z, dt_arg_tensor(&r), dt_arg_scalar(dt_scalar_float(1.5))));
+    assert(!dt_binary(DT_BINARY_lt, &z, dt_arg_tensor(&r),
+                      dt_arg_scalar(dt_scalar_float(1.5))));
     assert(z.dtype == DT_BOOL && at(&z, 1, 0) == 1 && at(&z, 2, 0) == 0);
     dt_tensor_clear(&z);
     dt_tensor_clear(&t);
@@ -129,7 +141,8 @@ static void test_elementwise(void)
 static void test_promotion(void)
 {
     int64_t shape[] = {2};
-    dt_tensor bytes = counting(DT_UINT8, 1, shape), single = counting(DT_FLOAT32, 0, shape);
+    dt_tensor bytes = counting(DT_UINT8, 1, shape),
+              single = counting(DT_FLOAT32, 0, shape);
     dt_tensor wide = counting(DT_FLOAT64, 0, shape), f = counting(DT_FLOAT32, 1, shape);
     dt_arg args[2] = {dt_arg_tensor(&bytes), dt_arg_scalar(dt_scalar_int(3))};
     assert(dt_result_type(args, 2) == DT_UINT8);
@@ -150,17 +163,20 @@ static void test_promotion(void)
 
 static void test_reductions(void)
 {
-    int64_t shape[] = {3, 4}, dim0[] = {0}, last[] = {-1}, none[] = {0, 3}, twice[] = {1, -1};
+    int64_t shape[] = {3, 4}, dim0[] = {0}, last[] = {-1}, none[] = {0, 3},
+            twice[] = {1, -1};
     dt_tensor x = counting(DT_FLOAT32, 2, shape), t, y, i, empty;
     assert(!dt_view_t(&t, &x));
-    assert(!dt_reduce(DT_REDUCE_sum, &y, &t, 1, dim0, false, -1, 0) && at(&y, 2, 0) == 38);
+    assert(!dt_reduce(DT_REDUCE_sum, &y, &t, 1, dim0, false, -1, 0) &&
+           at(&y, 2, 0) == 38);
     dt_tensor_clear(&y);
     assert(!dt_reduce(DT_REDUCE_mean, &y, &x, 1, last, true, -1, 0) && y.ndim == 2);
     assert(at(&y, 1, 0) == 5.5);
     dt_tensor_clear(&y);
-    expect_failure(dt_reduce(DT_REDUCE_sum, &y, &x, 2, twice, false, -1, 0), DT_ERROR_RUNTIME,
-                   "twice");
-    assert(!dt_norm(&y, &x, 2, 0, NULL, false, -1) && fabs(at(&y, 0, 0) - sqrt(506)) < 1e-4);
+    expect_failure(dt_reduce(DT_REDUCE_sum, &y, &x, 2, twice, false, -1, 0),
+                   DT_ERROR_RUNTIME, "twice");
+    assert(!dt_norm(&y, &x, 2, 0, NULL, false, -1) &&
+           fabs(at(&y, 0, 0) - sqrt(506)) < 1e-4);
     dt_tensor_clear(&y);
     assert(!dt_norm(&y, &x, INFINITY, 0, NULL, false, -1) && at(&y, 0, 0) == 11);
     dt_tensor_clear(&y);
@@ -169,10 +185,11 @@ static void test_reductions(void)
     dt_tensor_clear(&i);
     dt_tensor_clear(&y);
     assert(!dt_tensor_empty("empty", &empty, DT_FLOAT32, 2, none, cpu));
-    assert(!dt_reduce(DT_REDUCE_sum, &y, &empty, 1, dim0, false, -1, 0) && at(&y, 2, 0) == 0);
+    assert(!dt_reduce(DT_REDUCE_sum, &y, &empty, 1, dim0, false, -1, 0) &&
+           at(&y, 2, 0) == 0);
     dt_tensor_clear(&y);
-    expect_failure(dt_reduce(DT_REDUCE_amax, &y, &empty, 1, dim0, false, -1, 0), DT_ERROR_INDEX,
-                   "no elements");
+    expect_failure(dt_reduce(DT_REDUCE_amax, &y, &empty, 1, dim0, false, -1, 0),
+                   DT_ERROR_INDEX, "no elements");
     dt_tensor_clear(&empty);
     dt_tensor bools;
     assert(!dt_full("full", &bools, DT_BOOL, 2, shape, cpu, dt_scalar_bool(true)));
@@ -186,7 +203,8 @@ static void test_reductions(void)
 
 static void test_products(void)
 {
-    int64_t ashape[] = {2, 3}, bshape[] = {3, 4}, vshape[] = {3}, batch[] = {5, 1, 2, 3};
+    int64_t ashape[] = {2, 3}, bshape[] = {3, 4}, vshape[] = {3},
+            batch[] = {5, 1, 2, 3};
     int64_t batch2[] = {2, 3, 4};
     dt_tensor a = counting(DT_FLOAT32, 2, ashape), b = counting(DT_FLOAT32, 2, bshape);
     dt_tensor v = counting(DT_FLOAT32, 1, vshape), at_ = {.storage = NULL}, y;
@@ -200,8 +218,10 @@ static void test_products(void)
     dt_tensor_clear(&y);
     assert(!dt_dot(&y, &v, &v) && y.ndim == 0 && at(&y, 0, 0) == 5);
     dt_tensor_clear(&y);
-    dt_tensor many = counting(DT_FLOAT64, 4, batch), few = counting(DT_FLOAT64, 3, batch2);
-    assert(!dt_matmul(&y, &many, &few) && y.ndim == 4 && y.shape[0] == 5 && y.shape[1] == 2);
+    dt_tensor many = counting(DT_FLOAT64, 4, batch),
+              few = counting(DT_FLOAT64, 3, batch2);
+    assert(!dt_matmul(&y, &many, &few) && y.ndim == 4 && y.shape[0] == 5 &&
+           y.shape[1] == 2);
     double *values = dt_tensor_data(&y), expected = 0;
     for (int k = 0; k < 3; k++) /* element [4, 1, 1, 2] */
         expected += (24 + 3 + k) * (12.0 + 4 * k + 2);
@@ -226,18 +246,21 @@ static void test_creation_and_items(void)
 {
     dt_tensor x, eye;
     dt_scalar value;
-    assert(!dt_arange(&x, dt_scalar_int(5), dt_scalar_int(0), dt_scalar_int(-2), -1, cpu));
+    assert(
+        !dt_arange(&x, dt_scalar_int(5), dt_scalar_int(0), dt_scalar_int(-2), -1, cpu));
     assert(x.numel == 3 && x.dtype == DT_INT64 && at(&x, 2, 0) == 1);
     expect_failure(dt_item("item", &x, &value), DT_ERROR_RUNTIME, "3 elements");
     dt_tensor_clear(&x);
-    expect_failure(dt_arange(&x, dt_scalar_int(0), dt_scalar_int(5), dt_scalar_int(0), -1, cpu),
-                   DT_ERROR_RUNTIME, "step");
+    expect_failure(
+        dt_arange(&x, dt_scalar_int(0), dt_scalar_int(5), dt_scalar_int(0), -1, cpu),
+        DT_ERROR_RUNTIME, "step");
     int64_t negative[] = {2, -3}, huge[] = {INT64_MAX, 4};
-    expect_failure(dt_tensor_empty("zeros", &x, DT_FLOAT32, 2, negative, cpu), DT_ERROR_RUNTIME,
-                   "negative");
-    expect_failure(dt_tensor_empty("zeros", &x, DT_FLOAT32, 2, huge, cpu), DT_ERROR_RUNTIME,
-                   "smaller shape");
-    assert(!dt_eye(&eye, 3, 2, DT_FLOAT32, cpu) && at(&eye, 1, 1) == 1 && at(&eye, 2, 1) == 0);
+    expect_failure(dt_tensor_empty("zeros", &x, DT_FLOAT32, 2, negative, cpu),
+                   DT_ERROR_RUNTIME, "negative");
+    expect_failure(dt_tensor_empty("zeros", &x, DT_FLOAT32, 2, huge, cpu),
+                   DT_ERROR_RUNTIME, "smaller shape");
+    assert(!dt_eye(&eye, 3, 2, DT_FLOAT32, cpu) && at(&eye, 1, 1) == 1 &&
+           at(&eye, 2, 1) == 0);
     dt_tensor_clear(&eye);
     dt_device gone = dt_device_make(DT_CUDA, 7);
     assert(dt_device_check(gone) == -1);
