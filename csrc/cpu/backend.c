@@ -131,6 +131,7 @@ static const dt_backend backend = {
     .copy = dt_cpu_copy,
     .unary = dt_cpu_unary,
     .binary = dt_cpu_binary,
+    .where = dt_cpu_where,
     .reduce = dt_cpu_reduce,
     .argreduce = dt_cpu_argreduce,
     .gemm = dt_cpu_gemm,

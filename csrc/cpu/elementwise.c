@@ -4,13 +4,13 @@
 #include "cpu/loop.h"
 
 static const char *const unary_names[DT_NUNARY] = {
-#define UNARY(name, class, low, high, value, doc) [DT_UNARY_##name] = #name,
+#define UNARY(name, class, low, high, value, derivative, doc) [DT_UNARY_##name] = #name,
 #include "ops/unary.def"
 #undef UNARY
 };
 static const char *const binary_names[DT_NBINARY] = {
-#define BINARY(name, class, low, high, value, doc) [DT_BINARY_##name] = #name,
-#include "ops/binary.def"
+#define BINARY(name, class, low, high, value, da, db, doc) [DT_BINARY_##name] = #name,
+#include "ops/kernels.def"
 #undef BINARY
 };
 
@@ -26,13 +26,13 @@ enum {
     W_DIVIDES = 4
 };
 static const unsigned char unary_weights[DT_NUNARY] = {
-#define UNARY(name, class, low, high, value, doc) [DT_UNARY_##name] = W_##class,
+#define UNARY(name, class, low, high, value, derivative, doc) [DT_UNARY_##name] = W_##class,
 #include "ops/unary.def"
 #undef UNARY
 };
 static const unsigned char binary_weights[DT_NBINARY] = {
-#define BINARY(name, class, low, high, value, doc) [DT_BINARY_##name] = W_##class,
-#include "ops/binary.def"
+#define BINARY(name, class, low, high, value, da, db, doc) [DT_BINARY_##name] = W_##class,
+#include "ops/kernels.def"
 #undef BINARY
 };
 /* Whether a zero divisor among integers is an error. */
@@ -46,8 +46,8 @@ enum {
     D_DIVIDES = 1
 };
 static const bool divides[DT_NBINARY] = {
-#define BINARY(name, class, low, high, value, doc) [DT_BINARY_##name] = D_##class,
-#include "ops/binary.def"
+#define BINARY(name, class, low, high, value, da, db, doc) [DT_BINARY_##name] = D_##class,
+#include "ops/kernels.def"
 #undef BINARY
 };
 
@@ -119,5 +119,14 @@ int dt_cpu_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan)
                 binary_names[op]);
     }
     dt_loop_run(kernel, plan, binary_weights[op]);
+    return 0;
+}
+
+int dt_cpu_where(dt_queue queue, const dt_plan *plan)
+{
+    (void)queue;
+    size_t size = dt_dtype_size(plan->operands[0].dtype);
+    dt_loop_run(dt_cpu_kernels.copy->where[__builtin_ctzll((unsigned long long)size)],
+                plan, 1);
     return 0;
 }

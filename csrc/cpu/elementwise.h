@@ -7,6 +7,7 @@
 /* As in dt_backend. */
 int dt_cpu_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan);
 int dt_cpu_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan);
+int dt_cpu_where(dt_queue queue, const dt_plan *plan);
 int dt_cpu_copy(dt_queue queue, const dt_plan *plan);
 int dt_cpu_fill(dt_queue queue, const dt_plan *plan);
 

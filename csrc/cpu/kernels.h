@@ -24,6 +24,9 @@ typedef struct dt_copy_kernels {
      * By log2 of the size. */
     void (*transpose[4])(int64_t rows, int64_t columns, char *target,
                          int64_t target_row, const char *source, int64_t source_row);
+    /* Elements of the third operand where the second, bools, holds, else of the fourth.
+     * By log2 of the size. */
+    dt_kernel *where[4];
     /* Copies past the caches; bytes and target are multiples of 64. */
     void (*stream)(char *target, const char *source, int64_t bytes);
     void (*stream_end)(void);

@@ -14,6 +14,7 @@
 #include "cuda/reduce.h"
 #include "cuda/stream.h"
 #include "cuda/transfer.h"
+#include "cuda/where.h"
 #ifdef DT_SIMULATED
 #include "sim/sim.h"
 void sim_cublas_set_gemm(int (*gemm)(dt_queue queue,
@@ -89,6 +90,7 @@ static const dt_backend backend = {
     convert_copy,
     elementwise_unary,
     elementwise_binary,
+    where_run,
     reduce_run,
     reduce_arg,
     matmul_gemm,

@@ -16,7 +16,7 @@ static int missing(const char *what, dt_dtype dtype)
 int elementwise_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan)
 {
     static const char *const names[] = {
-#define UNARY(name, class, low, high, value, doc) #name,
+#define UNARY(name, class, low, high, value, derivative, doc) #name,
 #include "ops/unary.def"
 #undef UNARY
     };
@@ -28,8 +28,8 @@ int elementwise_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan)
 int elementwise_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan)
 {
     static const char *const names[] = {
-#define BINARY(name, class, low, high, value, doc) #name,
-#include "ops/binary.def"
+#define BINARY(name, class, low, high, value, da, db, doc) #name,
+#include "ops/kernels.def"
 #undef BINARY
     };
     dt_dtype dtype = plan->operands[1].dtype;

@@ -137,6 +137,8 @@ typedef struct dt_backend {
     int (*copy)(dt_queue queue, const dt_plan *plan); /* converts operand 1 to 0 */
     int (*unary)(dt_queue queue, dt_unary_op op, const dt_plan *plan);
     int (*binary)(dt_queue queue, dt_binary_op op, const dt_plan *plan);
+    /* Operand 1, bools, chooses between 2 and 3, which have the result's type. */
+    int (*where)(dt_queue queue, const dt_plan *plan);
     int (*reduce)(dt_queue queue, dt_reduce_op op, const dt_reduction *reduction);
     /* The first greatest (greatest: true) or least element and its index along the
      * folded dimensions in row-major order; a NaN counts as the greatest and as the

@@ -145,6 +145,7 @@ static void start(dt_storage *storage, dt_device device, size_t bytes)
     storage->data = NULL;
     storage->bytes = bytes;
     storage->references = 1;
+    storage->version = 0;
     storage->device = device;
     storage->borrowed = false;
     storage->read_only = false;

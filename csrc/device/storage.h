@@ -13,6 +13,7 @@ typedef struct dt_storage {
     void *data; /* NULL when bytes is 0 */
     size_t bytes;
     int references;
+    unsigned version; /* how often it was written in place (csrc/autograd asks) */
     dt_device device;
     bool borrowed; /* the memory is a stranger's, given back through release */
     bool read_only;

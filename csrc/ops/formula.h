@@ -7,6 +7,7 @@
 #define ZERO            ((T)0)
 #define ONE             ((T)1)
 #define INFINITE        ((T)INFINITY)
+#define NUMBER(value)   ((T)(value))
 #define ADD(a, b)       ((a) + (b))
 #define SUB(a, b)       ((a) - (b))
 #define MUL(a, b)       ((a) * (b))

@@ -3,15 +3,15 @@
 #define DT_OPS_OPS_H
 
 typedef enum dt_unary_op {
-#define UNARY(name, class, low, high, value, doc) DT_UNARY_##name,
+#define UNARY(name, class, low, high, value, derivative, doc) DT_UNARY_##name,
 #include "ops/unary.def"
 #undef UNARY
     DT_NUNARY
 } dt_unary_op;
 
 typedef enum dt_binary_op {
-#define BINARY(name, class, low, high, value, doc) DT_BINARY_##name,
-#include "ops/binary.def"
+#define BINARY(name, class, low, high, value, da, db, doc) DT_BINARY_##name,
+#include "ops/kernels.def"
 #undef BINARY
     DT_NBINARY
 } dt_binary_op;

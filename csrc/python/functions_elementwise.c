@@ -108,7 +108,7 @@ static PyObject *round_to(const dt_args *args, bool in_place)
     {                                                                                  \
         return unary_in_place(DT_UNARY_##name, args);                                  \
     }
-#define UNARY(name, class, low, high, value, doc) CHOOSE(SHAPE_##name, SIMPLE, ~)(name)
+#define UNARY(name, class, low, high, value, derivative, doc) CHOOSE(SHAPE_##name, SIMPLE, ~)(name)
 #include "ops/unary.def"
 #undef UNARY
 
@@ -383,7 +383,7 @@ static PyObject *divide(const dt_args *args, bool in_place)
 #define SHAPE_sub                                  ~, SCALED
 #define SHAPE_div                                  ~, ROUNDED
 #define SHAPE_pow                                  ~, POWER
-#define BINARY(name, class, low, high, value, doc) CHOOSE(SHAPE_##name, PLAIN, ~)(name)
+#define BINARY(name, class, low, high, value, da, db, doc) CHOOSE(SHAPE_##name, PLAIN, ~)(name)
 #include "ops/binary.def"
 #undef BINARY
 
@@ -567,13 +567,13 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
 }
 
 static const dt_row rows[] = {
-#define UNARY(name, class, low, high, value, doc)                                      \
+#define UNARY(name, class, low, high, value, derivative, doc)                                      \
     {#name, &name##_signature, name##_function, name##_method, doc},                   \
         {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
          "In place: " doc},
 #include "ops/unary.def"
 #undef UNARY
-#define BINARY(name, class, low, high, value, doc)                                     \
+#define BINARY(name, class, low, high, value, da, db, doc)                                     \
     {#name, &name##_signature, name##_function, name##_method, doc},                   \
         {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
          "In place: " doc},

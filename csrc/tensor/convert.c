@@ -128,6 +128,7 @@ int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
                 return 0;
             if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
                 return -1;
+            dt_tensor_written(target);
             return dt_transfer(device, dt_tensor_data(target), dt_tensor_device(source),
                                dt_tensor_data(source),
                                (size_t)source->numel *

@@ -59,6 +59,7 @@ int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
         dt_tensor_clear(out);
         return -1;
     }
+    out->storage->version = 0;
     return 0;
 }
 
@@ -261,6 +262,7 @@ int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribu
             "%s: the target's memory is read-only; clone() it before writing", what);
     if (!target->numel)
         return 0;
+    dt_tensor_written(target);
     /* A backend fills memory in one run, so a dense tensor is filled as it lies in
      * memory, and other layouts through a row-major copy: PyTorch's order in both
      * cases. */

@@ -12,23 +12,23 @@
 enum { ANY, NUMBER, FLOAT, BITS, PREDICATE, COMPARE, DIVIDES };
 
 const char *const dt_unary_names[DT_NUNARY] = {
-#define UNARY(name, class, low, high, value, doc) #name,
+#define UNARY(name, class, low, high, value, derivative, doc) #name,
 #include "ops/unary.def"
 #undef UNARY
 };
 const char *const dt_binary_names[DT_NBINARY] = {
-#define BINARY(name, class, low, high, value, doc) #name,
-#include "ops/binary.def"
+#define BINARY(name, class, low, high, value, da, db, doc) #name,
+#include "ops/kernels.def"
 #undef BINARY
 };
 static const unsigned char unary_class[DT_NUNARY] = {
-#define UNARY(name, class, low, high, value, doc) class,
+#define UNARY(name, class, low, high, value, derivative, doc) class,
 #include "ops/unary.def"
 #undef UNARY
 };
 static const unsigned char binary_class[DT_NBINARY] = {
-#define BINARY(name, class, low, high, value, doc) class,
-#include "ops/binary.def"
+#define BINARY(name, class, low, high, value, da, db, doc) class,
+#include "ops/kernels.def"
 #undef BINARY
 };
 
@@ -418,4 +418,50 @@ int dt_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b)
     row r = binary_row(op);
     dt_arg args[] = {a, b};
     return run(&r, target, true, args, 2);
+}
+
+int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b)
+{
+    static const char what[] = "where";
+    static const char *const names[] = {"condition", "input", "other"};
+    dt_arg args[] = {dt_arg_tensor(condition), a, b};
+    out->storage = NULL;
+    if (condition->dtype != DT_BOOL && condition->dtype != DT_UINT8)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: condition is of type %s; give a tensor of bools, such as "
+                       "x > 0 or x.bool()",
+                       what, dt_dtype_name((dt_dtype)condition->dtype));
+    int home = 0;
+    for (int i = 1; i < 3; i++)
+        if (args[i].tensor && is_guest(args[home].tensor) && !is_guest(args[i].tensor))
+            home = i;
+    for (int i = 0; i < 3; i++)
+        if (args[i].tensor && !is_guest(args[i].tensor) &&
+            dt_check_same_device(what, names[home], args[home].tensor, names[i],
+                                 args[i].tensor))
+            return -1;
+    dt_device device = dt_tensor_device(args[home].tensor);
+    dt_dtype result = dt_result_type(args + 1, 2);
+    dt_input inputs[3];
+    dt_tensor copies[3];
+    dt_plan plan;
+    int status = -1;
+    copies[0].storage = copies[1].storage = copies[2].storage = NULL;
+    for (int i = 0; i < 3; i++)
+        if (prepare(what, &inputs[i], &copies[i], args[i], i ? result : DT_BOOL, device))
+            goto done;
+    status = dt_iterate_plan(&plan, what, out, result, device, inputs, 3);
+    if (status == 0) {
+        status = use_all(out, inputs, 3);
+        if (!status)
+            status = dt_backend_of(device)->where(dt_queue_current(device), &plan);
+    } else if (status > 0) {
+        status = 0;
+    }
+    if (status)
+        dt_tensor_clear(out);
+done:
+    for (int i = 0; i < 3; i++)
+        dt_tensor_clear(&copies[i]);
+    return status;
 }

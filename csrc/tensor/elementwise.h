@@ -40,6 +40,10 @@ int dt_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x);
 int dt_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b);
 int dt_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b);
 
+/* a where condition, a tensor of bools (or of uint8, where 0 is false), holds, else b;
+ * broadcasting, in the type in which a and b meet. */
+int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b);
+
 /* The type in which a and b meet: tensors with dimensions first, then those without,
  * then numbers; a later group only counts where its kind is higher. */
 dt_dtype dt_result_type(const dt_arg *args, int count);

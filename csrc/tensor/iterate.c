@@ -297,6 +297,7 @@ int dt_iterate_plan(dt_plan *plan, const char *what, dt_tensor *out, dt_dtype dt
                                joint) ||
             check_target(what, out, inputs, ninputs, joint_ndim, joint))
             return -1;
+        dt_tensor_written(out);
     } else if (make_result(what, out, dtype, device, inputs, ninputs, ndim, shape)) {
         return -1;
     }

@@ -211,16 +211,20 @@ int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
                      parameter);
 }
 
+dt_reduce_op dt_norm_row(double p)
+{
+    return p == 2           ? DT_REDUCE_norm_2
+           : p == 1         ? DT_REDUCE_norm_1
+           : p == 0         ? DT_REDUCE_norm_0
+           : p == INFINITY  ? DT_REDUCE_norm_max
+           : p == -INFINITY ? DT_REDUCE_norm_min
+                            : DT_REDUCE_norm_p;
+}
+
 int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
             const int64_t *dims, bool keepdim, int dtype)
 {
-    dt_reduce_op op = p == 2           ? DT_REDUCE_norm_2
-                      : p == 1         ? DT_REDUCE_norm_1
-                      : p == 0         ? DT_REDUCE_norm_0
-                      : p == INFINITY  ? DT_REDUCE_norm_max
-                      : p == -INFINITY ? DT_REDUCE_norm_min
-                                       : DT_REDUCE_norm_p;
-    return reduce_as("norm", op, out, x, count, dims, keepdim, dtype, p);
+    return reduce_as("norm", dt_norm_row(p), out, x, count, dims, keepdim, dtype, p);
 }
 
 /* --- extremes

@@ -16,6 +16,9 @@ int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
 int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
             const int64_t *dims, bool keepdim, int dtype);
 
+/* The row that folds a p-norm. */
+dt_reduce_op dt_norm_row(double p);
+
 /* The greatest or least elements along one dimension (has_dim false: of all, index into
  * the flattened tensor) and where they are. values may be NULL. */
 int dt_argreduce(const char *what, bool greatest, dt_tensor *values, dt_tensor *indices,

@@ -25,6 +25,8 @@ static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
     int64_t numel = dt_shape_numel(what, ndim, shape, dt_dtype_size(dtype));
     if (numel < 0)
         return -1;
+    out->history = NULL;
+    out->unversioned = false;
     out->offset = 0;
     out->numel = numel;
     out->dtype = (unsigned char)dtype;
@@ -61,6 +63,8 @@ int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, in
 void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)
 {
     out->storage = dt_storage_retain(t->storage);
+    out->history = NULL;
+    out->unversioned = t->unversioned;
     out->offset = t->offset;
     out->numel = t->numel;
     out->dtype = t->dtype;
@@ -75,8 +79,13 @@ void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)
 void dt_tensor_clear(dt_tensor *t)
 {
     dt_storage *storage = t->storage;
+    if (!storage)
+        return;
     t->storage = NULL;
+    dt_history *history = t->history;
     dt_storage_release(storage);
+    if (history)
+        dt_history_release(history);
 }
 
 bool dt_tensor_overlaps_itself(const dt_tensor *t)

@@ -15,13 +15,22 @@
 #include "base/shape.h"
 #include "device/storage.h"
 
+/* What a tensor takes along for csrc/autograd, which alone looks inside. Here it is only
+ * kept alive. */
+typedef struct dt_history {
+    int references;
+    void (*free)(struct dt_history *history); /* when the last reference goes */
+} dt_history;
+
 typedef struct dt_tensor {
     dt_storage *storage; /* one reference; NULL: the struct holds nothing */
+    dt_history *history; /* one reference, or NULL; functions of this floor give none */
     int64_t offset;      /* of element 0 in the storage, in elements */
     int64_t numel;
     unsigned char dtype; /* a dt_dtype */
     unsigned char ndim;
-    bool contiguous; /* row-major without gaps */
+    bool contiguous;  /* row-major without gaps */
+    bool unversioned; /* writing through it does not count: Tensor.data */
     int64_t shape[DT_MAX_NDIM];
     int64_t strides[DT_MAX_NDIM]; /* in elements; may be 0 (expanded), never negative */
 } dt_tensor;
@@ -45,7 +54,7 @@ int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, in
                             const int64_t *shape, const int64_t *strides,
                             dt_device device);
 
-/* A second tensor over the same storage. Cannot fail. */
+/* A second tensor over the same storage, without history. Cannot fail. */
 void dt_tensor_alias(dt_tensor *out, const dt_tensor *t);
 
 /* Gives the storage back; the struct then holds nothing. Allowed on one that holds
@@ -55,6 +64,27 @@ void dt_tensor_clear(dt_tensor *t);
 /* Whether two elements share memory (stride 0 over more than one, or strides that
  * cross). May say yes for odd strides that do not. */
 bool dt_tensor_overlaps_itself(const dt_tensor *t);
+
+static inline dt_history *dt_history_retain(dt_history *history)
+{
+    if (history)
+        __atomic_fetch_add(&history->references, 1, __ATOMIC_RELAXED);
+    return history;
+}
+static inline void dt_history_release(dt_history *history)
+{
+    if (history &&
+        __atomic_fetch_sub(&history->references, 1, __ATOMIC_ACQ_REL) == 1)
+        history->free(history);
+}
+
+/* Counts a write in place. Every function that writes into a tensor it was given calls
+ * this. */
+static inline void dt_tensor_written(const dt_tensor *t)
+{
+    if (!t->unversioned)
+        t->storage->version++;
+}
 
 /* Fills contiguous after shape and strides have been set by hand, and numel. */
 void dt_tensor_update(dt_tensor *t);

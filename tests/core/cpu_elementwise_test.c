@@ -74,13 +74,13 @@ static const struct {
     double low, high;
 } unary_rows[] =
     {
-#define UNARY(name, class, low, high, value, doc) {#name, low, high},
+#define UNARY(name, class, low, high, value, derivative, doc) {#name, low, high},
 #include "ops/unary.def"
 #undef UNARY
     },
   binary_rows[] = {
-#define BINARY(name, class, low, high, value, doc) {#name, low, high},
-#include "ops/binary.def"
+#define BINARY(name, class, low, high, value, da, db, doc) {#name, low, high},
+#include "ops/kernels.def"
 #undef BINARY
   };
 

@@ -1,0 +1,90 @@
+/* Copies, conversions and fills. */
+#include "autograd/recorded.h"
+#include "autograd/scope.h"
+#include "tensor/convert.h"
+#include "tensor/create.h"
+
+/* The engine gives a gradient the type and device of its input. */
+static int pass_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                      dt_tensor **into)
+{
+    (void)scope;
+    if (dt_node_wants(node, 0))
+        into[0] = gradients[0];
+    return 0;
+}
+static const dt_node_type pass_type = {pass_apply, NULL};
+
+int dt_recorded_convert(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
+                        dt_device device)
+{
+    if (dt_convert(out, x, dtype, device) < 0)
+        return -1;
+    if (!dt_recording(x) || !dt_dtype_is_float(dtype))
+        return 0;
+    bool same = dtype == (dt_dtype)x->dtype && dt_device_equal(device, dt_tensor_device(x));
+    return dt_record_steal(out, dt_record_node(&pass_type,
+                                               same ? "CloneBackward0"
+                                                    : "ToCopyBackward0",
+                                               1, &x, 0, 1, 0));
+}
+
+int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x)
+{
+    if (x->contiguous) {
+        dt_variable_alias(out, x);
+        return 0;
+    }
+    if (dt_contiguous(out, x) < 0)
+        return -1;
+    if (!dt_recording(x))
+        return 0;
+    return dt_record_steal(out,
+                           dt_record_node(&pass_type, "CloneBackward0", 1, &x, 0, 1, 0));
+}
+
+/* Edge 0 led to what was overwritten, which gets a gradient of zeros. */
+static int copy_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                      dt_tensor **into)
+{
+    (void)scope;
+    if (node->nedges > 1 && dt_node_wants(node, 1))
+        into[1] = gradients[0];
+    return 0;
+}
+static const dt_node_type copy_type = {copy_apply, NULL};
+
+int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
+{
+    if (!target->history && !dt_recording(source))
+        return dt_copy_into(what, target, source);
+    if (dt_in_place_check(what, target) < 0)
+        return -1;
+    if ((!dt_recording(source) && !dt_recording(target)) ||
+        !dt_dtype_is_float((dt_dtype)target->dtype))
+        return dt_copy_into(what, target, source);
+    const dt_tensor *inputs[] = {target, source};
+    dt_node *node = dt_record_node(&copy_type, "CopyBackwards", 2, inputs, 0, 1, 0);
+    if (!node || dt_copy_into(what, target, source) < 0) {
+        dt_node_release(node);
+        return -1;
+    }
+    return dt_in_place_steal(target, node);
+}
+
+int dt_recorded_fill_into(const char *what, dt_tensor *target, dt_scalar value)
+{
+    if (!target->history)
+        return dt_fill_into(what, target, value);
+    if (dt_in_place_check(what, target) < 0)
+        return -1;
+    if (!dt_recording(target))
+        return dt_fill_into(what, target, value);
+    const dt_tensor *inputs[] = {target};
+    dt_node *node = dt_record_node(&copy_type, "FillBackward0", 1, inputs, 0, 1, 0);
+    if (!node || dt_fill_into(what, target, value) < 0) {
+        dt_node_release(node);
+        return -1;
+    }
+    return dt_in_place_steal(target, node);
+}

@@ -1,0 +1,3 @@
+#include "autograd/mode.h"
+
+_Thread_local bool dt_grad_enabled = true;

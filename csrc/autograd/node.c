@@ -1,0 +1,215 @@
+#include "autograd/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/scope.h"
+#include "autograd/variable.h"
+
+static uint64_t last_sequence;
+
+/* The parts follow the node in one block, each a multiple of 16 bytes long. */
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 15) & ~(size_t)15;
+}
+
+dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int nsaved,
+                     int nresults, size_t data_bytes)
+{
+    size_t head = rounded(sizeof(dt_node));
+    size_t edges = rounded((size_t)nedges * sizeof(dt_edge));
+    size_t saved = rounded((size_t)nsaved * sizeof(dt_saved));
+    size_t results = rounded((size_t)nresults * sizeof(dt_result));
+    char *block = malloc(head + edges + saved + results + rounded(data_bytes));
+    if (!block) {
+        dt_fail(DT_ERROR_HOST_MEMORY,
+                "%s: no memory is left to record the operation; free some, or compute "
+                "under no_grad()",
+                name);
+        return NULL;
+    }
+    dt_node *node = (dt_node *)(void *)block;
+    node->references = 1;
+    node->nedges = nedges;
+    node->nsaved = nsaved;
+    node->nresults = nresults;
+    node->sequence = __atomic_add_fetch(&last_sequence, 1, __ATOMIC_RELAXED);
+    node->type = type;
+    node->name = name;
+    node->edges = (dt_edge *)(void *)(block + head);
+    node->saved = (dt_saved *)(void *)(block + head + edges);
+    node->results = (dt_result *)(void *)(block + head + edges + saved);
+    node->data = block + head + edges + saved + results;
+    node->stream = NULL;
+    node->used = false;
+    node->hooks = NULL;
+    node->pending = NULL;
+    memset(node->edges, 0, (size_t)nedges * sizeof(dt_edge));
+    for (int i = 0; i < nsaved; i++) {
+        node->saved[i].tensor.storage = NULL;
+        node->saved[i].edge.node = NULL;
+    }
+    for (int i = 0; i < nresults; i++)
+        node->results[i].ndim = -1;
+    memset(node->data, 0, data_bytes);
+    return node;
+}
+
+/* --- the end
+ * ------------------------------------------------------------------------------ */
+
+/* Nodes of the calling thread that nobody refers to any more, and whether a loop is
+ * under way that frees them: a chain is as long as a program likes, the stack is not. */
+static _Thread_local dt_node *waiting;
+static _Thread_local bool freeing;
+
+static void free_one(dt_node *node)
+{
+    if (node->type->free)
+        node->type->free(node);
+    dt_node_free_saved(node);
+    dt_hooks_free(&node->hooks);
+    for (int i = 0; i < node->nedges; i++)
+        dt_node_release(node->edges[i].node);
+    free(node);
+}
+
+void dt_node_release(dt_node *node)
+{
+    if (!node || __atomic_fetch_sub(&node->references, 1, __ATOMIC_ACQ_REL) != 1)
+        return;
+    node->pending = waiting;
+    waiting = node;
+    if (freeing)
+        return;
+    freeing = true;
+    while (waiting) {
+        dt_node *next = waiting;
+        waiting = next->pending;
+        free_one(next);
+    }
+    freeing = false;
+}
+
+/* --- what is kept
+ * ------------------------------------------------------------------------- */
+
+void dt_node_set_result(dt_node *node, int i, const dt_tensor *t)
+{
+    dt_result *result = &node->results[i];
+    result->dtype = (dt_dtype)t->dtype;
+    result->device = dt_tensor_device(t);
+    result->ndim = t->ndim;
+    for (int d = 0; d < t->ndim; d++)
+        result->shape[d] = t->shape[d];
+    if (i == 0)
+        node->stream = dt_queue_current(result->device).stream;
+}
+
+void dt_node_save(dt_node *node, int i, const dt_tensor *t, int output)
+{
+    dt_saved *saved = &node->saved[i];
+    dt_tensor_alias(&saved->tensor, t);
+    saved->output = output;
+    saved->version = t->storage->version;
+    saved->edge.node = NULL;
+    if (output < 0 && t->history && dt_variable_edge(t, &saved->edge) < 0) {
+        /* Without the edge first derivatives are right, and higher ones would be wrong:
+         * dt_node_saved refuses. Only a lack of memory brings us here. */
+        dt_error_clear();
+        saved->edge.index = -1;
+    }
+}
+
+dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
+{
+    dt_saved *saved = &node->saved[i];
+    if (!saved->tensor.storage) {
+        dt_fail(DT_ERROR_RUNTIME,
+                node->used
+                    ? "backward: what %s kept for its gradient was freed by an earlier "
+                      "backward pass; compute the result anew, or give the first pass "
+                      "retain_graph=True"
+                    : "backward: %s kept no tensor for its gradient",
+                node->name);
+        return NULL;
+    }
+    if (saved->version != saved->tensor.storage->version) {
+        char shape[DT_SHAPE_TEXT];
+        dt_fail(DT_ERROR_RUNTIME,
+                "backward: %s needs a tensor of shape %s as it was in the forward pass, "
+                "and it has been modified by an inplace operation since (it is at "
+                "version %u, kept at version %u); write to a clone() instead, or compute "
+                "out of place",
+                node->name,
+                dt_shape_text(saved->tensor.ndim, saved->tensor.shape, shape,
+                              sizeof shape),
+                saved->tensor.storage->version, saved->version);
+        return NULL;
+    }
+    dt_tensor *t = dt_scope_slot(scope);
+    if (!t)
+        return NULL;
+    dt_tensor_alias(t, &saved->tensor);
+    if (!dt_grad_enabled)
+        return t;
+    int status = 0;
+    if (saved->output >= 0)
+        status = dt_variable_set_made(t, node, saved->output);
+    else if (!saved->edge.node && saved->edge.index < 0)
+        status = dt_fail(DT_ERROR_HOST_MEMORY, "backward: %s lacks memory", node->name);
+    else if (saved->edge.node && saved->edge.node->type == &dt_accumulator)
+        t->history = dt_history_retain(&dt_accumulator_leaf(saved->edge.node)->head);
+    else if (saved->edge.node)
+        status = dt_variable_set_made(t, saved->edge.node, saved->edge.index);
+    return status < 0 ? NULL : t;
+}
+
+void dt_node_free_saved(dt_node *node)
+{
+    for (int i = 0; i < node->nsaved; i++) {
+        dt_tensor_clear(&node->saved[i].tensor);
+        dt_node *made = node->saved[i].edge.node;
+        node->saved[i].edge.node = NULL;
+        dt_node_release(made);
+    }
+}
+
+/* --- hooks
+ * -------------------------------------------------------------------------------- */
+
+int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call, void (*release)(void *),
+                     void *context)
+{
+    static int64_t last_id;
+    dt_hook *hook = malloc(sizeof *hook);
+    if (!hook) {
+        release(context);
+        return dt_fail(DT_ERROR_HOST_MEMORY, "register_hook: no memory is left");
+    }
+    *hook = (dt_hook){NULL, __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED),
+                      index, call, release, context};
+    while (*hooks)
+        hooks = &(*hooks)->next;
+    *hooks = hook;
+    return hook->id;
+}
+
+void dt_hooks_remove(dt_hook **hooks, int64_t id)
+{
+    for (; *hooks; hooks = &(*hooks)->next)
+        if ((*hooks)->id == id) {
+            dt_hook *gone = *hooks;
+            *hooks = gone->next;
+            gone->free(gone->context);
+            free(gone);
+            return;
+        }
+}
+
+void dt_hooks_free(dt_hook **hooks)
+{
+    while (*hooks)
+        dt_hooks_remove(hooks, (*hooks)->id);
+}

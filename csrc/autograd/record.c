@@ -1,0 +1,42 @@
+/* Hanging nodes on results. */
+#include "autograd/recorded.h"
+
+dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
+                        const dt_tensor *const *inputs, int nsaved, int nresults,
+                        size_t data_bytes)
+{
+    dt_node *node = dt_node_new(type, name, ninputs, nsaved, nresults, data_bytes);
+    for (int i = 0; node && i < ninputs; i++)
+        if (inputs[i] && inputs[i]->history &&
+            dt_variable_edge(inputs[i], &node->edges[i]) < 0) {
+            dt_node_release(node);
+            return NULL;
+        }
+    return node;
+}
+
+int dt_record_steal(dt_tensor *out, dt_node *node)
+{
+    int status = -1;
+    if (node) {
+        dt_node_set_result(node, 0, out);
+        status = dt_variable_set_made(out, node, 0);
+    }
+    dt_node_release(node);
+    if (status < 0)
+        dt_tensor_clear(out);
+    return status;
+}
+
+int dt_record_view_steal(dt_tensor *out, const dt_tensor *x, dt_node *node)
+{
+    int status = -1;
+    if (node) {
+        dt_node_set_result(node, 0, out);
+        status = dt_variable_set_view(out, x, node);
+    }
+    dt_node_release(node);
+    if (status < 0)
+        dt_tensor_clear(out);
+    return status;
+}

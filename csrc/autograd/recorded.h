@@ -1,0 +1,127 @@
+/* The operations of floor 4 as the binding calls them: each does the work, and where a
+ * gradient is wanted hangs a node on the result.
+ *
+ * They take what their namesakes in csrc/tensor take, fill `out` in the same way and
+ * fail with the same errors. Names of nodes are PyTorch's. */
+#ifndef DT_AUTOGRAD_RECORDED_H
+#define DT_AUTOGRAD_RECORDED_H
+
+#include "autograd/variable.h"
+#include "tensor/elementwise.h"
+#include "tensor/view.h"
+
+static inline bool dt_recording_arg(dt_arg a)
+{
+    return a.tensor && dt_recording(a.tensor);
+}
+
+/* --- helpers for those who record (not for the binding)
+ * ----------------------------------------------------------------------------------- */
+
+/* A node whose edges lead to the inputs. NULL after dt_fail. */
+dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
+                        const dt_tensor *const *inputs, int nsaved, int nresults,
+                        size_t data_bytes);
+/* Makes out the only result of node, whose reference is taken over. On failure out is
+ * cleared. */
+int dt_record_steal(dt_tensor *out, dt_node *node);
+/* As dt_record_steal, out being a view of x. */
+int dt_record_view_steal(dt_tensor *out, const dt_tensor *x, dt_node *node);
+
+/* Gives a view whose base was written a history that leads to its base. */
+int dt_record_as_strided(const dt_tensor *view, dt_variable *v);
+
+/* --- in place
+ * ----------------------------------------------------------------------------- */
+
+/* Refuses to write to t where that would lose a gradient: t is a leaf that wants one,
+ * or a view of such a leaf, and operations are recorded. `what` names the operation. */
+int dt_in_place_check(const char *what, const dt_tensor *t);
+/* After t was written: node, whose reference is taken over and whose edge 0 led to t as
+ * it was, made what t holds now. For a view, its base takes part. */
+int dt_in_place_steal(dt_tensor *t, dt_node *node);
+
+/* --- elements
+ * ----------------------------------------------------------------------------- */
+
+int dt_record_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x);
+int dt_record_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b);
+
+static inline int dt_recorded_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x)
+{
+    return dt_recording(x) ? dt_record_unary(op, out, x) : dt_unary(op, out, x);
+}
+static inline int dt_recorded_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b)
+{
+    return dt_recording_arg(a) || dt_recording_arg(b) ? dt_record_binary(op, out, a, b)
+                                                      : dt_binary(op, out, a, b);
+}
+int dt_recorded_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x);
+int dt_recorded_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b);
+/* a where condition (a tensor of bools) holds, else b. */
+int dt_recorded_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b);
+
+/* --- copies
+ * ------------------------------------------------------------------------------- */
+
+int dt_recorded_convert(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
+                        dt_device device);
+int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x);
+int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
+int dt_recorded_fill_into(const char *what, dt_tensor *target, dt_scalar value);
+
+/* --- views
+ * -------------------------------------------------------------------------------- */
+
+int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_index *items,
+                      int count);
+int dt_recorded_shape(dt_tensor *out, const dt_tensor *x, int ndim, const int64_t *shape);
+int dt_recorded_reshape(dt_tensor *out, const dt_tensor *x, int ndim,
+                        const int64_t *shape);
+int dt_recorded_permute(dt_tensor *out, const dt_tensor *x, int count,
+                        const int64_t *dims);
+int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t dim0, int64_t dim1);
+int dt_recorded_t(dt_tensor *out, const dt_tensor *x);
+int dt_recorded_mT(dt_tensor *out, const dt_tensor *x);
+int dt_recorded_reverse(dt_tensor *out, const dt_tensor *x);
+int dt_recorded_squeeze(dt_tensor *out, const dt_tensor *x, int count,
+                        const int64_t *dims);
+int dt_recorded_unsqueeze(dt_tensor *out, const dt_tensor *x, int64_t dim);
+int dt_recorded_expand(const char *what, dt_tensor *out, const dt_tensor *x, int ndim,
+                       const int64_t *shape);
+int dt_recorded_flatten(dt_tensor *out, const dt_tensor *x, int64_t start, int64_t end);
+/* `name`: of the node, SliceBackward0 or another that takes a part. */
+int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x, int64_t dim,
+                       int64_t start, int64_t length);
+int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x, int64_t dim,
+                       int64_t index);
+int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
+                        const int64_t *shape, const int64_t *strides, int64_t offset);
+
+/* --- folds
+ * -------------------------------------------------------------------------------- */
+
+int dt_recorded_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
+                       const int64_t *dims, bool keepdim, int dtype, double parameter);
+int dt_recorded_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
+                     const int64_t *dims, bool keepdim, int dtype);
+/* The greatest or least along dim, and where. */
+int dt_recorded_extreme(const char *what, bool greatest, dt_tensor *values,
+                        dt_tensor *indices, const dt_tensor *x, int64_t dim,
+                        bool keepdim);
+/* The sum over the dimensions that were broadcast from shape. */
+int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
+                       const int64_t *shape);
+
+/* --- products
+ * ----------------------------------------------------------------------------- */
+
+int dt_recorded_mm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
+int dt_recorded_mv(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
+int dt_recorded_dot(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
+int dt_recorded_bmm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
+int dt_recorded_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
+int dt_recorded_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a,
+                      const dt_tensor *b, dt_scalar beta, dt_scalar alpha);
+
+#endif

@@ -1,0 +1,274 @@
+#include "autograd/variable.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "autograd/recorded.h"
+#include "tensor/convert.h"
+
+/* Guards accumulators and gradients of leaves, which several threads may share. A sum that
+ * is recorded asks for accumulators itself, so the thread may take it twice. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static void base_free(dt_base *base)
+{
+    if (base) {
+        dt_history_release(&base->variable->head);
+        free(base);
+    }
+}
+
+static void variable_free(dt_history *history)
+{
+    dt_variable *v = (dt_variable *)history;
+    dt_node_release(v->made.node);
+    dt_tensor_clear(&v->grad);
+    dt_hooks_free(&v->hooks);
+    base_free(v->base);
+    free(v);
+}
+
+static int no_memory(void)
+{
+    return dt_fail(DT_ERROR_HOST_MEMORY,
+                   "no memory is left to record an operation; free some, or compute "
+                   "under no_grad()");
+}
+
+dt_variable *dt_variable_new(void)
+{
+    dt_variable *v = malloc(sizeof *v);
+    if (!v) {
+        no_memory();
+        return NULL;
+    }
+    v->head.references = 1;
+    v->head.free = variable_free;
+    v->requires_grad = v->retains_grad = false;
+    v->made.node = NULL;
+    v->made.index = 0;
+    v->accumulator = NULL;
+    v->grad.storage = NULL;
+    v->hooks = NULL;
+    v->base = NULL;
+    v->version = 0;
+    return v;
+}
+
+dt_variable *dt_variable_ensure(dt_tensor *t)
+{
+    if (!t->history) {
+        dt_variable *v = dt_variable_new();
+        t->history = v ? &v->head : NULL;
+    }
+    return dt_variable_of(t);
+}
+
+void dt_variable_alias(dt_tensor *out, const dt_tensor *t)
+{
+    dt_tensor_alias(out, t);
+    out->history = dt_history_retain(t->history);
+}
+
+/* --- edges
+ * -------------------------------------------------------------------------------- */
+
+static int accumulator_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                             dt_tensor **into)
+{
+    (void)scope;
+    (void)into;
+    if (!gradients[0])
+        return 0;
+    return dt_variable_accumulate(dt_accumulator_leaf(node), gradients[0],
+                                  dt_grad_enabled);
+}
+
+static void accumulator_free(dt_node *node)
+{
+    dt_variable *leaf = dt_accumulator_leaf(node);
+    pthread_mutex_lock(&lock);
+    if (leaf->accumulator == node)
+        leaf->accumulator = NULL;
+    pthread_mutex_unlock(&lock);
+    dt_history_release(&leaf->head);
+}
+
+const dt_node_type dt_accumulator = {accumulator_apply, accumulator_free};
+
+/* A reference to the leaf's accumulator, or NULL after dt_fail. */
+static dt_node *accumulator_of(dt_variable *v, const dt_tensor *t)
+{
+    pthread_mutex_lock(&lock);
+    dt_node *node = v->accumulator;
+    /* One whose last reference is just being given back by another thread is no more. */
+    if (node) {
+        int references = __atomic_load_n(&node->references, __ATOMIC_RELAXED);
+        while (references && !__atomic_compare_exchange_n(
+                                 &node->references, &references, references + 1, true,
+                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            ;
+        if (!references)
+            node = NULL;
+    }
+    if (!node) {
+        node = dt_node_new(&dt_accumulator, "AccumulateGrad", 0, 0, 1, sizeof v);
+        if (node) {
+            node->sequence = 0;
+            dt_node_set_result(node, 0, t);
+            dt_history_retain(&v->head);
+            *(dt_variable **)node->data = v;
+            v->accumulator = node;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return node;
+}
+
+int dt_variable_edge(const dt_tensor *t, dt_edge *out)
+{
+    dt_variable *v = dt_variable_of(t);
+    out->node = NULL;
+    out->index = 0;
+    if (!v)
+        return 0;
+    if (v->base && v->version != t->storage->version) {
+        /* Somebody wrote to the memory: what this view holds comes from its base now. */
+        dt_base *base = v->base;
+        if (base->variable->made.node && dt_record_as_strided(t, v) < 0)
+            return -1;
+        v->version = t->storage->version;
+    }
+    if (v->made.node) {
+        out->node = dt_node_retain(v->made.node);
+        out->index = v->made.index;
+    } else if (v->requires_grad) {
+        out->node = accumulator_of(v, t);
+        if (!out->node)
+            return -1;
+    }
+    return 0;
+}
+
+int dt_variable_set_made(dt_tensor *t, dt_node *node, int index)
+{
+    dt_variable *v = dt_variable_ensure(t);
+    if (!v)
+        return -1;
+    dt_node *old = v->made.node;
+    v->made.node = dt_node_retain(node);
+    v->made.index = index;
+    dt_node_release(old);
+    return 0;
+}
+
+/* Notes that v, which is that of a tensor over storage, looks into t. */
+static int set_base(dt_variable *v, const dt_tensor *t)
+{
+    dt_variable *of = dt_variable_of(t);
+    dt_base *base = malloc(sizeof *base);
+    if (!base)
+        return no_memory();
+    if (of->base) {
+        *base = *of->base;
+    } else {
+        base->variable = of;
+        base->geometry = *t;
+        base->geometry.storage = NULL;
+        base->geometry.history = NULL;
+    }
+    dt_history_retain(&base->variable->head);
+    base_free(v->base);
+    v->base = base;
+    v->version = t->storage->version;
+    return 0;
+}
+
+int dt_variable_set_view(dt_tensor *out, const dt_tensor *t, dt_node *node)
+{
+    if (!t->history || !node)
+        return 0;
+    if (dt_variable_set_made(out, node, 0) < 0)
+        return -1;
+    return set_base(dt_variable_of(out), t);
+}
+
+int dt_variable_set_part(dt_tensor *part, dt_tensor *whole)
+{
+    dt_variable *of = dt_variable_ensure(whole), *v = dt_variable_ensure(part);
+    if (!of || !v || set_base(v, whole) < 0)
+        return -1;
+    return v->base->variable->made.node ? dt_record_as_strided(part, v) : 0;
+}
+
+/* --- leaves
+ * ------------------------------------------------------------------------------- */
+
+int dt_variable_require(dt_tensor *t, bool wanted)
+{
+    dt_variable *v = dt_variable_of(t);
+    if (!wanted && (!v || (!v->made.node && !v->requires_grad)))
+        return 0;
+    if (v && v->made.node) {
+        if (wanted)
+            return 0;
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "requires_grad: this tensor was made by %s and is no leaf, so it "
+                       "cannot stop wanting gradients; use detach() for a tensor without "
+                       "history",
+                       v->made.node->name);
+    }
+    if (wanted && !dt_dtype_is_float((dt_dtype)t->dtype))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "requires_grad: only Tensors of floating point dtype can require "
+                       "gradients, and this one is of type %s; convert it first, e.g. "
+                       "with .float()",
+                       dt_dtype_name((dt_dtype)t->dtype));
+    v = dt_variable_ensure(t);
+    if (!v)
+        return -1;
+    v->requires_grad = wanted;
+    return 0;
+}
+
+/* Whether nobody else can see the memory, and it lies in one run. */
+static bool is_own(const dt_tensor *t)
+{
+    return __atomic_load_n(&t->storage->references, __ATOMIC_RELAXED) == 1 &&
+           t->contiguous && !t->storage->borrowed &&
+           t->storage->bytes == (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
+}
+
+static int accumulate(dt_variable *v, dt_tensor *gradient, bool recorded)
+{
+    if (!v->grad.storage) {
+        if (recorded) {
+            dt_variable_alias(&v->grad, gradient);
+            return 0;
+        }
+        if (is_own(gradient)) {
+            dt_tensor_alias(&v->grad, gradient);
+            return 0;
+        }
+        return dt_convert(&v->grad, gradient, (dt_dtype)gradient->dtype,
+                          dt_tensor_device(gradient));
+    }
+    if (!recorded)
+        return dt_binary_into(DT_BINARY_add, &v->grad, dt_arg_tensor(&v->grad),
+                              dt_arg_tensor(gradient));
+    dt_tensor sum;
+    if (dt_recorded_binary(DT_BINARY_add, &sum, dt_arg_tensor(&v->grad),
+                           dt_arg_tensor(gradient)) < 0)
+        return -1;
+    dt_tensor_clear(&v->grad);
+    v->grad = sum;
+    return 0;
+}
+
+int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded)
+{
+    pthread_mutex_lock(&lock);
+    int status = accumulate(v, gradient, recorded);
+    pthread_mutex_unlock(&lock);
+    return status;
+}

@@ -1,0 +1,85 @@
+/* The history of a tensor: what it was made by, or that it is a leaf which gathers
+ * gradients. Several tensors may share one (the object in the program, and aliases of
+ * it). */
+#ifndef DT_AUTOGRAD_VARIABLE_H
+#define DT_AUTOGRAD_VARIABLE_H
+
+#include "autograd/mode.h"
+#include "autograd/node.h"
+
+/* The geometry of the tensor that a view looks into. */
+typedef struct dt_base {
+    struct dt_variable *variable; /* one reference */
+    dt_tensor geometry;           /* shape and strides; it holds nothing */
+} dt_base;
+
+typedef struct dt_variable {
+    dt_history head;
+    bool requires_grad; /* of a leaf */
+    bool retains_grad;  /* of one that is none */
+    dt_edge made;       /* the node that made it, and as which result; NULL: a leaf */
+    dt_node *accumulator; /* of a leaf: the node in graphs that stands for it; lent */
+    dt_tensor grad;       /* holds nothing: there is none */
+    dt_hook *hooks;       /* of a leaf; else they are the node's */
+    dt_base *base;        /* of a view; NULL: it is none */
+    unsigned version;     /* of a view: of the storage when `made` was true */
+} dt_variable;
+
+static inline dt_variable *dt_variable_of(const dt_tensor *t)
+{
+    return (dt_variable *)t->history;
+}
+
+/* Whether gradients for t are wanted. */
+static inline bool dt_requires_grad(const dt_tensor *t)
+{
+    dt_variable *v = dt_variable_of(t);
+    return v && (v->requires_grad || v->made.node ||
+                 (v->base && v->base->variable->made.node));
+}
+
+/* Whether an operation on t is to be recorded now. */
+static inline bool dt_recording(const dt_tensor *t)
+{
+    return __builtin_expect(t->history != NULL, 0) && dt_grad_enabled &&
+           dt_requires_grad(t);
+}
+
+/* A leaf that wants no gradient yet. NULL after dt_fail. */
+dt_variable *dt_variable_new(void);
+
+/* t's variable, made where it has none; lent. NULL after dt_fail. */
+dt_variable *dt_variable_ensure(dt_tensor *t);
+
+/* Where gradients for t go: a new reference, or an edge to nowhere. A view whose base
+ * was written gets a new history here. -1 after dt_fail. */
+int dt_variable_edge(const dt_tensor *t, dt_edge *out);
+
+/* A second tensor over the same storage with the same history. */
+void dt_variable_alias(dt_tensor *out, const dt_tensor *t);
+
+/* Makes t the result number `index` of node. -1 after dt_fail. */
+int dt_variable_set_made(dt_tensor *t, dt_node *node, int index);
+
+/* Says that out is a view of t, both being result and input of node (NULL: t is not
+ * recorded, and this does nothing). */
+int dt_variable_set_view(dt_tensor *out, const dt_tensor *t, dt_node *node);
+
+/* Says that part, without a history, looks into whole, so that writing to it in place
+ * reaches the history of the whole. */
+int dt_variable_set_part(dt_tensor *part, dt_tensor *whole);
+
+/* Makes a leaf want gradients, or not. */
+int dt_variable_require(dt_tensor *t, bool wanted);
+
+/* Adds gradient to a leaf's; `recorded`: so that the sum has a history. */
+int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded);
+
+extern const dt_node_type dt_accumulator;
+/* The leaf that an accumulator stands for. */
+static inline dt_variable *dt_accumulator_leaf(const dt_node *node)
+{
+    return *(dt_variable **)node->data;
+}
+
+#endif

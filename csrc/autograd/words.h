@@ -1,0 +1,32 @@
+/* The words of the op tables as recorded calls on tensors: the second meaning of a
+ * derivative, whose first is a fused kernel (ops/formula.h). A formula is an expression
+ * of dt_arg values; `scope` is in sight. */
+#include "autograd/scope.h"
+
+#define ZERO           dt_arg_scalar(dt_scalar_float(0))
+#define ONE            dt_arg_scalar(dt_scalar_float(1))
+#define NUMBER(value)  dt_arg_scalar(dt_scalar_float(value))
+#define ADD(a, b)      dt_scope_binary(scope, DT_BINARY_add, a, b)
+#define SUB(a, b)      dt_scope_binary(scope, DT_BINARY_sub, a, b)
+#define MUL(a, b)      dt_scope_binary(scope, DT_BINARY_mul, a, b)
+#define DIV(a, b)      dt_scope_binary(scope, DT_BINARY_div, a, b)
+#define POW(a, b)      dt_scope_binary(scope, DT_BINARY_pow, a, b)
+#define FLOORDIV(a, b) dt_scope_binary(scope, DT_BINARY_floor_divide, a, b)
+#define EQ(a, b)       dt_scope_binary(scope, DT_BINARY_eq, a, b)
+#define LT(a, b)       dt_scope_binary(scope, DT_BINARY_lt, a, b)
+#define LE(a, b)       dt_scope_binary(scope, DT_BINARY_le, a, b)
+#define GT(a, b)       dt_scope_binary(scope, DT_BINARY_gt, a, b)
+#define GE(a, b)       dt_scope_binary(scope, DT_BINARY_ge, a, b)
+#define NEG(a)         dt_scope_unary(scope, DT_UNARY_neg, a)
+#define ABS(a)         dt_scope_unary(scope, DT_UNARY_abs, a)
+#define SIGN(a)        dt_scope_unary(scope, DT_UNARY_sign, a)
+#define SQRT(a)        dt_scope_unary(scope, DT_UNARY_sqrt, a)
+#define EXP(a)         dt_scope_unary(scope, DT_UNARY_exp, a)
+#define LOG(a)         dt_scope_unary(scope, DT_UNARY_log, a)
+#define SIN(a)         dt_scope_unary(scope, DT_UNARY_sin, a)
+#define COS(a)         dt_scope_unary(scope, DT_UNARY_cos, a)
+#define SINH(a)        dt_scope_unary(scope, DT_UNARY_sinh, a)
+#define COSH(a)        dt_scope_unary(scope, DT_UNARY_cosh, a)
+#define TRUNC(a)       dt_scope_unary(scope, DT_UNARY_trunc, a)
+#define AND(a, b)      dt_scope_and(scope, a, b)
+#define WHERE(c, a, b) dt_scope_where(scope, c, a, b)
