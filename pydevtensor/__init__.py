@@ -18,6 +18,12 @@ globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
 
 # What is loaded when it is first asked for: a name and the module that has it.
 _LATER = {
+    "autograd": "autograd",
+    "no_grad": "autograd",
+    "enable_grad": "autograd",
+    "set_grad_enabled": "autograd",
+    "inference_mode": "autograd",
+    "is_inference_mode_enabled": "autograd",
     "cuda": "cuda",
     "printing": "printing",
     "set_printoptions": "printing",

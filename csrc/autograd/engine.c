@@ -6,7 +6,7 @@
 
 #include "autograd/recorded.h"
 #include "autograd/scope.h"
-#include "device/registry.h"
+#include "device/backend.h"
 
 /* A node that the pass has met. */
 typedef struct task {

@@ -7,6 +7,7 @@
 #define DT_AUTOGRAD_RECORDED_H
 
 #include "autograd/variable.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/view.h"
 
@@ -69,6 +70,10 @@ int dt_recorded_convert(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
 int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x);
 int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
 int dt_recorded_fill_into(const char *what, dt_tensor *target, dt_scalar value);
+
+int dt_recorded_random_into(const char *what, dt_tensor *target,
+                            dt_distribution distribution, dt_scalar low, dt_scalar high,
+                            dt_generator *generator);
 
 /* --- views
  * -------------------------------------------------------------------------------- */

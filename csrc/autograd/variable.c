@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "autograd/recorded.h"
+#include "autograd/scope.h"
 #include "tensor/convert.h"
 
 /* Guards accumulators and gradients of leaves, which several threads may share. A sum that
@@ -18,11 +19,21 @@ static void base_free(dt_base *base)
     }
 }
 
+static void kept_release(void *context)
+{
+    dt_kept *kept = context;
+    if (kept && __atomic_fetch_sub(&kept->references, 1, __ATOMIC_ACQ_REL) == 1) {
+        dt_tensor_clear(&kept->grad);
+        free(kept);
+    }
+}
+
 static void variable_free(dt_history *history)
 {
     dt_variable *v = (dt_variable *)history;
     dt_node_release(v->made.node);
     dt_tensor_clear(&v->grad);
+    kept_release(v->kept);
     dt_hooks_free(&v->hooks);
     base_free(v->base);
     free(v);
@@ -44,7 +55,8 @@ dt_variable *dt_variable_new(void)
     }
     v->head.references = 1;
     v->head.free = variable_free;
-    v->requires_grad = v->retains_grad = false;
+    v->requires_grad = false;
+    v->kept = NULL;
     v->made.node = NULL;
     v->made.index = 0;
     v->accumulator = NULL;
@@ -239,36 +251,61 @@ static bool is_own(const dt_tensor *t)
            t->storage->bytes == (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
 }
 
-static int accumulate(dt_variable *v, dt_tensor *gradient, bool recorded)
+static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
 {
-    if (!v->grad.storage) {
-        if (recorded) {
-            dt_variable_alias(&v->grad, gradient);
+    if (!grad->storage) {
+        if (recorded || is_own(gradient)) {
+            dt_variable_alias(grad, gradient);
             return 0;
         }
-        if (is_own(gradient)) {
-            dt_tensor_alias(&v->grad, gradient);
-            return 0;
-        }
-        return dt_convert(&v->grad, gradient, (dt_dtype)gradient->dtype,
+        return dt_convert(grad, gradient, (dt_dtype)gradient->dtype,
                           dt_tensor_device(gradient));
     }
     if (!recorded)
-        return dt_binary_into(DT_BINARY_add, &v->grad, dt_arg_tensor(&v->grad),
+        return dt_binary_into(DT_BINARY_add, grad, dt_arg_tensor(grad),
                               dt_arg_tensor(gradient));
     dt_tensor sum;
-    if (dt_recorded_binary(DT_BINARY_add, &sum, dt_arg_tensor(&v->grad),
+    if (dt_recorded_binary(DT_BINARY_add, &sum, dt_arg_tensor(grad),
                            dt_arg_tensor(gradient)) < 0)
         return -1;
-    dt_tensor_clear(&v->grad);
-    v->grad = sum;
+    dt_tensor_clear(grad);
+    *grad = sum;
     return 0;
 }
 
 int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded)
 {
     pthread_mutex_lock(&lock);
-    int status = accumulate(v, gradient, recorded);
+    int status = add_to(dt_variable_grad(v), gradient, recorded);
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+static int keep(void *context, dt_tensor *gradient)
+{
+    pthread_mutex_lock(&lock);
+    int status = add_to(&((dt_kept *)context)->grad, gradient, dt_grad_enabled);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+int dt_variable_retain_grad(const dt_tensor *t)
+{
+    dt_variable *v = dt_variable_of(t);
+    dt_edge edge;
+    if (v->kept)
+        return 0;
+    if (dt_variable_edge(t, &edge) < 0)
+        return -1;
+    dt_kept *kept = malloc(sizeof *kept);
+    if (!kept) {
+        dt_node_release(edge.node);
+        return no_memory();
+    }
+    kept->references = 2; /* the variable's and the hook's */
+    kept->grad.storage = NULL;
+    v->kept = kept;
+    int64_t id = dt_hooks_add(&edge.node->hooks, edge.index, keep, kept_release, kept);
+    dt_node_release(edge.node);
+    return id < 0 ? -1 : 0;
 }

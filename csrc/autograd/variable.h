@@ -13,10 +13,18 @@ typedef struct dt_base {
     dt_tensor geometry;           /* shape and strides; it holds nothing */
 } dt_base;
 
+/* The gradient that a tensor keeps though it is no leaf. The node that computes it has
+ * a hook which puts it here; were it put into the variable, that and the node would keep
+ * each other alive. */
+typedef struct dt_kept {
+    int references;
+    dt_tensor grad;
+} dt_kept;
+
 typedef struct dt_variable {
     dt_history head;
     bool requires_grad; /* of a leaf */
-    bool retains_grad;  /* of one that is none */
+    dt_kept *kept;      /* of one that is none, after retain_grad; else NULL */
     dt_edge made;       /* the node that made it, and as which result; NULL: a leaf */
     dt_node *accumulator; /* of a leaf: the node in graphs that stands for it; lent */
     dt_tensor grad;       /* holds nothing: there is none */
@@ -74,6 +82,15 @@ int dt_variable_require(dt_tensor *t, bool wanted);
 
 /* Adds gradient to a leaf's; `recorded`: so that the sum has a history. */
 int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded);
+
+/* Makes t, which is no leaf, keep its gradient. -1 after dt_fail. */
+int dt_variable_retain_grad(const dt_tensor *t);
+
+/* Where the gradient of v's tensor is; it may hold nothing. */
+static inline dt_tensor *dt_variable_grad(dt_variable *v)
+{
+    return v->kept ? &v->kept->grad : &v->grad;
+}
 
 extern const dt_node_type dt_accumulator;
 /* The leaf that an accumulator stands for. */

@@ -161,8 +161,10 @@ int dt_argument_error(const dt_args *args, int i);
     "dtype: Dtype = None, layout: Any = None, device: Device = None, "                 \
     "requires_grad: bool = False, pin_memory: bool = False"
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device);
-/* requires_grad=True in a function that has it at index i: NotImplementedError. */
-int dt_check_requires_grad(const dt_args *args, int i);
+/* made, which a factory is about to return (or NULL), wanting gradients where the argument
+ * requires_grad, at index i, says so. Takes the reference over; NULL with an exception
+ * set. */
+PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made);
 
 /* A short text of a value for messages: "'abc' (str)", "3 (int)", "a Tensor of shape
  * [2, 3]". Writes into text, cut to size; returns text; leaves no exception. */

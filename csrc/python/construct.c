@@ -334,14 +334,15 @@ DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = No
 {
     int dtype;
     dt_device device;
-    if (dt_take_dtype(args, 1, &dtype) < 0 || dt_check_requires_grad(args, 3) < 0)
+    if (dt_take_dtype(args, 1, &dtype) < 0)
         return NULL;
     /* A tensor stays where it is unless the call says otherwise. */
     if (!dt_given(args, 2) && dt_tensor_check(args->slots[0]))
         device = dt_tensor_device(dt_tensor_of(args->slots[0]));
     else if (dt_take_device(args, 2, &device) < 0)
         return NULL;
-    return dt_tensor_from_data("tensor", args->slots[0], dtype, device);
+    return dt_with_grad(args, 3,
+                        dt_tensor_from_data("tensor", args->slots[0], dtype, device));
 }
 
 DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device = None)")

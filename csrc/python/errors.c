@@ -6,6 +6,10 @@ PyObject *dt_raise(void)
 {
     dt_error *error = dt_error_slot();
     dt_error_code code = error->code;
+    if (PyErr_Occurred()) { /* raised by Python code that the core called */
+        dt_error_clear();
+        return NULL;
+    }
     if (code <= DT_ERROR_NONE || code >= DT_NERRORS) {
         PyErr_SetString(
             PyExc_SystemError,

@@ -5,6 +5,7 @@
 #include "python/size_type.h"
 #include "tensor/convert.h"
 #include "tensor/view.h"
+#include "autograd/variable.h"
 
 DT_PUBLIC(item, "item(self: Tensor)")
 {
@@ -67,6 +68,19 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
 /* --- copies and pickles
  * ------------------------------------------------------------------------------- */
 
+/* Only leaves can be copied or stored: what made the others cannot. */
+static int refuse_history(const char *what, const dt_tensor *t)
+{
+    const dt_variable *v = dt_variable_of(t);
+    if (!v || v->requires_grad || !dt_requires_grad(t))
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s: only Tensors created explicitly by the user (graph leaves) support "
+                 "it, and this one was computed; detach() it first",
+                 what);
+    return -1;
+}
+
 DT_PUBLIC(copy, "__copy__(self: Tensor)")
 {
     dt_tensor *t;
@@ -85,6 +99,8 @@ DT_PUBLIC(deepcopy, "__deepcopy__(self: Tensor, memo: Any)")
     int status;
     if (dt_take_tensor(args, 0, &t) < 0)
         return NULL;
+    if (refuse_history("copy.deepcopy()", t) < 0)
+        return NULL;
     PyObject *key = PyLong_FromVoidPtr(args->slots[0]);
     if (!key)
         return NULL;
@@ -98,6 +114,11 @@ DT_PUBLIC(deepcopy, "__deepcopy__(self: Tensor, memo: Any)")
                 status, t->numel > DT_LONG_NUMEL,
                 dt_convert(&out->tensor, t, (dt_dtype)t->dtype, dt_tensor_device(t)));
             result = dt_tensor_result(out, status);
+        }
+        if (result && dt_requires_grad(t) &&
+            dt_variable_require(dt_tensor_of(result), true) < 0) {
+            dt_raise();
+            Py_CLEAR(result);
         }
         if (result && PyObject_SetItem(args->slots[1], key, result) < 0)
             Py_CLEAR(result);
@@ -113,7 +134,8 @@ DT_PUBLIC(reduce_ex, "__reduce_ex__(self: Tensor, protocol: int)")
     dt_tensor *t, here = {.storage = NULL}, dense = {.storage = NULL};
     PyObject *result = NULL, *rebuild = NULL, *size = NULL, *device = NULL,
              *bytes = NULL;
-    if (dt_take_tensor(args, 0, &t) < 0 || fetch(&here, t) < 0)
+    if (dt_take_tensor(args, 0, &t) < 0 || refuse_history("pickle", t) < 0 ||
+        fetch(&here, t) < 0)
         return NULL;
     if (dt_contiguous(&dense, &here)) {
         dt_raise();
@@ -126,8 +148,8 @@ DT_PUBLIC(reduce_ex, "__reduce_ex__(self: Tensor, protocol: int)")
         dense.numel ? dt_tensor_data(&dense) : NULL,
         (Py_ssize_t)dense.numel * (Py_ssize_t)dt_dtype_size((dt_dtype)dense.dtype));
     if (rebuild && size && device && bytes)
-        result = Py_BuildValue("O(OOOO)", rebuild, bytes, dt_py.dtypes[t->dtype], size,
-                               device);
+        result = Py_BuildValue("O(OOOOO)", rebuild, bytes, dt_py.dtypes[t->dtype], size,
+                               device, dt_requires_grad(t) ? Py_True : Py_False);
 done:
     Py_XDECREF(bytes);
     Py_XDECREF(device);
@@ -139,7 +161,8 @@ done:
 }
 
 DT_PUBLIC(rebuild,
-          "_rebuild_tensor(data: Any, dtype: Dtype, size: Sizes, device: Device)")
+          "_rebuild_tensor(data: Any, dtype: Dtype, size: Sizes, device: Device, "
+          "requires_grad: bool = False)")
 {
     dt_tensor host = {.storage = NULL};
     int64_t shape[DT_MAX_NDIM];
@@ -168,7 +191,7 @@ DT_PUBLIC(rebuild,
     if (bytes)
         memcpy(dt_tensor_data(&host), PyBytes_AS_STRING(args->slots[0]), bytes);
     if (dt_device_is_cpu(device))
-        return dt_tensor_object_steal(&host);
+        return dt_with_grad(args, 4, dt_tensor_object_steal(&host));
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out) {
         dt_tensor_clear(&host);
@@ -176,7 +199,7 @@ DT_PUBLIC(rebuild,
     }
     DT_RUN(status, true, dt_convert(&out->tensor, &host, (dt_dtype)dtype, device));
     dt_tensor_clear(&host);
-    return dt_tensor_result(out, status);
+    return dt_with_grad(args, 4, dt_tensor_result(out, status));
 }
 
 static const dt_row rows[] = {

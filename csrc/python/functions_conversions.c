@@ -4,6 +4,7 @@
 #include "python/device_type.h"
 #include "python/dtype_type.h"
 #include "python/functions.h"
+#include "autograd/recorded.h"
 #include "tensor/convert.h"
 #include "tensor/create.h"
 
@@ -20,7 +21,7 @@ static PyObject *convert(PyObject *self, dt_dtype dtype, dt_device device, bool 
     int status;
     bool waits = !dt_device_equal(from, device);
     DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
-           dt_convert(&out->tensor, x, dtype, device));
+           dt_recorded_convert(&out->tensor, x, dtype, device));
     return dt_tensor_result(out, status);
 }
 
@@ -212,26 +213,8 @@ DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Any = None)")
     if (!out)
         return NULL;
     int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_contiguous(&out->tensor, x));
+    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_recorded_contiguous(&out->tensor, x));
     return dt_tensor_result(out, status);
-}
-
-DT_PUBLIC(detach, "detach(input: Tensor)")
-{
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    dt_tensor_alias(&out->tensor, x);
-    return (PyObject *)out;
-}
-
-DT_PUBLIC(detach_, "detach_(input: Tensor)")
-{
-    dt_tensor *x;
-    return dt_take_tensor(args, 0, &x) < 0 ? NULL : Py_NewRef(args->slots[0]);
 }
 
 DT_PUBLIC(copy_, "copy_(input: Tensor, src: Value, non_blocking: bool = False)")
@@ -246,8 +229,8 @@ DT_PUBLIC(copy_, "copy_(input: Tensor, src: Value, non_blocking: bool = False)")
     bool waits = source.tensor &&
                  !dt_device_equal(dt_tensor_device(x), dt_tensor_device(source.tensor));
     DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
-           source.tensor ? dt_copy_into("copy_", x, source.tensor)
-                         : dt_fill_into("copy_", x, source.scalar));
+           source.tensor ? dt_recorded_copy_into("copy_", x, source.tensor)
+                         : dt_recorded_fill_into("copy_", x, source.scalar));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
@@ -260,8 +243,6 @@ static const dt_row rows[] = {
     DT_BOTH(clone, "clone", "A copy."),
     DT_METHOD(contiguous, "contiguous",
               "In row-major order; itself where it is already."),
-    DT_BOTH(detach, "detach", "A second tensor over the same memory, without history."),
-    DT_METHOD(detach_, "detach_", "Forget the history."),
     DT_METHOD(copy_, "copy_", "Copy the elements of src, converting and broadcasting."),
 };
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <sys/random.h>
 
+#include "autograd/recorded.h"
 #include "python/device_type.h"
 #include "python/dtype_type.h"
 #include "python/functions.h"
@@ -46,8 +47,10 @@ static int make(const char *what, dt_tensor *out, const recipe *r, dt_dtype dtyp
     return -1;
 }
 
-static PyObject *create(const dt_args *args, const recipe *r, int dtype, int ndim,
-                        const int64_t *shape, const int64_t *strides, dt_device device)
+/* The words of DT_FACTORY_WORDS begin at first. */
+static PyObject *create(const dt_args *args, int first, const recipe *r, int dtype,
+                        int ndim, const int64_t *shape, const int64_t *strides,
+                        dt_device device)
 {
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
@@ -60,7 +63,7 @@ static PyObject *create(const dt_args *args, const recipe *r, int dtype, int ndi
     DT_RUN(status, numel > DT_LONG_NUMEL,
            make(args->signature->name, &out->tensor, r, (dt_dtype)dtype, ndim, shape,
                 strides, device));
-    return dt_tensor_result(out, status);
+    return dt_with_grad(args, first + 3, dt_tensor_result(out, status));
 }
 
 /* Sizes are parameter 0, the words of DT_FACTORY_WORDS begin at first. */
@@ -75,7 +78,7 @@ static PyObject *create_sized(const dt_args *args, int first, int sizes_at,
         (generator_at >= 0 &&
          dt_take_generator(args, generator_at, device, &r.generator) < 0))
         return NULL;
-    return create(args, &r, dtype, ndim, shape, NULL, device);
+    return create(args, first, &r, dtype, ndim, shape, NULL, device);
 }
 
 static recipe constant(int64_t value)
@@ -164,7 +167,7 @@ DT_PUBLIC(arange,
     int status;
     DT_RUN(status, steps > DT_LONG_NUMEL,
            dt_arange(&out->tensor, start, end, step, dtype, device));
-    return dt_tensor_result(out, status);
+    return dt_with_grad(args, (from ? 3 : 1) + 3, dt_tensor_result(out, status));
 }
 
 DT_PUBLIC(eye, "eye(n: int, m: int = None, *, " DT_FACTORY_WORDS ")")
@@ -184,7 +187,7 @@ DT_PUBLIC(eye, "eye(n: int, m: int = None, *, " DT_FACTORY_WORDS ")")
     int status;
     DT_RUN(status, (double)n * (double)m > DT_LONG_NUMEL,
            dt_eye(&out->tensor, n, m, (dt_dtype)dtype, device));
-    return dt_tensor_result(out, status);
+    return dt_with_grad(args, 5, dt_tensor_result(out, status));
 }
 
 /* --- like another
@@ -233,7 +236,7 @@ static PyObject *create_like(const dt_args *args, int first, recipe r)
     bool ordered = !x->contiguous && x->numel && !dt_tensor_overlaps_itself(x);
     if (ordered)
         strides_like(x, strides);
-    return create(args, &r, dtype, x->ndim, x->shape, ordered ? strides : NULL, device);
+    return create(args, first, &r, dtype, x->ndim, x->shape, ordered ? strides : NULL, device);
 }
 
 #define LIKE_WORDS DT_FACTORY_WORDS ", memory_format: Any = None)"
@@ -286,7 +289,7 @@ static PyObject *create_new(const dt_args *args, int first, recipe r)
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_sizes(args, 1, &ndim, shape) < 0 ||
         take_like(args, first, x, &dtype, &device) < 0)
         return NULL;
-    return create(args, &r, dtype, ndim, shape, NULL, device);
+    return create(args, first, &r, dtype, ndim, shape, NULL, device);
 }
 
 DT_PUBLIC(new_empty, "new_empty(input: Tensor, *size: Sizes, " DT_FACTORY_WORDS ")")
@@ -317,7 +320,8 @@ DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_WORD
     dt_device device;
     if (dt_take_tensor(args, 0, &x) < 0 || take_like(args, 2, x, &dtype, &device) < 0)
         return NULL;
-    return dt_tensor_from_data("new_tensor", args->slots[1], dtype, device);
+    return dt_with_grad(
+        args, 5, dt_tensor_from_data("new_tensor", args->slots[1], dtype, device));
 }
 
 /* --- into a tensor
@@ -334,7 +338,8 @@ static PyObject *fill_random(const dt_args *args, dt_distribution distribution,
     int status;
     DT_RUN(
         status, x->numel > DT_LONG_NUMEL,
-        dt_random_into(args->signature->name, x, distribution, low, high, generator));
+        dt_recorded_random_into(args->signature->name, x, distribution, low, high,
+                                generator));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
@@ -425,7 +430,7 @@ DT_PUBLIC(fill_, "fill_(input: Tensor, value: Number)")
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_number(args, 1, &value) < 0)
         return NULL;
     int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_fill_into("fill_", x, value));
+    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_recorded_fill_into("fill_", x, value));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 DT_PUBLIC(zero_, "zero_(input: Tensor)")
@@ -435,7 +440,7 @@ DT_PUBLIC(zero_, "zero_(input: Tensor)")
         return NULL;
     int status;
     DT_RUN(status, x->numel > DT_LONG_NUMEL,
-           dt_fill_into("zero_", x, dt_scalar_int(0)));
+           dt_recorded_fill_into("zero_", x, dt_scalar_int(0)));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 

@@ -5,6 +5,7 @@
 
 #include "python/functions.h"
 #include "python/output.h"
+#include "autograd/recorded.h"
 #include "tensor/convert.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -27,7 +28,7 @@ static PyObject *unary(dt_unary_op op, const dt_args *args)
     if (!out)
         return NULL;
     int status;
-    DT_RUN(status, is_long(x), dt_unary(op, &out->tensor, x));
+    DT_RUN(status, is_long(x), dt_recorded_unary(op, &out->tensor, x));
     return dt_finish(args, 1, out, status);
 }
 
@@ -37,7 +38,7 @@ static PyObject *unary_in_place(dt_unary_op op, const dt_args *args)
     if (dt_take_tensor(args, 0, &x) < 0)
         return NULL;
     int status;
-    DT_RUN(status, is_long(x), dt_unary_into(op, x, x));
+    DT_RUN(status, is_long(x), dt_recorded_unary_into(op, x, x));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
@@ -66,15 +67,15 @@ static PyObject *round_to(const dt_args *args, bool in_place)
     int status;
     Py_BEGIN_ALLOW_THREADS if (!decimals)
     {
-        status = dt_unary(DT_UNARY_round, &out->tensor, x);
+        status = dt_recorded_unary(DT_UNARY_round, &out->tensor, x);
     }
     else
     {
-        status = dt_binary(up, &scaled, dt_arg_tensor(x), power);
+        status = dt_recorded_binary(up, &scaled, dt_arg_tensor(x), power);
         if (status == 0)
-            status = dt_unary_into(DT_UNARY_round, &scaled, &scaled);
+            status = dt_recorded_unary_into(DT_UNARY_round, &scaled, &scaled);
         if (status == 0)
-            status = dt_binary(down, &out->tensor, dt_arg_tensor(&scaled), power);
+            status = dt_recorded_binary(down, &out->tensor, dt_arg_tensor(&scaled), power);
         dt_tensor_clear(&scaled);
     }
     Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 2, out, status);
@@ -145,15 +146,19 @@ static PyObject *binary_of(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *a
         dt_tensor *target;
         if (dt_take_tensor(args, out_at, &target) < 0)
             return NULL;
+        if (dt_recording_arg(a) || dt_recording_arg(b) || dt_recording(target)) {
+            dt_output_refuse(args->signature->name);
+            return NULL;
+        }
         if (fits_output(target, a, b)) {
-            DT_RUN(status, releases, dt_binary_into(op, target, a, b));
+            DT_RUN(status, releases, dt_recorded_binary_into(op, target, a, b));
             return status < 0 ? dt_raise() : Py_NewRef(args->slots[out_at]);
         }
     }
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    DT_RUN(status, releases, dt_binary(op, &out->tensor, a, b));
+    DT_RUN(status, releases, dt_recorded_binary(op, &out->tensor, a, b));
     if (out_at < 0)
         return dt_tensor_result(out, status);
     return dt_finish(args, out_at, out, status);
@@ -178,7 +183,7 @@ static PyObject *into_input(dt_binary_op op, const dt_args *args, dt_arg other)
         return NULL;
     int status;
     DT_RUN(status, is_long(x) || is_long(other.tensor),
-           dt_binary_into(op, x, dt_arg_tensor(x), other));
+           dt_recorded_binary_into(op, x, dt_arg_tensor(x), other));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
@@ -235,7 +240,7 @@ static int scale(const dt_args *args, dt_arg a, dt_arg *b, dt_tensor *scaled)
     }
     int status;
     DT_RUN(status, is_long(b->tensor),
-           dt_binary(DT_BINARY_mul, scaled, *b, dt_arg_scalar(alpha)));
+           dt_recorded_binary(DT_BINARY_mul, scaled, *b, dt_arg_scalar(alpha)));
     if (status < 0)
         return dt_raise_status();
     *b = dt_arg_tensor(scaled);
@@ -289,9 +294,9 @@ static PyObject *divide(const dt_args *args, bool in_place)
         dt_tensor_object *out = dt_tensor_object_new();
         if (!out)
             return NULL;
-        Py_BEGIN_ALLOW_THREADS status = dt_binary(DT_BINARY_div, &part, a, b);
+        Py_BEGIN_ALLOW_THREADS status = dt_recorded_binary(DT_BINARY_div, &part, a, b);
         if (status == 0)
-            status = dt_unary(DT_UNARY_trunc, &out->tensor, &part);
+            status = dt_recorded_unary(DT_UNARY_trunc, &out->tensor, &part);
         dt_tensor_clear(&part);
         Py_END_ALLOW_THREADS if (in_place)
         {
@@ -304,12 +309,12 @@ static PyObject *divide(const dt_args *args, bool in_place)
         }
         return dt_finish(args, out_at, out, status);
     }
-    Py_BEGIN_ALLOW_THREADS status = dt_binary(DT_BINARY_fmod, &rest, a, b);
+    Py_BEGIN_ALLOW_THREADS status = dt_recorded_binary(DT_BINARY_fmod, &rest, a, b);
     if (status == 0)
-        status = dt_binary(DT_BINARY_sub, &part, a, dt_arg_tensor(&rest));
+        status = dt_recorded_binary(DT_BINARY_sub, &part, a, dt_arg_tensor(&rest));
     Py_END_ALLOW_THREADS if (status < 0) dt_raise();
     else if (!in_place) result = binary_of(op, dt_arg_tensor(&part), b, args, out_at);
-    else if (dt_binary_into(op, dt_tensor_of(args->slots[0]), dt_arg_tensor(&part), b) <
+    else if (dt_recorded_binary_into(op, dt_tensor_of(args->slots[0]), dt_arg_tensor(&part), b) <
              0) dt_raise();
     else result = Py_NewRef(args->slots[0]);
     dt_tensor_clear(&rest);
@@ -409,10 +414,10 @@ static PyObject *clamp_of(const dt_args *args, bool in_place)
     if (!out)
         return NULL;
     int status = 0;
-    Py_BEGIN_ALLOW_THREADS if (has_low) status = dt_binary(
+    Py_BEGIN_ALLOW_THREADS if (has_low) status = dt_recorded_binary(
         DT_BINARY_maximum, has_high ? &held : &out->tensor, dt_arg_tensor(x), low);
     if (status == 0 && has_high)
-        status = dt_binary(DT_BINARY_minimum, &out->tensor,
+        status = dt_recorded_binary(DT_BINARY_minimum, &out->tensor,
                            dt_arg_tensor(has_low ? &held : x), high);
     dt_tensor_clear(&held);
     Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 3, out, status);
@@ -444,36 +449,36 @@ static int is_close(dt_tensor *out, const dt_tensor *a, const dt_tensor *b, doub
               real = {.storage = NULL};
     dt_tensor anan = {.storage = NULL}, bnan = {.storage = NULL};
     int status = -1;
-    if (dt_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b)) < 0)
+    if (dt_recorded_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b)) < 0)
         goto done;
     if (equal_nan) {
-        if (dt_unary(DT_UNARY_isnan, &anan, a) < 0 ||
-            dt_unary(DT_UNARY_isnan, &bnan, b) < 0 ||
-            dt_binary_into(DT_BINARY_logical_and, &anan, dt_arg_tensor(&anan),
+        if (dt_recorded_unary(DT_UNARY_isnan, &anan, a) < 0 ||
+            dt_recorded_unary(DT_UNARY_isnan, &bnan, b) < 0 ||
+            dt_recorded_binary_into(DT_BINARY_logical_and, &anan, dt_arg_tensor(&anan),
                            dt_arg_tensor(&bnan)) < 0 ||
-            dt_binary_into(DT_BINARY_logical_or, &same, dt_arg_tensor(&same),
+            dt_recorded_binary_into(DT_BINARY_logical_or, &same, dt_arg_tensor(&same),
                            dt_arg_tensor(&anan)) < 0)
             goto done;
     }
     /* In floating point, so that a bool or an unsigned difference means something. */
     dt_arg zero = dt_arg_scalar(dt_scalar_float(0));
-    if (dt_binary(DT_BINARY_add, &size, dt_arg_tensor(a), zero) < 0 ||
-        dt_binary(DT_BINARY_sub, &gap, dt_arg_tensor(&size), dt_arg_tensor(b)) < 0 ||
-        dt_unary_into(DT_UNARY_abs, &gap, &gap) < 0)
+    if (dt_recorded_binary(DT_BINARY_add, &size, dt_arg_tensor(a), zero) < 0 ||
+        dt_recorded_binary(DT_BINARY_sub, &gap, dt_arg_tensor(&size), dt_arg_tensor(b)) < 0 ||
+        dt_recorded_unary_into(DT_UNARY_abs, &gap, &gap) < 0)
         goto done;
     dt_tensor_clear(&size);
-    if (dt_binary(DT_BINARY_mul, &size, dt_arg_tensor(b),
+    if (dt_recorded_binary(DT_BINARY_mul, &size, dt_arg_tensor(b),
                   dt_arg_scalar(dt_scalar_float(rtol))) < 0 ||
-        dt_unary_into(DT_UNARY_abs, &size, &size) < 0 ||
-        dt_binary(DT_BINARY_add, &slack, dt_arg_tensor(&size),
+        dt_recorded_unary_into(DT_UNARY_abs, &size, &size) < 0 ||
+        dt_recorded_binary(DT_BINARY_add, &slack, dt_arg_tensor(&size),
                   dt_arg_scalar(dt_scalar_float(atol))) < 0 ||
-        dt_binary(DT_BINARY_le, &near, dt_arg_tensor(&gap), dt_arg_tensor(&slack)) <
+        dt_recorded_binary(DT_BINARY_le, &near, dt_arg_tensor(&gap), dt_arg_tensor(&slack)) <
             0 ||
-        dt_unary(DT_UNARY_isfinite, &real, &gap) < 0 ||
-        dt_binary_into(DT_BINARY_logical_and, &near, dt_arg_tensor(&near),
+        dt_recorded_unary(DT_UNARY_isfinite, &real, &gap) < 0 ||
+        dt_recorded_binary_into(DT_BINARY_logical_and, &near, dt_arg_tensor(&near),
                        dt_arg_tensor(&real)) < 0)
         goto done;
-    status = dt_binary(DT_BINARY_logical_or, out, dt_arg_tensor(&same),
+    status = dt_recorded_binary(DT_BINARY_logical_or, out, dt_arg_tensor(&same),
                        dt_arg_tensor(&near));
 done:
     dt_tensor_clear(&bnan);
@@ -519,7 +524,7 @@ static PyObject *closeness(const dt_args *args, bool all)
     int status;
     Py_BEGIN_ALLOW_THREADS status = is_close(&out->tensor, a, b, rtol, atol, equal_nan);
     if (status == 0 && all)
-        status = dt_reduce(DT_REDUCE_all, &total, &out->tensor, 0, NULL, false, -1, 0);
+        status = dt_recorded_reduce(DT_REDUCE_all, &total, &out->tensor, 0, NULL, false, -1, 0);
     if (status == 0 && all)
         status = dt_item("allclose", &total, &verdict);
     dt_tensor_clear(&total);
@@ -555,9 +560,9 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
     Py_BEGIN_ALLOW_THREADS status =
         dt_check_same_device("equal", "input", a, "other", b);
     if (status == 0)
-        status = dt_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b));
+        status = dt_recorded_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b));
     if (status == 0)
-        status = dt_reduce(DT_REDUCE_all, &total, &same, 0, NULL, false, -1, 0);
+        status = dt_recorded_reduce(DT_REDUCE_all, &total, &same, 0, NULL, false, -1, 0);
     if (status == 0)
         status = dt_item("equal", &total, &verdict);
     dt_tensor_clear(&total);

@@ -4,6 +4,7 @@
 
 #include "python/functions.h"
 #include "python/output.h"
+#include "autograd/recorded.h"
 #include "tensor/reduce.h"
 
 /* Parameters: input, dim, keepdim, then those of the call; dtype_at -1 where there is
@@ -24,7 +25,7 @@ static PyObject *reduce(dt_reduce_op op, const dt_args *args, int dtype_at, int 
     int status;
     DT_RUN(
         status, x->numel > DT_LONG_NUMEL,
-        dt_reduce(op, &out->tensor, x, count < 0 ? 0 : count, dims, keepdim, dtype, 0));
+        dt_recorded_reduce(op, &out->tensor, x, count < 0 ? 0 : count, dims, keepdim, dtype, 0));
     return dt_finish(args, out_at, out, status);
 }
 
@@ -99,8 +100,8 @@ static PyObject *extreme_along(const dt_args *args, bool greatest)
     if (pair && values && indices) {
         int status;
         DT_RUN(status, x->numel > DT_LONG_NUMEL,
-               dt_argreduce(greatest ? "max" : "min", greatest, &values->tensor,
-                            &indices->tensor, x, true, dim, keepdim));
+               dt_recorded_extreme(greatest ? "max" : "min", greatest, &values->tensor,
+ &indices->tensor, x, dim, keepdim));
         if (status == 0) {
             PyStructSequence_SetItem(pair, 0, (PyObject *)values);
             PyStructSequence_SetItem(pair, 1, (PyObject *)indices);
@@ -156,7 +157,7 @@ static PyObject *extreme(const dt_args *args, bool greatest)
         return NULL;
     if (args->form == 0) {
         DT_RUN(status, x->numel > DT_LONG_NUMEL,
-               dt_reduce(greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &out->tensor, x, 0,
+               dt_recorded_reduce(greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &out->tensor, x, 0,
                          NULL, false, -1, 0));
         if (status < 0 && !x->numel) {
             dt_error_clear();
@@ -172,7 +173,7 @@ static PyObject *extreme(const dt_args *args, bool greatest)
         return NULL;
     }
     DT_RUN(status, x->numel > DT_LONG_NUMEL || y->numel > DT_LONG_NUMEL,
-           dt_binary(greatest ? DT_BINARY_maximum : DT_BINARY_minimum, &out->tensor,
+           dt_recorded_binary(greatest ? DT_BINARY_maximum : DT_BINARY_minimum, &out->tensor,
                      dt_arg_tensor(x), dt_arg_tensor(y)));
     return dt_finish(args, 2, out, status);
 }
@@ -277,7 +278,7 @@ DT_PUBLIC(
         return NULL;
     int status;
     DT_RUN(status, x->numel > DT_LONG_NUMEL,
-           dt_norm(&out->tensor, x, p, count < 0 ? 0 : count, dims, keepdim,
+           dt_recorded_norm(&out->tensor, x, p, count < 0 ? 0 : count, dims, keepdim,
                    dt_dtype_is_float((dt_dtype)x->dtype) ? dtype : -1));
     return dt_finish(args, 4, out, status);
 }

@@ -5,6 +5,7 @@
 #include "python/functions.h"
 #include "python/output.h"
 #include "python/size_type.h"
+#include "autograd/recorded.h"
 #include "tensor/convert.h"
 #include "tensor/view.h"
 
@@ -27,32 +28,32 @@ static PyObject *shaped(const dt_args *args, int (*view)(dt_tensor *, const dt_t
 
 DT_PUBLIC(reshape, "reshape(input: Tensor, *shape: Sizes)")
 {
-    return shaped(args, dt_view_reshape);
+    return shaped(args, dt_recorded_reshape);
 }
 DT_PUBLIC(reshape_to, "reshape(input: Tensor, shape: Sizes)")
 {
-    return shaped(args, dt_view_reshape);
+    return shaped(args, dt_recorded_reshape);
 }
 DT_PUBLIC(permute_to, "permute(input: Tensor, dims: Sizes)")
 {
-    return shaped(args, dt_view_permute);
+    return shaped(args, dt_recorded_permute);
 }
 DT_PUBLIC(view_sized, "view(input: Tensor, *size: Sizes)")
 {
-    return shaped(args, dt_view_shape);
+    return shaped(args, dt_recorded_shape);
 }
 DT_PUBLIC(permute, "permute(input: Tensor, *dims: Sizes)")
 {
-    return shaped(args, dt_view_permute);
+    return shaped(args, dt_recorded_permute);
 }
 
 static int expand(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *shape)
 {
-    return dt_view_expand("expand", out, t, ndim, shape);
+    return dt_recorded_expand("expand", out, t, ndim, shape);
 }
 static int broadcast(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *shape)
 {
-    return dt_view_expand("broadcast_to", out, t, ndim, shape);
+    return dt_recorded_expand("broadcast_to", out, t, ndim, shape);
 }
 DT_PUBLIC(expand, "expand(input: Tensor, *size: Sizes)")
 {
@@ -144,11 +145,11 @@ static PyObject *shaped_as(const dt_args *args,
 
 DT_PUBLIC(reshape_as, "reshape_as(input: Tensor, other: Tensor)")
 {
-    return shaped_as(args, dt_view_reshape);
+    return shaped_as(args, dt_recorded_reshape);
 }
 DT_PUBLIC(view_as, "view_as(input: Tensor, other: Tensor)")
 {
-    return shaped_as(args, dt_view_shape);
+    return shaped_as(args, dt_recorded_shape);
 }
 DT_PUBLIC(expand_as, "expand_as(input: Tensor, other: Tensor)")
 {
@@ -172,21 +173,21 @@ DT_PUBLIC(expand_as, "expand_as(input: Tensor, other: Tensor)")
         return dt_tensor_result(out, CALL);                                            \
     }
 VIEW_OF_INTS(transpose, "transpose(input: Tensor, dim0: int, dim1: int)", 2,
-             dt_view_transpose(&out->tensor, x, v[0], v[1]))
+             dt_recorded_transpose(&out->tensor, x, v[0], v[1]))
 VIEW_OF_INTS(swapaxes, "swapaxes(input: Tensor, axis0: int, axis1: int)", 2,
-             dt_view_transpose(&out->tensor, x, v[0], v[1]))
+             dt_recorded_transpose(&out->tensor, x, v[0], v[1]))
 VIEW_OF_INTS(swapdims, "swapdims(input: Tensor, dim0: int, dim1: int)", 2,
-             dt_view_transpose(&out->tensor, x, v[0], v[1]))
-VIEW_OF_INTS(t, "t(input: Tensor)", 0, dt_view_t(&out->tensor, x))
+             dt_recorded_transpose(&out->tensor, x, v[0], v[1]))
+VIEW_OF_INTS(t, "t(input: Tensor)", 0, dt_recorded_t(&out->tensor, x))
 VIEW_OF_INTS(unsqueeze, "unsqueeze(input: Tensor, dim: int)", 1,
-             dt_view_unsqueeze(&out->tensor, x, v[0]))
+             dt_recorded_unsqueeze(&out->tensor, x, v[0]))
 VIEW_OF_INTS(flatten, "flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1)",
-             2, dt_view_flatten(&out->tensor, x, v[0], v[1]))
-VIEW_OF_INTS(ravel, "ravel(input: Tensor)", 0, dt_view_flatten(&out->tensor, x, 0, -1))
+             2, dt_recorded_flatten(&out->tensor, x, v[0], v[1]))
+VIEW_OF_INTS(ravel, "ravel(input: Tensor)", 0, dt_recorded_flatten(&out->tensor, x, 0, -1))
 VIEW_OF_INTS(narrow, "narrow(input: Tensor, dim: int, start: int, length: int)", 3,
-             dt_view_narrow(&out->tensor, x, v[0], v[1], v[2]))
+             dt_recorded_narrow("SliceBackward0", &out->tensor, x, v[0], v[1], v[2]))
 VIEW_OF_INTS(select, "select(input: Tensor, dim: int, index: int)", 2,
-             dt_view_select(&out->tensor, x, v[0], v[1]))
+             dt_recorded_select("SelectBackward0", &out->tensor, x, v[0], v[1]))
 
 DT_PUBLIC(squeeze, "squeeze(input: Tensor, dim: Dims = None)")
 {
@@ -198,7 +199,7 @@ DT_PUBLIC(squeeze, "squeeze(input: Tensor, dim: Dims = None)")
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out, dt_view_squeeze(&out->tensor, x, count, dims));
+    return dt_tensor_result(out, dt_recorded_squeeze(&out->tensor, x, count, dims));
 }
 
 DT_PUBLIC(movedim, "movedim(input: Tensor, source: Dims, destination: Dims)")
@@ -241,7 +242,7 @@ DT_PUBLIC(movedim, "movedim(input: Tensor, source: Dims, destination: Dims)")
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out, dt_view_permute(&out->tensor, x, x->ndim, order));
+    return dt_tensor_result(out, dt_recorded_permute(&out->tensor, x, x->ndim, order));
 }
 
 DT_PUBLIC(as_strided, "as_strided(input: Tensor, size: Sizes, stride: Sizes, "
@@ -266,14 +267,14 @@ DT_PUBLIC(as_strided, "as_strided(input: Tensor, size: Sizes, stride: Sizes, "
     if (!out)
         return NULL;
     return dt_tensor_result(
-        out, dt_view_as_strided(&out->tensor, x, ndim, shape, strides, offset));
+        out, dt_recorded_strided(&out->tensor, x, ndim, shape, strides, offset));
 }
 
 /* --- several views
  * ------------------------------------------------------------------------------ */
 
-/* A tuple of parts along dim, `sizes[i]` long each; count of them. */
-static PyObject *parts(const dt_tensor *x, int dim, Py_ssize_t count,
+/* A tuple of parts along dim, `sizes[i]` long each; count of them. name: of the node. */
+static PyObject *parts(const char *name, const dt_tensor *x, int dim, Py_ssize_t count,
                        int64_t (*size_of)(const void *, Py_ssize_t),
                        const void *context)
 {
@@ -282,8 +283,7 @@ static PyObject *parts(const dt_tensor *x, int dim, Py_ssize_t count,
     for (Py_ssize_t i = 0; tuple && i < count; i++) {
         int64_t size = size_of(context, i);
         dt_tensor_object *out = dt_tensor_object_new();
-        PyObject *part = out ? dt_tensor_result(out, dt_view_narrow(&out->tensor, x,
-                                                                    dim, start, size))
+        PyObject *part = out ? dt_tensor_result(out, dt_recorded_narrow(name, &out->tensor, x, dim, start, size))
                              : NULL;
         if (!part)
             Py_CLEAR(tuple);
@@ -376,7 +376,7 @@ DT_PUBLIC(split, "split(input: Tensor, split_size_or_sections: Any, dim: int = 0
     if (PyTuple_Check(how) || PyList_Check(how)) {
         Py_ssize_t count;
         int64_t *sizes = listed_sizes(how, total, &count);
-        PyObject *tuple = sizes ? parts(x, dim, count, listed_size, sizes) : NULL;
+        PyObject *tuple = sizes ? parts("SplitWithSizesBackward0", x, dim, count, listed_size, sizes) : NULL;
         PyMem_Free(sizes);
         return tuple;
     }
@@ -392,7 +392,7 @@ DT_PUBLIC(split, "split(input: Tensor, split_size_or_sections: Any, dim: int = 0
     even e = {size, total};
     /* (total - 1) / size + 1 does not overflow where total + size would. */
     int64_t count = total ? (total - 1) / size + 1 : 1;
-    return parts(x, dim, (Py_ssize_t)count, even_size, &e);
+    return parts("SplitBackward0", x, dim, (Py_ssize_t)count, even_size, &e);
 }
 
 DT_PUBLIC(chunk, "chunk(input: Tensor, chunks: int, dim: int = 0)")
@@ -413,10 +413,10 @@ DT_PUBLIC(chunk, "chunk(input: Tensor, chunks: int, dim: int = 0)")
     int64_t total = x->shape[dim];
     if (!total) { /* that many empty ones */
         even none = {0, 0};
-        return parts(x, dim, (Py_ssize_t)chunks, even_size, &none);
+        return parts("SplitBackward0", x, dim, (Py_ssize_t)chunks, even_size, &none);
     }
     even e = {(total - 1) / chunks + 1, total};
-    return parts(x, dim, (Py_ssize_t)((total - 1) / e.size + 1), even_size, &e);
+    return parts("SplitBackward0", x, dim, (Py_ssize_t)((total - 1) / e.size + 1), even_size, &e);
 }
 
 DT_PUBLIC(unbind, "unbind(input: Tensor, dim: int = 0)")
@@ -431,7 +431,7 @@ DT_PUBLIC(unbind, "unbind(input: Tensor, dim: int = 0)")
     for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++) {
         dt_tensor_object *out = dt_tensor_object_new();
         PyObject *part =
-            out ? dt_tensor_result(out, dt_view_select(&out->tensor, x, dim, i)) : NULL;
+            out ? dt_tensor_result(out, dt_recorded_select("UnbindBackward0", &out->tensor, x, dim, i)) : NULL;
         if (!part)
             Py_CLEAR(tuple);
         else

@@ -1,7 +1,9 @@
 /* x[...] and x[...] = value for what makes views: integers, slices, None and the
  * ellipsis. */
+#include "autograd/recorded.h"
 #include "python/arguments.h"
 #include "python/numpy.h"
+#include "autograd/recorded.h"
 #include "tensor/convert.h"
 #include "tensor/create.h"
 #include "tensor/view.h"
@@ -122,7 +124,7 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
     if (!out)
         return NULL;
     return dt_tensor_result(
-        out, dt_view_index(&out->tensor, dt_tensor_of(self), items, count));
+        out, dt_recorded_index(&out->tensor, dt_tensor_of(self), items, count));
 }
 
 /* PyTorch lets a value have more dimensions than its place, where the first ones have
@@ -135,7 +137,7 @@ static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
         dims[count] = count;
         count++;
     }
-    return dt_view_squeeze(out, value, count, dims);
+    return dt_recorded_squeeze(out, value, count, dims);
 }
 
 int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
@@ -166,18 +168,27 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
             dt_describe(value, text, sizeof text));
         return -1;
     }
-    if (dt_view_index(&place, dt_tensor_of(self), items, count))
+    dt_tensor *whole = dt_tensor_of(self);
+    if (dt_view_index(&place, whole, items, count))
         return dt_raise_status();
+    /* A write that is recorded changes the history of the whole. */
+    bool recorded = dt_grad_enabled && (whole->history ||
+                                        (!is_number && dt_recording(dt_tensor_of(value))));
+    if (recorded && (dt_in_place_check("x[...] = value", whole) < 0 ||
+                     dt_variable_set_part(&place, whole) < 0)) {
+        dt_tensor_clear(&place);
+        return dt_raise_status();
+    }
     if (is_number) {
         DT_RUN(status, place.numel > DT_LONG_NUMEL,
-               dt_fill_into("x[...] = value", &place, number));
+               dt_recorded_fill_into("x[...] = value", &place, number));
     } else {
         status = drop_leading_ones(&source, dt_tensor_of(value), place.ndim);
         if (!status) {
             bool long_run =
                 place.numel > DT_LONG_NUMEL ||
                 !dt_device_equal(dt_tensor_device(&place), dt_tensor_device(&source));
-            DT_RUN(status, long_run, dt_copy_into("x[...] = value", &place, &source));
+            DT_RUN(status, long_run, dt_recorded_copy_into("x[...] = value", &place, &source));
             dt_tensor_clear(&source);
         }
     }

@@ -29,6 +29,7 @@
     SETUP(creation)                                                                    \
     SETUP(conversions)                                                                 \
     SETUP(properties)                                                                  \
+    SETUP(autograd)                                                                    \
     SETUP(construct)                                                                   \
     SETUP(extract)                                                                     \
     SETUP(numpy)                                                                       \

@@ -1,3 +1,4 @@
+#include "autograd/variable.h"
 #include "python/numpy.h"
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
@@ -131,11 +132,24 @@ static int refuse_gpu(const char *what, const dt_tensor *t)
     return -1;
 }
 
+static int refuse_grad(const char *what, const dt_tensor *t)
+{
+    if (!dt_requires_grad(t))
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s: this Tensor wants gradients, which NumPy cannot record; use "
+                 ".detach().numpy()",
+                 what);
+    return -1;
+}
+
 DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
 {
     dt_tensor *t;
     bool force;
     if (dt_take_tensor(args, 0, &t) < 0 || dt_take_bool(args, 1, &force) < 0)
+        return NULL;
+    if (!force && refuse_grad("numpy()", t) < 0)
         return NULL;
     if (dt_device_is_cpu(dt_tensor_device(t)))
         return dt_numpy_from_tensor(args->slots[0]);
@@ -166,6 +180,8 @@ DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
         refuse_gpu("numpy.asarray()", t);
         return NULL;
     }
+    if (refuse_grad("numpy.asarray()", t) < 0)
+        return NULL;
     PyObject *array = dt_numpy_from_tensor(args->slots[0]);
     if (!array)
         return NULL;

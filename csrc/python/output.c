@@ -1,5 +1,6 @@
 #include "python/output.h"
 
+#include "autograd/recorded.h"
 #include "tensor/convert.h"
 
 int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *result)
@@ -11,7 +12,7 @@ int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *resu
     if (dt_shape_equal(target->ndim, target->shape, result->ndim, result->shape)) {
         int status;
         DT_RUN(status, result->numel > DT_LONG_NUMEL,
-               dt_copy_into(function, target, result));
+               dt_recorded_copy_into(function, target, result));
         return status < 0 ? dt_raise_status() : 0;
     }
     if (target->numel) {
@@ -34,11 +35,25 @@ int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *resu
     return 0;
 }
 
+void dt_output_refuse(const char *function)
+{
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s(): functions with out=... arguments don't support automatic "
+                 "differentiation, but one of the arguments requires grad; leave out= "
+                 "away, or call it under no_grad()",
+                 function);
+}
+
 PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int status)
 {
     PyObject *object = dt_tensor_result(result, status);
     if (!object || !dt_given(args, i))
         return object;
+    if (dt_tensor_of(object)->history) {
+        dt_output_refuse(args->signature->name);
+        Py_DECREF(object);
+        return NULL;
+    }
     PyObject *out = args->slots[i];
     if (!dt_tensor_check(out))
         status = dt_argument_error(args, i);

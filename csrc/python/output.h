@@ -10,6 +10,9 @@
  * shape is a RuntimeError. */
 PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int status);
 
+/* Raises that out= and gradients do not go together. */
+void dt_output_refuse(const char *function);
+
 /* Checks `out` against a result that was made, and copies; steals nothing. -1 raised.
  */
 int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *result);

@@ -4,6 +4,7 @@
 #include "python/dtype_type.h"
 #include "python/functions.h"
 #include "python/size_type.h"
+#include "autograd/recorded.h"
 #include "tensor/view.h"
 
 /* --- attributes
@@ -58,48 +59,8 @@ static PyObject *get_transposed(PyObject *self, void *batch)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out, batch ? dt_view_mT(&out->tensor, x)
-                                       : dt_view_reverse(&out->tensor, x));
-}
-
-static PyObject *get_data(PyObject *self, void *unused)
-{
-    (void)unused;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (out)
-        dt_tensor_alias(&out->tensor, dt_tensor_of(self));
-    return (PyObject *)out;
-}
-
-/* Gradients are not recorded yet: these tell the truth about that. */
-static PyObject *get_false(PyObject *self, void *unused)
-{
-    (void)self;
-    (void)unused;
-    Py_RETURN_FALSE;
-}
-static PyObject *get_true(PyObject *self, void *unused)
-{
-    (void)self;
-    (void)unused;
-    Py_RETURN_TRUE;
-}
-static PyObject *get_none(PyObject *self, void *unused)
-{
-    (void)self;
-    (void)unused;
-    Py_RETURN_NONE;
-}
-static int set_requires_grad(PyObject *self, PyObject *value, void *unused)
-{
-    (void)self;
-    (void)unused;
-    int truth = value ? PyObject_IsTrue(value) : 0;
-    if (truth > 0)
-        PyErr_SetString(
-            PyExc_NotImplementedError,
-            "requires_grad: this release records no gradients; leave it False");
-    return truth ? -1 : 0;
+    return dt_tensor_result(out, batch ? dt_recorded_mT(&out->tensor, x)
+                                       : dt_recorded_reverse(&out->tensor, x));
 }
 
 static PyGetSetDef attributes[] = {
@@ -113,12 +74,6 @@ static PyGetSetDef attributes[] = {
     {"itemsize", get_itemsize, NULL, "The bytes of one element.", NULL},
     {"T", get_transposed, NULL, "All dimensions in reverse order.", NULL},
     {"mT", get_transposed, NULL, "The last two dimensions exchanged.", (void *)1},
-    {"data", get_data, NULL, "A second tensor over the same memory.", NULL},
-    {"requires_grad", get_false, set_requires_grad, "Whether gradients are wanted.",
-     NULL},
-    {"is_leaf", get_true, NULL, "Whether no recorded operation made it.", NULL},
-    {"grad_fn", get_none, NULL, "The operation that made it, where recorded.", NULL},
-    {"grad", get_none, NULL, "The gradient, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -183,13 +138,6 @@ QUESTION(get_device, PyLong_FromLong,
 DT_PUBLIC(is_contiguous, "is_contiguous(input: Tensor, memory_format: Any = None)")
 {
     return PyBool_FromLong(dt_tensor_of(args->slots[0])->contiguous);
-}
-
-DT_PUBLIC(requires_grad_, "requires_grad_(input: Tensor, requires_grad: bool = True)")
-{
-    if (dt_check_requires_grad(args, 1) < 0)
-        return NULL;
-    return Py_NewRef(args->slots[0]);
 }
 
 DT_PUBLIC(is_tensor, "is_tensor(obj: Any)")
@@ -267,7 +215,6 @@ static const dt_row rows[] = {
     DT_BOTH(is_complex, "is_complex", "False: there are no complex types."),
     DT_METHOD(is_signed, "is_signed", "Whether its type has negative values."),
     DT_METHOD(is_contiguous, "is_contiguous", "Whether it is in row-major order."),
-    DT_METHOD(requires_grad_, "requires_grad_", "Say whether gradients are wanted."),
     DT_FUNCTION(is_tensor, "is_tensor", "Whether obj is a Tensor."),
     DT_FUNCTION(result_type, "result_type", "The type in which two operands meet."),
     DT_FUNCTION(promote_types, "promote_types", "The type in which two types meet."),

@@ -4,6 +4,7 @@
 #include "python/arguments.h"
 #include "python/device_type.h"
 #include "python/dtype_type.h"
+#include "autograd/variable.h"
 
 static const char *const expected[DT_NWORDS] = {
 #define WORD(ID, word, text) text,
@@ -413,32 +414,32 @@ int dt_take_device(const dt_args *args, int i, dt_device *out)
     return dt_device_resolve(named, out);
 }
 
-int dt_check_requires_grad(const dt_args *args, int i)
+PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made)
 {
     bool wanted;
-    if (dt_take_bool(args, i, &wanted) < 0)
-        return -1;
-    if (wanted) {
-        PyErr_Format(PyExc_NotImplementedError,
-                     "%s(): this release records no gradients; leave requires_grad out",
-                     args->signature->name);
-        return -1;
+    if (!made || !args->slots[i])
+        return made;
+    if (dt_take_bool(args, i, &wanted) < 0 ||
+        (wanted && dt_variable_require(dt_tensor_of(made), true) < 0 &&
+         (dt_raise(), true))) {
+        Py_DECREF(made);
+        return NULL;
     }
-    return 0;
+    return made;
 }
 
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device)
 {
-    /* dtype, layout, device, requires_grad, pin_memory; layout is always strided, and
+    /* dtype, layout, device, requires_grad (dt_with_grad), pin_memory; layout is always strided, and
      * memory that is not pinned is copied through memory that is. */
     int chosen;
-    bool pinned;
+    bool pinned, wanted;
     PyObject *const *words = args->slots + first;
     if (!words[0] && !words[2] && !words[3] && !words[4])
         return dt_default_device(device);
     if (dt_take_dtype(args, first, &chosen) < 0 ||
         dt_take_device(args, first + 2, device) < 0 ||
-        dt_check_requires_grad(args, first + 3) < 0 ||
+        dt_take_bool(args, first + 3, &wanted) < 0 ||
         dt_take_bool(args, first + 4, &pinned) < 0)
         return -1;
     if (chosen >= 0)

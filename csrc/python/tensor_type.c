@@ -9,6 +9,7 @@
 #endif
 
 #include "python/arguments.h"
+#include "autograd/recorded.h"
 #include "tensor/convert.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
@@ -159,7 +160,7 @@ static PyObject *binary(dt_binary_op op, PyObject *a, PyObject *b)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    DT_RUN(status, is_long(&x) || is_long(&y), dt_binary(op, &out->tensor, x, y));
+    DT_RUN(status, is_long(&x) || is_long(&y), dt_recorded_binary(op, &out->tensor, x, y));
     return dt_tensor_result(out, status);
 }
 
@@ -173,7 +174,7 @@ static PyObject *binary_in_place(dt_binary_op op, PyObject *self, PyObject *othe
         Py_RETURN_NOTIMPLEMENTED;
     }
     DT_RUN(status, is_long(&x) || is_long(&y),
-           dt_binary_into(op, dt_tensor_of(self), x, y));
+           dt_recorded_binary_into(op, dt_tensor_of(self), x, y));
     return status < 0 ? dt_raise() : Py_NewRef(self);
 }
 
@@ -232,7 +233,7 @@ static PyObject *unary(dt_unary_op op, PyObject *self)
     if (!out)
         return NULL;
     int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_unary(op, &out->tensor, x));
+    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_recorded_unary(op, &out->tensor, x));
     return dt_tensor_result(out, status);
 }
 
@@ -276,7 +277,7 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     int status;
     int64_t columns = y->ndim > 1 ? y->shape[y->ndim - 1] : 1;
     DT_RUN(status, (double)x->numel * (double)columns > 5e5 || y->numel > DT_LONG_NUMEL,
-           dt_matmul(&out->tensor, x, y));
+           dt_recorded_matmul(&out->tensor, x, y));
     return dt_tensor_result(out, status);
 }
 
@@ -375,7 +376,7 @@ static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
     if (!out)
         return NULL;
     return dt_tensor_result(out,
-                            dt_view_select(&out->tensor, dt_tensor_of(self), 0, index));
+                            dt_recorded_select("SelectBackward0", &out->tensor, dt_tensor_of(self), 0, index));
 }
 
 static PyObject *iterate(PyObject *self)
@@ -406,9 +407,9 @@ static int contains(PyObject *self, PyObject *value)
     dt_scalar found = dt_scalar_bool(false);
     const dt_tensor *x = dt_tensor_of(self);
     Py_BEGIN_ALLOW_THREADS status =
-        dt_binary(DT_BINARY_eq, &equal, dt_arg_tensor(x), y);
+        dt_recorded_binary(DT_BINARY_eq, &equal, dt_arg_tensor(x), y);
     if (status == 0)
-        status = dt_reduce(DT_REDUCE_any, &any, &equal, 0, NULL, false, -1, 0);
+        status = dt_recorded_reduce(DT_REDUCE_any, &any, &equal, 0, NULL, false, -1, 0);
     if (status == 0)
         status = dt_item("in", &any, &found);
     dt_tensor_clear(&any);

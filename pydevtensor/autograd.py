@@ -1,0 +1,553 @@
+"""Gradients: passes, modes, operations of one's own, and checks.
+
+    x = torch.ones(3, requires_grad=True)
+    y = (x * x).sum()
+    y.backward()
+    x.grad                      # tensor([2., 2., 2.])
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydevtensor import _C
+
+Tensor = _C.Tensor
+
+
+# --- modes --------------------------------------------------------------------------
+
+
+class _Mode:
+    """A context manager and decorator that sets whether operations are recorded."""
+
+    _enabled: bool
+
+    def __init__(self) -> None:
+        self._outer: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._outer.append(_C._exchange_grad_enabled(self._enabled))
+
+    def __exit__(self, *unused: object) -> None:
+        _C._exchange_grad_enabled(self._outer.pop())
+
+    def __call__(self, function: Callable) -> Callable:
+        if _is_generator_function(function):
+            return self._wrap_generator(function)
+
+        @functools.wraps(function)
+        def in_mode(*args: Any, **kwargs: Any) -> Any:
+            with self._copy():
+                return function(*args, **kwargs)
+
+        return in_mode
+
+    def _copy(self) -> _Mode:
+        fresh = object.__new__(type(self))
+        fresh._enabled = self._enabled
+        fresh._outer = []
+        return fresh
+
+    def _wrap_generator(self, function: Callable) -> Callable:
+        # The mode holds while the generator runs, not while its caller does.
+        @functools.wraps(function)
+        def in_mode(*args: Any, **kwargs: Any) -> Any:
+            with self._copy():
+                generator = function(*args, **kwargs)
+                sent, error = None, None
+                try:
+                    item = generator.send(None)
+                except StopIteration as stop:
+                    return stop.value
+            while True:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with self._copy():
+                        generator.close()
+                    raise
+                except BaseException as caught:
+                    error = caught
+                with self._copy():
+                    try:
+                        if error is not None:
+                            item = generator.throw(error)
+                            error = None
+                        else:
+                            item = generator.send(sent)
+                    except StopIteration as stop:
+                        return stop.value
+
+        return in_mode
+
+
+def _is_generator_function(function: Callable) -> bool:
+    flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+    return bool(flags & 0x20)
+
+
+class no_grad(_Mode):
+    """Records nothing: `with torch.no_grad():`, or `@torch.no_grad()`."""
+
+    _enabled = False
+
+    def __new__(cls, function: Callable | None = None) -> Any:
+        mode = super().__new__(cls)
+        if function is None:
+            return mode
+        mode._outer = []
+        return mode(function)
+
+
+class enable_grad(_Mode):
+    """Records again inside no_grad()."""
+
+    _enabled = True
+
+    def __new__(cls, function: Callable | None = None) -> Any:
+        mode = super().__new__(cls)
+        if function is None:
+            return mode
+        mode._outer = []
+        return mode(function)
+
+
+class set_grad_enabled(_Mode):
+    """Records or not, from this call on, or in a `with` block."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._enabled = bool(mode)
+        self._before = _C._exchange_grad_enabled(self._enabled)
+
+    def __enter__(self) -> None:
+        _C._exchange_grad_enabled(self._enabled)
+        self._outer.append(self._before)
+
+    def __call__(self, function: Callable) -> Callable:
+        _C._exchange_grad_enabled(self._before)
+        return super().__call__(function)
+
+    def _copy(self) -> _Mode:
+        return _Fixed(self._enabled)
+
+
+class _Fixed(_Mode):
+    def __init__(self, enabled: bool) -> None:
+        super().__init__()
+        self._enabled = enabled
+
+
+_inference_depth = 0
+
+
+class inference_mode(_Mode):
+    """Records nothing, as no_grad(); its results can be used in recorded code later."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        made = super().__new__(cls)
+        if callable(mode):
+            made._enabled, made._outer = False, []
+            return made(mode)
+        return made
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self._enabled = not mode and _C.is_grad_enabled()
+
+    def __enter__(self) -> None:
+        global _inference_depth
+        super().__enter__()
+        _inference_depth += not self._enabled
+
+    def __exit__(self, *unused: object) -> None:
+        global _inference_depth
+        _inference_depth -= not self._enabled
+        super().__exit__(*unused)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether an inference_mode() block is being run."""
+    return _inference_depth > 0
+
+
+# --- passes -------------------------------------------------------------------------
+
+
+def _as_tuple(value: Any) -> tuple:
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+def _gradients(given: Any, count: int) -> tuple:
+    if given is None:
+        return (None,) * count
+    return _as_tuple(given)
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Adds the gradients of tensors to the .grad of the leaves they were computed from.
+
+    grad_tensors has one gradient, or None for a single element, for each of them.
+    inputs: only these Tensors' .grad. Errors are those of Tensor.backward.
+    """
+    tensors = _as_tuple(tensors)
+    wanted = () if inputs is None else _as_tuple(inputs)
+    if inputs is not None and not wanted:
+        raise RuntimeError("backward(): inputs is empty; leave it out for all leaves")
+    keep = create_graph if retain_graph is None else retain_graph
+    gradients = _gradients(grad_tensors, len(tensors))
+    _C._run_backward("backward", tensors, gradients, wanted, keep, create_graph, True)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of outputs for each of inputs; .grad is left alone.
+
+    An input that outputs do not depend on is a RuntimeError, or gives None with
+    allow_unused, or zeros with materialize_grads.
+    """
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if is_grads_batched:
+        raise NotImplementedError("grad(): is_grads_batched; call grad() in a loop")
+    if not inputs:
+        raise ValueError("grad(): inputs is empty; name what to differentiate for")
+    keep = create_graph if retain_graph is None else retain_graph
+    gradients = _gradients(grad_outputs, len(outputs))
+    found = _C._run_backward("grad", outputs, gradients, inputs, keep, create_graph, False)
+    if materialize_grads:
+        return tuple(
+            _C.zeros_like(x) if g is None else g
+            for x, g in zip(inputs, found, strict=True)
+        )
+    if not allow_unused:
+        for i, gradient in enumerate(found):
+            if gradient is None:
+                raise RuntimeError(
+                    f"grad(): inputs[{i}] was not used to compute outputs (or only "
+                    "under no_grad()); take it out, or say allow_unused=True"
+                )
+    return found
+
+
+# --- hooks --------------------------------------------------------------------------
+
+
+class RemovableHandle:
+    """What register_hook gives: remove() takes the hook out; also as a `with` block."""
+
+    def __init__(self, remove: Callable[[], None]) -> None:
+        self._remove: Callable[[], None] | None = remove
+
+    def remove(self) -> None:
+        """Takes the hook out. A second call does nothing."""
+        if self._remove:
+            self._remove()
+            self._remove = None
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.remove()
+
+
+def _hook_handle(tensor: Tensor, number: int) -> RemovableHandle:
+    return RemovableHandle(lambda: tensor._remove_hook(number))
+
+
+# --- operations of one's own --------------------------------------------------------
+
+
+class FunctionCtx:
+    """What forward() keeps for backward()."""
+
+    def __init__(self) -> None:
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self._saved: tuple = ()
+        self._versions: tuple = ()
+        self._outputs: dict[int, int] = {}
+        self._undifferentiable: tuple = ()
+        self._dirty: tuple = ()
+        self._materialize = True
+        self._node: Any = None
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keeps inputs or results; writing to them in place later is noticed."""
+        self._saved = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Says that these results have no gradient."""
+        self._undifferentiable = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Says that forward() wrote to these inputs in place."""
+        self._dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward() gets zeros (True) or None where no gradient came."""
+        self._materialize = bool(value)
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What save_for_backward() was given."""
+        for tensor, version in zip(self._saved, self._versions, strict=True):
+            if tensor is not None and tensor._version != version:
+                raise RuntimeError(
+                    "backward: a tensor that save_for_backward() kept has been "
+                    "modified by an inplace operation since "
+                    f"(it is at version {tensor._version}, kept at {version}); "
+                    "write to a clone() instead"
+                )
+        if self._node is None or not _C.is_grad_enabled():
+            return self._saved
+        return tuple(
+            _C._result_of(self._node, self._outputs[i], tensor)
+            if i in self._outputs
+            else tensor
+            for i, tensor in enumerate(self._saved)
+        )
+
+    def _close(self, outputs: tuple) -> None:
+        """After forward(): results are kept without the history that leads back here."""
+        kept = list(self._saved)
+        for i, tensor in enumerate(kept):
+            for number, output in enumerate(outputs):
+                if tensor is not None and tensor is output:
+                    kept[i] = tensor.detach()
+                    self._outputs[i] = number
+        self._saved = tuple(kept)
+        self._versions = tuple(None if t is None else t._version for t in kept)
+
+
+class Function:
+    """Base of operations with a derivative of one's own.
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
+    y = Square.apply(x)
+    """
+
+    def __init__(self) -> None:
+        raise RuntimeError(
+            f"{type(self).__name__}: a Function is not instantiated; call "
+            f"{type(self).__name__}.apply(...)"
+        )
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, *args: Any) -> Any:
+        """Computes the results; nothing in it is recorded."""
+        raise NotImplementedError("Function.forward: define it as a staticmethod")
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *grads: Any) -> Any:
+        """Gradients of forward()'s arguments, None where there is none."""
+        raise NotImplementedError("Function.backward: define it as a staticmethod")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Runs forward() and records it with backward() as its derivative."""
+        ctx = FunctionCtx()
+        recorded = _C.is_grad_enabled()
+        ctx.needs_input_grad = tuple(
+            isinstance(a, Tensor) and a.requires_grad for a in args
+        )
+        recorded = recorded and any(ctx.needs_input_grad)
+        with no_grad():
+            if "setup_context" in cls.__dict__:
+                results = cls.forward(*args)  # type: ignore[call-arg]
+                cls.setup_context(ctx, args, results)  # type: ignore[attr-defined]
+            else:
+                results = cls.forward(ctx, *args)
+        one = not isinstance(results, tuple)
+        outputs = (results,) if one else results
+        # An argument that is given back is another Tensor from here on.
+        outputs = tuple(
+            o.detach()
+            if isinstance(o, Tensor)
+            and any(o is a for a in args)
+            and not any(o is d for d in ctx._dirty)
+            else o
+            for o in outputs
+        )
+        ctx._close(outputs)
+        if recorded:
+            made = tuple(
+                None if any(o is u for u in ctx._undifferentiable) else o
+                for o in outputs
+            )
+            _C._record_function(f"{cls.__name__}Backward", cls._run(ctx), args, made)
+        return outputs[0] if one else outputs
+
+    @classmethod
+    def _run(cls, ctx: FunctionCtx) -> Callable:
+        def run(node: Any, *grads: Any) -> Any:
+            ctx._node = node
+            try:
+                return cls.backward(ctx, *grads)
+            finally:
+                ctx._node = None
+
+        return run
+
+
+# --- checks -------------------------------------------------------------------------
+
+
+class GradcheckError(RuntimeError):
+    """A derivative differs from finite differences."""
+
+
+def _leaves(inputs: Sequence[Any]) -> list[int]:
+    return [
+        i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad
+    ]
+
+
+def _numerical(function: Callable, inputs: Sequence, at: int, eps: float) -> list:
+    """Columns of the Jacobian of function for inputs[at], by central differences."""
+    columns = []
+    x = inputs[at]
+    with no_grad():
+        flat = x.detach().clone().reshape(-1)
+        for k in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = flat.clone()
+                moved[k] += step
+                changed = list(inputs)
+                changed[at] = moved.reshape(x.shape)
+                values.append(
+                    [o.detach().cpu().double() for o in _outputs(function(*changed))]
+                )
+            columns.append([(a - b) / (2 * eps) for a, b in zip(*values, strict=True)])
+    return columns
+
+
+def _outputs(results: Any) -> tuple:
+    results = _as_tuple(results)
+    return tuple(r for r in results if isinstance(r, Tensor) and r.dtype.is_floating_point)
+
+
+def gradcheck(
+    func: Callable,
+    inputs: Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+) -> bool:
+    """Compares func's derivatives with central differences of width eps.
+
+    inputs are float64 Tensors of which those with requires_grad are varied. True, or
+    GradcheckError (False without raise_exception) where an entry of a Jacobian differs
+    by more than atol + rtol * its size.
+    """
+    inputs = _as_tuple(inputs)
+    leaves = _leaves(inputs)
+    if not leaves:
+        raise ValueError("gradcheck(): none of inputs has requires_grad=True")
+
+    def fail(text: str) -> bool:
+        if raise_exception:
+            raise GradcheckError(text)
+        return False
+
+    outputs = _outputs(func(*inputs))
+    for at in leaves:
+        columns = _numerical(func, inputs, at, eps)
+        for number, output in enumerate(outputs):
+            if not output.requires_grad:
+                if any(abs(v) > atol for c in columns for v in c[number].reshape(-1).tolist()):
+                    return fail(f"output {number} has no gradient but depends on input {at}")
+                continue
+            for j in range(output.numel()):
+                seed = _C.zeros_like(output).reshape(-1)
+                seed[j] = 1
+                (found,) = grad(
+                    outputs[number],
+                    inputs[at],
+                    seed.reshape(output.shape),
+                    retain_graph=True,
+                    allow_unused=True,
+                )
+                row = (
+                    [0.0] * inputs[at].numel()
+                    if found is None
+                    else found.detach().cpu().double().reshape(-1).tolist()
+                )
+                for k, analytical in enumerate(row):
+                    numerical = columns[k][number].reshape(-1)[j].item()
+                    if not abs(analytical - numerical) <= atol + rtol * abs(numerical):
+                        return fail(
+                            f"the derivative of element {j} of output {number} for "
+                            f"element {k} of input {at} is {analytical}, and finite "
+                            f"differences give {numerical}"
+                        )
+    return True
+
+
+def gradgradcheck(
+    func: Callable,
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
+    **options: Any,
+) -> bool:
+    """gradcheck of func's gradients: its second derivatives. Options as gradcheck's."""
+    inputs = _as_tuple(inputs)
+    leaves = _leaves(inputs)
+    outputs = _outputs(func(*inputs))
+    if grad_outputs is None:
+        seeds = tuple(_C.randn_like(o).requires_grad_() for o in outputs)
+    else:
+        seeds = _as_tuple(grad_outputs)
+
+    def gradients(*both: Any) -> tuple:
+        changed, given = both[: len(inputs)], both[len(inputs) :]
+        changed = tuple(
+            x.detach().requires_grad_() if i in leaves and not x.requires_grad else x
+            for i, x in enumerate(changed)
+        )
+        with enable_grad():
+            results = _outputs(func(*changed))
+            return tuple(
+                g
+                for g in grad(
+                    results,
+                    [changed[i] for i in leaves],
+                    given,
+                    create_graph=True,
+                    allow_unused=True,
+                )
+                if g is not None
+            )
+
+    return gradcheck(gradients, (*inputs, *seeds), **options)
+
