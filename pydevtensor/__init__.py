@@ -14,6 +14,7 @@ newaxis = None
 
 # Every public name of the extension module is the package's: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
+_rebuild_tensor = _C._rebuild_tensor  # which pickles name
 # From here on bool, float, sum and others are tensors' and no longer Python's.
 
 # What is loaded when it is first asked for: a name and the module that has it.

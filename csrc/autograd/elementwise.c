@@ -186,8 +186,8 @@ static int unary_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradien
 }
 static const dt_node_type unary_type = {unary_apply, NULL};
 
-/* source: x, or where x is overwritten and needed, a copy of what it was. */
-static dt_node *unary_node(dt_unary_op op, const dt_tensor *x, const dt_tensor *source)
+/* in_place: x is about to be overwritten. */
+static dt_node *unary_node(dt_unary_op op, const dt_tensor *x, bool in_place)
 {
     int flags = unary_flags[op];
     bool keeps = flags & (USES_X | USES_Y);
@@ -195,8 +195,12 @@ static dt_node *unary_node(dt_unary_op op, const dt_tensor *x, const dt_tensor *
                                    sizeof(dt_unary_op));
     if (node) {
         *(dt_unary_op *)node->data = op;
-        if (flags & USES_X)
-            dt_node_save(node, 0, source, -1);
+        if (flags & USES_X && !in_place)
+            dt_node_save(node, 0, x, -1);
+        if (flags & USES_X && in_place && dt_node_save_copy(node, 0, x) < 0) {
+            dt_node_release(node);
+            return NULL;
+        }
     }
     return node;
 }
@@ -207,20 +211,10 @@ int dt_record_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x)
         return -1;
     if (!(unary_flags[op] & DIFFERENTIABLE) || !dt_dtype_is_float((dt_dtype)out->dtype))
         return 0;
-    dt_node *node = unary_node(op, x, x);
+    dt_node *node = unary_node(op, x, false);
     if (node && unary_flags[op] & USES_Y)
         dt_node_save(node, 0, out, 0);
     return dt_record_steal(out, node);
-}
-
-/* A copy of what t holds, with the history that it has, for formulas that need it after
- * it was overwritten. */
-static int keep_copy(dt_tensor *copy, const dt_tensor *t)
-{
-    if (dt_convert(copy, t, (dt_dtype)t->dtype, dt_tensor_device(t)) < 0)
-        return -1;
-    copy->history = dt_history_retain(t->history);
-    return 0;
 }
 
 int dt_recorded_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x)
@@ -230,13 +224,8 @@ int dt_recorded_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x
     bool records = dt_recording(x) || dt_recording(target);
     if (!records || !dt_dtype_is_float((dt_dtype)target->dtype))
         return dt_unary_into(op, target, x);
-    dt_tensor copy = {.storage = NULL};
-    if (unary_flags[op] & USES_X && keep_copy(&copy, x) < 0)
-        return -1;
-    dt_node *node = unary_node(op, x, copy.storage ? &copy : x);
-    int status = node ? dt_unary_into(op, target, x) : -1;
-    dt_tensor_clear(&copy);
-    if (status < 0) {
+    dt_node *node = unary_node(op, x, x->storage == target->storage);
+    if (!node || dt_unary_into(op, target, x) < 0) {
         dt_node_release(node);
         return -1;
     }
@@ -289,8 +278,8 @@ static int binary_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradie
 }
 static const dt_node_type binary_type = {binary_apply, NULL};
 
-/* first: what the first operand held before it was overwritten, or NULL. */
-static dt_node *binary_node(dt_binary_op op, const dt_arg *args, const dt_tensor *first)
+/* target: the tensor that is about to be overwritten, or NULL. */
+static dt_node *binary_node(dt_binary_op op, const dt_arg *args, const dt_tensor *target)
 {
     const dt_tensor *inputs[] = {args[0].tensor, args[1].tensor};
     dt_node *node = dt_record_node(&binary_type, binary_node_name(op, args), 2, inputs, 3,
@@ -304,12 +293,22 @@ static dt_node *binary_node(dt_binary_op op, const dt_arg *args, const dt_tensor
         if (!inputs[i])
             data->scalars[i] = args[i].scalar;
     }
+    int needs = 0;
+    for (int i = 0; i < 2; i++)
+        if (dt_node_wants(node, i))
+            needs |= binary_flags[op][i];
     for (int i = 0; i < 2; i++) {
-        int flags = dt_node_wants(node, i) ? binary_flags[op][i] : 0;
-        if (flags & USES_A && inputs[0] && !node->saved[0].tensor.storage)
-            dt_node_save(node, 0, first ? first : inputs[0], -1);
-        if (flags & USES_B && inputs[1] && !node->saved[1].tensor.storage)
-            dt_node_save(node, 1, inputs[1], -1);
+        const dt_tensor *t = inputs[i];
+        if (!t || !(needs & (USES_A << i)))
+            continue;
+        /* The very tensor that is overwritten, not one that merely shares its memory:
+         * that is found out in the backward pass, as in PyTorch. */
+        if (!target || target->storage != t->storage || target->offset != t->offset) {
+            dt_node_save(node, i, t, -1);
+        } else if (dt_node_save_copy(node, i, t) < 0) {
+            dt_node_release(node);
+            return NULL;
+        }
     }
     return node;
 }
@@ -354,25 +353,8 @@ int dt_recorded_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg
         return -1;
     if (!is_recorded(op, args, (dt_dtype)target->dtype))
         return dt_binary_into(op, target, a, b);
-    dt_tensor copy = {.storage = NULL};
-    int needs = 0, status = -1;
-    for (int i = 0; i < 2; i++)
-        if (dt_recording_arg(args[i]))
-            needs |= binary_flags[op][i];
-    if (needs & USES_A && a.tensor && keep_copy(&copy, a.tensor) < 0)
-        return -1;
-    dt_node *node = binary_node(op, args, copy.storage ? &copy : NULL);
-    /* x *= x: the second operand is overwritten as well. */
-    if (node && copy.storage && b.tensor && b.tensor->storage == target->storage &&
-        node->saved[1].tensor.storage && b.tensor == a.tensor) {
-        dt_tensor_clear(&node->saved[1].tensor);
-        dt_node_release(node->saved[1].edge.node);
-        dt_node_save(node, 1, &copy, -1);
-    }
-    if (node)
-        status = dt_binary_into(op, target, a, b);
-    dt_tensor_clear(&copy);
-    if (status < 0) {
+    dt_node *node = binary_node(op, args, target);
+    if (!node || dt_binary_into(op, target, a, b) < 0) {
         dt_node_release(node);
         return -1;
     }

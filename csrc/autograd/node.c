@@ -5,6 +5,7 @@
 
 #include "autograd/scope.h"
 #include "autograd/variable.h"
+#include "tensor/convert.h"
 
 static uint64_t last_sequence;
 
@@ -48,7 +49,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     memset(node->edges, 0, (size_t)nedges * sizeof(dt_edge));
     for (int i = 0; i < nsaved; i++) {
         node->saved[i].tensor.storage = NULL;
-        node->saved[i].edge.node = NULL;
+        node->saved[i].edge = (dt_edge){NULL, 0};
     }
     for (int i = 0; i < nresults; i++)
         node->results[i].ndim = -1;
@@ -107,19 +108,36 @@ void dt_node_set_result(dt_node *node, int i, const dt_tensor *t)
         node->stream = dt_queue_current(result->device).stream;
 }
 
-void dt_node_save(dt_node *node, int i, const dt_tensor *t, int output)
+static void set_saved(dt_saved *saved, const dt_tensor *t, int output)
 {
-    dt_saved *saved = &node->saved[i];
-    dt_tensor_alias(&saved->tensor, t);
     saved->output = output;
-    saved->version = t->storage->version;
-    saved->edge.node = NULL;
+    saved->version = saved->tensor.storage->version;
+    dt_node_release(saved->edge.node);
+    saved->edge = (dt_edge){NULL, 0};
     if (output < 0 && t->history && dt_variable_edge(t, &saved->edge) < 0) {
         /* Without the edge first derivatives are right, and higher ones would be wrong:
          * dt_node_saved refuses. Only a lack of memory brings us here. */
         dt_error_clear();
         saved->edge.index = -1;
     }
+}
+
+void dt_node_save(dt_node *node, int i, const dt_tensor *t, int output)
+{
+    dt_saved *saved = &node->saved[i];
+    dt_tensor_clear(&saved->tensor);
+    dt_tensor_alias(&saved->tensor, t);
+    set_saved(saved, t, output);
+}
+
+int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t)
+{
+    dt_saved *saved = &node->saved[i];
+    dt_tensor_clear(&saved->tensor);
+    if (dt_convert(&saved->tensor, t, (dt_dtype)t->dtype, dt_tensor_device(t)) < 0)
+        return -1;
+    set_saved(saved, t, -1);
+    return 0;
 }
 
 dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)

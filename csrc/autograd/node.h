@@ -98,6 +98,10 @@ void dt_node_set_result(dt_node *node, int i, const dt_tensor *t);
 /* Keeps t, an input, or result number `output`, for apply. */
 void dt_node_save(dt_node *node, int i, const dt_tensor *t, int output);
 
+/* Keeps a copy of what t, an input that is about to be overwritten, holds. -1 after
+ * dt_fail. */
+int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t);
+
 /* The tensor kept at i, in scope, with a history where the pass is recorded. NULL after
  * dt_fail where it is gone or has been written since. */
 dt_tensor *dt_node_saved(dt_node *node, int i, struct dt_scope *scope);

@@ -399,6 +399,33 @@ static dt_hook **hooks_of(const dt_tensor *t, int *index)
     return v->made.node ? &v->made.node->hooks : &v->hooks;
 }
 
+/* The hooks on t's history, where no other tensor and no graph shares it. */
+static dt_hook **own_hooks(const dt_tensor *t)
+{
+    dt_variable *v = t->storage ? dt_variable_of(t) : NULL;
+    if (!v || v->head.references != 1)
+        return NULL;
+    if (!v->made.node)
+        return &v->hooks;
+    return v->made.node->references == 1 ? &v->made.node->hooks : NULL;
+}
+
+int dt_hooks_traverse(const dt_tensor *t, visitproc visit, void *arg)
+{
+    dt_hook **hooks = own_hooks(t);
+    for (dt_hook *hook = hooks ? *hooks : NULL; hook; hook = hook->next)
+        if (hook->call == call_hook)
+            Py_VISIT((PyObject *)hook->context);
+    return 0;
+}
+
+void dt_hooks_drop(dt_tensor *t)
+{
+    dt_hook **hooks = own_hooks(t);
+    if (hooks)
+        dt_hooks_free(hooks);
+}
+
 DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
 {
     dt_tensor *x;
@@ -418,6 +445,8 @@ DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
                               Py_NewRef(args->slots[1]));
     if (id < 0)
         return dt_raise();
+    if (!PyObject_GC_IsTracked(args->slots[0])) /* it may be part of a cycle now */
+        PyObject_GC_Track(args->slots[0]);
     PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
     PyObject *handle = module ? PyObject_CallMethod(module, "_hook_handle", "OL",
                                                     args->slots[0], (long long)id)

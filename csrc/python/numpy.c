@@ -305,6 +305,8 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
     t->dtype = (unsigned char)dtype;
     t->ndim = (unsigned char)PyArray_NDIM(array);
     t->offset = 0;
+    t->history = NULL;
+    t->unversioned = false;
     for (int d = 0; d < t->ndim; d++) {
         t->shape[d] = PyArray_DIM(array, d);
         t->strides[d] = PyArray_STRIDE(array, d) / size;

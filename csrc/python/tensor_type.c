@@ -87,12 +87,13 @@ static int tensor_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((dt_tensor_object *)self)->dict);
     Py_VISIT(Py_TYPE(self));
-    return 0;
+    return dt_hooks_traverse(dt_tensor_of(self), visit, arg);
 }
 
 static int tensor_clear(PyObject *self)
 {
     Py_CLEAR(((dt_tensor_object *)self)->dict);
+    dt_hooks_drop(dt_tensor_of(self));
     return 0;
 }
 

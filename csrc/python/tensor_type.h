@@ -57,6 +57,11 @@ PyObject *dt_scalar_to_python(dt_scalar scalar);
  * complex numbers). */
 int dt_scalar_from_python(PyObject *value, dt_scalar *out);
 
+/* For the garbage collector, csrc/python/autograd.c: visits the hooks that only this
+ * tensor keeps alive, and drops them. */
+int dt_hooks_traverse(const dt_tensor *t, visitproc visit, void *arg);
+void dt_hooks_drop(dt_tensor *t);
+
 /* Slots of the type that are written in indexing.c and construct.c. */
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key);
 int dt_tensor_ass_subscript(PyObject *self, PyObject *key,
