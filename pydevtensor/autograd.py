@@ -1,9 +1,9 @@
 """Gradients: passes, modes, operations of one's own, and checks.
 
-    x = torch.ones(3, requires_grad=True)
-    y = (x * x).sum()
-    y.backward()
-    x.grad                      # tensor([2., 2., 2.])
+x = torch.ones(3, requires_grad=True)
+y = (x * x).sum()
+y.backward()
+x.grad                      # tensor([2., 2., 2.])
 """
 
 from __future__ import annotations
@@ -230,7 +230,9 @@ def grad(
         raise ValueError("grad(): inputs is empty; name what to differentiate for")
     keep = create_graph if retain_graph is None else retain_graph
     gradients = _gradients(grad_outputs, len(outputs))
-    found = _C._run_backward("grad", outputs, gradients, inputs, keep, create_graph, False)
+    found = _C._run_backward(
+        "grad", outputs, gradients, inputs, keep, create_graph, False
+    )
     if materialize_grads:
         return tuple(
             _C.zeros_like(x) if g is None else g
@@ -451,7 +453,9 @@ def _numerical(function: Callable, inputs: Sequence, at: int, eps: float) -> lis
 
 def _outputs(results: Any) -> tuple:
     results = _as_tuple(results)
-    return tuple(r for r in results if isinstance(r, Tensor) and r.dtype.is_floating_point)
+    return tuple(
+        r for r in results if isinstance(r, Tensor) and r.dtype.is_floating_point
+    )
 
 
 def gradcheck(
@@ -485,8 +489,14 @@ def gradcheck(
         columns = _numerical(func, inputs, at, eps)
         for number, output in enumerate(outputs):
             if not output.requires_grad:
-                if any(abs(v) > atol for c in columns for v in c[number].reshape(-1).tolist()):
-                    return fail(f"output {number} has no gradient but depends on input {at}")
+                if any(
+                    abs(v) > atol
+                    for c in columns
+                    for v in c[number].reshape(-1).tolist()
+                ):
+                    return fail(
+                        f"output {number} has no gradient but depends on input {at}"
+                    )
                 continue
             for j in range(output.numel()):
                 seed = _C.zeros_like(output).reshape(-1)
@@ -550,4 +560,3 @@ def gradgradcheck(
             )
 
     return gradcheck(gradients, (*inputs, *seeds), **options)
-

@@ -11,7 +11,13 @@ import pytest
 from op_tables import BINARY, UNARY
 
 import pydevtensor as torch
-from pydevtensor.autograd import Function, GradcheckError, grad, gradcheck, gradgradcheck
+from pydevtensor.autograd import (
+    Function,
+    GradcheckError,
+    grad,
+    gradcheck,
+    gradgradcheck,
+)
 
 DIFFERENTIABLE = [row for row in UNARY if row.differentiable[0]]
 DIFFERENTIABLE_PAIRS = [row for row in BINARY if any(row.differentiable)]
@@ -93,7 +99,13 @@ def test_binary_derivative_in_place(row, device):
 
 
 def test_every_row_says_what_its_derivative_is():
-    assert {row.name for row in DIFFERENTIABLE} >= {"exp", "log", "relu", "sigmoid", "tanh"}
+    assert {row.name for row in DIFFERENTIABLE} >= {
+        "exp",
+        "log",
+        "relu",
+        "sigmoid",
+        "tanh",
+    }
     for row in (*UNARY, *BINARY):
         floating = row.kind in ("FLOAT", "NUMBER", "ANY", "DIVIDES")
         assert any(row.differentiable) == (floating and row.name != "floor_divide"), row
@@ -154,7 +166,7 @@ VIEWS = {
     "as_strided": lambda x: x.as_strided((2, 2), (12, 3), 1),
     "clone": lambda x: x.clone(),
     "contiguous": lambda x: x.permute(2, 1, 0).contiguous(),
-    "to float32 and back": lambda x: (x.to(torch.float32).to(torch.float64) * 0 + x),
+    "to float32 and back": lambda x: x.to(torch.float32).to(torch.float64) * 0 + x,
     "where": lambda x: torch._C.maximum(x, x * 0.5),
     "broadcast_to": lambda x: x.broadcast_to(3, 2, 3, 4),
     "movedim": lambda x: x.movedim(0, 2),
@@ -412,7 +424,10 @@ def test_assignment_is_recorded(device):
 
 
 def test_assignment_derivative(device):
-    a, b = leaf(spread(-2, 2, (3, 4), 1), device), leaf(spread(-2, 2, (2, 2), 2), device)
+    a, b = (
+        leaf(spread(-2, 2, (3, 4), 1), device),
+        leaf(spread(-2, 2, (2, 2), 2), device),
+    )
 
     def assign(x, y):
         z = x * x
@@ -551,7 +566,9 @@ def test_numpy_wants_detach():
 
 def test_copies_and_pickles_keep_the_wish():
     x = torch.ones(2, requires_grad=True)
-    assert copy.deepcopy(x).requires_grad and pickle.loads(pickle.dumps(x)).requires_grad
+    assert (
+        copy.deepcopy(x).requires_grad and pickle.loads(pickle.dumps(x)).requires_grad
+    )
     for call in (copy.deepcopy, pickle.dumps):
         with pytest.raises(RuntimeError, match="detach"):
             call(x * 2)

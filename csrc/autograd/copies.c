@@ -22,11 +22,11 @@ int dt_recorded_convert(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
         return -1;
     if (!dt_recording(x) || !dt_dtype_is_float(dtype))
         return 0;
-    bool same = dtype == (dt_dtype)x->dtype && dt_device_equal(device, dt_tensor_device(x));
-    return dt_record_steal(out, dt_record_node(&pass_type,
-                                               same ? "CloneBackward0"
-                                                    : "ToCopyBackward0",
-                                               1, &x, 0, 1, 0));
+    bool same =
+        dtype == (dt_dtype)x->dtype && dt_device_equal(device, dt_tensor_device(x));
+    return dt_record_steal(
+        out, dt_record_node(&pass_type, same ? "CloneBackward0" : "ToCopyBackward0", 1,
+                            &x, 0, 1, 0));
 }
 
 int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x)
@@ -39,8 +39,8 @@ int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x)
         return -1;
     if (!dt_recording(x))
         return 0;
-    return dt_record_steal(out,
-                           dt_record_node(&pass_type, "CloneBackward0", 1, &x, 0, 1, 0));
+    return dt_record_steal(
+        out, dt_record_node(&pass_type, "CloneBackward0", 1, &x, 0, 1, 0));
 }
 
 /* Edge 0 led to what was overwritten, which gets a gradient of zeros. */

@@ -96,15 +96,15 @@ static const binary_calls_fn binary_calls[DT_NBINARY][2] = {
 
 /* Derivatives as one kernel of the gradient and what was kept; -1: there is none. */
 static const short fused[DT_NUNARY] = {
-#define NOT(name)                -1
-#define KERNEL(name)             DT_BINARY_##name##_backward
-#define CHOICE_NONE              NOT
-#define CHOICE_ZEROS             NOT
-#define CHOICE_OF_G(e)           NOT
-#define CHOICE_CALLS_X(e)        NOT
-#define CHOICE_OF_X(e)           KERNEL
-#define CHOICE_OF_Y(e)           KERNEL
-#define APPLY(choice, name)      choice(name)
+#define NOT(name)           -1
+#define KERNEL(name)        DT_BINARY_##name##_backward
+#define CHOICE_NONE         NOT
+#define CHOICE_ZEROS        NOT
+#define CHOICE_OF_G(e)      NOT
+#define CHOICE_CALLS_X(e)   NOT
+#define CHOICE_OF_X(e)      KERNEL
+#define CHOICE_OF_Y(e)      KERNEL
+#define APPLY(choice, name) choice(name)
 #define UNARY(name, class, low, high, value, derivative, doc)                          \
     APPLY(CHOICE_##derivative, name),
 #include "ops/unary.def"
@@ -126,7 +126,8 @@ static void name_node(char *out, const char *row, const char *suffix)
             capital = true;
             continue;
         }
-        *out++ = capital && *row >= 'a' && *row <= 'z' ? (char)(*row - 'a' + 'A') : *row;
+        *out++ =
+            capital && *row >= 'a' && *row <= 'z' ? (char)(*row - 'a' + 'A') : *row;
         capital = *row >= '0' && *row <= '9';
     }
     while ((*out++ = *suffix++))
@@ -139,7 +140,8 @@ static const char *unary_node_name(dt_unary_op op)
     char *name = unary_node_names[op];
     if (!*name) {
         char made[NODE_NAME];
-        name_node(made, op == DT_UNARY_square ? "pow" : dt_unary_names[op], "Backward0");
+        name_node(made, op == DT_UNARY_square ? "pow" : dt_unary_names[op],
+                  "Backward0");
         for (int i = NODE_NAME - 1; i >= 0; i--)
             name[i] = made[i];
     }
@@ -279,11 +281,12 @@ static int binary_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradie
 static const dt_node_type binary_type = {binary_apply, NULL};
 
 /* target: the tensor that is about to be overwritten, or NULL. */
-static dt_node *binary_node(dt_binary_op op, const dt_arg *args, const dt_tensor *target)
+static dt_node *binary_node(dt_binary_op op, const dt_arg *args,
+                            const dt_tensor *target)
 {
     const dt_tensor *inputs[] = {args[0].tensor, args[1].tensor};
-    dt_node *node = dt_record_node(&binary_type, binary_node_name(op, args), 2, inputs, 3,
-                                   1, sizeof(binary_data));
+    dt_node *node = dt_record_node(&binary_type, binary_node_name(op, args), 2, inputs,
+                                   3, 1, sizeof(binary_data));
     if (!node)
         return NULL;
     binary_data *data = node->data;

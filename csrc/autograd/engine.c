@@ -145,7 +145,8 @@ static void pass_end(pass *p)
 }
 
 /* --- which nodes lead to the inputs that were asked for
- * ----------------------------------------------------------------------------------- */
+ * -----------------------------------------------------------------------------------
+ */
 
 static int by_sequence(const void *a, const void *b)
 {
@@ -234,13 +235,13 @@ static dt_tensor *fitted(dt_scope *scope, dt_tensor *gradient, const dt_node *no
             fits = to == 1 || to == gradient->shape[gradient->ndim - d];
         }
         if (!fits) {
-            dt_fail(DT_ERROR_RUNTIME,
-                    "backward: %s returned a gradient of shape %s for an input of shape "
-                    "%s; a backward function has to return each gradient in the shape of "
-                    "its input",
-                    from,
-                    dt_shape_text(gradient->ndim, gradient->shape, is, sizeof is),
-                    dt_shape_text(want->ndim, want->shape, wants, sizeof wants));
+            dt_fail(
+                DT_ERROR_RUNTIME,
+                "backward: %s returned a gradient of shape %s for an input of shape "
+                "%s; a backward function has to return each gradient in the shape of "
+                "its input",
+                from, dt_shape_text(gradient->ndim, gradient->shape, is, sizeof is),
+                dt_shape_text(want->ndim, want->shape, wants, sizeof wants));
             return NULL;
         }
         dt_tensor *sum = dt_scope_slot(scope);
@@ -353,8 +354,8 @@ static int run_task(pass *p, task *t)
     dt_tensor *given_here[4], *into_here[4], **given = given_here, **into = into_here;
     int status = -1;
     void *stream = NULL;
-    dt_device device = node->results[0].ndim < 0 ? dt_device_make(DT_CPU, 0)
-                                                 : node->results[0].device;
+    dt_device device =
+        node->results[0].ndim < 0 ? dt_device_make(DT_CPU, 0) : node->results[0].device;
     bool switched = false;
     if (node->nresults > 4)
         given = malloc((size_t)node->nresults * sizeof *given);

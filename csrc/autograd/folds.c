@@ -17,8 +17,8 @@ typedef struct fold_data {
     double parameter;
 } fold_data;
 
-static void set_fold(fold_data *data, const dt_tensor *x, int count, const int64_t *dims,
-                     bool keepdim)
+static void set_fold(fold_data *data, const dt_tensor *x, int count,
+                     const int64_t *dims, bool keepdim)
 {
     data->ndim = x->ndim;
     data->keepdim = keepdim;
@@ -71,8 +71,10 @@ static dt_arg fold_again(dt_scope *scope, const fold_data *data, dt_reduce_op op
     return dt_arg_tensor(out);
 }
 
-/* The gradient G of an extreme Y among elements of size X is shared by all that are it. */
-static dt_arg share(dt_scope *scope, const fold_data *data, dt_arg G, dt_arg X, dt_arg Y)
+/* The gradient G of an extreme Y among elements of size X is shared by all that are it.
+ */
+static dt_arg share(dt_scope *scope, const fold_data *data, dt_arg G, dt_arg X,
+                    dt_arg Y)
 {
     dt_arg same = EQ(X, Y);
     return MUL(same, DIV(G, fold_again(scope, data, DT_REDUCE_sum, same)));
@@ -145,10 +147,10 @@ static int fold_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradient
         if (!y)
             return -1;
     }
-    dt_tensor *result =
-        dt_scope_tensor(scope, derivative(scope, data, dt_arg_tensor(g), dt_arg_tensor(x),
-                                          dt_arg_tensor(y)),
-                        g);
+    dt_tensor *result = dt_scope_tensor(
+        scope,
+        derivative(scope, data, dt_arg_tensor(g), dt_arg_tensor(x), dt_arg_tensor(y)),
+        g);
     into[0] = result ? spread(scope, data, result) : NULL;
     return into[0] ? 0 : -1;
 }
@@ -197,11 +199,12 @@ int dt_recorded_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
         return -1;
     if (!dt_recording(x))
         return 0;
-    return fold("LinalgVectorNormBackward0", dt_norm_row(p), out, x, count, dims, keepdim,
-                p);
+    return fold("LinalgVectorNormBackward0", dt_norm_row(p), out, x, count, dims,
+                keepdim, p);
 }
 
-int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim, const int64_t *shape)
+int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
+                       const int64_t *shape)
 {
     int64_t dims[DT_MAX_NDIM];
     int count = 0, extra = x->ndim - ndim;
@@ -259,7 +262,8 @@ static int extreme_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradi
 static const dt_node_type extreme_type = {extreme_apply, NULL};
 
 int dt_recorded_extreme(const char *what, bool greatest, dt_tensor *values,
-                        dt_tensor *indices, const dt_tensor *x, int64_t dim, bool keepdim)
+                        dt_tensor *indices, const dt_tensor *x, int64_t dim,
+                        bool keepdim)
 {
     if (dt_argreduce(what, greatest, values, indices, x, true, dim, keepdim) < 0)
         return -1;

@@ -44,8 +44,8 @@ typedef struct strided_data {
 } strided_data;
 
 /* Zeros over the memory that geometry reaches, seen through it. */
-static int zeros_like_geometry(dt_tensor *out, const dt_tensor *geometry, dt_dtype dtype,
-                               dt_device device)
+static int zeros_like_geometry(dt_tensor *out, const dt_tensor *geometry,
+                               dt_dtype dtype, dt_device device)
 {
     dt_tensor whole;
     int64_t reach = reach_of(geometry);
@@ -70,7 +70,8 @@ static int strided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradi
                                      dt_tensor_device(g)) < 0)
         return -1;
     if (dt_view_as_strided(part, whole, data->view.ndim, data->view.shape,
-                           data->view.strides, data->view.offset - data->base.offset) < 0)
+                           data->view.strides,
+                           data->view.offset - data->base.offset) < 0)
         return -1;
     if (dt_tensor_overlaps_itself(part))
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
@@ -95,8 +96,8 @@ static void set_geometry(dt_tensor *out, const dt_tensor *t)
 int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
 {
     dt_variable *base = v->base->variable;
-    dt_node *node = dt_node_new(&strided_type, "AsStridedBackward0", 1, 0, 1,
-                                sizeof(strided_data));
+    dt_node *node =
+        dt_node_new(&strided_type, "AsStridedBackward0", 1, 0, 1, sizeof(strided_data));
     if (!node)
         return -1;
     strided_data *data = node->data;
@@ -173,8 +174,9 @@ static int slices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradie
                            geometry->view.strides, offset) < 0 ||
         (dt_grad_enabled && dt_variable_set_part(part_out, whole) < 0))
         return -1;
-    int status = inside ? dt_recorded_copy_into("backward", part_out, inside)
-                        : dt_recorded_fill_into("backward", part_out, dt_scalar_float(0));
+    int status = inside
+                     ? dt_recorded_copy_into("backward", part_out, inside)
+                     : dt_recorded_fill_into("backward", part_out, dt_scalar_float(0));
     into[0] = whole;
     return status;
 }

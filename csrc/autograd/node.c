@@ -61,7 +61,8 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
  * ------------------------------------------------------------------------------ */
 
 /* Nodes of the calling thread that nobody refers to any more, and whether a loop is
- * under way that frees them: a chain is as long as a program likes, the stack is not. */
+ * under way that frees them: a chain is as long as a program likes, the stack is not.
+ */
 static _Thread_local dt_node *waiting;
 static _Thread_local bool freeing;
 
@@ -155,15 +156,15 @@ dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
     }
     if (saved->version != saved->tensor.storage->version) {
         char shape[DT_SHAPE_TEXT];
-        dt_fail(DT_ERROR_RUNTIME,
-                "backward: %s needs a tensor of shape %s as it was in the forward pass, "
-                "and it has been modified by an inplace operation since (it is at "
-                "version %u, kept at version %u); write to a clone() instead, or compute "
-                "out of place",
-                node->name,
-                dt_shape_text(saved->tensor.ndim, saved->tensor.shape, shape,
-                              sizeof shape),
-                saved->tensor.storage->version, saved->version);
+        dt_fail(
+            DT_ERROR_RUNTIME,
+            "backward: %s needs a tensor of shape %s as it was in the forward pass, "
+            "and it has been modified by an inplace operation since (it is at "
+            "version %u, kept at version %u); write to a clone() instead, or compute "
+            "out of place",
+            node->name,
+            dt_shape_text(saved->tensor.ndim, saved->tensor.shape, shape, sizeof shape),
+            saved->tensor.storage->version, saved->version);
         return NULL;
     }
     dt_tensor *t = dt_scope_slot(scope);
@@ -197,8 +198,8 @@ void dt_node_free_saved(dt_node *node)
 /* --- hooks
  * -------------------------------------------------------------------------------- */
 
-int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call, void (*release)(void *),
-                     void *context)
+int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call,
+                     void (*release)(void *), void *context)
 {
     static int64_t last_id;
     dt_hook *hook = malloc(sizeof *hook);
@@ -206,8 +207,9 @@ int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call, void (*release
         release(context);
         return dt_fail(DT_ERROR_HOST_MEMORY, "register_hook: no memory is left");
     }
-    *hook = (dt_hook){NULL, __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED),
-                      index, call, release, context};
+    *hook = (dt_hook){NULL,    __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED),
+                      index,   call,
+                      release, context};
     while (*hooks)
         hooks = &(*hooks)->next;
     *hooks = hook;

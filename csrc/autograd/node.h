@@ -110,8 +110,8 @@ dt_tensor *dt_node_saved(dt_node *node, int i, struct dt_scope *scope);
 void dt_node_free_saved(dt_node *node);
 
 /* Adds a hook (the node takes context over); returns its id. -1 after dt_fail. */
-int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call,
-                     void (*free)(void *), void *context);
+int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call, void (*free)(void *),
+                     void *context);
 void dt_hooks_remove(dt_hook **hooks, int64_t id);
 void dt_hooks_free(dt_hook **hooks);
 

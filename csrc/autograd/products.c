@@ -158,7 +158,8 @@ int dt_recorded_dot(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
  * --------------------------------------- */
 
 /* (..., m, k) times a matrix or vector: the batch's matrices lie under each other. */
-static int folded(dt_scope *scope, dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
+static int folded(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
+                  const dt_tensor *b)
 {
     int64_t shape[DT_MAX_NDIM], k = a->shape[a->ndim - 1], rows = 1;
     int ndim = a->ndim - 1;
@@ -172,8 +173,8 @@ static int folded(dt_scope *scope, dt_tensor *out, const dt_tensor *a, const dt_
     dt_tensor *matrix = dt_scope_slot(scope);
     if (!matrix || dt_recorded_reshape(matrix, a, 2, flat) < 0)
         return -1;
-    dt_tensor *product = call(scope, b->ndim == 2 ? dt_recorded_mm : dt_recorded_mv,
-                              matrix, b);
+    dt_tensor *product =
+        call(scope, b->ndim == 2 ? dt_recorded_mm : dt_recorded_mv, matrix, b);
     return product ? dt_recorded_reshape(out, product, ndim, shape) : -1;
 }
 
@@ -199,8 +200,8 @@ static int batched(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
 {
     int64_t batch[DT_MAX_NDIM], count = 1;
     int ndim;
-    if (dt_shape_broadcast("matmul", a->ndim - 2, a->shape, b->ndim - 2, b->shape, &ndim,
-                           batch) < 0)
+    if (dt_shape_broadcast("matmul", a->ndim - 2, a->shape, b->ndim - 2, b->shape,
+                           &ndim, batch) < 0)
         return -1;
     for (int d = 0; d < ndim; d++)
         count *= batch[d];
@@ -269,8 +270,7 @@ static int addmm_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradien
     if (!g)
         return 0;
     if (dt_node_wants(node, 0)) {
-        into[0] =
-            dt_scope_tensor(scope, MUL(dt_arg_tensor(g), NUMBER(data->beta)), g);
+        into[0] = dt_scope_tensor(scope, MUL(dt_arg_tensor(g), NUMBER(data->beta)), g);
         if (!into[0])
             return -1;
     }
@@ -301,8 +301,8 @@ int dt_recorded_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a
         !dt_dtype_is_float((dt_dtype)out->dtype))
         return 0;
     const dt_tensor *inputs[] = {input, a, b};
-    dt_node *node =
-        dt_record_node(&addmm_type, "AddmmBackward0", 3, inputs, 2, 1, sizeof(addmm_data));
+    dt_node *node = dt_record_node(&addmm_type, "AddmmBackward0", 3, inputs, 2, 1,
+                                   sizeof(addmm_data));
     if (node) {
         addmm_data *data = node->data;
         data->beta = dt_scalar_as_double(beta);

@@ -17,7 +17,8 @@ static inline bool dt_recording_arg(dt_arg a)
 }
 
 /* --- helpers for those who record (not for the binding)
- * ----------------------------------------------------------------------------------- */
+ * -----------------------------------------------------------------------------------
+ */
 
 /* A node whose edges lead to the inputs. NULL after dt_fail. */
 dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
@@ -52,7 +53,8 @@ static inline int dt_recorded_unary(dt_unary_op op, dt_tensor *out, const dt_ten
 {
     return dt_recording(x) ? dt_record_unary(op, out, x) : dt_unary(op, out, x);
 }
-static inline int dt_recorded_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b)
+static inline int dt_recorded_binary(dt_binary_op op, dt_tensor *out, dt_arg a,
+                                     dt_arg b)
 {
     return dt_recording_arg(a) || dt_recording_arg(b) ? dt_record_binary(op, out, a, b)
                                                       : dt_binary(op, out, a, b);
@@ -80,12 +82,14 @@ int dt_recorded_random_into(const char *what, dt_tensor *target,
 
 int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_index *items,
                       int count);
-int dt_recorded_shape(dt_tensor *out, const dt_tensor *x, int ndim, const int64_t *shape);
+int dt_recorded_shape(dt_tensor *out, const dt_tensor *x, int ndim,
+                      const int64_t *shape);
 int dt_recorded_reshape(dt_tensor *out, const dt_tensor *x, int ndim,
                         const int64_t *shape);
 int dt_recorded_permute(dt_tensor *out, const dt_tensor *x, int count,
                         const int64_t *dims);
-int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t dim0, int64_t dim1);
+int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t dim0,
+                          int64_t dim1);
 int dt_recorded_t(dt_tensor *out, const dt_tensor *x);
 int dt_recorded_mT(dt_tensor *out, const dt_tensor *x);
 int dt_recorded_reverse(dt_tensor *out, const dt_tensor *x);
@@ -96,10 +100,10 @@ int dt_recorded_expand(const char *what, dt_tensor *out, const dt_tensor *x, int
                        const int64_t *shape);
 int dt_recorded_flatten(dt_tensor *out, const dt_tensor *x, int64_t start, int64_t end);
 /* `name`: of the node, SliceBackward0 or another that takes a part. */
-int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x, int64_t dim,
-                       int64_t start, int64_t length);
-int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x, int64_t dim,
-                       int64_t index);
+int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
+                       int64_t dim, int64_t start, int64_t length);
+int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
+                       int64_t dim, int64_t index);
 int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
                         const int64_t *shape, const int64_t *strides, int64_t offset);
 

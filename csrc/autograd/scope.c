@@ -138,8 +138,8 @@ dt_tensor *dt_scope_tensor(dt_scope *scope, dt_arg value, const dt_tensor *like)
     if (value.tensor)
         return (dt_tensor *)value.tensor;
     dt_tensor *slot = dt_scope_slot(scope);
-    if (!slot || dt_full("backward", slot, (dt_dtype)like->dtype, like->ndim, like->shape,
-                         dt_tensor_device(like), value.scalar) < 0) {
+    if (!slot || dt_full("backward", slot, (dt_dtype)like->dtype, like->ndim,
+                         like->shape, dt_tensor_device(like), value.scalar) < 0) {
         scope->failed = true;
         return NULL;
     }

@@ -7,8 +7,8 @@
 #include "autograd/scope.h"
 #include "tensor/convert.h"
 
-/* Guards accumulators and gradients of leaves, which several threads may share. A sum that
- * is recorded asks for accumulators itself, so the thread may take it twice. */
+/* Guards accumulators and gradients of leaves, which several threads may share. A sum
+ * that is recorded asks for accumulators itself, so the thread may take it twice. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static void base_free(dt_base *base)
@@ -85,8 +85,8 @@ void dt_variable_alias(dt_tensor *out, const dt_tensor *t)
 /* --- edges
  * -------------------------------------------------------------------------------- */
 
-static int accumulator_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                             dt_tensor **into)
+static int accumulator_apply(dt_node *node, dt_scope *scope,
+                             dt_tensor *const *gradients, dt_tensor **into)
 {
     (void)scope;
     (void)into;
@@ -113,7 +113,8 @@ static dt_node *accumulator_of(dt_variable *v, const dt_tensor *t)
 {
     pthread_mutex_lock(&lock);
     dt_node *node = v->accumulator;
-    /* One whose last reference is just being given back by another thread is no more. */
+    /* One whose last reference is just being given back by another thread is no more.
+     */
     if (node) {
         int references = __atomic_load_n(&node->references, __ATOMIC_RELAXED);
         while (references && !__atomic_compare_exchange_n(
@@ -145,7 +146,8 @@ int dt_variable_edge(const dt_tensor *t, dt_edge *out)
     if (!v)
         return 0;
     if (v->base && v->version != t->storage->version) {
-        /* Somebody wrote to the memory: what this view holds comes from its base now. */
+        /* Somebody wrote to the memory: what this view holds comes from its base now.
+         */
         dt_base *base = v->base;
         if (base->variable->made.node && dt_record_as_strided(t, v) < 0)
             return -1;
@@ -224,18 +226,20 @@ int dt_variable_require(dt_tensor *t, bool wanted)
     if (v && v->made.node) {
         if (wanted)
             return 0;
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "requires_grad: this tensor was made by %s and is no leaf, so it "
-                       "cannot stop wanting gradients; use detach() for a tensor without "
-                       "history",
-                       v->made.node->name);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "requires_grad: this tensor was made by %s and is no leaf, so it "
+            "cannot stop wanting gradients; use detach() for a tensor without "
+            "history",
+            v->made.node->name);
     }
     if (wanted && !dt_dtype_is_float((dt_dtype)t->dtype))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "requires_grad: only Tensors of floating point dtype can require "
-                       "gradients, and this one is of type %s; convert it first, e.g. "
-                       "with .float()",
-                       dt_dtype_name((dt_dtype)t->dtype));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "requires_grad: only Tensors of floating point dtype can require "
+            "gradients, and this one is of type %s; convert it first, e.g. "
+            "with .float()",
+            dt_dtype_name((dt_dtype)t->dtype));
     v = dt_variable_ensure(t);
     if (!v)
         return -1;

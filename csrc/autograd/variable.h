@@ -14,8 +14,8 @@ typedef struct dt_base {
 } dt_base;
 
 /* The gradient that a tensor keeps though it is no leaf. The node that computes it has
- * a hook which puts it here; were it put into the variable, that and the node would keep
- * each other alive. */
+ * a hook which puts it here; were it put into the variable, that and the node would
+ * keep each other alive. */
 typedef struct dt_kept {
     int references;
     dt_tensor grad;
@@ -23,9 +23,9 @@ typedef struct dt_kept {
 
 typedef struct dt_variable {
     dt_history head;
-    bool requires_grad; /* of a leaf */
-    dt_kept *kept;      /* of one that is none, after retain_grad; else NULL */
-    dt_edge made;       /* the node that made it, and as which result; NULL: a leaf */
+    bool requires_grad;   /* of a leaf */
+    dt_kept *kept;        /* of one that is none, after retain_grad; else NULL */
+    dt_edge made;         /* the node that made it, and as which result; NULL: a leaf */
     dt_node *accumulator; /* of a leaf: the node in graphs that stands for it; lent */
     dt_tensor grad;       /* holds nothing: there is none */
     dt_hook *hooks;       /* of a leaf; else they are the node's */

@@ -54,7 +54,8 @@ static int reshaped(const char *name, const dt_node_type *type, dt_tensor *out,
                                       : dt_record_steal(out, node);
 }
 
-int dt_recorded_shape(dt_tensor *out, const dt_tensor *x, int ndim, const int64_t *shape)
+int dt_recorded_shape(dt_tensor *out, const dt_tensor *x, int ndim,
+                      const int64_t *shape)
 {
     return reshaped("ViewBackward0", &reshape_type, out, x,
                     dt_view_shape(out, x, ndim, shape));
@@ -65,7 +66,8 @@ int dt_recorded_reshape(dt_tensor *out, const dt_tensor *x, int ndim,
 {
     if (dt_view_reshape(out, x, ndim, shape) < 0)
         return -1;
-    return reshaped(out->storage == x->storage ? "ViewBackward0" : "UnsafeViewBackward0",
+    return reshaped(out->storage == x->storage ? "ViewBackward0"
+                                               : "UnsafeViewBackward0",
                     &reshape_type, out, x, 0);
 }
 
@@ -88,7 +90,8 @@ int dt_recorded_flatten(dt_tensor *out, const dt_tensor *x, int64_t start, int64
 {
     if (dt_view_flatten(out, x, start, end) < 0)
         return -1;
-    return reshaped(out->storage == x->storage ? "ViewBackward0" : "UnsafeViewBackward0",
+    return reshaped(out->storage == x->storage ? "ViewBackward0"
+                                               : "UnsafeViewBackward0",
                     &reshape_type, out, x, 0);
 }
 
@@ -168,7 +171,8 @@ static int transposed(const char *name, dt_tensor *out, const dt_tensor *x, int6
     return permuted(name, out, x, order, 0);
 }
 
-int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t dim0, int64_t dim1)
+int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t dim0,
+                          int64_t dim1)
 {
     return transposed("TransposeBackward0", out, x, dim0, dim1,
                       dt_view_transpose(out, x, dim0, dim1));
@@ -274,8 +278,8 @@ static int part_along(const char *name, dt_tensor *out, const dt_tensor *x, int6
     return part_of(name, out, x, items, count + 1);
 }
 
-int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x, int64_t dim,
-                       int64_t start, int64_t length)
+int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
+                       int64_t dim, int64_t start, int64_t length)
 {
     if (dt_view_narrow(out, x, dim, start, length) < 0)
         return -1;
@@ -293,8 +297,8 @@ int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x, int
     return part_along(name, out, x, dim, slice);
 }
 
-int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x, int64_t dim,
-                       int64_t index)
+int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
+                       int64_t dim, int64_t index)
 {
     if (dt_view_select(out, x, dim, index) < 0)
         return -1;

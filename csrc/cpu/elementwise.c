@@ -26,12 +26,14 @@ enum {
     W_DIVIDES = 4
 };
 static const unsigned char unary_weights[DT_NUNARY] = {
-#define UNARY(name, class, low, high, value, derivative, doc) [DT_UNARY_##name] = W_##class,
+#define UNARY(name, class, low, high, value, derivative, doc)                          \
+    [DT_UNARY_##name] = W_##class,
 #include "ops/unary.def"
 #undef UNARY
 };
 static const unsigned char binary_weights[DT_NBINARY] = {
-#define BINARY(name, class, low, high, value, da, db, doc) [DT_BINARY_##name] = W_##class,
+#define BINARY(name, class, low, high, value, da, db, doc)                             \
+    [DT_BINARY_##name] = W_##class,
 #include "ops/kernels.def"
 #undef BINARY
 };
@@ -46,7 +48,8 @@ enum {
     D_DIVIDES = 1
 };
 static const bool divides[DT_NBINARY] = {
-#define BINARY(name, class, low, high, value, da, db, doc) [DT_BINARY_##name] = D_##class,
+#define BINARY(name, class, low, high, value, da, db, doc)                             \
+    [DT_BINARY_##name] = D_##class,
 #include "ops/kernels.def"
 #undef BINARY
 };

@@ -167,7 +167,7 @@ int run_binary(dt_queue queue, const dt_plan *plan)
 }
 
 /* Each row as a type that kernels are made for. */
-#define UNARY(name, class, low, high, value, derivative, doc)                                      \
+#define UNARY(name, class, low, high, value, derivative, doc)                          \
     template <typename T>                                                              \
     struct unary_##name {                                                              \
         typedef GIVES_##class R;                                                       \
@@ -175,7 +175,7 @@ int run_binary(dt_queue queue, const dt_plan *plan)
     };
 #include "ops/unary.def"
 #undef UNARY
-#define BINARY(name, class, low, high, value, da, db, doc)                                     \
+#define BINARY(name, class, low, high, value, da, db, doc)                             \
     template <typename T>                                                              \
     struct binary_##name {                                                             \
         typedef GIVES_##class R;                                                       \

@@ -161,9 +161,9 @@ int dt_argument_error(const dt_args *args, int i);
     "dtype: Dtype = None, layout: Any = None, device: Device = None, "                 \
     "requires_grad: bool = False, pin_memory: bool = False"
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device);
-/* made, which a factory is about to return (or NULL), wanting gradients where the argument
- * requires_grad, at index i, says so. Takes the reference over; NULL with an exception
- * set. */
+/* made, which a factory is about to return (or NULL), wanting gradients where the
+ * argument requires_grad, at index i, says so. Takes the reference over; NULL with an
+ * exception set. */
 PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made);
 
 /* A short text of a value for messages: "'abc' (str)", "3 (int)", "a Tensor of shape

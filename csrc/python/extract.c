@@ -74,10 +74,11 @@ static int refuse_history(const char *what, const dt_tensor *t)
     const dt_variable *v = dt_variable_of(t);
     if (!v || v->requires_grad || !dt_requires_grad(t))
         return 0;
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s: only Tensors created explicitly by the user (graph leaves) support "
-                 "it, and this one was computed; detach() it first",
-                 what);
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "%s: only Tensors created explicitly by the user (graph leaves) support "
+        "it, and this one was computed; detach() it first",
+        what);
     return -1;
 }
 

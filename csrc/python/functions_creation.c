@@ -236,7 +236,8 @@ static PyObject *create_like(const dt_args *args, int first, recipe r)
     bool ordered = !x->contiguous && x->numel && !dt_tensor_overlaps_itself(x);
     if (ordered)
         strides_like(x, strides);
-    return create(args, first, &r, dtype, x->ndim, x->shape, ordered ? strides : NULL, device);
+    return create(args, first, &r, dtype, x->ndim, x->shape, ordered ? strides : NULL,
+                  device);
 }
 
 #define LIKE_WORDS DT_FACTORY_WORDS ", memory_format: Any = None)"
@@ -336,10 +337,9 @@ static PyObject *fill_random(const dt_args *args, dt_distribution distribution,
         dt_take_generator(args, generator_at, dt_tensor_device(x), &generator) < 0)
         return NULL;
     int status;
-    DT_RUN(
-        status, x->numel > DT_LONG_NUMEL,
-        dt_recorded_random_into(args->signature->name, x, distribution, low, high,
-                                generator));
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_recorded_random_into(args->signature->name, x, distribution, low, high,
+                                   generator));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 

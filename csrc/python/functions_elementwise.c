@@ -75,7 +75,8 @@ static PyObject *round_to(const dt_args *args, bool in_place)
         if (status == 0)
             status = dt_recorded_unary_into(DT_UNARY_round, &scaled, &scaled);
         if (status == 0)
-            status = dt_recorded_binary(down, &out->tensor, dt_arg_tensor(&scaled), power);
+            status =
+                dt_recorded_binary(down, &out->tensor, dt_arg_tensor(&scaled), power);
         dt_tensor_clear(&scaled);
     }
     Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 2, out, status);
@@ -109,7 +110,8 @@ static PyObject *round_to(const dt_args *args, bool in_place)
     {                                                                                  \
         return unary_in_place(DT_UNARY_##name, args);                                  \
     }
-#define UNARY(name, class, low, high, value, derivative, doc) CHOOSE(SHAPE_##name, SIMPLE, ~)(name)
+#define UNARY(name, class, low, high, value, derivative, doc)                          \
+    CHOOSE(SHAPE_##name, SIMPLE, ~)(name)
 #include "ops/unary.def"
 #undef UNARY
 
@@ -314,8 +316,8 @@ static PyObject *divide(const dt_args *args, bool in_place)
         status = dt_recorded_binary(DT_BINARY_sub, &part, a, dt_arg_tensor(&rest));
     Py_END_ALLOW_THREADS if (status < 0) dt_raise();
     else if (!in_place) result = binary_of(op, dt_arg_tensor(&part), b, args, out_at);
-    else if (dt_recorded_binary_into(op, dt_tensor_of(args->slots[0]), dt_arg_tensor(&part), b) <
-             0) dt_raise();
+    else if (dt_recorded_binary_into(op, dt_tensor_of(args->slots[0]),
+                                     dt_arg_tensor(&part), b) < 0) dt_raise();
     else result = Py_NewRef(args->slots[0]);
     dt_tensor_clear(&rest);
     dt_tensor_clear(&part);
@@ -378,17 +380,18 @@ static PyObject *divide(const dt_args *args, bool in_place)
                    ? binary_in_place(DT_BINARY_##name, args)                           \
                    : (dt_argument_error(args, 1), NULL);                               \
     }
-#define SHAPE_maximum                              ~, TENSORS
-#define SHAPE_minimum                              ~, TENSORS
-#define SHAPE_atan2                                ~, TENSORS
-#define SHAPE_logical_and                          ~, TENSORS
-#define SHAPE_logical_or                           ~, TENSORS
-#define SHAPE_logical_xor                          ~, TENSORS
-#define SHAPE_add                                  ~, SCALED
-#define SHAPE_sub                                  ~, SCALED
-#define SHAPE_div                                  ~, ROUNDED
-#define SHAPE_pow                                  ~, POWER
-#define BINARY(name, class, low, high, value, da, db, doc) CHOOSE(SHAPE_##name, PLAIN, ~)(name)
+#define SHAPE_maximum     ~, TENSORS
+#define SHAPE_minimum     ~, TENSORS
+#define SHAPE_atan2       ~, TENSORS
+#define SHAPE_logical_and ~, TENSORS
+#define SHAPE_logical_or  ~, TENSORS
+#define SHAPE_logical_xor ~, TENSORS
+#define SHAPE_add         ~, SCALED
+#define SHAPE_sub         ~, SCALED
+#define SHAPE_div         ~, ROUNDED
+#define SHAPE_pow         ~, POWER
+#define BINARY(name, class, low, high, value, da, db, doc)                             \
+    CHOOSE(SHAPE_##name, PLAIN, ~)(name)
 #include "ops/binary.def"
 #undef BINARY
 
@@ -418,7 +421,7 @@ static PyObject *clamp_of(const dt_args *args, bool in_place)
         DT_BINARY_maximum, has_high ? &held : &out->tensor, dt_arg_tensor(x), low);
     if (status == 0 && has_high)
         status = dt_recorded_binary(DT_BINARY_minimum, &out->tensor,
-                           dt_arg_tensor(has_low ? &held : x), high);
+                                    dt_arg_tensor(has_low ? &held : x), high);
     dt_tensor_clear(&held);
     Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 3, out, status);
     PyObject *result = dt_tensor_result(out, status);
@@ -455,31 +458,32 @@ static int is_close(dt_tensor *out, const dt_tensor *a, const dt_tensor *b, doub
         if (dt_recorded_unary(DT_UNARY_isnan, &anan, a) < 0 ||
             dt_recorded_unary(DT_UNARY_isnan, &bnan, b) < 0 ||
             dt_recorded_binary_into(DT_BINARY_logical_and, &anan, dt_arg_tensor(&anan),
-                           dt_arg_tensor(&bnan)) < 0 ||
+                                    dt_arg_tensor(&bnan)) < 0 ||
             dt_recorded_binary_into(DT_BINARY_logical_or, &same, dt_arg_tensor(&same),
-                           dt_arg_tensor(&anan)) < 0)
+                                    dt_arg_tensor(&anan)) < 0)
             goto done;
     }
     /* In floating point, so that a bool or an unsigned difference means something. */
     dt_arg zero = dt_arg_scalar(dt_scalar_float(0));
     if (dt_recorded_binary(DT_BINARY_add, &size, dt_arg_tensor(a), zero) < 0 ||
-        dt_recorded_binary(DT_BINARY_sub, &gap, dt_arg_tensor(&size), dt_arg_tensor(b)) < 0 ||
+        dt_recorded_binary(DT_BINARY_sub, &gap, dt_arg_tensor(&size),
+                           dt_arg_tensor(b)) < 0 ||
         dt_recorded_unary_into(DT_UNARY_abs, &gap, &gap) < 0)
         goto done;
     dt_tensor_clear(&size);
     if (dt_recorded_binary(DT_BINARY_mul, &size, dt_arg_tensor(b),
-                  dt_arg_scalar(dt_scalar_float(rtol))) < 0 ||
+                           dt_arg_scalar(dt_scalar_float(rtol))) < 0 ||
         dt_recorded_unary_into(DT_UNARY_abs, &size, &size) < 0 ||
         dt_recorded_binary(DT_BINARY_add, &slack, dt_arg_tensor(&size),
-                  dt_arg_scalar(dt_scalar_float(atol))) < 0 ||
-        dt_recorded_binary(DT_BINARY_le, &near, dt_arg_tensor(&gap), dt_arg_tensor(&slack)) <
-            0 ||
+                           dt_arg_scalar(dt_scalar_float(atol))) < 0 ||
+        dt_recorded_binary(DT_BINARY_le, &near, dt_arg_tensor(&gap),
+                           dt_arg_tensor(&slack)) < 0 ||
         dt_recorded_unary(DT_UNARY_isfinite, &real, &gap) < 0 ||
         dt_recorded_binary_into(DT_BINARY_logical_and, &near, dt_arg_tensor(&near),
-                       dt_arg_tensor(&real)) < 0)
+                                dt_arg_tensor(&real)) < 0)
         goto done;
     status = dt_recorded_binary(DT_BINARY_logical_or, out, dt_arg_tensor(&same),
-                       dt_arg_tensor(&near));
+                                dt_arg_tensor(&near));
 done:
     dt_tensor_clear(&bnan);
     dt_tensor_clear(&anan);
@@ -524,7 +528,8 @@ static PyObject *closeness(const dt_args *args, bool all)
     int status;
     Py_BEGIN_ALLOW_THREADS status = is_close(&out->tensor, a, b, rtol, atol, equal_nan);
     if (status == 0 && all)
-        status = dt_recorded_reduce(DT_REDUCE_all, &total, &out->tensor, 0, NULL, false, -1, 0);
+        status = dt_recorded_reduce(DT_REDUCE_all, &total, &out->tensor, 0, NULL, false,
+                                    -1, 0);
     if (status == 0 && all)
         status = dt_item("allclose", &total, &verdict);
     dt_tensor_clear(&total);
@@ -560,9 +565,11 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
     Py_BEGIN_ALLOW_THREADS status =
         dt_check_same_device("equal", "input", a, "other", b);
     if (status == 0)
-        status = dt_recorded_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b));
+        status =
+            dt_recorded_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b));
     if (status == 0)
-        status = dt_recorded_reduce(DT_REDUCE_all, &total, &same, 0, NULL, false, -1, 0);
+        status =
+            dt_recorded_reduce(DT_REDUCE_all, &total, &same, 0, NULL, false, -1, 0);
     if (status == 0)
         status = dt_item("equal", &total, &verdict);
     dt_tensor_clear(&total);
@@ -572,13 +579,13 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
 }
 
 static const dt_row rows[] = {
-#define UNARY(name, class, low, high, value, derivative, doc)                                      \
+#define UNARY(name, class, low, high, value, derivative, doc)                          \
     {#name, &name##_signature, name##_function, name##_method, doc},                   \
         {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
          "In place: " doc},
 #include "ops/unary.def"
 #undef UNARY
-#define BINARY(name, class, low, high, value, da, db, doc)                                     \
+#define BINARY(name, class, low, high, value, da, db, doc)                             \
     {#name, &name##_signature, name##_function, name##_method, doc},                   \
         {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
          "In place: " doc},

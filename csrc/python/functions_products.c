@@ -34,7 +34,7 @@ static PyObject *multiply(const dt_args *args, product run)
     DT_PUBLIC(name,                                                                    \
               #name "(input: Tensor, " #second ": Tensor, *, out: Tensor = None)")     \
     {                                                                                  \
-        return multiply(args, dt_recorded_##name);                                              \
+        return multiply(args, dt_recorded_##name);                                     \
     }
 PRODUCT(matmul, other)
 PRODUCT(mm, mat2)
@@ -52,7 +52,8 @@ static dt_tensor_object *add_product(const dt_args *args, int *status)
         return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
     if (out)
-        DT_RUN(*status, is_long(a, b), dt_recorded_addmm(&out->tensor, x, a, b, beta, alpha));
+        DT_RUN(*status, is_long(a, b),
+               dt_recorded_addmm(&out->tensor, x, a, b, beta, alpha));
     return out;
 }
 

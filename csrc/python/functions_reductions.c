@@ -23,9 +23,9 @@ static PyObject *reduce(dt_reduce_op op, const dt_args *args, int dtype_at, int 
     if (!out)
         return NULL;
     int status;
-    DT_RUN(
-        status, x->numel > DT_LONG_NUMEL,
-        dt_recorded_reduce(op, &out->tensor, x, count < 0 ? 0 : count, dims, keepdim, dtype, 0));
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_recorded_reduce(op, &out->tensor, x, count < 0 ? 0 : count, dims, keepdim,
+                              dtype, 0));
     return dt_finish(args, out_at, out, status);
 }
 
@@ -101,7 +101,7 @@ static PyObject *extreme_along(const dt_args *args, bool greatest)
         int status;
         DT_RUN(status, x->numel > DT_LONG_NUMEL,
                dt_recorded_extreme(greatest ? "max" : "min", greatest, &values->tensor,
- &indices->tensor, x, dim, keepdim));
+                                   &indices->tensor, x, dim, keepdim));
         if (status == 0) {
             PyStructSequence_SetItem(pair, 0, (PyObject *)values);
             PyStructSequence_SetItem(pair, 1, (PyObject *)indices);
@@ -157,8 +157,8 @@ static PyObject *extreme(const dt_args *args, bool greatest)
         return NULL;
     if (args->form == 0) {
         DT_RUN(status, x->numel > DT_LONG_NUMEL,
-               dt_recorded_reduce(greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &out->tensor, x, 0,
-                         NULL, false, -1, 0));
+               dt_recorded_reduce(greatest ? DT_REDUCE_amax : DT_REDUCE_amin,
+                                  &out->tensor, x, 0, NULL, false, -1, 0));
         if (status < 0 && !x->numel) {
             dt_error_clear();
             dt_fail(
@@ -173,8 +173,8 @@ static PyObject *extreme(const dt_args *args, bool greatest)
         return NULL;
     }
     DT_RUN(status, x->numel > DT_LONG_NUMEL || y->numel > DT_LONG_NUMEL,
-           dt_recorded_binary(greatest ? DT_BINARY_maximum : DT_BINARY_minimum, &out->tensor,
-                     dt_arg_tensor(x), dt_arg_tensor(y)));
+           dt_recorded_binary(greatest ? DT_BINARY_maximum : DT_BINARY_minimum,
+                              &out->tensor, dt_arg_tensor(x), dt_arg_tensor(y)));
     return dt_finish(args, 2, out, status);
 }
 
@@ -279,7 +279,7 @@ DT_PUBLIC(
     int status;
     DT_RUN(status, x->numel > DT_LONG_NUMEL,
            dt_recorded_norm(&out->tensor, x, p, count < 0 ? 0 : count, dims, keepdim,
-                   dt_dtype_is_float((dt_dtype)x->dtype) ? dtype : -1));
+                            dt_dtype_is_float((dt_dtype)x->dtype) ? dtype : -1));
     return dt_finish(args, 4, out, status);
 }
 

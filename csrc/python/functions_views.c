@@ -183,7 +183,8 @@ VIEW_OF_INTS(unsqueeze, "unsqueeze(input: Tensor, dim: int)", 1,
              dt_recorded_unsqueeze(&out->tensor, x, v[0]))
 VIEW_OF_INTS(flatten, "flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1)",
              2, dt_recorded_flatten(&out->tensor, x, v[0], v[1]))
-VIEW_OF_INTS(ravel, "ravel(input: Tensor)", 0, dt_recorded_flatten(&out->tensor, x, 0, -1))
+VIEW_OF_INTS(ravel, "ravel(input: Tensor)", 0,
+             dt_recorded_flatten(&out->tensor, x, 0, -1))
 VIEW_OF_INTS(narrow, "narrow(input: Tensor, dim: int, start: int, length: int)", 3,
              dt_recorded_narrow("SliceBackward0", &out->tensor, x, v[0], v[1], v[2]))
 VIEW_OF_INTS(select, "select(input: Tensor, dim: int, index: int)", 2,
@@ -273,7 +274,8 @@ DT_PUBLIC(as_strided, "as_strided(input: Tensor, size: Sizes, stride: Sizes, "
 /* --- several views
  * ------------------------------------------------------------------------------ */
 
-/* A tuple of parts along dim, `sizes[i]` long each; count of them. name: of the node. */
+/* A tuple of parts along dim, `sizes[i]` long each; count of them. name: of the node.
+ */
 static PyObject *parts(const char *name, const dt_tensor *x, int dim, Py_ssize_t count,
                        int64_t (*size_of)(const void *, Py_ssize_t),
                        const void *context)
@@ -283,8 +285,10 @@ static PyObject *parts(const char *name, const dt_tensor *x, int dim, Py_ssize_t
     for (Py_ssize_t i = 0; tuple && i < count; i++) {
         int64_t size = size_of(context, i);
         dt_tensor_object *out = dt_tensor_object_new();
-        PyObject *part = out ? dt_tensor_result(out, dt_recorded_narrow(name, &out->tensor, x, dim, start, size))
-                             : NULL;
+        PyObject *part =
+            out ? dt_tensor_result(
+                      out, dt_recorded_narrow(name, &out->tensor, x, dim, start, size))
+                : NULL;
         if (!part)
             Py_CLEAR(tuple);
         else
@@ -376,7 +380,9 @@ DT_PUBLIC(split, "split(input: Tensor, split_size_or_sections: Any, dim: int = 0
     if (PyTuple_Check(how) || PyList_Check(how)) {
         Py_ssize_t count;
         int64_t *sizes = listed_sizes(how, total, &count);
-        PyObject *tuple = sizes ? parts("SplitWithSizesBackward0", x, dim, count, listed_size, sizes) : NULL;
+        PyObject *tuple =
+            sizes ? parts("SplitWithSizesBackward0", x, dim, count, listed_size, sizes)
+                  : NULL;
         PyMem_Free(sizes);
         return tuple;
     }
@@ -416,7 +422,8 @@ DT_PUBLIC(chunk, "chunk(input: Tensor, chunks: int, dim: int = 0)")
         return parts("SplitBackward0", x, dim, (Py_ssize_t)chunks, even_size, &none);
     }
     even e = {(total - 1) / chunks + 1, total};
-    return parts("SplitBackward0", x, dim, (Py_ssize_t)((total - 1) / e.size + 1), even_size, &e);
+    return parts("SplitBackward0", x, dim, (Py_ssize_t)((total - 1) / e.size + 1),
+                 even_size, &e);
 }
 
 DT_PUBLIC(unbind, "unbind(input: Tensor, dim: int = 0)")
@@ -431,7 +438,9 @@ DT_PUBLIC(unbind, "unbind(input: Tensor, dim: int = 0)")
     for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++) {
         dt_tensor_object *out = dt_tensor_object_new();
         PyObject *part =
-            out ? dt_tensor_result(out, dt_recorded_select("UnbindBackward0", &out->tensor, x, dim, i)) : NULL;
+            out ? dt_tensor_result(out, dt_recorded_select("UnbindBackward0",
+                                                           &out->tensor, x, dim, i))
+                : NULL;
         if (!part)
             Py_CLEAR(tuple);
         else

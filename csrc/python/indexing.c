@@ -172,8 +172,9 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     if (dt_view_index(&place, whole, items, count))
         return dt_raise_status();
     /* A write that is recorded changes the history of the whole. */
-    bool recorded = dt_grad_enabled && (whole->history ||
-                                        (!is_number && dt_recording(dt_tensor_of(value))));
+    bool recorded =
+        dt_grad_enabled &&
+        (whole->history || (!is_number && dt_recording(dt_tensor_of(value))));
     if (recorded && (dt_in_place_check("x[...] = value", whole) < 0 ||
                      dt_variable_set_part(&place, whole) < 0)) {
         dt_tensor_clear(&place);
@@ -188,7 +189,8 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
             bool long_run =
                 place.numel > DT_LONG_NUMEL ||
                 !dt_device_equal(dt_tensor_device(&place), dt_tensor_device(&source));
-            DT_RUN(status, long_run, dt_recorded_copy_into("x[...] = value", &place, &source));
+            DT_RUN(status, long_run,
+                   dt_recorded_copy_into("x[...] = value", &place, &source));
             dt_tensor_clear(&source);
         }
     }

@@ -29,7 +29,10 @@
     SETUP(creation)                                                                    \
     SETUP(conversions)                                                                 \
     SETUP(properties)                                                                  \
+    SETUP(node_type)                                                                   \
+    SETUP(history)                                                                     \
     SETUP(autograd)                                                                    \
+    SETUP(python_function)                                                             \
     SETUP(construct)                                                                   \
     SETUP(extract)                                                                     \
     SETUP(numpy)                                                                       \

@@ -430,8 +430,8 @@ PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made)
 
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device)
 {
-    /* dtype, layout, device, requires_grad (dt_with_grad), pin_memory; layout is always strided, and
-     * memory that is not pinned is copied through memory that is. */
+    /* dtype, layout, device, requires_grad (dt_with_grad), pin_memory; layout is always
+     * strided, and memory that is not pinned is copied through memory that is. */
     int chosen;
     bool pinned, wanted;
     PyObject *const *words = args->slots + first;

@@ -161,7 +161,8 @@ static PyObject *binary(dt_binary_op op, PyObject *a, PyObject *b)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    DT_RUN(status, is_long(&x) || is_long(&y), dt_recorded_binary(op, &out->tensor, x, y));
+    DT_RUN(status, is_long(&x) || is_long(&y),
+           dt_recorded_binary(op, &out->tensor, x, y));
     return dt_tensor_result(out, status);
 }
 
@@ -376,8 +377,8 @@ static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out,
-                            dt_recorded_select("SelectBackward0", &out->tensor, dt_tensor_of(self), 0, index));
+    return dt_tensor_result(out, dt_recorded_select("SelectBackward0", &out->tensor,
+                                                    dt_tensor_of(self), 0, index));
 }
 
 static PyObject *iterate(PyObject *self)

@@ -448,7 +448,8 @@ int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b)
     int status = -1;
     copies[0].storage = copies[1].storage = copies[2].storage = NULL;
     for (int i = 0; i < 3; i++)
-        if (prepare(what, &inputs[i], &copies[i], args[i], i ? result : DT_BOOL, device))
+        if (prepare(what, &inputs[i], &copies[i], args[i], i ? result : DT_BOOL,
+                    device))
             goto done;
     status = dt_iterate_plan(&plan, what, out, result, device, inputs, 3);
     if (status == 0) {

@@ -15,8 +15,8 @@
 #include "base/shape.h"
 #include "device/storage.h"
 
-/* What a tensor takes along for csrc/autograd, which alone looks inside. Here it is only
- * kept alive. */
+/* What a tensor takes along for csrc/autograd, which alone looks inside. Here it is
+ * only kept alive. */
 typedef struct dt_history {
     int references;
     void (*free)(struct dt_history *history); /* when the last reference goes */
@@ -73,8 +73,7 @@ static inline dt_history *dt_history_retain(dt_history *history)
 }
 static inline void dt_history_release(dt_history *history)
 {
-    if (history &&
-        __atomic_fetch_sub(&history->references, 1, __ATOMIC_ACQ_REL) == 1)
+    if (history && __atomic_fetch_sub(&history->references, 1, __ATOMIC_ACQ_REL) == 1)
         history->free(history);
 }
 

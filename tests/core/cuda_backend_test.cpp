@@ -339,7 +339,7 @@ template <class T, int kind>
 static void check_elementwise(dt_dtype dtype)
 {
     bool is_unsigned = (T)-1 > (T)0;
-#define UNARY(name, class, low, high, value, derivative, doc)                                      \
+#define UNARY(name, class, low, high, value, derivative, doc)                          \
     if constexpr (TAKES_##class(kind)) {                                               \
         typedef GIVES_##class R;                                                       \
         check_unary<T, R>(DT_UNARY_##name, #name " " #class, dtype,                    \
@@ -349,7 +349,7 @@ static void check_elementwise(dt_dtype dtype)
         refuses<T>(true, DT_UNARY_##name, dtype);
 #include "ops/unary.def"
 #undef UNARY
-#define BINARY(name, class, low, high, value, da, db, doc)                                     \
+#define BINARY(name, class, low, high, value, da, db, doc)                             \
     if constexpr (TAKES_##class(kind)) {                                               \
         typedef GIVES_##class R;                                                       \
         check_binary<T, R>(DT_BINARY_##name, #name " " #class, dtype,                  \

@@ -1,0 +1,398 @@
+/* What a Tensor says about its gradient and its history, and hooks on them. */
+#include "python/history.h"
+
+#include "autograd/recorded.h"
+#include "python/functions.h"
+#include "python/node_type.h"
+#include "tensor/convert.h"
+
+/* --- attributes
+ * ---------------------------------------------------------------------------- */
+
+PyObject *dt_tensor_object_alias(const dt_tensor *t)
+{
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (out)
+        dt_variable_alias(&out->tensor, t);
+    return (PyObject *)out;
+}
+
+static PyObject *get_requires_grad(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(dt_requires_grad(dt_tensor_of(self)));
+}
+
+static int set_requires_grad(PyObject *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    int wanted = value ? PyObject_IsTrue(value) : 0;
+    if (wanted < 0)
+        return -1;
+    return dt_variable_require(dt_tensor_of(self), wanted) < 0 ? dt_raise_status() : 0;
+}
+
+static PyObject *get_is_leaf(PyObject *self, void *unused)
+{
+    (void)unused;
+    const dt_tensor *t = dt_tensor_of(self);
+    dt_variable *v = dt_variable_of(t);
+    return PyBool_FromLong(!v || !dt_requires_grad(t) || v->requires_grad);
+}
+
+static PyObject *get_grad_fn(PyObject *self, void *unused)
+{
+    (void)unused;
+    const dt_tensor *t = dt_tensor_of(self);
+    dt_variable *v = dt_variable_of(t);
+    dt_edge edge;
+    if (!v || v->requires_grad)
+        Py_RETURN_NONE;
+    if (dt_variable_edge(t, &edge) < 0)
+        return dt_raise();
+    if (!edge.node)
+        Py_RETURN_NONE;
+    PyObject *node = dt_node_object_new(edge.node);
+    dt_node_release(edge.node);
+    return node;
+}
+
+static PyObject *get_grad(PyObject *self, void *unused)
+{
+    (void)unused;
+    dt_variable *v = dt_variable_of(dt_tensor_of(self));
+    if (!v || !dt_variable_grad(v)->storage)
+        Py_RETURN_NONE;
+    return dt_tensor_object_alias(dt_variable_grad(v));
+}
+
+static int set_grad(PyObject *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    dt_tensor *t = dt_tensor_of(self);
+    dt_tensor gradient = {.storage = NULL};
+    if (value && value != Py_None) {
+        char text[DT_DESCRIBE_TEXT], has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
+        if (!dt_tensor_check(value)) {
+            PyErr_Format(PyExc_TypeError,
+                         "grad: the gradient has to be a Tensor or None, and it is %s",
+                         dt_describe(value, text, sizeof text));
+            return -1;
+        }
+        const dt_tensor *g = dt_tensor_of(value);
+        if (value == self) {
+            PyErr_SetString(
+                PyExc_RuntimeError,
+                "grad: a Tensor cannot be its own gradient; give a clone()");
+            return -1;
+        }
+        if (g->dtype != t->dtype ||
+            !dt_device_equal(dt_tensor_device(g), dt_tensor_device(t)) ||
+            !dt_shape_equal(g->ndim, g->shape, t->ndim, t->shape)) {
+            char there[DT_DEVICE_TEXT], here[DT_DEVICE_TEXT];
+            PyErr_Format(
+                PyExc_RuntimeError,
+                "grad: the gradient has shape %s, type %s and is on %s, and the Tensor "
+                "has shape %s, type %s and is on %s; both have to agree",
+                dt_shape_text(g->ndim, g->shape, has, sizeof has),
+                dt_dtype_name((dt_dtype)g->dtype),
+                dt_device_text(dt_tensor_device(g), there),
+                dt_shape_text(t->ndim, t->shape, wants, sizeof wants),
+                dt_dtype_name((dt_dtype)t->dtype),
+                dt_device_text(dt_tensor_device(t), here));
+            return -1;
+        }
+        dt_variable_alias(&gradient, g);
+    }
+    dt_variable *v = gradient.storage ? dt_variable_ensure(t) : dt_variable_of(t);
+    if (!v) {
+        dt_tensor_clear(&gradient);
+        return gradient.storage ? dt_raise_status() : 0;
+    }
+    dt_tensor old = *dt_variable_grad(v);
+    *dt_variable_grad(v) = gradient;
+    dt_tensor_clear(&old);
+    return 0;
+}
+
+static PyObject *get_data(PyObject *self, void *unused)
+{
+    (void)unused;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (out) {
+        dt_tensor_alias(&out->tensor, dt_tensor_of(self));
+        out->tensor.unversioned = true;
+    }
+    return (PyObject *)out;
+}
+
+static int set_data(PyObject *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    dt_tensor *t = dt_tensor_of(self), fresh, old = *t;
+    char text[DT_DESCRIBE_TEXT];
+    if (!value || !dt_tensor_check(value)) {
+        PyErr_Format(PyExc_TypeError, "data: give a Tensor; this is %s",
+                     value ? dt_describe(value, text, sizeof text) : "a deletion");
+        return -1;
+    }
+    const dt_tensor *from = dt_tensor_of(value);
+    if (dt_requires_grad(t) && !dt_dtype_is_float((dt_dtype)from->dtype)) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "data: this Tensor wants gradients, and data of type %s can have "
+                     "none; give a floating type",
+                     dt_dtype_name((dt_dtype)from->dtype));
+        return -1;
+    }
+    dt_tensor_alias(&fresh, from);
+    fresh.history = old.history;
+    fresh.unversioned = false;
+    *t = fresh;
+    dt_variable *v = dt_variable_of(t);
+    /* The node that stands for the leaf in new graphs has to know the new shape. */
+    if (v && v->accumulator)
+        v->accumulator = NULL;
+    old.history = NULL;
+    dt_tensor_clear(&old);
+    return 0;
+}
+
+static PyObject *get_version(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLong(dt_tensor_of(self)->storage->version);
+}
+
+static PyObject *get_retains_grad(PyObject *self, void *unused)
+{
+    (void)unused;
+    dt_variable *v = dt_variable_of(dt_tensor_of(self));
+    return PyBool_FromLong(v && v->kept);
+}
+
+static PyObject *get_output_nr(PyObject *self, void *unused)
+{
+    (void)unused;
+    dt_variable *v = dt_variable_of(dt_tensor_of(self));
+    return PyLong_FromLong(v && v->made.node ? v->made.index : 0);
+}
+
+static PyGetSetDef attributes[] = {
+    {"requires_grad", get_requires_grad, set_requires_grad,
+     "Whether gradients for it are wanted.", NULL},
+    {"is_leaf", get_is_leaf, NULL, "Whether no recorded operation made it.", NULL},
+    {"grad_fn", get_grad_fn, NULL, "The recorded operation that made it, or None.",
+     NULL},
+    {"grad", get_grad, set_grad,
+     "The gradient that backward() passes have added up, of its own shape; or None.",
+     NULL},
+    {"data", get_data, set_data,
+     "A second Tensor over the same memory, without history; writing through it is not "
+     "seen by autograd. Assigning puts another Tensor's memory in its place.",
+     NULL},
+    {"_version", get_version, NULL, "How often its memory was written in place.", NULL},
+    {"retains_grad", get_retains_grad, NULL,
+     "Whether it keeps its gradient though it is no leaf.", NULL},
+    {"output_nr", get_output_nr, NULL, "Which result of grad_fn it is.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+/* --- methods
+ * ------------------------------------------------------------------------------- */
+
+DT_PUBLIC(requires_grad_, "requires_grad_(input: Tensor, requires_grad: bool = True)")
+{
+    dt_tensor *x;
+    bool wanted;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    wanted = true;
+    if (args->slots[1] && dt_take_bool(args, 1, &wanted) < 0)
+        return NULL;
+    return dt_variable_require(x, wanted) < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+}
+
+DT_PUBLIC(detach, "detach(input: Tensor)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (out)
+        dt_tensor_alias(&out->tensor, x);
+    return (PyObject *)out;
+}
+
+DT_PUBLIC(detach_, "detach_(input: Tensor)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    dt_variable *v = dt_variable_of(x);
+    if (v && v->base) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "detach_(): this Tensor is a view, which cannot be detached in "
+                        "place; use detach()");
+        return NULL;
+    }
+    dt_history *old = x->history;
+    x->history = NULL;
+    dt_history_release(old);
+    return Py_NewRef(args->slots[0]);
+}
+
+/* --- hooks
+ * --------------------------------------------------------------------------------- */
+
+int dt_fail_in_python(void)
+{
+    return dt_fail(DT_ERROR_RUNTIME, "an exception was raised in Python");
+}
+
+static int call_hook(void *context, dt_tensor *gradient)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *object = dt_tensor_object_alias(gradient);
+    PyObject *result = object ? PyObject_CallOneArg((PyObject *)context, object) : NULL;
+    int status = result ? 0 : -1;
+    if (result && result != Py_None) {
+        if (dt_tensor_check(result)) {
+            dt_tensor_clear(gradient);
+            dt_variable_alias(gradient, dt_tensor_of(result));
+        } else {
+            char text[DT_DESCRIBE_TEXT];
+            PyErr_Format(PyExc_TypeError,
+                         "register_hook(): a hook has to return a Tensor or None, and "
+                         "this one returned %s",
+                         dt_describe(result, text, sizeof text));
+            status = -1;
+        }
+    }
+    Py_XDECREF(result);
+    Py_XDECREF(object);
+    PyGILState_Release(gil);
+    return status < 0 ? dt_fail_in_python() : 0;
+}
+
+void dt_object_free(void *context)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    Py_DECREF((PyObject *)context);
+    PyGILState_Release(gil);
+}
+
+/* Where the hooks for a tensor's gradient are: the leaf's or the node's. */
+static dt_hook **hooks_of(const dt_tensor *t, int *index)
+{
+    dt_variable *v = dt_variable_of(t);
+    *index = v->made.node ? v->made.index : 0;
+    return v->made.node ? &v->made.node->hooks : &v->hooks;
+}
+
+/* The hooks on t's history, where no other tensor and no graph shares it. */
+static dt_hook **own_hooks(const dt_tensor *t)
+{
+    dt_variable *v = t->storage ? dt_variable_of(t) : NULL;
+    if (!v || v->head.references != 1)
+        return NULL;
+    if (!v->made.node)
+        return &v->hooks;
+    return v->made.node->references == 1 ? &v->made.node->hooks : NULL;
+}
+
+int dt_hooks_traverse(const dt_tensor *t, visitproc visit, void *arg)
+{
+    dt_hook **hooks = own_hooks(t);
+    for (dt_hook *hook = hooks ? *hooks : NULL; hook; hook = hook->next)
+        if (hook->call == call_hook)
+            Py_VISIT((PyObject *)hook->context);
+    return 0;
+}
+
+void dt_hooks_drop(dt_tensor *t)
+{
+    dt_hook **hooks = own_hooks(t);
+    if (hooks)
+        dt_hooks_free(hooks);
+}
+
+DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
+{
+    dt_tensor *x;
+    int index;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    if (!dt_requires_grad(x)) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "register_hook(): this Tensor wants no gradient, so the hook "
+                        "would never be called; set requires_grad first");
+        return NULL;
+    }
+    if (!PyCallable_Check(args->slots[1]))
+        return dt_argument_error(args, 1), NULL;
+    dt_hook **hooks = hooks_of(x, &index);
+    int64_t id = dt_hooks_add(hooks, index, call_hook, dt_object_free,
+                              Py_NewRef(args->slots[1]));
+    if (id < 0)
+        return dt_raise();
+    if (!PyObject_GC_IsTracked(args->slots[0])) /* it may be part of a cycle now */
+        PyObject_GC_Track(args->slots[0]);
+    PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
+    PyObject *handle = module ? PyObject_CallMethod(module, "_hook_handle", "OL",
+                                                    args->slots[0], (long long)id)
+                              : NULL;
+    Py_XDECREF(module);
+    return handle;
+}
+
+DT_PUBLIC(remove_hook, "_remove_hook(input: Tensor, id: int)")
+{
+    dt_tensor *x;
+    int64_t id;
+    int index;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &id) < 0)
+        return NULL;
+    if (x->history)
+        dt_hooks_remove(hooks_of(x, &index), id);
+    Py_RETURN_NONE;
+}
+
+DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    dt_variable *v = dt_variable_of(x);
+    if (!v || !dt_requires_grad(x)) {
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "retain_grad(): this Tensor wants no gradient; set requires_grad "
+            "on what it is computed from");
+        return NULL;
+    }
+    if (!v->requires_grad && dt_variable_retain_grad(x) < 0)
+        return dt_raise();
+    Py_RETURN_NONE;
+}
+
+static const dt_row rows[] = {
+    DT_METHOD(requires_grad_, "requires_grad_",
+              "Says whether gradients for it are wanted; returns it. RuntimeError for "
+              "types other than floating ones."),
+    DT_BOTH(detach, "detach", "A second Tensor over the same memory, without history."),
+    DT_METHOD(detach_, "detach_", "Forget the history. RuntimeError for a view."),
+    DT_METHOD(
+        register_hook, "register_hook",
+        "Calls hook(gradient) whenever this Tensor's gradient has been "
+        "computed.\n\nWhat it returns, unless None, takes the gradient's place. "
+        "The handle that this\nreturns has remove(). RuntimeError where no gradient "
+        "is wanted."),
+    DT_METHOD(remove_hook, "_remove_hook", "Removes a hook by its id."),
+    DT_METHOD(retain_grad, "retain_grad",
+              "Keep the gradient in .grad though this is no leaf."),
+};
+
+int dt_setup_history(PyObject *module)
+{
+    return dt_add_properties(attributes) < 0 ? -1 : DT_ADD_ROWS(module, rows);
+}

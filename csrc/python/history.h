@@ -1,0 +1,17 @@
+/* What nodes and hooks need of Python. */
+#ifndef DT_PYTHON_HISTORY_H
+#define DT_PYTHON_HISTORY_H
+
+#include "python/tensor_type.h"
+
+/* A new object over the same storage with the same history. */
+PyObject *dt_tensor_object_alias(const dt_tensor *t);
+
+/* After Python code that the core called has raised: fails, and leaves the exception
+ * with the thread, where dt_raise finds it. Returns -1. */
+int dt_fail_in_python(void);
+
+/* Gives back a reference that the core held, from whichever thread. */
+void dt_object_free(void *context);
+
+#endif

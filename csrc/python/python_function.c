@@ -1,0 +1,178 @@
+/* Operations that users write in Python: behind pydevtensor.autograd.Function. */
+#include <stdio.h>
+
+#include "autograd/recorded.h"
+#include "autograd/scope.h"
+#include "python/functions.h"
+#include "python/history.h"
+#include "python/node_type.h"
+#include "tensor/create.h"
+
+typedef struct function_data {
+    PyObject *backward; /* called with the node and the gradients of the results */
+    char name[64];
+} function_data;
+
+static void function_free(dt_node *node)
+{
+    dt_object_free(((function_data *)node->data)->backward);
+}
+
+static PyObject *gradient_object(const dt_node *node, int i, const dt_tensor *gradient)
+{
+    if (gradient)
+        return dt_tensor_object_alias(gradient);
+    const dt_result *result = &node->results[i];
+    if (result->ndim < 0)
+        return Py_NewRef(Py_None);
+    dt_tensor_object *zeros = dt_tensor_object_new();
+    if (!zeros)
+        return NULL;
+    return dt_tensor_result(zeros, dt_full("backward", &zeros->tensor, result->dtype,
+                                           result->ndim, result->shape, result->device,
+                                           dt_scalar_int(0)));
+}
+
+static int take_gradients(dt_node *node, dt_scope *scope, PyObject *made,
+                          dt_tensor **into)
+{
+    char text[DT_DESCRIBE_TEXT];
+    bool one = !PyTuple_Check(made);
+    int count = one ? 1 : (int)PyTuple_GET_SIZE(made);
+    for (int i = node->nedges; i < count; i++)
+        if (one || PyTuple_GET_ITEM(made, i) != Py_None)
+            goto wrong_count;
+    if (count < node->nedges)
+        goto wrong_count;
+    for (int i = 0; i < node->nedges; i++) {
+        PyObject *gradient = one ? made : PyTuple_GET_ITEM(made, i);
+        if (gradient == Py_None || !dt_node_wants(node, i))
+            continue;
+        if (!dt_tensor_check(gradient)) {
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s: backward() has to return Tensors or None, and gradient %d "
+                "is %s",
+                node->name, i, dt_describe(gradient, text, sizeof text));
+            return -1;
+        }
+        into[i] = dt_scope_slot(scope);
+        if (!into[i])
+            return dt_raise_status();
+        dt_variable_alias(into[i], dt_tensor_of(gradient));
+    }
+    return 0;
+wrong_count:
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "%s: backward() returned %d gradients, and forward() took %d arguments; "
+        "return one for each, None where there is none",
+        node->name, count, node->nedges);
+    return -1;
+}
+
+static int function_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                          dt_tensor **into)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    function_data *data = node->data;
+    PyObject *call = PyTuple_New(node->nresults + 1), *made = NULL;
+    int status = -1;
+    PyObject *self = call ? dt_node_object_new(node) : NULL;
+    if (!self)
+        goto done;
+    PyTuple_SET_ITEM(call, 0, self);
+    for (int i = 0; i < node->nresults; i++) {
+        PyObject *gradient = gradient_object(node, i, gradients[i]);
+        if (!gradient)
+            goto done;
+        PyTuple_SET_ITEM(call, i + 1, gradient);
+    }
+    made = PyObject_Call(data->backward, call, NULL);
+    if (made)
+        status = take_gradients(node, scope, made, into);
+done:
+    Py_XDECREF(made);
+    Py_XDECREF(call);
+    PyGILState_Release(gil);
+    return status < 0 ? dt_fail_in_python() : 0;
+}
+static const dt_node_type function_type = {function_apply, function_free};
+
+/* _record_function(name, backward, inputs, outputs): hangs a node on the outputs, fresh
+ * Tensors, whose gradients go to those of inputs that are Tensors. */
+static PyObject *record_function(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    const char *name;
+    PyObject *backward, *inputs, *outputs;
+    if (!PyArg_ParseTuple(arguments, "sOO!O!", &name, &backward, &PyTuple_Type, &inputs,
+                          &PyTuple_Type, &outputs))
+        return NULL;
+    int ninputs = (int)PyTuple_GET_SIZE(inputs),
+        noutputs = (int)PyTuple_GET_SIZE(outputs);
+    dt_node *node = dt_node_new(&function_type, name, ninputs, 0,
+                                noutputs ? noutputs : 1, sizeof(function_data));
+    if (!node)
+        return dt_raise();
+    function_data *data = node->data;
+    data->backward = Py_NewRef(backward);
+    snprintf(data->name, sizeof data->name, "%s", name);
+    node->name = data->name;
+    int status = 0;
+    for (int i = 0; i < ninputs && !status; i++) {
+        PyObject *input = PyTuple_GET_ITEM(inputs, i);
+        if (dt_tensor_check(input))
+            status = dt_variable_edge(dt_tensor_of(input), &node->edges[i]);
+    }
+    for (int i = 0; i < noutputs && !status; i++) {
+        PyObject *output = PyTuple_GET_ITEM(outputs, i);
+        if (!dt_tensor_check(output) ||
+            !dt_dtype_is_float((dt_dtype)dt_tensor_of(output)->dtype))
+            continue;
+        dt_node_set_result(node, i, dt_tensor_of(output));
+        status = dt_variable_set_made(dt_tensor_of(output), node, i);
+    }
+    dt_node_release(node);
+    if (status < 0)
+        return dt_raise();
+    Py_RETURN_NONE;
+}
+
+/* _result_of(node, index, tensor): an alias of tensor that is result number index. */
+static PyObject *result_of(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    PyObject *node, *tensor;
+    int index;
+    if (!PyArg_ParseTuple(arguments, "OiO!", &node, &index, dt_py.tensor_type, &tensor))
+        return NULL;
+    if (!dt_node_object_check(node)) {
+        PyErr_SetString(PyExc_TypeError, "_result_of(): node is no Node");
+        return NULL;
+    }
+    if (index < 0 || index >= dt_node_of(node)->nresults) {
+        PyErr_SetString(PyExc_IndexError, "_result_of(): there is no such result");
+        return NULL;
+    }
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    dt_tensor_alias(&out->tensor, dt_tensor_of(tensor));
+    return dt_tensor_result(
+        out, dt_variable_set_made(&out->tensor, dt_node_of(node), index));
+}
+
+static PyMethodDef functions[] = {
+    {"_record_function", record_function, METH_VARARGS,
+     "_record_function(name, backward, inputs, outputs, /)\n--\n\nRecords an operation "
+     "written in Python."},
+    {"_result_of", result_of, METH_VARARGS,
+     "_result_of(node, index, tensor, /)\n--\n\nA Tensor as the result of a node."},
+    {NULL, NULL, 0, NULL},
+};
+
+int dt_setup_python_function(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}
