@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydevtensor import _C
 
-Tensor = _C.Tensor
+# What annotations and isinstance know Tensors by; stubs will make one of the two.
+Tensor: TypeAlias = _C.Tensor
+_Tensor: type = _C.Tensor
 
 
 # --- modes --------------------------------------------------------------------------
@@ -178,7 +180,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def _as_tuple(value: Any) -> tuple:
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+    return (value,) if isinstance(value, _Tensor) else tuple(value)
 
 
 def _gradients(given: Any, count: int) -> tuple:
@@ -327,7 +329,7 @@ class FunctionCtx:
         )
 
     def _close(self, outputs: tuple) -> None:
-        """After forward(): results are kept without the history that leads back here."""
+        """After forward(): keeps results without the history that leads back here."""
         kept = list(self._saved)
         for i, tensor in enumerate(kept):
             for number, output in enumerate(outputs):
@@ -377,12 +379,12 @@ class Function:
         ctx = FunctionCtx()
         recorded = _C.is_grad_enabled()
         ctx.needs_input_grad = tuple(
-            isinstance(a, Tensor) and a.requires_grad for a in args
+            isinstance(a, _Tensor) and a.requires_grad for a in args
         )
         recorded = recorded and any(ctx.needs_input_grad)
         with no_grad():
             if "setup_context" in cls.__dict__:
-                results = cls.forward(*args)  # type: ignore[call-arg]
+                results = cls.forward(*args)
                 cls.setup_context(ctx, args, results)  # type: ignore[attr-defined]
             else:
                 results = cls.forward(ctx, *args)
@@ -391,7 +393,7 @@ class Function:
         # An argument that is given back is another Tensor from here on.
         outputs = tuple(
             o.detach()
-            if isinstance(o, Tensor)
+            if isinstance(o, _Tensor)
             and any(o is a for a in args)
             and not any(o is d for d in ctx._dirty)
             else o
@@ -427,7 +429,7 @@ class GradcheckError(RuntimeError):
 
 def _leaves(inputs: Sequence[Any]) -> list[int]:
     return [
-        i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad
+        i for i, x in enumerate(inputs) if isinstance(x, _Tensor) and x.requires_grad
     ]
 
 
@@ -454,7 +456,7 @@ def _numerical(function: Callable, inputs: Sequence, at: int, eps: float) -> lis
 def _outputs(results: Any) -> tuple:
     results = _as_tuple(results)
     return tuple(
-        r for r in results if isinstance(r, Tensor) and r.dtype.is_floating_point
+        r for r in results if isinstance(r, _Tensor) and r.dtype.is_floating_point
     )
 
 

@@ -169,6 +169,12 @@ class device:
     """Makes a GPU current within a with statement; -1 leaves all as it is."""
 
     def __init__(self, device):
+        if not isinstance(device, int) and device is not None:
+            named = _C.device(device)
+            if named.type != "cuda":
+                raise ValueError(
+                    f"cuda.device(): {named} is no GPU; give an index or 'cuda:0'"
+                )
         self.device = device
         self._before = []
 

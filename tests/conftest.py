@@ -2,12 +2,10 @@
 
 The suite runs on the CPU and on two simulated GPUs, or with PYDEVTENSOR_TEST_GPUS=real
 on real ones, with PYDEVTENSOR_TEST_GPUS=none on the CPU alone.
-Tests listed in known_gaps.txt are expected to fail.
 """
 
 import gc
 import os
-from pathlib import Path
 
 import pytest
 
@@ -40,19 +38,6 @@ def two_gpus():
     if GPUS < 2:
         pytest.skip("needs two GPUs")
     return DEVICES[1:3]
-
-
-GAPS = {
-    line
-    for line in Path(__file__).with_name("known_gaps.txt").read_text().splitlines()
-    if line and not line.startswith("#")
-}
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.nodeid.removeprefix("tests/") in GAPS:
-            item.add_marker(pytest.mark.xfail(reason="listed in known_gaps.txt"))
 
 
 @pytest.hookimpl(wrapper=True)

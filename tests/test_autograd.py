@@ -472,7 +472,7 @@ def test_a_changed_tensor_is_noticed(device):
     a = torch.ones(3, device=device)
     y = x * a
     a[0] = 2
-    with pytest.raises(RuntimeError, match="MulBackward0.*version"):
+    with pytest.raises(RuntimeError, match=r"MulBackward0.*version"):
         y.sum().backward()
 
 

@@ -1,5 +1,6 @@
 #include "autograd/variable.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -212,6 +213,7 @@ int dt_variable_set_part(dt_tensor *part, dt_tensor *whole)
     dt_variable *of = dt_variable_ensure(whole), *v = dt_variable_ensure(part);
     if (!of || !v || set_base(v, whole) < 0)
         return -1;
+    assert(v->base);
     return v->base->variable->made.node ? dt_record_as_strided(part, v) : 0;
 }
 

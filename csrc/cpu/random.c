@@ -186,6 +186,12 @@ static void integers(dt_generator *g, const dt_random_call *call)
     int64_t first = low.kind == DT_KIND_FLOAT ? (int64_t)low.f : low.i;
     uint64_t range = (uint64_t)(high.kind == DT_KIND_FLOAT ? (int64_t)high.f : high.i) -
                      (uint64_t)first;
+    if (high.i == INT64_MIN && call->dtype == DT_INT32) {
+        /* PyTorch draws these of 32 bits, though as a range they would take 64. */
+        for (int64_t i = 0; i < call->numel; i++)
+            ((int32_t *)call->out)[i] = (int32_t)(dt_generator_u32(g) & INT32_MAX);
+        return;
+    }
     switch (call->dtype) {
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     case DT_##ID:                                                                      \

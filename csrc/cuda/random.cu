@@ -118,7 +118,9 @@ static int run_any(dt_queue queue, const dt_random_call *call, uint64_t seed,
         call->distribution == DT_RANDOM_INTEGERS
             ? LAUNCH((integers_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
                      (T *)call->out, call->numel, seed, offset, call->low.i,
-                     (uint64_t)call->high.i - (uint64_t)call->low.i)
+                     call->high.i == INT64_MIN
+                         ? (uint64_t)1 << (8 * sizeof(T) - 1)
+                         : (uint64_t)call->high.i - (uint64_t)call->low.i)
             : LAUNCH((bernoulli_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
                      (T *)call->out, call->numel, seed, offset,
                      dt_scalar_as_double(call->low));

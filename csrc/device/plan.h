@@ -80,9 +80,10 @@ typedef struct dt_progression {
 } dt_progression;
 
 typedef enum dt_distribution {
-    DT_RANDOM_UNIFORM,   /* floats in [low, high) */
-    DT_RANDOM_NORMAL,    /* floats of mean low and standard deviation high */
-    DT_RANDOM_INTEGERS,  /* every type: integers in [low, high) */
+    DT_RANDOM_UNIFORM,  /* floats in [low, high) */
+    DT_RANDOM_NORMAL,   /* floats of mean low and standard deviation high */
+    DT_RANDOM_INTEGERS, /* every type: integers in [low, high). low 0 and high INT64_MIN
+                           stand for all numbers from 0 of a signed type */
     DT_RANDOM_BERNOULLI, /* every type: 1 with probability low, else 0 */
     DT_NDISTRIBUTIONS
 } dt_distribution;

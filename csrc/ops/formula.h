@@ -1,9 +1,8 @@
 /* The words of the op tables as arithmetic on elements of type T, for C and CUDA alike.
  *
  * The includer defines T and DT_F(name), which turns a function's name into the one for
- * T
- * (`dt_exp_float32` in C, an overload in CUDA), and includes ops/arithmetic.inc, or has
- * overloads, for the functions that are not operators. */
+ * T (`dt_exp_float32` in C, an overload in CUDA), and includes ops/arithmetic.inc, or
+ * has overloads, for the functions that are not operators. */
 #define ZERO            ((T)0)
 #define ONE             ((T)1)
 #define INFINITE        ((T)INFINITY)
@@ -54,3 +53,5 @@
 #define BITOR(a, b)     ((a) | (b))
 #define BITXOR(a, b)    ((a) ^ (b))
 #define BITNOT(a)       DT_F(bitwise_not)(a)
+#define LSHIFT(a, b)    DT_F(left_shift)(a, b)
+#define RSHIFT(a, b)    DT_F(right_shift)(a, b)

@@ -95,7 +95,7 @@ static int leaf_type(reader *r, PyObject *leaf)
         char text[DT_DESCRIBE_TEXT];
         PyErr_Format(
             PyUnicode_Check(leaf) || PyBytes_Check(leaf)
-                ? (r->ndim ? PyExc_ValueError : PyExc_TypeError)
+                ? (r->ndim && r->dtype < 0 ? PyExc_ValueError : PyExc_TypeError)
                 : PyExc_RuntimeError,
             "%s(): %s stands among the data; give numbers, or sequences of numbers",
             r->function, dt_describe(leaf, text, sizeof text));

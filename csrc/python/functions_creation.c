@@ -374,12 +374,12 @@ static int64_t integers_of(dt_dtype dtype)
         return (INT64_C(1) << 24) + 1;
     case DT_FLOAT64:
         return (INT64_C(1) << 53) + 1;
-    case DT_INT64: /* 2^63 cannot be said: one number in 2^63 never comes */
-        return INT64_MAX;
+    case DT_INT32:
+    case DT_INT64: /* all of them, as dt_random_call says it */
+        return INT64_MIN;
     case DT_UINT8:
     case DT_INT8:
     case DT_INT16:
-    case DT_INT32:
     case DT_NDTYPES:
         break;
     }

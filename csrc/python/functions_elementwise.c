@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "python/device_type.h"
 #include "python/functions.h"
 #include "python/output.h"
 #include "autograd/recorded.h"
@@ -170,8 +171,11 @@ static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b,
                                    const dt_args *args, int out_at)
 {
     dt_tensor first = {.storage = NULL};
-    if (dt_full(args->signature->name, &first, dt_result_type(&a, 1), 0, NULL,
-                dt_device_make(DT_CPU, 0), a.scalar) < 0)
+    dt_device device;
+    if (dt_default_device(&device) < 0)
+        return NULL;
+    if (dt_full(args->signature->name, &first, dt_result_type(&a, 1), 0, NULL, device,
+                a.scalar) < 0)
         return dt_raise();
     PyObject *result = binary_of(op, dt_arg_tensor(&first), b, args, out_at);
     dt_tensor_clear(&first);

@@ -104,6 +104,12 @@ static void generator_dealloc(PyObject *self)
 static PyObject *generator_manual_seed(PyObject *self, PyObject *value)
 {
     uint64_t seed;
+    if (!PyIndex_Check(value)) { /* unlike torch.manual_seed's TypeError */
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_RuntimeError, "manual_seed(): seed is %s; give an int",
+                     dt_describe(value, text, sizeof text));
+        return NULL;
+    }
     if (dt_seed_from_python("manual_seed", value, &seed) < 0)
         return NULL;
     dt_generator_seed(generator_of(self)->generator, seed);

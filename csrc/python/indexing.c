@@ -28,7 +28,8 @@ static int reject(PyObject *item)
         return -1;
     }
     PyErr_Format(
-        dt_tensor_check(item) ? PyExc_IndexError : PyExc_TypeError,
+        dt_tensor_check(item) || PyFloat_Check(item) ? PyExc_IndexError
+                                                     : PyExc_TypeError,
         "index: %s is no index; use integers, slices, None or ... (and for floats, "
         "int() first)",
         text);

@@ -199,7 +199,9 @@ static PyObject *binary_in_place(dt_binary_op op, PyObject *self, PyObject *othe
     OPERATOR(remainder, remainder)                                                     \
     OPERATOR(and, bitwise_and)                                                         \
     OPERATOR(or, bitwise_or)                                                           \
-    OPERATOR(xor, bitwise_xor)
+    OPERATOR(xor, bitwise_xor)                                                         \
+    OPERATOR(lshift, bitwise_left_shift)                                               \
+    OPERATOR(rshift, bitwise_right_shift)
 OPERATORS(OPERATOR)
 #undef OPERATOR
 

@@ -237,7 +237,7 @@ static int check_random(const char *what, dt_distribution distribution, dt_dtype
     if (distribution == DT_RANDOM_NORMAL && !(b >= 0))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the standard deviation is %g; give 0 or more", what, b);
-    if (distribution == DT_RANDOM_INTEGERS && low.i >= high.i)
+    if (distribution == DT_RANDOM_INTEGERS && low.i >= high.i && high.i != INT64_MIN)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: there is no integer from %" PRId64
                        " up to but without %" PRId64 "; give low < high",

@@ -1,5 +1,6 @@
 #include "tensor/elementwise.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -259,6 +260,7 @@ static bool is_truth(const dt_arg *arg)
  * cleared; a target is left as it is. */
 static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int nargs)
 {
+    assert(out && (into || args[0].tensor || args[nargs - 1].tensor));
     dt_device device = {DT_CPU, 0};
     const dt_tensor *home = into ? out : NULL;
     const char *home_name = "target";
@@ -278,6 +280,8 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
     }
     device = dt_tensor_device(home);
     dt_dtype meet = dt_result_type(args, nargs);
+    if (meet == DT_BOOL && r->unary == DT_UNARY_square)
+        meet = DT_INT64; /* a power by the number 2 */
     if (r->binary == DT_BINARY_sub && (is_truth(&args[0]) || is_truth(&args[1])))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: bools cannot be subtracted; convert them first, "
@@ -372,6 +376,17 @@ int dt_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x)
     return run(&r, target, true, &arg, 1);
 }
 
+/* Bools to the power of a bool, for which there is no kernel: true unless false is
+ * raised to true. */
+static void as_logic(dt_binary_op *op, dt_arg a, dt_arg *b)
+{
+    if (*op == DT_BINARY_pow && a.tensor && a.tensor->dtype == DT_BOOL && !b->tensor &&
+        b->scalar.kind == DT_KIND_BOOL) {
+        *op = DT_BINARY_logical_or;
+        *b = dt_arg_scalar(dt_scalar_bool(!b->scalar.i));
+    }
+}
+
 int dt_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b)
 {
     out->storage = NULL;
@@ -408,6 +423,7 @@ int dt_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b)
         }
         return 0;
     }
+    as_logic(&op, a, &b);
     row r = binary_row(op);
     dt_arg args[] = {a, b};
     return run(&r, out, false, args, 2);
@@ -415,6 +431,7 @@ int dt_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b)
 
 int dt_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b)
 {
+    as_logic(&op, a, &b);
     row r = binary_row(op);
     dt_arg args[] = {a, b};
     return run(&r, target, true, args, 2);

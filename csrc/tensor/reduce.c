@@ -183,20 +183,20 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
     int result = result_type(what, class, x, dtype);
     if (result < 0)
         return -1;
-    /* Backends fold TOTAL from any type to int64 and TRUTH from any to bool; every
-     * other pair of types meets in a conversion first. */
+    /* Backends fold TOTAL from integers to int64 and TRUTH from any type to bool; every
+     * other pair of types meets in a conversion first, or last. */
+    bool whole = class == TOTAL && !dt_dtype_is_float((dt_dtype)result);
     bool direct = x->dtype == result || class == TRUTH ||
-                  (class == TOTAL && result == DT_INT64 &&
-                   !dt_dtype_is_float((dt_dtype)x->dtype));
+                  (whole && !dt_dtype_is_float((dt_dtype)x->dtype));
     if (!direct) {
         if (dt_convert(&converted, x, (dt_dtype)result, dt_tensor_device(x)))
             return dt_fail_prefix("%s: ", what);
         x = &converted;
     }
-    dt_dtype made = class == TRUTH ? DT_BOOL : (dt_dtype)result;
+    dt_dtype made = class == TRUTH ? DT_BOOL : whole ? DT_INT64 : (dt_dtype)result;
     int status = fold(what, op, out, x, folded, count == 0, keepdim, made, parameter);
     dt_tensor_clear(&converted);
-    if (!status && made != (dt_dtype)result) { /* any and all of bytes give bytes */
+    if (!status && made != (dt_dtype)result) { /* as any and all of bytes give bytes */
         dt_tensor truth = *out;
         status = dt_convert(out, &truth, (dt_dtype)result, dt_tensor_device(&truth));
         dt_tensor_clear(&truth);

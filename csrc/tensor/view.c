@@ -395,10 +395,14 @@ int dt_view_squeeze(dt_tensor *out, const dt_tensor *t, int count, const int64_t
     out->storage = NULL;
     for (int d = 0; d < t->ndim; d++)
         drop[d] = count < 0;
+    drop[0] = count < 0;
     for (int i = 0; i < count; i++) {
         int dim = dt_shape_wrap_dim("squeeze", dims[i], t->ndim);
         if (dim < 0)
             return -1;
+        if (drop[dim])
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "squeeze: dimension %d is named twice; name each once", dim);
         drop[dim] = true;
     }
     dt_tensor_alias(out, t);
