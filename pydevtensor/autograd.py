@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 
 from pydevtensor import _C
 
-# What annotations and isinstance know Tensors by; stubs will make one of the two.
 Tensor: TypeAlias = _C.Tensor
-_Tensor: type = _C.Tensor
+_is_tensor: Callable[[Any], bool] = _C.is_tensor
 
 
 # --- modes --------------------------------------------------------------------------
@@ -180,7 +179,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def _as_tuple(value: Any) -> tuple:
-    return (value,) if isinstance(value, _Tensor) else tuple(value)
+    return (value,) if _is_tensor(value) else tuple(value)
 
 
 def _gradients(given: Any, count: int) -> tuple:
@@ -378,9 +377,7 @@ class Function:
         """Runs forward() and records it with backward() as its derivative."""
         ctx = FunctionCtx()
         recorded = _C.is_grad_enabled()
-        ctx.needs_input_grad = tuple(
-            isinstance(a, _Tensor) and a.requires_grad for a in args
-        )
+        ctx.needs_input_grad = tuple(_is_tensor(a) and a.requires_grad for a in args)
         recorded = recorded and any(ctx.needs_input_grad)
         with no_grad():
             if "setup_context" in cls.__dict__:
@@ -393,7 +390,7 @@ class Function:
         # An argument that is given back is another Tensor from here on.
         outputs = tuple(
             o.detach()
-            if isinstance(o, _Tensor)
+            if _is_tensor(o)
             and any(o is a for a in args)
             and not any(o is d for d in ctx._dirty)
             else o
@@ -428,9 +425,7 @@ class GradcheckError(RuntimeError):
 
 
 def _leaves(inputs: Sequence[Any]) -> list[int]:
-    return [
-        i for i, x in enumerate(inputs) if isinstance(x, _Tensor) and x.requires_grad
-    ]
+    return [i for i, x in enumerate(inputs) if _is_tensor(x) and x.requires_grad]
 
 
 def _numerical(function: Callable, inputs: Sequence, at: int, eps: float) -> list:
@@ -455,9 +450,7 @@ def _numerical(function: Callable, inputs: Sequence, at: int, eps: float) -> lis
 
 def _outputs(results: Any) -> tuple:
     results = _as_tuple(results)
-    return tuple(
-        r for r in results if isinstance(r, _Tensor) and r.dtype.is_floating_point
-    )
+    return tuple(r for r in results if _is_tensor(r) and r.dtype.is_floating_point)
 
 
 def gradcheck(
