@@ -25,22 +25,19 @@ dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b)
     return high;
 }
 
-static int64_t saturate(double f)
+/* Without its fraction; what 64 bits do not hold, and NaN, is the least integer: what
+ * x86's instruction gives, and so PyTorch. The copy kernels of both backends agree. */
+static int64_t truncated(double f)
 {
-    if (f != f)
-        return INT64_MIN;
-    if (f >= 9223372036854775808.0)
-        return INT64_MAX;
-    if (f <= -9223372036854775808.0)
-        return INT64_MIN;
-    return (int64_t)f;
+    return f >= -9223372036854775808.0 && f < 9223372036854775808.0 ? (int64_t)f
+                                                                    : INT64_MIN;
 }
 
 dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
 {
     dt_element element;
     memset(&element, 0, sizeof element);
-    int64_t i = scalar.kind == DT_KIND_FLOAT ? saturate(scalar.f) : scalar.i;
+    int64_t i = scalar.kind == DT_KIND_FLOAT ? truncated(scalar.f) : scalar.i;
     switch (dtype) {
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
     case DT_##ID:                                                                      \

@@ -31,6 +31,7 @@ static struct {
     dgemm64 *d64;
     sgemm32 *s32;
     dgemm32 *d32;
+    bool shared; /* it has threads of its own, so products are not cut into slices */
     char path[4096], config[256], core[64];
 } blas = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -76,7 +77,8 @@ static void keep_text(char *out, size_t size, const char *(*get)(void))
         memcpy(&(target), &address_, sizeof(target));                                  \
     } while (0)
 
-static bool open_library(const char *path)
+/* shared: NumPy computes with it too, and its threads are not ours to set. */
+static bool open_library(const char *path, bool shared)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -92,7 +94,8 @@ static bool open_library(const char *path)
         SET_FUNCTION(set_threads, symbol(library, n, "openblas_set_num_threads"));
         SET_FUNCTION(config, symbol(library, n, "openblas_get_config"));
         SET_FUNCTION(core, symbol(library, n, "openblas_get_corename"));
-        if (set_threads)
+        blas.shared = shared && set_threads;
+        if (set_threads && !shared)
             set_threads(1);
         keep_text(blas.config, sizeof blas.config, config);
         keep_text(blas.core, sizeof blas.core, core);
@@ -123,7 +126,7 @@ static bool open_below(const char *directories, const char *pattern)
         if (length && !glob(path, 0, NULL, &found)) {
             bool done = false;
             for (size_t i = 0; i < found.gl_pathc && !done; i++)
-                done = open_library(found.gl_pathv[i]);
+                done = open_library(found.gl_pathv[i], !strncmp(pattern, "numpy", 5));
             globfree(&found);
             if (done)
                 return true;
@@ -138,7 +141,7 @@ static void search(void)
     const char *wanted = getenv("PYDEVTENSOR_BLAS");
     if (wanted && *wanted && strcmp(wanted, "auto")) {
         if (strcmp(wanted, "own"))
-            open_library(wanted);
+            open_library(wanted, false);
         return;
     }
     static const char *const below[] = {
@@ -153,7 +156,7 @@ static void search(void)
         if (open_below(blas.search, below[i]))
             return;
     for (size_t i = 0; i < sizeof system / sizeof *system; i++)
-        if (open_library(system[i]))
+        if (open_library(system[i], false))
             return;
 }
 
@@ -175,6 +178,11 @@ bool dt_blas_has(dt_dtype dtype)
         return false;
     ensure_opened();
     return blas.s64 || blas.s32;
+}
+
+bool dt_blas_has_threads(void)
+{
+    return blas.shared;
 }
 
 const char *dt_blas_path(void)

@@ -12,6 +12,10 @@ void dt_blas_gemm(const dt_gemm *gemm);
  * auto, own (none) or the path of a library. */
 bool dt_blas_has(dt_dtype dtype);
 
+/* After dt_blas_has: whether it is NumPy's own, which divides the work among threads
+ * itself. */
+bool dt_blas_has_threads(void);
+
 /* The library's path and its own words on itself; "" where there is none. Lent. */
 const char *dt_blas_path(void);
 const char *dt_blas_config(void);

@@ -163,13 +163,16 @@ int dt_cpu_gemm(dt_queue queue, const dt_gemm *g)
     product p = {.g = g, .row_parts = 1, .column_parts = 1};
     double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
     p.blas = work > TINY && dt_blas_has(g->dtype) && fits(g);
-    if (g->batch == 1 && work < (double)SERIAL) {
+    bool whole = work < (double)SERIAL || (p.blas && dt_blas_has_threads());
+    if (g->batch == 1 && whole) {
         if (multiply(g, p.blas))
             goto fail;
         return 0;
     }
     int64_t grain = 1;
-    if (work < (double)SERIAL) {
+    if (p.blas && dt_blas_has_threads()) {
+        grain = g->batch; /* one after the other on this thread */
+    } else if (work < (double)SERIAL) {
         grain = (int64_t)((double)SERIAL / work);
     } else if (g->batch < 2 * dt_pool_threads()) {
         /* Slices along the longer side, some per thread where they stay thick enough

@@ -85,7 +85,8 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
         int64_t at = p.result * f.parts + p.part;
         if (values)
             values[at] = best.value;
-        indices[at] = best.index;
+        if (indices)
+            indices[at] = best.index;
     }
 }
 

@@ -174,7 +174,6 @@ int device_sharing(int device)
 
 int device_use(int device)
 {
-    static thread_local int current = -1;
     pid_t process = getpid();
     need_table();
     if (device < 0 || device >= device_count())
@@ -189,11 +188,11 @@ int device_use(int device)
             return cuda_fail(cudaErrorInitializationError,
                              "using a GPU in a forked process");
     }
-    int card = device_card(device);
-    if (card == current)
-        return 0;
-    CUDA_TRY("choosing a device", cudaSetDevice(card));
-    current = card;
+    /* Asked each time: others in the process (PyTorch, CuPy) choose devices as well. */
+    int card = device_card(device), current = -1;
+    CUDA_TRY("choosing a device", cudaGetDevice(&current));
+    if (card != current)
+        CUDA_TRY("choosing a device", cudaSetDevice(card));
     return 0;
 }
 

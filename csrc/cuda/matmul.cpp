@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "cuda/convert.h"
 #include "cuda/cublas.h"
 #include "cuda/device.h"
 
@@ -102,14 +103,22 @@ int matmul_gemm(dt_queue queue, const dt_gemm *g)
     if (device_use(queue.device))
         return -1;
     if (!g->k && g->beta == 0) {
-        for (int64_t i = 0; i < g->batch; i++)
-            CUDA_TRY(
-                "clearing a product",
-                cudaMemsetAsync((char *)g->c +
-                                    i * g->c_batch * (int64_t)dt_dtype_size(g->dtype),
-                                0, (size_t)(g->m * g->c_row) * dt_dtype_size(g->dtype),
-                                (cudaStream_t)queue.stream));
-        return 0;
+        /* Rows may lie in a wider matrix, of which nothing else is touched. */
+        int64_t size = (int64_t)dt_dtype_size(g->dtype);
+        dt_plan zeros = {};
+        zeros.ndim = 3;
+        zeros.noperands = 2;
+        zeros.numel = g->batch * g->m * g->n;
+        const int64_t shape[] = {g->batch, g->m, g->n};
+        const int64_t strides[] = {g->c_batch * size, g->c_row * size, size};
+        for (int d = 0; d < 3; d++) {
+            zeros.shape[d] = shape[d];
+            zeros.operands[0].strides[d] = strides[d];
+        }
+        zeros.operands[0].data = g->c;
+        zeros.operands[0].dtype = zeros.operands[1].dtype = g->dtype;
+        zeros.operands[1].immediate = true;
+        return convert_fill(queue, &zeros);
     }
     const dt_cublas *cublas = cublas_get();
     if (!cublas)

@@ -77,8 +77,7 @@ static int leaf_type(reader *r, PyObject *leaf)
         meet(r, (dt_dtype)dt_tensor_of(leaf)->dtype);
         return 0;
     }
-    /* numpy.float64 is a Python float too, and counts as one. */
-    int dtype = PyFloat_Check(leaf) ? -1 : dt_numpy_scalar_dtype(leaf);
+    int dtype = dt_numpy_scalar_dtype(leaf);
     if (dtype >= 0) {
         meet(r, (dt_dtype)dtype);
         return 0;

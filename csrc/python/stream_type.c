@@ -1,4 +1,6 @@
 /* `Stream`: work that runs in order on one GPU, beside that of other streams. */
+#include "device/backend.h"
+#include "python/functions.h"
 #include "python/stream_type.h"
 
 #include "device/stream.h"
@@ -253,8 +255,40 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
+DT_PUBLIC(record_stream, "record_stream(input: Tensor, stream: Any)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    if (Py_TYPE(args->slots[1]) != dt_py.stream_type)
+        return dt_argument_error(args, 1), NULL;
+    const dt_stream_object *stream = stream_of(args->slots[1]);
+    dt_device device = dt_tensor_device(x);
+    if (!dt_device_equal(device, stream->device)) {
+        char has[DT_DEVICE_TEXT], is[DT_DEVICE_TEXT];
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "record_stream(): the Tensor is on %s and the stream on %s; give a "
+            "stream of the Tensor's device",
+            dt_device_text(device, has), dt_device_text(stream->device, is));
+        return NULL;
+    }
+    dt_queue queue = {device.index, stream->stream};
+    if (x->storage->data && x->storage->stream != stream->stream &&
+        dt_backend_of(device)->record_use(queue, x->storage->data) < 0)
+        return dt_raise();
+    Py_RETURN_NONE;
+}
+
+static const dt_row rows[] = {
+    DT_METHOD(record_stream, "record_stream",
+              "Says that work on stream uses this Tensor's memory, so that it is not "
+              "handed out\nagain before that work is done. Operations say so by "
+              "themselves; this is for memory that\nother programs use."),
+};
+
 int dt_setup_stream_type(PyObject *module)
 {
     dt_py.stream_type = dt_add_type(module, &spec, NULL);
-    return dt_py.stream_type ? 0 : -1;
+    return dt_py.stream_type ? DT_ADD_ROWS(module, rows) : -1;
 }
