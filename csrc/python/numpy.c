@@ -15,7 +15,8 @@ static int need_numpy(void)
     static bool ready;
     if (ready)
         return 0;
-    if (PyArray_ImportNumPyAPI() < 0) {
+    /* Not PyArray_ImportNumPyAPI, which prints what it raises. */
+    if (_import_array() < 0) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         PyErr_Format(PyExc_ImportError,
