@@ -1,0 +1,64 @@
+"""A forked child computes on the CPU, and is told why it cannot use its parent's GPU."""
+
+from isolated import python
+
+CHILD = """
+import os, sys
+import pydevtensor as torch
+{before}
+child = os.fork()
+if child == 0:
+    try:
+{inside}
+    except BaseException as error:
+        print(type(error).__name__, error, flush=True)
+        os._exit(1)
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+print("child", os.waitstatus_to_exitcode(status))
+{after}
+"""
+
+
+def fork(before, inside, after="", **chosen):
+    inside = "\n".join(" " * 8 + line for line in inside.splitlines())
+    return python(CHILD.format(before=before, inside=inside, after=after), **chosen)
+
+
+def test_the_cpu_works_on():
+    printed = fork(
+        "x = torch.rand(2000, 2000); y = x @ x  # its threads are not the child's",
+        "z = x @ x\nassert torch.equal(z, y)\nassert (x + 1).sum().item() > 0",
+        "assert torch.equal(x @ x, y)",
+    )
+    assert printed == "child 0\n"
+
+
+def test_a_gpu_in_use_is_not_the_childs():
+    printed = fork(
+        "x = torch.ones(3, device='cuda')",
+        "x + 1",
+        "assert (x + 1).tolist() == [2, 2, 2]",
+        PYDEVTENSOR_SIM_GPUS="1",
+    )
+    name, rest = printed.split(" ", 1)
+    assert name in ("RuntimeError", "AcceleratorError") and "fork" in rest
+    assert rest.endswith("child 1\n")
+
+
+def test_counting_before_a_fork_is_no_use():
+    printed = fork(
+        "assert torch.cuda.is_available() and torch.cuda.device_count() == 2",
+        "assert (torch.ones(3, device='cuda:1') + 1).tolist() == [2, 2, 2]",
+        PYDEVTENSOR_SIM_GPUS="2",
+    )
+    assert printed == "child 0\n"
+
+
+def test_backward_in_a_child():
+    printed = fork(
+        "w = torch.ones(5, requires_grad=True); (w * 2).sum().backward()",
+        "(w * 2).sum().backward()\nassert w.grad.tolist() == [4] * 5",
+        "assert w.grad.tolist() == [2] * 5",
+    )
+    assert printed == "child 0\n"

@@ -1,0 +1,136 @@
+"""The backend with one safeguard taken out fails on simulated GPUs, every time.
+
+Each mutation is a change to a copy of the sources, of which only the simulated backend is
+built. The same program passes with the sources as they are.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pydevtensor
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(pydevtensor.__file__).parent
+
+# file, what stands there, what is put in its place, the schedule that shows it
+MUTATIONS = {
+    "the host's wait for a download": (
+        "transfer.cpp",
+        'CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(stream));',
+        "",
+        "lazy",
+    ),
+    "the bounds check of a kernel": (
+        "elementwise_kernels.h",
+        "    for (int k = 0; k < N && i + k < n; k++)\n        out[i + k] = Op::run(x[i + k]);",
+        "    for (int k = 0; k < N; k++)\n        out[i + k] = Op::run(x[i + k < n ? i + k : 0]);",
+        "eager",
+    ),
+    "the wait of one device for another": (
+        "transfer.cpp",
+        "if (order(source_queue, target_queue) || device_use(target_queue.device))",
+        "if (device_use(target_queue.device))",
+        "lazy",
+    ),
+    "the use of memory on another stream": (
+        "allocator.cpp",
+        "    found->second->used_on.push_back(stream);\n",
+        "",
+        "lazy",
+    ),
+    "the wait before pinned memory is written again": (
+        "transfer.cpp",
+        "cudaEventSynchronize(ring->events[slot]));",
+        "cudaSuccess);",
+        "lazy",
+    ),
+}
+
+PROGRAM = """
+import pydevtensor as torch
+x = torch.arange(1001.0, device="cuda:0")
+assert x.neg()[1000].item() == -1000          # a kernel, a wait, a copy back
+y = (x * 2).to("cuda:1")                      # from one device to another
+assert y[1000].item() == 2000
+side = torch.cuda.Stream(0)
+for _ in range(3):                            # memory used on another stream
+    a = torch.full((4096,), 1.0, device="cuda:0")
+    side.wait_stream(torch.cuda.current_stream(0))
+    with torch.cuda.stream(side):
+        b = a + 1
+    del a
+    c = torch.full((4096,), 7.0, device="cuda:0")
+    torch.cuda.current_stream(0).wait_stream(side)
+    assert b[4095].item() == 2 and c[0].item() == 7
+parts = [torch.tensor([float(i)] * 16).to("cuda:0") for i in range(600)]
+assert [p[3].item() for p in parts] == [float(i) for i in range(600)]
+torch.cuda.synchronize()
+print("held")
+"""
+
+
+def run(package, schedule):
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")
+    }
+    environment.update(
+        PYTHONPATH=str(package),
+        PYDEVTENSOR_SIM_GPUS="2",
+        PYDEVTENSOR_SIM_SCHEDULE=schedule,
+    )
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=package,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random:7"])
+def test_the_program_holds_as_it_is(schedule, tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "pydevtensor")
+    done = run(tmp_path, schedule)
+    assert done.stdout == "held\n", done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_mutation_is_caught(name, tmp_path):
+    file, old, new, schedule = MUTATIONS[name]
+    sources = tmp_path / "sources"
+    for part in ("csrc", "tools", "pydevtensor"):
+        shutil.copytree(ROOT / part, sources / part)
+    for part in ("pyproject.toml", "setup.py"):
+        shutil.copy2(ROOT / part, sources / part)
+    # With the objects that a build left, only what the mutation touches is compiled.
+    if (ROOT / "build" / "objects").exists():
+        shutil.copytree(ROOT / "build" / "objects", sources / "build" / "objects")
+    path = sources / "csrc" / "cuda" / file
+    text = path.read_text()
+    assert text.count(old) == 1, f"{file} has changed: say anew what {name} is"
+    path.write_text(text.replace(old, new))
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")
+    }
+    environment["PYDEVTENSOR_CUDA"] = "0"
+    built = subprocess.run(
+        [sys.executable, "tools/build/products.py"],
+        cwd=sources,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (library,) = (sources / "build" / "products").glob("*/_cuda_sim.so")
+    package = tmp_path / "run"
+    shutil.copytree(PACKAGE, package / "pydevtensor")
+    shutil.copy2(library, package / "pydevtensor" / "_cuda_sim.so")
+    done = run(package, schedule)
+    assert "held" not in done.stdout, f"without {name} nothing fails"
