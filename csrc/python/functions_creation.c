@@ -404,16 +404,6 @@ DT_PUBLIC(random_, "random_(input: Tensor, *, generator: Generator = None) | "
                        dt_scalar_int(high), args->form + 1);
 }
 
-DT_PUBLIC(bernoulli_, "bernoulli_(input: Tensor, p: float = 0.5, *, "
-                      "generator: Generator = None)")
-{
-    double p;
-    if (dt_take_float(args, 1, &p) < 0)
-        return NULL;
-    return fill_random(args, DT_RANDOM_BERNOULLI, dt_scalar_float(p),
-                       dt_scalar_float(0), 2);
-}
-
 DT_PUBLIC(fill_, "fill_(input: Tensor, value: Number)")
 {
     dt_tensor *x;
@@ -537,7 +527,6 @@ static const dt_row rows[] = {
               "Fill with random numbers, uniform in [from_, to)."),
     DT_METHOD(normal_, "normal_", "Fill with normally distributed random numbers."),
     DT_METHOD(random_, "random_", "Fill with random integers."),
-    DT_METHOD(bernoulli_, "bernoulli_", "Fill with 1 with probability p, else 0."),
     DT_METHOD(fill_, "fill_", "Fill with one value."),
     DT_METHOD(zero_, "zero_", "Fill with zeros."),
     DT_FUNCTION(manual_seed, "manual_seed", "Seed the generators of all devices."),

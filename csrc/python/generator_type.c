@@ -5,6 +5,7 @@
 #include "python/functions.h"
 #include "python/seed.h"
 #include "tensor/create.h"
+#include "tensor/random.h"
 
 typedef struct generator_object {
     PyObject_HEAD dt_generator *generator; /* own, or the default one of the device */
@@ -132,6 +133,71 @@ static PyObject *generator_initial_seed(PyObject *self, PyObject *unused)
     return PyLong_FromUnsignedLongLong(generator_of(self)->generator->seed);
 }
 
+static bool is_twister(PyObject *self)
+{
+    return generator_of(self)->device.type == DT_CPU;
+}
+
+static PyObject *generator_get_state(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    dt_tensor state = {.storage = NULL};
+    int64_t size = is_twister(self) ? DT_TWISTER_STATE : DT_PHILOX_STATE;
+    if (dt_tensor_empty("get_state", &state, DT_UINT8, 1, &size,
+                        dt_device_make(DT_CPU, 0)))
+        return dt_raise();
+    dt_generator_save(generator_of(self)->generator, is_twister(self),
+                      dt_tensor_data(&state));
+    return dt_tensor_object_steal(&state);
+}
+
+static PyObject *generator_set_state(PyObject *self, PyObject *value)
+{
+    char text[DT_DESCRIBE_TEXT];
+    int64_t size = is_twister(self) ? DT_TWISTER_STATE : DT_PHILOX_STATE;
+    dt_tensor *given = dt_tensor_check(value) ? dt_tensor_of(value) : NULL;
+    if (!given || given->dtype != DT_UINT8 || dt_tensor_device(given).type != DT_CPU) {
+        PyErr_Format(PyExc_TypeError,
+                     "set_state(): the state is %s; give a Tensor of uint8 on the CPU, "
+                     "as get_state() does",
+                     dt_describe(value, text, sizeof text));
+        return NULL;
+    }
+    if (given->numel != size) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "set_state(): a state of %lld bytes for a generator whose states "
+                     "have %lld; give what its get_state() gave",
+                     (long long)given->numel, (long long)size);
+        return NULL;
+    }
+    dt_tensor bytes;
+    if (dt_contiguous(&bytes, given))
+        return dt_raise();
+    int status = dt_generator_restore(generator_of(self)->generator, is_twister(self),
+                                      dt_tensor_data(&bytes));
+    dt_tensor_clear(&bytes);
+    return status < 0 ? dt_raise() : Py_NewRef(self);
+}
+
+static PyObject *generator_clone_state(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    unsigned char bytes[DT_TWISTER_STATE];
+    PyTypeObject *type = Py_TYPE(self);
+    generator_object *copy = (generator_object *)type->tp_alloc(type, 0);
+    if (!copy)
+        return NULL;
+    copy->device = generator_of(self)->device;
+    copy->generator = &copy->own;
+    dt_generator_init(&copy->own, DT_DEFAULT_SEED);
+    dt_generator_save(generator_of(self)->generator, is_twister(self), bytes);
+    if (dt_generator_restore(&copy->own, is_twister(self), bytes)) {
+        Py_DECREF(copy);
+        return dt_raise();
+    }
+    return (PyObject *)copy;
+}
+
 static PyObject *generator_device(PyObject *self, void *unused)
 {
     (void)unused;
@@ -147,6 +213,13 @@ static PyMethodDef methods[] = {
      "seed."},
     {"initial_seed", generator_initial_seed, METH_NOARGS,
      "initial_seed($self)\n--\n\nThe seed that the numbers started from."},
+    {"get_state", generator_get_state, METH_NOARGS,
+     "get_state($self)\n--\n\nWhere the numbers are, as a Tensor of uint8 for "
+     "set_state."},
+    {"set_state", generator_set_state, METH_O,
+     "set_state($self, new_state)\n--\n\nGo on from where another get_state() was."},
+    {"clone_state", generator_clone_state, METH_NOARGS,
+     "clone_state($self)\n--\n\nA Generator of its own that gives the same numbers."},
     {NULL, NULL, 0, NULL},
 };
 

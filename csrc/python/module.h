@@ -27,6 +27,7 @@
     SETUP(products)                                                                    \
     SETUP(views)                                                                       \
     SETUP(creation)                                                                    \
+    SETUP(random)                                                                      \
     SETUP(conversions)                                                                 \
     SETUP(properties)                                                                  \
     SETUP(node_type)                                                                   \

@@ -83,6 +83,24 @@ LATER = [
     (28, "torch.multinomial(torch.tensor([0.1, 0.2, 0.7]), 12, replacement=True); "
          "torch.multinomial(torch.tensor([0.1, 0.2, 0.3, 0.4]), 4); torch.rand(1)"),
     (29, "torch.randint_like(torch.zeros(5), 10); torch.rand(1)"),
+    (30, "torch.randperm(7, dtype=torch.int32); torch.randperm(100, generator=torch.Generator().manual_seed(5)); "
+         "torch.randperm(4, dtype=torch.float64); torch.rand(1)"),
+    (31, "torch.zeros(3, 4).t().exponential_(); torch.zeros(40).exponential_(0.5); "
+         "torch.zeros(9, dtype=torch.float64).exponential_(3); torch.rand(1)"),
+    (32, "torch.multinomial(torch.tensor([[1.0, 2, 3], [0, 5, 1]]), 2); torch.rand(1); "
+         "torch.multinomial(torch.tensor([[1.0, 2, 3], [0, 5, 1]]), 7, replacement=True); torch.rand(1); "
+         "torch.multinomial(torch.arange(20.0), 20); torch.multinomial(torch.arange(20.0), 1, True); "
+         "torch.arange(9, dtype=torch.float64).multinomial(8); "
+         "torch.multinomial(torch.arange(9, dtype=torch.float64), 30, True); torch.rand(1)"),
+    (33, "torch.bernoulli(torch.rand(3, 5).t()); torch.bernoulli(torch.zeros(4), 0.5); "
+         "torch.zeros(6).bernoulli_(torch.tensor(0.5)); torch.zeros(2, 6).bernoulli_(torch.linspace(0, 1, 6)); "
+         "torch.zeros(6, dtype=torch.int64).bernoulli_(torch.full((6,), 0.5, dtype=torch.float64)); "
+         "torch.rand(4).bernoulli(); torch.rand(1)"),
+    (34, "torch.normal(torch.zeros(2, 1), torch.ones(3)); torch.normal(torch.arange(30.0), torch.arange(30.0)); "
+         "torch.normal(torch.arange(4, dtype=torch.float64)); torch.normal(5.0, torch.arange(18.0)); "
+         "torch.normal(mean=torch.zeros(3), std=torch.ones(3), generator=torch.Generator().manual_seed(3)); torch.randn(1)"),
+    (35, "torch.rand(3); torch.randn(1); torch.get_rng_state()[:20]; torch.get_rng_state()[5016:]; "
+         "torch.set_rng_state(torch.Generator().manual_seed(9).get_state()); torch.rand(2); torch.initial_seed()"),
 ]
 # fmt: on
 

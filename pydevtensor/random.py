@@ -1,0 +1,74 @@
+"""Seeds and states of the default generators, as torch.random has them."""
+
+from contextlib import contextmanager
+
+from pydevtensor import _C
+
+manual_seed = _C.manual_seed
+seed = _C.seed
+initial_seed = _C.initial_seed
+default_generator = _C.default_generator
+
+
+def get_rng_state():
+    """The state of the CPU's default generator, as a Tensor of 5056 uint8.
+
+    Its bytes are laid out as PyTorch's, so either library goes on where the other was.
+
+    >>> import pydevtensor as torch
+    >>> state = torch.get_rng_state()
+    >>> first = torch.rand(3)
+    >>> torch.set_rng_state(state)
+    >>> bool((torch.rand(3) == first).all())
+    True
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    """Let the CPU's default generator go on from what get_rng_state() gave.
+
+    Raises TypeError where new_state is no CPU Tensor of uint8, RuntimeError where its
+    bytes are not a state; the generator is then unchanged.
+    """
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices=None, enabled=True):
+    """Draw random numbers in a `with` block that leaves no trace on the CPU's generator.
+
+    devices is accepted for PyTorch's sake where it is empty or None: the generators of
+    GPUs are seeded, not saved, here.
+
+    >>> import pydevtensor as torch
+    >>> _ = torch.manual_seed(0)
+    >>> with torch.random.fork_rng():
+    ...     _ = torch.rand(100)
+    >>> torch.rand(1)
+    tensor([0.4963])
+    """
+    if devices:
+        raise NotImplementedError(
+            "fork_rng(): the states of GPUs' generators cannot be kept; give devices=[] "
+            "and a Generator(device='cuda') for numbers on a GPU"
+        )
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)
+
+
+__all__ = [
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
