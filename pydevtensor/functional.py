@@ -56,6 +56,5 @@ def meshgrid(*tensors, indexing=None):
         sizes[place] = shape[place]
         grid.append(each.view(sizes).expand(shape))
     if swap:
-        grid = [each.transpose(0, 1) for each in grid]
         grid[0], grid[1] = grid[1], grid[0]
     return tuple(grid)

@@ -9,27 +9,18 @@
 #include "tensor/elementwise.h"
 #include "tensor/view.h"
 
-/* PyTorch goes from both ends to the middle, and takes pairs of vectors of this many
- * floats; what is left at the end, one by one. So do we, to the last bit. */
-#define LANES_FLOAT32 8
-#define LANES_FLOAT64 4
-
-#define SPACED(type, FMA, LANES)                                                       \
+/* PyTorch goes from both ends to the middle, rounding once. So do we, to the last bit. */
+#define SPACED(type, FMA)                                                              \
     static void spaced_##type(type *out, type start, type end, int64_t steps)          \
     {                                                                                  \
         type step = steps > 1 ? (end - start) / (type)(steps - 1) : 0;                 \
-        int64_t half = steps / 2, whole = steps - steps % (2 * (LANES));               \
-        for (int64_t i = 0; i < steps; i++) {                                          \
-            int64_t lane = i < whole ? i % (LANES) : 0, first = i - lane;              \
-            type base = first < half ? FMA(step, (type)first, start)                   \
-                                     : FMA(-step, (type)(steps - first - 1), end);     \
-            out[i] = FMA(step, (type)lane, base);                                      \
-        }                                                                              \
-        if (steps == 1)                                                                \
-            out[0] = start;                                                            \
+        for (int64_t i = 0; i < steps; i++)                                            \
+            out[i] = i < steps / 2 || steps == 1                                       \
+                         ? FMA(step, (type)i, start)                                   \
+                         : FMA(-step, (type)(steps - i - 1), end);                     \
     }
-SPACED(float, fmaf, LANES_FLOAT32)
-SPACED(double, fma, LANES_FLOAT64)
+SPACED(float, fmaf)
+SPACED(double, fma)
 
 /* On a GPU, two progressions, each to the middle. */
 static int spaced_there(dt_tensor *out, double start, double end)
@@ -66,8 +57,12 @@ int dt_spaced(const char *what, dt_tensor *out, double start, double end, int64_
         return dt_fail(
             DT_ERROR_NOT_IMPLEMENTED,
             "%s: not defined for the type bool; use an integer or floating type", what);
-    /* Integers are cut off from doubles. */
+    /* Integers are cut off from doubles, and lie between whole ends. */
     bool floats = dt_dtype_is_float(dtype);
+    if (!floats) {
+        start = trunc(start);
+        end = trunc(end);
+    }
     if (dt_tensor_empty(what, out, floats ? dtype : DT_FLOAT64, 1, &steps, device))
         return -1;
     if (steps && device.type != DT_CPU) {

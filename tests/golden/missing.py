@@ -115,6 +115,14 @@ NEEDED = frozenset(
         "numpy",
         "as_strided",
         "data_ptr",
+        "utils",
+        "data",
+        "DataLoader",
+        "RandomSampler",
+        "SubsetRandomSampler",
+        "WeightedRandomSampler",
+        "random_split",
+        "indices",
     ]
 )
 OTHER_OWNERS = frozenset(

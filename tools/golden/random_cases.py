@@ -101,6 +101,28 @@ LATER = [
          "torch.normal(mean=torch.zeros(3), std=torch.ones(3), generator=torch.Generator().manual_seed(3)); torch.randn(1)"),
     (35, "torch.rand(3); torch.randn(1); torch.get_rng_state()[:20]; torch.get_rng_state()[5016:]; "
          "torch.set_rng_state(torch.Generator().manual_seed(9).get_state()); torch.rand(2); torch.initial_seed()"),
+    (36, "torch.tensor([int(i) for b in torch.utils.data.DataLoader(range(10), 3, shuffle=True) for i in b]); "
+         "torch.rand(1); "
+         "torch.tensor([int(i) for b in torch.utils.data.DataLoader(range(10), 4) for i in b]); "
+         "torch.rand(1); "
+         "torch.tensor([int(i) for b in torch.utils.data.DataLoader(range(10), 4, shuffle=True, num_workers=2) for i in b]); "
+         "torch.rand(1)"),
+    (37, "torch.tensor([int(i) for i in torch.utils.data.RandomSampler(range(50), replacement=True, num_samples=40)]); "
+         "torch.tensor([int(i) for i in torch.utils.data.RandomSampler(range(10), num_samples=25)]); "
+         "torch.tensor([int(i) for i in torch.utils.data.SubsetRandomSampler([3, 5, 8, 9, 1])]); "
+         "torch.tensor([int(i) for i in torch.utils.data.WeightedRandomSampler([0.1, 0.5, 0.4, 2], 9)]); "
+         "torch.tensor([int(i) for i in torch.utils.data.WeightedRandomSampler([0.1, 0.5, 0.4, 2], 4, replacement=False)]); "
+         "torch.rand(1)"),
+    (38, "torch.tensor([i for s in torch.utils.data.random_split(range(11), [0.5, 0.3, 0.2]) for i in s.indices]); "
+         "torch.tensor([len(s) for s in torch.utils.data.random_split(range(11), [0.5, 0.3, 0.2])]); "
+         "torch.tensor([i for s in torch.utils.data.random_split(range(7), [4, 3], generator=torch.Generator().manual_seed(2)) for i in s.indices]); "
+         "torch.rand(1)"),
+    (39, "torch.tensor([[int(i) for b in torch.utils.data.DataLoader(d, 3, shuffle=True, generator=g) for i in b] for d in [range(8)] for g in [torch.Generator().manual_seed(4)] for _ in range(3)]); "
+         "torch.rand(1)"),
+    (40, "torch.tensor([[int(i) for b in d for i in b] for d in [torch.utils.data.DataLoader(range(8), 3, shuffle=True, num_workers=1, persistent_workers=True)] for _ in range(3)]); "
+         "torch.rand(1)"),
+    (41, "torch.tensor([[float(v) for v in b] for b in torch.utils.data.DataLoader(range(6), 2, num_workers=2, collate_fn=lambda s: torch.rand(2))]); "
+         "torch.rand(1)"),
 ]
 # fmt: on
 

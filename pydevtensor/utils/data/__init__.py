@@ -1,0 +1,54 @@
+"""Data sets, the order in which to go through them, and loaders that bring batches.
+
+>>> import pydevtensor as torch
+>>> from pydevtensor.utils.data import DataLoader, TensorDataset
+>>> _ = torch.manual_seed(0)
+>>> pairs = TensorDataset(torch.arange(5), 10 * torch.arange(5))
+>>> for x, y in DataLoader(pairs, batch_size=2, shuffle=True):
+...     print(x, y)
+tensor([1, 4]) tensor([10, 40])
+tensor([2, 3]) tensor([20, 30])
+tensor([0]) tensor([0])
+"""
+
+from pydevtensor.utils.data.collate import default_collate, default_convert
+from pydevtensor.utils.data.dataset import (
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from pydevtensor.utils.data.loader import DataLoader
+from pydevtensor.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from pydevtensor.utils.data.worker import WorkerInfo, get_worker_info
+
+__all__ = [
+    "BatchSampler",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "StackDataset",
+    "Subset",
+    "SubsetRandomSampler",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "WorkerInfo",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+    "random_split",
+]

@@ -1,0 +1,159 @@
+"""Samplers: in which order to go through a data set."""
+
+from itertools import islice
+
+import pydevtensor as torch
+
+
+def draw_seed(generator=None):
+    """A seed of 63 bits, from the generator (None: the default one) as PyTorch draws it."""
+    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+
+
+class Sampler:
+    """What gives indices; subclass it and write __iter__, and __len__ if it is known."""
+
+    def __class_getitem__(cls, item):
+        return cls
+
+    def __init__(self, data_source=None):
+        pass
+
+    def __iter__(self):
+        raise NotImplementedError(
+            f"{type(self).__name__} has no __iter__; write one that yields indices"
+        )
+
+
+class SequentialSampler(Sampler):
+    """0, 1, ..., in this order."""
+
+    def __init__(self, data_source):
+        self.data_source = data_source
+
+    def __iter__(self):
+        return iter(range(len(self.data_source)))
+
+    def __len__(self):
+        return len(self.data_source)
+
+
+def _check_count(name, value):
+    if not isinstance(value, int) or isinstance(value, type(True)) or value <= 0:
+        raise ValueError(f"{name} is {value!r}; give an int above 0")
+
+
+def _check_flag(name, value):
+    if not isinstance(value, type(True)):
+        raise TypeError(f"{name} is {value!r}; give True or False")
+
+
+class RandomSampler(Sampler):
+    """Indices in random order, or drawn with replacement.
+
+    num_samples of them; as many as there are samples where it is None. Without a
+    generator, each pass draws one seed from the default generator, for one of its own.
+    """
+
+    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+        _check_flag("RandomSampler(): replacement", replacement)
+        self.data_source = data_source
+        self.replacement = replacement
+        self._num_samples = num_samples
+        self.generator = generator
+        if num_samples is not None:
+            _check_count("RandomSampler(): num_samples", num_samples)
+
+    @property
+    def num_samples(self):
+        if self._num_samples is None:
+            return len(self.data_source)
+        return self._num_samples
+
+    def __iter__(self):
+        count, wanted = len(self.data_source), self.num_samples
+        generator = self.generator
+        if generator is None:
+            generator = torch.Generator().manual_seed(draw_seed())
+        if self.replacement:
+            for _ in range(wanted // 32):
+                yield from torch.randint(count, (32,), generator=generator).tolist()
+            rest = torch.randint(count, (wanted % 32,), generator=generator)
+            yield from rest.tolist()
+        elif count:
+            for _ in range(wanted // count):
+                yield from torch.randperm(count, generator=generator).tolist()
+            # Drawn even where none of it is left to give, as PyTorch does.
+            rest = torch.randperm(count, generator=generator).tolist()
+            yield from rest[: wanted % count]
+
+    def __len__(self):
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The given indices in random order."""
+
+    def __init__(self, indices, generator=None):
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self):
+        order = torch.randperm(len(self.indices), generator=self.generator)
+        for place in order.tolist():
+            yield self.indices[place]
+
+    def __len__(self):
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """num_samples indices, each drawn with its weight; weights need not add up to 1."""
+
+    def __init__(self, weights, num_samples, replacement=True, generator=None):
+        _check_count("WeightedRandomSampler(): num_samples", num_samples)
+        _check_flag("WeightedRandomSampler(): replacement", replacement)
+        self.weights = torch.as_tensor(weights, dtype=torch.float64)
+        if self.weights.dim() != 1:
+            raise ValueError(
+                f"WeightedRandomSampler(): the weights have the shape "
+                f"{tuple(self.weights.shape)}; give one weight a sample"
+            )
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self):
+        drawn = torch.multinomial(
+            self.weights, self.num_samples, self.replacement, generator=self.generator
+        )
+        yield from drawn.tolist()
+
+    def __len__(self):
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of batch_size indices of another sampler, the last one shorter or dropped."""
+
+    def __init__(self, sampler, batch_size, drop_last):
+        _check_count("BatchSampler(): batch_size", batch_size)
+        if not isinstance(drop_last, type(True)):
+            raise ValueError(
+                f"BatchSampler(): drop_last is {drop_last!r}; give True or False"
+            )
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self):
+        indices = iter(self.sampler)
+        while batch := list(islice(indices, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self):
+        count = len(self.sampler)
+        if self.drop_last:
+            return count // self.batch_size
+        return (count + self.batch_size - 1) // self.batch_size

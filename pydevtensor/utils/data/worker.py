@@ -1,0 +1,285 @@
+"""What a worker process does, and how its batches travel.
+
+A worker and the process that reads have a socket pair, which nobody else writes to: a
+worker that is killed closes it, and no lock can stay taken. A message is pickled; the
+elements of CPU Tensors and of NumPy's arrays go through memory without a name, whose
+descriptor goes along, so a batch waits there and not in the socket.
+"""
+
+import io
+import mmap
+import os
+import pickle
+import socket
+import struct
+import weakref
+from traceback import format_exc
+
+import pydevtensor as torch
+
+# Fewer bytes go through the socket: a mapping costs more than their copy. Small messages
+# also keep both sides from waiting for each other with full sockets.
+SHARED_FROM = 1 << 13
+_ALIGN = 64
+_HEAD = struct.Struct("<QQ")  # bytes of the pickle; bytes of shared memory
+
+# The readers' ends in this process, which a forked worker must not keep open.
+_ends = weakref.WeakSet()
+
+
+class WorkerInfo:
+    """What get_worker_info() says: id, num_workers, seed and dataset (the worker's copy)."""
+
+    __slots__ = ("dataset", "id", "num_workers", "seed")
+
+    def __init__(self, id, num_workers, seed, dataset):
+        self.id = id
+        self.num_workers = num_workers
+        self.seed = seed
+        self.dataset = dataset
+
+    def __repr__(self):
+        return (
+            f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, "
+            f"seed={self.seed}, dataset={self.dataset!r})"
+        )
+
+
+_info = None
+
+
+def get_worker_info():
+    """In a worker process of a DataLoader, a WorkerInfo; elsewhere None."""
+    return _info
+
+
+class Failure:
+    """An exception on its way from a worker: its type, and its traceback as text."""
+
+    def __init__(self, where):
+        import sys
+
+        kind = sys.exc_info()[0]
+        try:
+            pickle.dumps(kind)
+        except Exception:  # of a type that has no name to be found by
+            kind = RuntimeError
+        self.kind = kind
+        self.text = f"Caught {kind.__name__} in {where}.\nOriginal {format_exc()}"
+
+    def raise_again(self):
+        if issubclass(self.kind, KeyError):
+            raise _readable(self.kind)(self.text)
+        try:
+            error = self.kind(self.text)
+        except Exception:  # its constructor wants something else
+            error = RuntimeError(self.text)
+        raise error
+
+
+def _readable(kind):
+    """kind, a KeyError, whose text shows its lines rather than one quoted string."""
+    return type(kind.__name__, (kind,), {"__str__": lambda self: str(self.args[0])})
+
+
+class Exhausted:
+    """A worker's part of an IterableDataset is over."""
+
+
+# --- messages -----------------------------------------------------------------------
+
+
+def _tensor_of_array(array, requires_grad):
+    return torch.from_numpy(array).requires_grad_(requires_grad)
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value):
+        if (
+            isinstance(value, torch.Tensor)
+            and type(value) is torch.Tensor
+            and value.device.type == "cpu"
+            and value.numel() * value.element_size() >= SHARED_FROM
+        ):
+            wants = value.requires_grad
+            if wants and not value.is_leaf:
+                raise RuntimeError(
+                    "DataLoader: a worker's batch is the result of recorded operations, "
+                    "whose history cannot leave its process; give a detach()ed Tensor"
+                )
+            return _tensor_of_array, (value.detach().contiguous().numpy(), wants)
+        return NotImplemented
+
+
+def send(end, value):
+    """Send value through the socket. May wait for the reader."""
+    big = []
+
+    def aside(buffer):
+        raw = buffer.raw()
+        if raw.nbytes < SHARED_FROM:
+            return True  # into the pickle
+        big.append(raw)
+        return False
+
+    text = io.BytesIO()
+    _Pickler(text, 5, buffer_callback=aside).dump(value)
+    inline = text.tell() < SHARED_FROM
+    if not inline:
+        big.append(text.getbuffer())
+    size, places = 0, []
+    for raw in big:
+        places.append((size, raw.nbytes))
+        size += -(-raw.nbytes // _ALIGN) * _ALIGN
+    body = pickle.dumps((places, text.getvalue() if inline else None))
+    message = _HEAD.pack(len(body), size) + body
+    if not size:
+        end.sendall(message)
+        return
+    fd = os.memfd_create("pydevtensor-batch", os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(fd, size)
+        with mmap.mmap(fd, size) as memory:
+            for (start, length), raw in zip(places, big, strict=True):
+                memory[start : start + length] = raw
+        sent = socket.send_fds(end, [message], [fd])
+    finally:
+        os.close(fd)
+    end.sendall(message[sent:])
+
+
+def _take(end, size):
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        count = end.recv_into(view)
+        if not count:
+            raise EOFError
+        view = view[count:]
+    return data
+
+
+def receive(end):
+    """The next value from the socket. Waits for it; EOFError when the other end is gone."""
+    head, fds, _, _ = socket.recv_fds(end, _HEAD.size, 1)
+    try:
+        if not head:
+            raise EOFError
+        head += _take(end, _HEAD.size - len(head))
+        length, size = _HEAD.unpack(head)
+        places, text = pickle.loads(_take(end, length))
+        buffers = []
+        if size:
+            memory = memoryview(mmap.mmap(fds[0], size))
+            buffers = [memory[start : start + count] for start, count in places]
+        if text is None:
+            text = buffers.pop()
+        return pickle.loads(text, buffers=buffers)
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def pair():
+    """(the reader's end, the worker's end)"""
+    ours, theirs = socket.socketpair()
+    _ends.add(ours)
+    return ours, theirs
+
+
+# --- the process --------------------------------------------------------------------
+
+
+def _samples(dataset, iterator, indices, batched, collate, drop_last):
+    """The batch of a task; Exhausted where an iterator has no more."""
+    if iterator is None:
+        if not batched:
+            return collate(dataset[indices])
+        several = getattr(dataset, "__getitems__", None)
+        return collate(several(indices) if several else [dataset[i] for i in indices])
+    if not batched:
+        for sample in iterator:
+            return collate(sample)
+        return Exhausted()
+    batch = []
+    for _ in indices:
+        try:
+            batch.append(next(iterator))
+        except StopIteration:
+            break
+    if not batch or (drop_last and len(batch) < len(indices)):
+        return Exhausted()
+    return collate(batch)
+
+
+def _seed(seed, base_seed, worker):
+    import random
+    import sys
+
+    random.seed(seed)
+    torch.manual_seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:  # the words that PyTorch seeds NumPy with
+        words = [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+        numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+
+
+def main(
+    end, dataset, iterable, batched, collate, drop_last, base_seed, worker, workers, init
+):
+    """Answer tasks (epoch, number, indices) until the reader is gone."""
+    global _info
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the reader ends this process
+    for other in list(_ends):
+        other.close()
+    where = f"DataLoader worker process {worker}"
+    seed = base_seed + worker
+    iterator = failure = None
+    try:
+        torch.set_num_threads(1)
+        _seed(seed, base_seed, worker)
+        _info = WorkerInfo(worker, workers, seed, dataset)
+        if init is not None:
+            init(worker)
+        if iterable:
+            iterator = iter(dataset)
+    except Exception:
+        failure = Failure(where)
+    epoch = 0
+    over = False
+    try:
+        while True:
+            task = receive(end)
+            if task is None:
+                return
+            if task[0] != epoch:
+                epoch, over, failure = task[0], False, None
+                if iterable:
+                    try:
+                        iterator = iter(dataset)
+                    except Exception:
+                        failure = Failure(where)
+            answer = failure
+            failure = None
+            if answer is None:
+                try:
+                    answer = Exhausted()
+                    if not over:
+                        answer = _samples(
+                            dataset, iterator, task[2], batched, collate, drop_last
+                        )
+                    over = isinstance(answer, Exhausted)
+                except Exception:
+                    answer = Failure(where)
+                    over = iterable
+            try:
+                send(end, (epoch, task[1], answer))
+            except OSError:
+                raise
+            except Exception:  # it cannot be pickled
+                send(end, (epoch, task[1], Failure(where)))
+            answer = None
+    except (EOFError, OSError):
+        pass  # the reader is gone

@@ -1,0 +1,482 @@
+"""Data sets, samplers, batches, and loaders with and without worker processes.
+
+The orders that they draw are held against PyTorch's in test_golden_random.py.
+"""
+
+import collections
+import doctest
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from isolated import python
+
+import pydevtensor as torch
+from pydevtensor.utils import data
+from pydevtensor.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@pytest.fixture(autouse=True)
+def no_process_or_descriptor_is_left():
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    yield
+    gc.collect()
+    assert not multiprocessing.active_children()
+    # spawn keeps one for its resource tracker
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+class Squares(Dataset):
+    def __init__(self, count=10):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        if not 0 <= index < self.count:
+            raise IndexError(index)
+        return torch.full((3000,), float(index * index)), index
+
+
+class Spoilt(Squares):
+    def __init__(self, how):
+        super().__init__(8)
+        self.how = how
+
+    def __getitem__(self, index):
+        if index == 5:
+            self.how()
+        return index
+
+
+class Numbers(IterableDataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        if info is None:
+            return iter(range(self.count))
+        return iter(range(info.id, self.count, info.num_workers))
+
+
+def values(loader):
+    return [batch.tolist() for batch in loader]
+
+
+# --- sets ---------------------------------------------------------------------------
+
+
+def test_tensor_dataset():
+    pairs = TensorDataset(torch.arange(6).reshape(3, 2), torch.arange(3))
+    assert len(pairs) == 3
+    x, y = pairs[-1]
+    assert x.tolist() == [4, 5] and y.item() == 2
+    with pytest.raises(AssertionError, match="3, 2"):
+        TensorDataset(torch.zeros(3), torch.zeros(2))
+    with pytest.raises(IndexError):
+        pairs[3]
+
+
+def test_concatenation_and_subsets():
+    joined = data.Subset(range(10), [3, 4]) + data.Subset(range(10), [8])
+    assert [joined[i] for i in range(3)] == [3, 4, 8] and joined[-1] == 8
+    for bad, error in ((3, IndexError), (-4, ValueError)):
+        with pytest.raises(error, match="-3 to 2"):
+            joined[bad]
+    assert data.Subset(range(9), [1, 5]).__getitems__([1, 0]) == [5, 1]
+    stacked = data.StackDataset(a=range(3), b=range(3, 6))
+    assert stacked[1] == {"a": 1, "b": 4}
+    with pytest.raises(AssertionError):
+        data.ConcatDataset([Numbers(3)])
+
+
+def test_random_split():
+    parts = data.random_split(range(10), [0.3, 0.3, 0.4])
+    assert [len(part) for part in parts] == [3, 3, 4]
+    assert sorted(i for part in parts for i in part.indices) == list(range(10))
+    assert [len(p) for p in data.random_split(range(7), [0.5, 0.5])] == [4, 3]
+    for lengths in ([1, 2], [0.5, 0.6], [11], []):
+        with pytest.raises(ValueError, match="random_split"):
+            data.random_split(range(10), lengths)
+
+
+# --- samplers -----------------------------------------------------------------------
+
+
+def test_samplers():
+    assert list(data.SequentialSampler("abc")) == [0, 1, 2]
+    assert sorted(data.RandomSampler(range(7))) == list(range(7))
+    assert len(data.RandomSampler(range(7), num_samples=3)) == 3
+    assert set(data.RandomSampler(range(2), replacement=True, num_samples=99)) == {0, 1}
+    assert sorted(data.SubsetRandomSampler([4, 9])) == [4, 9]
+    assert set(data.WeightedRandomSampler([0, 1.0, 0], 20)) == {1}
+    batches = data.BatchSampler(range(5), 2, False)
+    assert list(batches) == [[0, 1], [2, 3], [4]] and len(batches) == 3
+    batches = data.BatchSampler(range(5), 2, True)
+    assert list(batches) == [[0, 1], [2, 3]] and len(batches) == 2
+    for bad in (0, -1, 2.5, True):
+        with pytest.raises(ValueError, match="num_samples"):
+            data.RandomSampler(range(3), num_samples=bad)
+        with pytest.raises(ValueError, match="batch_size"):
+            data.BatchSampler(range(3), bad, False)
+
+
+# --- batches ------------------------------------------------------------------------
+
+
+def test_collate():
+    collate = data.default_collate
+    assert collate([torch.ones(2), torch.zeros(2)]).tolist() == [[1, 1], [0, 0]]
+    assert collate([1.5, 2.0]).dtype == torch.float64
+    assert collate([1, 2]).dtype == torch.int64
+    assert collate([True, False]).dtype == torch.bool
+    assert collate(["a", "b"]) == ["a", "b"]
+    assert collate([np.float32(1), np.float32(2)]).dtype == torch.float32
+    assert collate([np.ones((2, 3), "f8")] * 4).shape == (4, 2, 3)
+    one = collate([Point(1, "a"), Point(2, "b")])
+    assert type(one) is Point and one.x.tolist() == [1, 2] and one.y == ("a", "b")
+    one = collate([{"k": (1, 2.0)}, {"k": (3, 4.0)}])
+    assert [x.tolist() for x in one["k"]] == [[1, 3], [2.0, 4.0]]
+    with pytest.raises(RuntimeError, match=r"sample 1 \[3\]"):
+        collate([torch.ones(2), torch.ones(3)])
+    with pytest.raises(RuntimeError, match="one length"):
+        collate([(1, 2), (1,)])
+    with pytest.raises(TypeError, match="object"):
+        collate([object()])
+    with pytest.raises(TypeError, match="no numbers"):
+        collate([np.array(["x"])])
+
+
+def test_convert():
+    found = data.default_convert({"a": np.arange(2), "b": ("c", np.float64(1))})
+    assert found["a"].tolist() == [0, 1] and found["b"][0] == "c"
+    assert found["b"][1].dtype == torch.float64
+
+
+def test_collate_keeps_the_device(device):
+    x = data.default_collate([torch.ones(2, device=device)] * 3)
+    assert x.device == torch.device(device) and x.cpu().tolist() == [[1, 1]] * 3
+
+
+# --- loaders ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3])
+def test_batches_in_order(workers):
+    loader = DataLoader(Squares(), 4, num_workers=workers)
+    assert len(loader) == 3
+    for _ in range(2):
+        found = [(x[:, -1].tolist(), i.tolist()) for x, i in loader]
+        assert found == [
+            ([0, 1, 4, 9], [0, 1, 2, 3]),
+            ([16, 25, 36, 49], [4, 5, 6, 7]),
+            ([64, 81], [8, 9]),
+        ]
+    short = DataLoader(Squares(), 4, num_workers=workers, drop_last=True)
+    assert len(list(short)) == len(short) == 2
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_without_batches_and_with_lists_of_indices(workers):
+    single = DataLoader(Squares(3), batch_size=None, num_workers=workers)
+    assert [i for _, i in single] == [0, 1, 2] and len(single) == 3
+    lists = [[5, 1], [2]]
+    by_list = DataLoader(Squares(), batch_sampler=lists, num_workers=workers)
+    assert [i.tolist() for _, i in by_list] == lists and len(by_list) == 2
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_iterable(workers):
+    found = values(DataLoader(Numbers(7), 3, num_workers=workers))
+    assert found == (
+        [[0, 1, 2], [3, 4, 5], [6]] if not workers else [[0, 2, 4], [1, 3, 5], [6]]
+    )
+    found = values(DataLoader(Numbers(7), 3, num_workers=workers, drop_last=True))
+    assert found == ([[0, 1, 2], [3, 4, 5]] if not workers else [[0, 2, 4], [1, 3, 5]])
+    assert list(DataLoader(Numbers(3), None, num_workers=workers)) == [0, 1, 2]
+    with pytest.raises(TypeError):
+        len(DataLoader(Numbers(3)))
+
+
+def first_info(samples):
+    info = data.get_worker_info()
+    return info.id, info.num_workers, info.seed, torch.initial_seed(), samples
+
+
+def test_worker_info():
+    assert data.get_worker_info() is None
+    loader = DataLoader(
+        range(4),
+        num_workers=2,
+        collate_fn=first_info,
+        generator=torch.Generator().manual_seed(1),
+    )
+    found = list(loader)
+    base = found[0][2]
+    assert found == [(i % 2, 2, base + i % 2, base + i % 2, [i]) for i in range(4)]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_every_way_to_start_brings_the_same(method, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import multiprocessing
+import pydevtensor as torch
+from pydevtensor.utils.data import DataLoader, TensorDataset, get_worker_info
+
+def collate(samples):
+    batch = torch.utils.data.default_collate(samples)
+    return batch, get_worker_info() is not None
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    pairs = TensorDataset(torch.arange(9), torch.ones(9, 5000))
+    loader = DataLoader(pairs, 4, shuffle=True, num_workers=2, collate_fn=collate,
+                        multiprocessing_context={method!r})
+    for (x, y), there in loader:
+        print(x.tolist(), y.sum().item(), there)
+    print(multiprocessing.active_children())
+""")
+    out = python(None, arguments=[str(script)])
+    torch.manual_seed(0)
+    torch.ones(9)
+    order = values(DataLoader(range(9), 4, shuffle=True))
+    lines = [f"{part} {5000.0 * len(part)} True" for part in order]
+    assert out.splitlines() == [*lines, "[]"]
+
+
+def test_init_function_and_getitems():
+    class Whole(Squares):
+        def __getitems__(self, indices):
+            return [(each, offset[0]) for each in indices]
+
+    offset = [0]
+
+    def begin(worker):
+        offset[0] = 100 + worker
+
+    loader = DataLoader(Whole(4), 2, num_workers=2, worker_init_fn=begin)
+    assert [[x.tolist() for x in batch] for batch in loader] == [
+        [[0, 1], [100, 100]],
+        [[2, 3], [101, 101]],
+    ]
+
+
+def test_a_break_ends_the_workers():
+    for _ in DataLoader(Squares(100), num_workers=2):
+        assert len(multiprocessing.active_children()) == 2
+        break
+    gc.collect()
+    assert not multiprocessing.active_children()
+
+
+def test_persistent_workers_stay_after_a_break():
+    loader = DataLoader(range(8), 2, num_workers=2, persistent_workers=True)
+    for _ in loader:
+        break
+    pids = {process.pid for process in multiprocessing.active_children()}
+    assert values(loader) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert values(loader) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert {process.pid for process in multiprocessing.active_children()} == pids
+    again = DataLoader(Numbers(4), num_workers=2, persistent_workers=True)
+    assert values(again) == values(again) == [[0], [1], [2], [3]]
+
+
+class Peculiar(Exception):
+    def __init__(self, one, two):
+        super().__init__(one, two)
+
+
+def raising(error):
+    def how():
+        raise error
+
+    return how
+
+
+@pytest.mark.parametrize(
+    "error, kind",
+    [
+        (ValueError("no good"), ValueError),
+        (KeyError("key"), KeyError),
+        (Peculiar(1, 2), RuntimeError),
+        (StopIteration(), StopIteration),
+    ],
+)
+def test_an_exception_in_a_worker(error, kind):
+    seen = []
+    iterator = iter(DataLoader(Spoilt(raising(error)), num_workers=2))
+    with pytest.raises(kind) as caught:
+        for _ in range(8):
+            seen.append(next(iterator).item())
+    assert seen == [0, 1, 2, 3, 4]
+    text = str(caught.value)
+    assert "worker process 1" in text and "test_data.py" in text and "\n" in text
+    assert next(iterator).item() == 6  # the others go on
+
+
+def test_an_exception_of_a_local_type():
+    class Local(Exception):
+        pass
+
+    with pytest.raises(RuntimeError, match="Local"):
+        list(DataLoader(Spoilt(raising(Local())), num_workers=1))
+
+
+def test_a_batch_that_cannot_be_sent():
+    loader = DataLoader(range(2), num_workers=1, collate_fn=lambda batch: lambda: 0)
+    with pytest.raises(Exception, match="pickle"):
+        list(loader)
+
+
+def test_an_init_function_that_fails():
+    loader = DataLoader(range(4), num_workers=2, worker_init_fn=lambda i: 1 // 0)
+    with pytest.raises(ZeroDivisionError, match="worker process 0"):
+        list(loader)
+
+
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "SIGKILL"),
+        (lambda: os._exit(3), "exit code 3"),
+    ],
+)
+def test_a_worker_that_dies(how, words):
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match=words):
+        list(DataLoader(Spoilt(how), num_workers=2))
+    assert time.monotonic() - begin < 10
+
+
+def test_timeout():
+    loader = DataLoader(
+        Spoilt(lambda: time.sleep(60)), num_workers=1, timeout=0.3, prefetch_factor=1
+    )
+    with pytest.raises(RuntimeError, match="0.3 seconds"):
+        list(loader)
+
+
+def test_workers_end_with_their_reader():
+    code = (
+        "import os\n"
+        "from pydevtensor.utils.data import DataLoader\n"
+        "i = iter(DataLoader(range(99), num_workers=2)); next(i)\n"
+        "print(*[p.pid for p in i.processes], flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, timeout=60
+    )
+    assert found.returncode == -9 and len(found.stdout.split()) == 2
+    deadline = time.monotonic() + 10
+    for pid in found.stdout.split():
+        while os.path.exists(f"/proc/{int(pid)}") and b"Z" not in state(int(pid)):
+            assert time.monotonic() < deadline, "a worker outlived its reader"
+            time.sleep(0.01)
+
+
+def state(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0]
+    except OSError:
+        return b"Z"
+
+
+@pytest.mark.parametrize("size", [1, 1000, 5000, 100_000])
+def test_tensors_arrive_whole_and_writable(size):
+    def make(batch):
+        x = torch.arange(size)
+        y = x.numpy().astype("f4")
+        return x, (y, "t" * size), x.reshape(1, -1).t(), torch.ones(size).requires_grad_()
+
+    wanted = np.arange(size)
+    for x, (y, text), z, w in DataLoader(range(3), num_workers=2, collate_fn=make):
+        assert (x.numpy() == wanted).all() and (y == wanted).all() and len(text) == size
+        assert (z.numpy()[:, 0] == wanted).all() and z.shape == (size, 1)
+        assert w.requires_grad and w.is_leaf
+        x += 1
+        y += 1
+        assert x[-1].item() == size
+
+
+def test_long_lists_of_indices_and_answers_do_not_block():
+    loader = DataLoader(
+        range(200_000), 100_000, num_workers=1, collate_fn=list, prefetch_factor=8
+    )
+    assert [len(batch) for batch in loader] == [100_000, 100_000]
+
+
+def test_recorded_results_do_not_travel():
+    x = torch.ones(5000, requires_grad=True)
+    loader = DataLoader(range(1), num_workers=1, collate_fn=lambda _: x * 2)
+    with pytest.raises(RuntimeError, match="detach"):
+        list(loader)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"num_workers": -1},
+        {"timeout": -1},
+        {"prefetch_factor": 2},
+        {"num_workers": 1, "prefetch_factor": 0},
+        {"persistent_workers": True},
+        {"shuffle": True, "sampler": range(3)},
+        {"batch_sampler": [[0]], "batch_size": 2},
+        {"batch_sampler": [[0]], "shuffle": True},
+        {"batch_size": None, "drop_last": True},
+        {"batch_size": 0},
+        {"multiprocessing_context": "fork"},
+    ],
+    ids=str,
+)
+def test_arguments_that_do_not_go_together(words):
+    with pytest.raises(ValueError, match=r"give|leave"):
+        DataLoader(range(3), **words)
+
+
+def test_an_iterable_has_its_own_order():
+    for words in ({"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}):
+        with pytest.raises(ValueError, match="own order"):
+            DataLoader(Numbers(3), **words)
+
+
+def test_loaded_when_used():
+    out = python("""
+import sys
+import pydevtensor as torch
+print('pydevtensor.utils' in sys.modules, 'multiprocessing' in sys.modules)
+loader = torch.utils.data.DataLoader(range(3))
+list(loader)
+print('multiprocessing' in sys.modules)
+from pydevtensor.utils import data
+assert data is torch.utils.data
+""")
+    assert out == "False False\nFalse\n"
+
+
+def test_examples():
+    for module in (
+        data,
+        data.dataset,
+        data.sampler,
+        data.collate,
+        data.loader,
+        torch.random,
+        torch.functional,
+    ):
+        found = doctest.testmod(module)
+        assert not found.failed, module.__name__
