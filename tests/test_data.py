@@ -400,7 +400,12 @@ def test_tensors_arrive_whole_and_writable(size):
     def make(batch):
         x = torch.arange(size)
         y = x.numpy().astype("f4")
-        return x, (y, "t" * size), x.reshape(1, -1).t(), torch.ones(size).requires_grad_()
+        return (
+            x,
+            (y, "t" * size),
+            x.reshape(1, -1).t(),
+            torch.ones(size).requires_grad_(),
+        )
 
     wanted = np.arange(size)
     for x, (y, text), z, w in DataLoader(range(3), num_workers=2, collate_fn=make):

@@ -43,7 +43,9 @@ def test_spaced_numbers(device, dtype, ends):
         start, end = ends if kind.is_floating_point else (math.trunc(e) for e in ends)
         wanted = np.linspace(start, end, steps)
         if kind.is_floating_point:
-            assert np.allclose(x, wanted, rtol=3e-7, atol=3e-6 if dtype == "float32" else 1e-13)
+            assert np.allclose(
+                x, wanted, rtol=3e-7, atol=3e-6 if dtype == "float32" else 1e-13
+            )
             assert not steps or x[0] == kind_of(dtype, start)
             assert steps < 2 or x[-1] == kind_of(dtype, end)
         else:
@@ -70,7 +72,9 @@ def test_grids(device, indexing):
     axes = [torch.arange(n, device=device) for n in (2, 3, 4)]
     for count in (1, 2, 3):
         found = torch.meshgrid(*axes[:count], indexing=indexing)
-        wanted = np.meshgrid(*(a.cpu().numpy() for a in axes[:count]), indexing=indexing or "ij")
+        wanted = np.meshgrid(
+            *(a.cpu().numpy() for a in axes[:count]), indexing=indexing or "ij"
+        )
         assert type(found) is tuple
         for x, y in zip(found, wanted, strict=True):
             assert (x.cpu().numpy() == y).all() and x.shape == y.shape
@@ -125,7 +129,9 @@ def test_shares(device):
     x = torch.zeros(n, device=device).exponential_(4)
     assert abs(x.mean().item() - 0.25) < 0.02 and x.min().item() >= 0
     x = torch.normal(torch.full((n,), 2.0, device=device), 3.0)
-    assert abs(x.mean().item() - 2) < 0.1 and abs((x - 2).square().mean().item() - 9) < 0.5
+    assert (
+        abs(x.mean().item() - 2) < 0.1 and abs((x - 2).square().mean().item() - 9) < 0.5
+    )
     rows = torch.multinomial(torch.ones(5, 4, device=device), 4)
     assert rows.device == torch.device(device)
     assert [sorted(row) for row in rows.tolist()] == [[0, 1, 2, 3]] * 5
@@ -171,9 +177,13 @@ def test_states(device):
     torch.randn(3, device=device, generator=g)
     state, twin = g.get_state(), g.clone_state()
     wanted = [torch.randn(5, device=device, generator=g).tolist() for _ in range(300)]
-    assert [torch.randn(5, device=device, generator=twin).tolist() for _ in range(300)] == wanted
+    assert [
+        torch.randn(5, device=device, generator=twin).tolist() for _ in range(300)
+    ] == wanted
     assert g.set_state(state) is g
-    assert [torch.randn(5, device=device, generator=g).tolist() for _ in range(300)] == wanted
+    assert [
+        torch.randn(5, device=device, generator=g).tolist() for _ in range(300)
+    ] == wanted
     assert g.initial_seed() == 6
 
 

@@ -15,8 +15,8 @@
 /* --- new tensors
  * ------------------------------------------------------------------------- */
 
-DT_PUBLIC(randperm, "randperm(n: int, *, generator: Generator = None, " DT_FACTORY_WORDS
-                    ")")
+DT_PUBLIC(randperm,
+          "randperm(n: int, *, generator: Generator = None, " DT_FACTORY_WORDS ")")
 {
     int64_t n;
     int dtype = DT_INT64;
@@ -59,8 +59,9 @@ DT_PUBLIC(linspace, "linspace(start: Number, end: Number, steps: int, "
 {
     return spaced(args, 3, NAN);
 }
-DT_PUBLIC(logspace, "logspace(start: Number, end: Number, steps: int, base: float = 10, "
-                    "*, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(logspace,
+          "logspace(start: Number, end: Number, steps: int, base: float = 10, "
+          "*, " DT_FACTORY_WORDS ")")
 {
     double base;
     if (dt_take_float(args, 3, &base) < 0)
@@ -114,8 +115,8 @@ DT_PUBLIC(normal, "normal(mean: Value, std: Value = 1, " NORMAL_END ") | "
     if (m.tensor && s.tensor) {
         if (dt_check_same_device("normal", "mean", m.tensor, "std", s.tensor))
             return dt_raise();
-        if (dt_shape_broadcast("normal", m.tensor->ndim, m.tensor->shape, s.tensor->ndim,
-                               s.tensor->shape, &ndim, shape))
+        if (dt_shape_broadcast("normal", m.tensor->ndim, m.tensor->shape,
+                               s.tensor->ndim, s.tensor->shape, &ndim, shape))
             return dt_raise();
     }
     if (!s.tensor)
@@ -154,8 +155,8 @@ DT_PUBLIC(normal, "normal(mean: Value, std: Value = 1, " NORMAL_END ") | "
  * ------------------------------------------------------------------------ */
 
 /* Fills x, through a new tensor where x has a history, which has to learn of it. */
-static int fill_recorded(const char *what, dt_tensor *x, const dt_tensor *p, double rate,
-                         dt_generator *generator)
+static int fill_recorded(const char *what, dt_tensor *x, const dt_tensor *p,
+                         double rate, dt_generator *generator)
 {
     dt_tensor fresh = {.storage = NULL};
     dt_tensor *target = x;
@@ -207,15 +208,15 @@ DT_PUBLIC(bernoulli_, "bernoulli_(input: Tensor, p: Value = 0.5, *, "
                fill_recorded("bernoulli_", x, p.tensor, 0, generator));
     else
         DT_RUN(status, x->numel > DT_LONG_NUMEL,
-               dt_recorded_random_into(
-                   "bernoulli_", x, DT_RANDOM_BERNOULLI,
-                   dt_scalar_float(dt_scalar_as_double(p.scalar)), dt_scalar_float(0),
-                   generator));
+               dt_recorded_random_into("bernoulli_", x, DT_RANDOM_BERNOULLI,
+                                       dt_scalar_float(dt_scalar_as_double(p.scalar)),
+                                       dt_scalar_float(0), generator));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
-DT_PUBLIC(bernoulli, "bernoulli(input: Tensor, *, generator: Generator = None) | "
-                     "bernoulli(input: Tensor, p: float, *, generator: Generator = None)")
+DT_PUBLIC(bernoulli,
+          "bernoulli(input: Tensor, *, generator: Generator = None) | "
+          "bernoulli(input: Tensor, p: float, *, generator: Generator = None)")
 {
     dt_tensor *x;
     double p = 0;
@@ -278,8 +279,7 @@ static int triangle(const char *what, dt_tensor *out, const dt_tensor *x, bool l
     dt_scalar zero = dt_dtype_kind((dt_dtype)x->dtype) == DT_KIND_BOOL
                          ? (dt_scalar){.kind = DT_KIND_BOOL}
                          : dt_scalar_int(0);
-    int status =
-        dt_recorded_where(out, &mask, dt_arg_tensor(x), dt_arg_scalar(zero));
+    int status = dt_recorded_where(out, &mask, dt_arg_tensor(x), dt_arg_scalar(zero));
     dt_tensor_clear(&mask);
     return status;
 }

@@ -57,8 +57,8 @@ static double draw_double(const host_draws *d)
 static int check_permutation(int64_t n, dt_dtype dtype)
 {
     if (n < 0)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "randperm: n is %" PRId64 "; give 0 or more", n);
+        return dt_fail(DT_ERROR_RUNTIME, "randperm: n is %" PRId64 "; give 0 or more",
+                       n);
     if (dtype == DT_BOOL)
         return dt_fail(
             DT_ERROR_NOT_IMPLEMENTED,
@@ -229,7 +229,8 @@ static int check_weights(const dt_tensor *p, int64_t count, bool replacement)
                        n);
     if (!replacement && count > n)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "multinomial: %" PRId64 " samples without replacement of %" PRId64
+                       "multinomial: %" PRId64
+                       " samples without replacement of %" PRId64
                        " weights; take fewer, or use replacement=True",
                        count, n);
     return 0;
@@ -242,7 +243,8 @@ static int check_row(const double *row, int64_t n)
         if (!(row[i] >= 0) || isinf(row[i]))
             return dt_fail(
                 DT_ERROR_RUNTIME,
-                "multinomial: a weight is %g; give finite numbers of 0 or more", row[i]);
+                "multinomial: a weight is %g; give finite numbers of 0 or more",
+                row[i]);
         sum += row[i];
     }
     if (sum > 0)
@@ -296,8 +298,8 @@ static void choose_once(const host_draws *draws, dt_dtype dtype, const double *r
 {
     for (int64_t i = 0; i < n; i++) {
         double e = -log1p(-draw_double(draws));
-        keys[i].key = dtype == DT_FLOAT32 ? (double)((float)row[i] / (float)e)
-                                          : row[i] / e;
+        keys[i].key =
+            dtype == DT_FLOAT32 ? (double)((float)row[i] / (float)e) : row[i] / e;
         keys[i].index = i;
         if (isnan(keys[i].key)) /* 0 / 0: never to be chosen */
             keys[i].key = 0;
@@ -334,7 +336,8 @@ int dt_multinomial(dt_tensor *out, const dt_tensor *p, int64_t count, bool repla
     int64_t *to = dt_tensor_data(&chosen);
     if (rows && !(room = malloc(((size_t)n + !n) * sizeof *room))) {
         dt_fail(DT_ERROR_HOST_MEMORY,
-                "multinomial: no memory for a row of %" PRId64 " weights; use fewer", n);
+                "multinomial: no memory for a row of %" PRId64 " weights; use fewer",
+                n);
         goto done;
     }
     for (int64_t r = 0; r < rows; r++)

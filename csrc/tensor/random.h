@@ -11,8 +11,8 @@
 int dt_randperm(dt_tensor *out, int64_t n, dt_dtype dtype, dt_device device,
                 dt_generator *generator);
 
-/* 1 where a uniform number is less than the probability in p (broadcast to target), else
- * 0. Probabilities are checked on the CPU alone, where that needs no wait. */
+/* 1 where a uniform number is less than the probability in p (broadcast to target),
+ * else 0. Probabilities are checked on the CPU alone, where that needs no wait. */
 int dt_bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *p,
                       dt_generator *generator);
 
@@ -25,8 +25,8 @@ int dt_exponential_into(const char *what, dt_tensor *target, double rate,
 int dt_multinomial(dt_tensor *out, const dt_tensor *p, int64_t count, bool replacement,
                    dt_generator *generator);
 
-/* The state of a generator as bytes: DT_TWISTER_STATE of the CPU's, in PyTorch's layout,
- * DT_PHILOX_STATE of a GPU's (seed, then offset). Both take the lock. */
+/* The state of a generator as bytes: DT_TWISTER_STATE of the CPU's, in PyTorch's
+ * layout, DT_PHILOX_STATE of a GPU's (seed, then offset). Both take the lock. */
 #define DT_TWISTER_STATE 5056
 #define DT_PHILOX_STATE  16
 void dt_generator_save(dt_generator *generator, bool twister, unsigned char *bytes);

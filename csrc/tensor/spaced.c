@@ -9,7 +9,8 @@
 #include "tensor/elementwise.h"
 #include "tensor/view.h"
 
-/* PyTorch goes from both ends to the middle, rounding once. So do we, to the last bit. */
+/* PyTorch goes from both ends to the middle, rounding once. So do we, to the last bit.
+ */
 #define SPACED(type, FMA)                                                              \
     static void spaced_##type(type *out, type start, type end, int64_t steps)          \
     {                                                                                  \
@@ -33,12 +34,10 @@ static int spaced_there(dt_tensor *out, double start, double end)
     char *data = dt_tensor_data(out);
     dt_progression low = {dtype, data, half, dt_scalar_float(start),
                           dt_scalar_float(step)};
-    dt_progression high = {dtype, data + half * (int64_t)dt_dtype_size(dtype),
-                           steps - half,
-                           dt_scalar_float(steps > 1
-                                               ? end - step * (double)(steps - half - 1)
-                                               : start),
-                           dt_scalar_float(step)};
+    dt_progression high = {
+        dtype, data + half * (int64_t)dt_dtype_size(dtype), steps - half,
+        dt_scalar_float(steps > 1 ? end - step * (double)(steps - half - 1) : start),
+        dt_scalar_float(step)};
     if (dt_storage_use(out->storage) ||
         (half && backend->progression(dt_queue_current(device), &low)))
         return -1;

@@ -4,13 +4,13 @@
 
 #include "tensor/tensor.h"
 
-/* `steps` numbers from start to end, both included; where base is not NAN, base to their
- * powers. */
+/* `steps` numbers from start to end, both included; where base is not NAN, base to
+ * their powers. */
 int dt_spaced(const char *what, dt_tensor *out, double start, double end, int64_t steps,
               double base, dt_dtype dtype, dt_device device);
 
-/* Bools, rows x columns: true on the diagonal and below it (lower), or above. Diagonal k
- * is k columns to the right of the main one. */
+/* Bools, rows x columns: true on the diagonal and below it (lower), or above. Diagonal
+ * k is k columns to the right of the main one. */
 int dt_triangle(const char *what, dt_tensor *out, int64_t rows, int64_t columns,
                 bool lower, int64_t diagonal, dt_device device);
 

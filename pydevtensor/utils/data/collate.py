@@ -87,7 +87,8 @@ def default_collate(batch):
         return batch
     if isinstance(first, Mapping):
         return _rebuilt(
-            first, {key: default_collate([each[key] for each in batch]) for key in first}
+            first,
+            {key: default_collate([each[key] for each in batch]) for key in first},
         )
     if isinstance(first, Sequence):
         if any(len(each) != len(first) for each in batch):
@@ -118,7 +119,9 @@ def default_convert(data):
     if _is_numpy(data):
         return torch.as_tensor(data) if _number_array(data) else data
     if isinstance(data, Mapping):
-        return _rebuilt(data, {key: default_convert(each) for key, each in data.items()})
+        return _rebuilt(
+            data, {key: default_convert(each) for key, each in data.items()}
+        )
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(default_convert(each) for each in data))
     if isinstance(data, tuple):

@@ -168,7 +168,7 @@ def random_split(dataset, lengths, generator=None):
     >>> import pydevtensor as torch
     >>> g = torch.Generator().manual_seed(42)
     >>> [s.indices for s in torch.utils.data.random_split(range(5), [0.6, 0.4], g)]
-    [[4, 0, 1], [2, 3]]
+    [[2, 4, 3], [0, 1]]
     """
     lengths = list(lengths)
     count = len(dataset)

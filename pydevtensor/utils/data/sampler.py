@@ -55,7 +55,9 @@ class RandomSampler(Sampler):
     generator, each pass draws one seed from the default generator, for one of its own.
     """
 
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+    def __init__(
+        self, data_source, replacement=False, num_samples=None, generator=None
+    ):
         _check_flag("RandomSampler(): replacement", replacement)
         self.data_source = data_source
         self.replacement = replacement

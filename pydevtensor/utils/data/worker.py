@@ -225,7 +225,16 @@ def _seed(seed, base_seed, worker):
 
 
 def main(
-    end, dataset, iterable, batched, collate, drop_last, base_seed, worker, workers, init
+    end,
+    dataset,
+    iterable,
+    batched,
+    collate,
+    drop_last,
+    base_seed,
+    worker,
+    workers,
+    init,
 ):
     """Answer tasks (epoch, number, indices) until the reader is gone."""
     global _info
