@@ -6,10 +6,10 @@ from pydevtensor import _C
 def meshgrid(*tensors, indexing=None):
     """The coordinates of a grid, one Tensor for each of its axes.
 
-    Takes Tensors of one dimension (or none), as arguments or as one sequence, all of one
-    dtype and on one device. Gives a tuple of as many views, without a copy, each of the
-    shape of the grid. With indexing="ij", also the default, the first Tensor goes along
-    dimension 0, as rows of a matrix do; with "xy" the first two change places.
+    Takes Tensors of one dimension (or none), as arguments or as one sequence, all of
+    one dtype and on one device. Gives a tuple of as many views, without a copy, each of
+    the shape of the grid. With indexing="ij", also the default, the first Tensor goes
+    along dimension 0, as rows of a matrix do; with "xy" the first two change places.
 
     Raises RuntimeError for Tensors of more dimensions, for none at all, and for another
     indexing.
@@ -44,7 +44,7 @@ def meshgrid(*tensors, indexing=None):
         if each.dtype != tensors[0].dtype or each.device != tensors[0].device:
             raise RuntimeError(
                 f"meshgrid(): argument 0 is {tensors[0].dtype} on {tensors[0].device}, "
-                f"argument {place} {each.dtype} on {each.device}; convert one with .to()"
+                f"argument {place} {each.dtype} on {each.device}; convert by .to()"
             )
     swap = indexing == "xy" and len(tensors) > 1
     if swap:

@@ -36,7 +36,7 @@ def set_rng_state(new_state):
 
 @contextmanager
 def fork_rng(devices=None, enabled=True):
-    """Draw random numbers in a `with` block that leaves no trace on the CPU's generator.
+    """A `with` block whose random numbers leave no trace on the CPU's generator.
 
     devices is accepted for PyTorch's sake where it is empty or None: the generators of
     GPUs are seeded, not saved, here.
@@ -50,7 +50,7 @@ def fork_rng(devices=None, enabled=True):
     """
     if devices:
         raise NotImplementedError(
-            "fork_rng(): the states of GPUs' generators cannot be kept; give devices=[] "
+            "fork_rng(): states of GPUs' generators cannot be kept; give devices=[] "
             "and a Generator(device='cuda') for numbers on a GPU"
         )
     if not enabled:

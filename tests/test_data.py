@@ -364,7 +364,7 @@ def test_timeout():
     loader = DataLoader(
         Spoilt(lambda: time.sleep(60)), num_workers=1, timeout=0.3, prefetch_factor=1
     )
-    with pytest.raises(RuntimeError, match="0.3 seconds"):
+    with pytest.raises(RuntimeError, match=r"0\.3 seconds"):
         list(loader)
 
 

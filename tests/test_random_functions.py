@@ -80,7 +80,7 @@ def test_grids(device, indexing):
             assert (x.cpu().numpy() == y).all() and x.shape == y.shape
     assert torch.meshgrid(axes)[2].data_ptr() == axes[2].data_ptr()
     for bad in ([], [torch.ones(2, 2)], [torch.ones(2), torch.arange(2)]):
-        with pytest.raises(RuntimeError, match="give|convert"):
+        with pytest.raises(RuntimeError, match=r"give|convert"):
             torch.meshgrid(bad)
     with pytest.raises(RuntimeError, match="indexing"):
         torch.meshgrid(axes, indexing="ji")
@@ -98,7 +98,7 @@ def test_permutations(device):
     torch.manual_seed(3)
     assert torch.randperm(50, device=device).tolist() == first
     for n, dtype in ((-1, torch.int64), (257, torch.uint8), (2**24 + 2, torch.float32)):
-        with pytest.raises(RuntimeError, match="give|wider"):
+        with pytest.raises(RuntimeError, match=r"give|wider"):
             torch.randperm(n, dtype=dtype, device=device)
 
 

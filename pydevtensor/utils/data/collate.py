@@ -23,7 +23,7 @@ def _stacked(batch):
         if tuple(each.shape) != shape:
             raise RuntimeError(
                 f"default_collate(): sample 0 has the shape {list(shape)}, sample "
-                f"{place} {list(each.shape)}; samples of a batch need one shape: resize "
+                f"{place} {list(each.shape)}; samples need one shape: resize "
                 "or pad them, or give a collate_fn"
             )
     stack = getattr(torch, "stack", None)
@@ -39,7 +39,8 @@ def _rebuilt(like, items):
     """items in a container of like's type, or in a plain one where that cannot be."""
     if isinstance(like, Mapping):
         try:
-            return type(like)(items)
+            kind: type = type(like)
+            return kind(items)
         except TypeError:
             return dict(items)
     if isinstance(like, tuple) and hasattr(like, "_fields"):
@@ -55,7 +56,7 @@ def _rebuilt(like, items):
 def default_collate(batch):
     """The samples of a batch, put together along a new first dimension.
 
-    Tensors and NumPy's arrays (of one shape) become one Tensor, floats a float64 Tensor,
+    Tensors and NumPy's arrays (of one shape) become one Tensor, floats a float64 one,
     ints an int64 one; texts stay a list; samples that are tuples, lists or dicts
     become one such container of batches, tuples a list.
 
@@ -79,9 +80,9 @@ def default_collate(batch):
                 "a collate_fn that turns samples into Tensors"
             )
         return _stacked([torch.as_tensor(each) for each in batch])
-    if isinstance(first, type(0.0)):
+    if isinstance(first, float):
         return torch.tensor(batch, dtype=torch.float64)
-    if isinstance(first, type(0)):
+    if isinstance(first, int):
         return torch.tensor(batch)
     if isinstance(first, (str, bytes)):
         return batch
@@ -100,14 +101,15 @@ def default_collate(batch):
         columns = list(zip(*batch, strict=True))
         return _rebuilt(first, [default_collate(each) for each in columns])
     raise TypeError(
-        f"default_collate(): a sample is a {type(first).__name__}; give Tensors, NumPy's "
-        "arrays, numbers, texts, or tuples, lists and dicts of them, or a collate_fn"
+        f"default_collate(): a sample is a {type(first).__name__}; give Tensors, "
+        "NumPy's arrays, numbers, texts, tuples, lists, dicts of them, or a collate_fn"
     )
 
 
 def default_convert(data):
-    """NumPy's arrays in data as Tensors, whatever else as it is; for loaders that make no
-    batches.
+    """NumPy's arrays in data as Tensors, and all else as it is.
+
+    What a loader that makes no batches uses.
 
     >>> import numpy
     >>> import pydevtensor as torch

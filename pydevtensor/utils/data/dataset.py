@@ -18,7 +18,7 @@ class Dataset:
 
     def __getitem__(self, index):
         raise NotImplementedError(
-            f"{type(self).__name__} has no __getitem__; write one that gives sample index"
+            f"{type(self).__name__} has no __getitem__; write one that gives a sample"
         )
 
     def __add__(self, other):
@@ -28,13 +28,13 @@ class Dataset:
 class IterableDataset(Dataset):
     """What gives samples one after the other; subclass it and write __iter__.
 
-    With worker processes each of them goes through a copy of its own, so __iter__ has to
+    With worker processes each of them goes through its own copy, so __iter__ has to
     ask get_worker_info() which part is its part, or every sample comes once a worker.
     """
 
     def __getitem__(self, index):
         raise NotImplementedError(
-            f"{type(self).__name__} is an IterableDataset: its samples have no numbers; "
+            f"{type(self).__name__} is an IterableDataset: samples have no numbers; "
             "iterate over it"
         )
 
@@ -87,7 +87,7 @@ class StackDataset(Dataset):
         self._length = len(sets[0])
         if any(len(each) != self._length for each in sets):
             raise ValueError(
-                f"StackDataset(): the sets have {[len(each) for each in sets]} samples; "
+                f"StackDataset(): the sets have {[len(each) for each in sets]} rows; "
                 "give sets of one length"
             )
 
@@ -184,8 +184,8 @@ def random_split(dataset, lengths, generator=None):
             lengths[left % len(lengths)] += 1
     if sum(lengths) != count:
         raise ValueError(
-            f"random_split(): the lengths {lengths} add up to {sum(lengths)} and the set "
-            f"has {count} samples; give lengths of that sum, or fractions of sum 1"
+            f"random_split(): the lengths {lengths} add up to {sum(lengths)} and the "
+            f"set has {count} samples; give lengths of that sum, or fractions of sum 1"
         )
     generator = torch.default_generator if generator is None else generator
     order = torch.randperm(count, generator=generator).tolist()

@@ -44,10 +44,10 @@ class DataLoader:
     prefetch_factor   batches that each worker makes ahead; 2
     persistent_workers   keep workers for the next epoch
 
-    The order, and the numbers drawn from the generator, are PyTorch's for the same seed.
-    len() is the number of batches. An exception in a worker is raised here, in its type
-    and with its traceback; a worker that dies is a RuntimeError. Workers cannot use a GPU
-    that this process has used, unless they are spawned.
+    The order, and the numbers drawn from the generator, are PyTorch's for the same
+    seed. len() is the number of batches. An exception in a worker is raised here, in
+    its type and with its traceback; a worker that dies is a RuntimeError. Workers
+    cannot use a GPU that this process has used, unless they are spawned.
 
     >>> import pydevtensor as torch
     >>> loader = torch.utils.data.DataLoader(range(5), batch_size=2)
@@ -103,7 +103,7 @@ class DataLoader:
             )
         if num_workers == 0 and multiprocessing_context is not None:
             raise ValueError(
-                "DataLoader: multiprocessing_context is for workers; give num_workers too"
+                "DataLoader: multiprocessing_context is for workers; give num_workers"
             )
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable:
@@ -256,11 +256,12 @@ class _There(_Batches):
 
         context = loader.multiprocessing_context
         if context is None:
-            # fork, on Linux, whatever a later Python prefers: notebooks define data sets
+            # fork, on Linux, whatever later Pythons prefer: notebooks define data sets
             context = multiprocessing.get_start_method(allow_none=True) or "fork"
         if isinstance(context, str):
             context = multiprocessing.get_context(context)
-        self.ends, self.processes = [], []
+        self.ends: list = []
+        self.processes: list = []
         self.epoch = 0
         self._end = weakref.finalize(
             self, _end_workers, os.getpid(), self.ends, self.processes
@@ -348,8 +349,8 @@ class _There(_Batches):
             how = f"was killed by {Signals(-code).name}"
         self._end()
         raise RuntimeError(
-            f"DataLoader worker {number} (pid {pid}) {how}; the system may have run out "
-            "of memory: try num_workers=0 to see an error of the data set itself"
+            f"DataLoader worker {number} (pid {pid}) {how}; the system may have run "
+            "out of memory: try num_workers=0 to see an error of the data set itself"
         )
 
     def _receive(self):

@@ -6,12 +6,12 @@ import pydevtensor as torch
 
 
 def draw_seed(generator=None):
-    """A seed of 63 bits, from the generator (None: the default one) as PyTorch draws it."""
+    """A seed of 63 bits from the generator (None: the default one)."""
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
 class Sampler:
-    """What gives indices; subclass it and write __iter__, and __len__ if it is known."""
+    """What gives indices; subclass it and write __iter__, and __len__ if known."""
 
     def __class_getitem__(cls, item):
         return cls
@@ -39,12 +39,12 @@ class SequentialSampler(Sampler):
 
 
 def _check_count(name, value):
-    if not isinstance(value, int) or isinstance(value, type(True)) or value <= 0:
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise ValueError(f"{name} is {value!r}; give an int above 0")
 
 
 def _check_flag(name, value):
-    if not isinstance(value, type(True)):
+    if not isinstance(value, bool):
         raise TypeError(f"{name} is {value!r}; give True or False")
 
 
@@ -136,11 +136,11 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of batch_size indices of another sampler, the last one shorter or dropped."""
+    """Lists of batch_size indices of a sampler, the last one shorter or dropped."""
 
     def __init__(self, sampler, batch_size, drop_last):
         _check_count("BatchSampler(): batch_size", batch_size)
-        if not isinstance(drop_last, type(True)):
+        if not isinstance(drop_last, bool):
             raise ValueError(
                 f"BatchSampler(): drop_last is {drop_last!r}; give True or False"
             )

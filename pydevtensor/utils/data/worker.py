@@ -17,18 +17,18 @@ from traceback import format_exc
 
 import pydevtensor as torch
 
-# Fewer bytes go through the socket: a mapping costs more than their copy. Small messages
-# also keep both sides from waiting for each other with full sockets.
+# Fewer bytes go through the socket: a mapping costs more than their copy. Small
+# messages also keep both sides from waiting for each other with full sockets.
 SHARED_FROM = 1 << 13
 _ALIGN = 64
 _HEAD = struct.Struct("<QQ")  # bytes of the pickle; bytes of shared memory
 
 # The readers' ends in this process, which a forked worker must not keep open.
-_ends = weakref.WeakSet()
+_ends: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
 
 class WorkerInfo:
-    """What get_worker_info() says: id, num_workers, seed and dataset (the worker's copy)."""
+    """What get_worker_info() says; dataset is the worker's own copy."""
 
     __slots__ = ("dataset", "id", "num_workers", "seed")
 
@@ -59,7 +59,7 @@ class Failure:
     def __init__(self, where):
         import sys
 
-        kind = sys.exc_info()[0]
+        kind = sys.exc_info()[0] or RuntimeError
         try:
             pickle.dumps(kind)
         except Exception:  # of a type that has no name to be found by
@@ -104,7 +104,7 @@ class _Pickler(pickle.Pickler):
             wants = value.requires_grad
             if wants and not value.is_leaf:
                 raise RuntimeError(
-                    "DataLoader: a worker's batch is the result of recorded operations, "
+                    "DataLoader: a worker's batch comes of recorded operations, "
                     "whose history cannot leave its process; give a detach()ed Tensor"
                 )
             return _tensor_of_array, (value.detach().contiguous().numpy(), wants)
@@ -160,7 +160,7 @@ def _take(end, size):
 
 
 def receive(end):
-    """The next value from the socket. Waits for it; EOFError when the other end is gone."""
+    """The next value from the socket; EOFError when the other end is gone. Waits."""
     head, fds, _, _ = socket.recv_fds(end, _HEAD.size, 1)
     try:
         if not head:
@@ -270,7 +270,7 @@ def main(
                         iterator = iter(dataset)
                     except Exception:
                         failure = Failure(where)
-            answer = failure
+            answer: object = failure
             failure = None
             if answer is None:
                 try:
