@@ -35,6 +35,10 @@ _LATER = {
     "printing": "printing",
     "set_printoptions": "printing",
     "get_printoptions": "printing",
+    "load": "serialization",
+    "safetensors": "safetensors",
+    "save": "serialization",
+    "serialization": "serialization",
 }
 
 

@@ -36,6 +36,7 @@
     SETUP(python_function)                                                             \
     SETUP(construct)                                                                   \
     SETUP(extract)                                                                     \
+    SETUP(buffer)                                                                      \
     SETUP(numpy)                                                                       \
     SETUP(generator_type)                                                              \
     SETUP(stream_type)                                                                 \

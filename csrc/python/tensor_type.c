@@ -505,6 +505,8 @@ static PyType_Slot slots[] = {
     {Py_sq_length, length},
     {Py_sq_item, sequence_item},
     {Py_sq_contains, contains},
+    {Py_bf_getbuffer, dt_tensor_get_buffer},
+    {Py_bf_releasebuffer, dt_tensor_release_buffer},
     {Py_mp_length, length},
     {Py_mp_subscript, dt_tensor_subscript},
     {Py_mp_ass_subscript, dt_tensor_ass_subscript},

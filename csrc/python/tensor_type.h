@@ -69,6 +69,10 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key,
 PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args,
                               PyObject *kwargs); /* tp_new */
 
+/* The buffer protocol: buffer.c. */
+int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags);
+void dt_tensor_release_buffer(PyObject *self, Py_buffer *view);
+
 /* The tensor that data (numbers, nested sequences, arrays, tensors) describes:
  * construct.c. dtype -1: inferred. A new reference. `function` is for messages. */
 PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,

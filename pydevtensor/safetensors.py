@@ -1,0 +1,287 @@
+"""Tensors by name in the safetensors format: a header of JSON, then their bytes.
+
+docs/checkpoints.md compares it with `pydevtensor.save`.
+"""
+
+import json
+import os
+from io import BytesIO
+
+from pydevtensor import _C
+from pydevtensor._archive import replacing
+
+__all__ = ["SafetensorError", "load", "load_file", "save", "save_file"]
+
+MAX_HEADER = 100_000_000  # bytes, as the format's own reader allows
+
+# The format's names of element types. One that pydevtensor lacks is refused by name.
+_NAMES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3": "float8_e4m3fn",
+    "I16": "int16",
+    "U16": "uint16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F32": "float32",
+    "C64": "complex64",
+    "F64": "float64",
+    "I64": "int64",
+    "U64": "uint64",
+}
+_CODES = {name: code for code, name in _NAMES.items()}
+
+
+class SafetensorError(ValueError):
+    """The file is not in the safetensors format, or damaged."""
+
+
+def _plan(tensors, metadata):
+    """The header's bytes and the tensors in the order of the file."""
+    if not isinstance(tensors, dict):
+        raise ValueError(
+            f"save_file(): tensors is a {type(tensors).__name__}; give a dict from "
+            "names to tensors"
+        )
+    header: dict = {}
+    seen: dict = {}
+    if metadata is not None:
+        if not isinstance(metadata, dict) or not all(
+            isinstance(text, str) for pair in metadata.items() for text in pair
+        ):
+            raise ValueError("save_file(): metadata has to be a dict from str to str")
+        header["__metadata__"] = metadata
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or name == "__metadata__":
+            raise ValueError(
+                f"save_file(): {name!r} is no name for a tensor; give another str"
+            )
+        if not isinstance(tensor, _C.Tensor):
+            raise ValueError(
+                f"save_file(): {name!r} is a {type(tensor).__name__}; give tensors "
+                "only, and use torch.save() for other values"
+            )
+        if not tensor.is_contiguous():
+            raise ValueError(
+                f"save_file(): {name!r} is not contiguous, and the format has no "
+                "strides; use contiguous()"
+            )
+        if _code(tensor) is None:
+            raise ValueError(
+                f"save_file(): {name!r} is of {tensor.dtype}, which the format does "
+                "not have; convert it with .to(torch.float32)"
+            )
+        key = _C._storage_key(tensor)
+        if tensor.numel() and key in seen:
+            raise RuntimeError(
+                f"save_file(): {seen[key]!r} and {name!r} share memory, which the "
+                "format cannot express; clone() one of them, or leave it out"
+            )
+        seen[key] = name
+    # Large elements first, so that each is aligned in the file; types of one size in
+    # the order that the format's own writer has them.
+    ranks = {code: -rank for rank, code in enumerate(_NAMES)}
+    order = sorted(tensors, key=lambda name: (ranks[_code(tensors[name])], name))
+    place = 0
+    for name in order:
+        tensor = tensors[name]
+        header[name] = {
+            "dtype": _code(tensor),
+            "shape": list(tensor.shape),
+            "data_offsets": [place, place + tensor.nbytes],
+        }
+        place += tensor.nbytes
+    try:
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"save_file(): a name is no valid text: {error}") from None
+    text += b" " * (-len(text) % 8)
+    if len(text) > MAX_HEADER:
+        raise ValueError(
+            "save_file(): the names take more than 100 MB; use shorter ones"
+        )
+    return text, [tensors[name] for name in order]
+
+
+def _code(tensor):
+    return _CODES.get(str(tensor.dtype).removeprefix("torch."))
+
+
+def _write(file, text, tensors):
+    file.write(len(text).to_bytes(8, "little") + text)
+    for tensor in tensors:
+        if tensor.numel():
+            raw = _C._storage_bytes(tensor.detach())
+            start = tensor.storage_offset() * tensor.element_size()
+            file.write(memoryview(raw[start : start + tensor.nbytes].cpu()))
+
+
+def save_file(tensors, filename, metadata=None):
+    """Write a dict from names to tensors into a file.
+
+    Tensors are contiguous and share no memory; they may be on any device, which the
+    file does not keep. metadata: a dict from str to str. The file is written beside
+    itself and renamed, so a failed save leaves the one that was there.
+
+    Raises ValueError for what is no such dict or not contiguous, RuntimeError for
+    shared memory, each naming the tensor.
+    """
+    text, order = _plan(tensors, metadata)
+    with replacing(filename) as file:
+        _write(file, text, order)
+
+
+def save(tensors, metadata=None):
+    """The same file as bytes."""
+    text, order = _plan(tensors, metadata)
+    file = BytesIO()
+    _write(file, text, order)
+    return file.getvalue()
+
+
+def load_file(filename, device="cpu"):
+    """The dict from names to tensors that a file holds, on the device.
+
+    Raises SafetensorError, a ValueError, where the file is damaged or no such file;
+    then nothing is loaded.
+    """
+    with open(filename, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return _read(file, size, _C.device(device))
+
+
+def load(data):
+    """The same from bytes, on the CPU."""
+    data = memoryview(data).cast("B")
+    return _read(_Bytes(data), len(data), _C.device("cpu"))
+
+
+class _Bytes:
+    """A memoryview read like a file, without another copy of it."""
+
+    def __init__(self, data):
+        self.data, self.place = data, 0
+
+    def read(self, count):
+        part = self.data[self.place : self.place + count]
+        self.place += len(part)
+        return bytes(part)
+
+    def readinto(self, target):
+        part = self.data[self.place : self.place + len(target)]
+        target[: len(part)] = part
+        self.place += len(part)
+        return len(part)
+
+
+def _bad(why):
+    return SafetensorError(f"load_file(): {why}; fetch or save the file again")
+
+
+def _no_duplicates(pairs):
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return out
+
+
+def _no_constant(name):
+    raise ValueError(f"{name} is no JSON")
+
+
+def _read_header(file, size):
+    """Name, dtype, shape, begin and end of each tensor, in the order of the bytes."""
+    if size < 8:
+        raise _bad(f"the file has {size} bytes, fewer than its header's size takes")
+    length = int.from_bytes(file.read(8), "little")
+    if length > MAX_HEADER:
+        raise _bad(f"the header has {length} bytes, more than the format allows")
+    if length > size - 8:
+        raise _bad(f"the header has {length} bytes, and the file {size}")
+    text = file.read(length)
+    if not text.startswith(b"{"):
+        raise _bad("the header does not begin with '{'")
+    try:
+        header = json.loads(
+            text.decode("utf-8"),
+            object_pairs_hook=_no_duplicates,
+            parse_constant=_no_constant,
+        )
+    except (ValueError, RecursionError) as error:
+        raise _bad(f"the header cannot be read: {error}") from None
+    metadata = header.pop("__metadata__", {})
+    if type(metadata) is not dict or not all(
+        type(value) is str for value in metadata.values()
+    ):
+        raise _bad("its metadata is no dict of strings")
+    entries = [_entry(name, entry) for name, entry in header.items()]
+    entries.sort(key=lambda entry: entry[3:])
+    place = 0
+    for name, _, _, begin, end in entries:
+        if begin != place:
+            raise _bad(f"{name!r} begins at byte {begin} of the data, not at {place}")
+        place = end
+    if place != size - 8 - length:
+        raise _bad(f"the data has {size - 8 - length} bytes, and {place} are described")
+    return entries
+
+
+def _entry(name, entry):
+    if type(entry) is not dict or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise _bad(f"{name!r} is not described by dtype, shape and data_offsets")
+    code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if type(code) is not str:
+        raise _bad(f"{name!r} has no type of elements")
+    dtype = getattr(_C, _NAMES.get(code, ""), None)
+    if dtype is None:
+        raise SafetensorError(
+            f"load_file(): {name!r} has elements of type {code!r}, which pydevtensor "
+            "does not have; convert the file to F32"
+        )
+    for numbers in (shape, offsets):
+        if type(numbers) is not list or not all(
+            type(n) is int and 0 <= n < 1 << 63 for n in numbers
+        ):
+            raise _bad(f"{name!r} has a shape or offsets that are no lists of sizes")
+    if len(offsets) != 2:
+        raise _bad(f"{name!r} has {len(offsets)} offsets instead of 2")
+    if len(shape) > 16:
+        raise SafetensorError(
+            f"load_file(): {name!r} has {len(shape)} dimensions, and a tensor has at "
+            "most 16; merge some of them where the file is made"
+        )
+    count = dtype.itemsize
+    for n in shape:
+        count *= n
+    if offsets[1] - offsets[0] != count:
+        raise _bad(f"{name!r} needs {count} bytes and has {offsets[1] - offsets[0]}")
+    return name, dtype, shape, *offsets
+
+
+def _read(file, size, device):
+    out = {}
+    for name, dtype, shape, begin, end in _read_header(file, size):
+        try:
+            tensor = _C.empty(shape, dtype=dtype, device="cpu")
+        except RuntimeError as error:
+            if begin == end:  # no elements, but sizes beyond what can be counted
+                raise _bad(f"{name!r}: {error}") from None
+            raise
+        view = memoryview(_C._storage_bytes(tensor))
+        place = 0
+        while place < end - begin:
+            count = file.readinto(view[place:])
+            if not count:
+                raise _bad(f"the file ends within {name!r}")
+            place += count
+        del view
+        if dtype is _C.bool and end > begin:  # any byte but 0 and 1 is no bool
+            raw = _C._storage_bytes(tensor)
+            if _C.max(raw).item() > 1:
+                raise _bad(f"{name!r} is of bools, and has bytes other than 0 and 1")
+        out[name] = tensor.to(device)
+    return out
