@@ -115,14 +115,6 @@ NEEDED = frozenset(
         "numpy",
         "as_strided",
         "data_ptr",
-        "utils",
-        "data",
-        "DataLoader",
-        "RandomSampler",
-        "SubsetRandomSampler",
-        "WeightedRandomSampler",
-        "random_split",
-        "indices",
     ]
 )
 OTHER_OWNERS = frozenset(
@@ -136,6 +128,8 @@ def missing(source, torch):
     owners = [torch.Tensor, torch.Size, torch.device, torch.dtype]
     if hasattr(torch, "Generator"):
         owners.append(torch.Generator)
+    if hasattr(torch, "utils"):
+        owners.append(torch.utils.data)
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Attribute) or node.attr in NEEDED:
             continue
