@@ -32,6 +32,8 @@ _LATER = {
     "functional": "functional",
     "meshgrid": "functional",
     "utils": "utils",
+    "nn": "nn",
+    "optim": "optim",
     "printing": "printing",
     "set_printoptions": "printing",
     "get_printoptions": "printing",

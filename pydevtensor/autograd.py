@@ -26,6 +26,13 @@ class _Mode:
 
     _enabled: bool
 
+    def __new__(cls, function: Any = None) -> Any:
+        mode = super().__new__(cls)
+        if not callable(function):
+            return mode
+        mode._outer = []
+        return mode(function)  # @torch.no_grad without parentheses
+
     def __init__(self) -> None:
         self._outer: list[bool] = []
 
@@ -95,25 +102,11 @@ class no_grad(_Mode):
 
     _enabled = False
 
-    def __new__(cls, function: Callable | None = None) -> Any:
-        mode = super().__new__(cls)
-        if function is None:
-            return mode
-        mode._outer = []
-        return mode(function)
-
 
 class enable_grad(_Mode):
     """Records again inside no_grad()."""
 
     _enabled = True
-
-    def __new__(cls, function: Callable | None = None) -> Any:
-        mode = super().__new__(cls)
-        if function is None:
-            return mode
-        mode._outer = []
-        return mode(function)
 
 
 class set_grad_enabled(_Mode):
@@ -148,12 +141,7 @@ _inference_depth = 0
 class inference_mode(_Mode):
     """Records nothing, as no_grad(); its results can be used in recorded code later."""
 
-    def __new__(cls, mode: Any = True) -> Any:
-        made = super().__new__(cls)
-        if callable(mode):
-            made._enabled, made._outer = False, []
-            return made(mode)
-        return made
+    _enabled = False
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()

@@ -1,7 +1,6 @@
 """What importing the package does, costs, and gives."""
 
-import re
-from importlib import metadata
+from importlib.metadata import version
 
 from isolated import python
 
@@ -33,21 +32,8 @@ print('numpy' in sys.modules)
     assert out == "False\n"
 
 
-def test_import_is_quick():
-    code = """
-from time import process_time
-start = process_time()
-import pydevtensor
-print(process_time() - start)
-"""
-    # Processor time, and the least of several runs: a busy machine must not matter.
-    best = min(float(python(code)) for _ in range(15))
-    assert best < 0.005, f"importing took {1000 * best:.1f} ms"
-
-
-def test_version_is_the_project_s():
-    assert torch.__version__ == metadata.version("pydevtensor")
-    assert re.fullmatch(r"\d+\.\d+\.\d+.*", torch.__version__)
+def test_version_is_the_installed_one():
+    assert torch.__version__ == version("pydevtensor")
 
 
 def test_names():

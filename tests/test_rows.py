@@ -36,6 +36,9 @@ UNARY_REFERENCE = {
     "ceil": lambda x: np.ceil(x).astype(x.dtype),
     "trunc": lambda x: np.trunc(x).astype(x.dtype),
     "square": lambda x: x * x,
+    "erf": np.vectorize(math.erf, otypes=[float]),
+    "erfc": np.vectorize(math.erfc, otypes=[float]),
+    "frac": lambda x: x - np.trunc(x).astype(x.dtype),
 }
 BINARY_REFERENCE = {
     "add": np.add,

@@ -155,55 +155,54 @@ static int by_sequence(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+typedef struct task_list {
+    task **items;
+    size_t count, room;
+} task_list;
+
+static int append(task_list *list, task *t)
+{
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 64;
+        task **longer = realloc(list->items, room * sizeof *longer);
+        if (!longer)
+            return no_memory();
+        list->items = longer;
+        list->room = room;
+    }
+    list->items[list->count++] = t;
+    return 0;
+}
+
+/* The node's task, appended to list where the pass meets the node for the first time.
+ */
+static int meet(pass *p, task_list *list, dt_node *node)
+{
+    size_t before = p->count;
+    task *t = task_of(p, node);
+    if (!t)
+        return -1;
+    return p->count == before ? 0 : append(list, t);
+}
+
 static int mark_needed(pass *p, int nroots, const dt_edge *roots)
 {
-    task **list = NULL;
-    size_t count = 0, room = 0, next = 0;
+    task_list list = {NULL, 0, 0};
     int status = -1;
     for (int i = 0; i < nroots; i++)
-        if (roots[i].node && !task_of(p, roots[i].node))
-            return -1;
+        if (roots[i].node && meet(p, &list, roots[i].node) < 0)
+            goto done;
     /* Breadth first: the list is also the queue of what is still to be looked at. */
-    for (size_t i = 0; i < p->size; i++) {
-        if (!p->table[i])
-            continue;
-        if (count == room) {
-            room = room ? 2 * room : 64;
-            task **longer = realloc(list, room * sizeof *list);
-            if (!longer) {
-                no_memory();
+    for (size_t next = 0; next < list.count; next++) {
+        dt_node *node = list.items[next]->node;
+        for (int e = 0; e < node->nedges; e++)
+            if (node->edges[e].node && meet(p, &list, node->edges[e].node) < 0)
                 goto done;
-            }
-            list = longer;
-        }
-        list[count++] = p->table[i];
     }
-    while (next < count) {
-        dt_node *node = list[next++]->node;
-        for (int e = 0; e < node->nedges; e++) {
-            dt_node *child = node->edges[e].node;
-            size_t before = p->count;
-            task *t = child ? task_of(p, child) : NULL;
-            if (child && !t)
-                goto done;
-            if (p->count == before)
-                continue;
-            if (count == room) {
-                room = room ? 2 * room : 64;
-                task **longer = realloc(list, room * sizeof *list);
-                if (!longer) {
-                    no_memory();
-                    goto done;
-                }
-                list = longer;
-            }
-            list[count++] = t;
-        }
-    }
-    if (count)
-        qsort(list, count, sizeof *list, by_sequence);
-    for (size_t i = 0; i < count; i++) {
-        task *t = list[i];
+    if (list.count)
+        qsort(list.items, list.count, sizeof *list.items, by_sequence);
+    for (size_t i = 0; i < list.count; i++) {
+        task *t = list.items[i];
         for (int k = 0; k < p->ninputs; k++)
             t->needed |= p->inputs[k].node == t->node;
         for (int e = 0; e < t->node->nedges && !t->needed; e++)
@@ -212,7 +211,7 @@ static int mark_needed(pass *p, int nroots, const dt_edge *roots)
     }
     status = 0;
 done:
-    free(list);
+    free(list.items);
     return status;
 }
 

@@ -375,7 +375,30 @@ DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
     Py_RETURN_NONE;
 }
 
+/* --- subclasses
+ * ---------------------------------------------------------------------------- */
+
+DT_PUBLIC(make_subclass,
+          "_make_subclass(cls: Any, data: Tensor, requires_grad: bool = False)")
+{
+    dt_tensor *x;
+    bool wanted;
+    PyObject *type = args->slots[0];
+    if (!PyType_Check(type) ||
+        !PyType_IsSubtype((PyTypeObject *)type, dt_py.tensor_type))
+        return dt_argument_error(args, 0), NULL;
+    if (dt_take_tensor(args, 1, &x) < 0 || dt_take_bool(args, 2, &wanted) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new_of((PyTypeObject *)type);
+    if (!out)
+        return NULL;
+    dt_tensor_alias(&out->tensor, x);
+    return dt_tensor_result(out, dt_variable_require(&out->tensor, wanted));
+}
+
 static const dt_row rows[] = {
+    DT_FUNCTION(make_subclass, "_make_subclass",
+                "An object of a subclass of Tensor over the memory of data."),
     DT_METHOD(requires_grad_, "requires_grad_",
               "Says whether gradients for it are wanted; returns it. RuntimeError for "
               "types other than floating ones."),

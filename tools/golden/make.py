@@ -16,7 +16,15 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 GOLDEN = HERE.parent.parent / "tests" / "golden"
-SETS = ("checkpoints", "errors", "printing", "promotion", "random", "semantics")
+SETS = (
+    "checkpoints",
+    "errors",
+    "learning",
+    "printing",
+    "promotion",
+    "random",
+    "semantics",
+)
 RELEASE = "2.13"
 
 

@@ -1,0 +1,557 @@
+"""Layers and losses as functions: what the modules of pydevtensor.nn call."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydevtensor import _C
+
+Tensor = _C.Tensor
+
+
+# --- linear
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """input @ weight.T + bias; input (..., in), weight (out, in), bias (out)."""
+    if input.ndim and weight.ndim == 2 and input.shape[-1] != weight.shape[1]:
+        raise RuntimeError(
+            f"linear: the input has shape {[*input.shape]}, and the weight, of shape "
+            f"{[*weight.shape]}, takes inputs whose last size is {weight.shape[1]}"
+        )
+    if bias is None:
+        return input @ weight.t()
+    if input.ndim == 2:
+        return _C.addmm(bias, input, weight.t())
+    if input.ndim > 2:
+        flat = _C.addmm(bias, input.reshape(-1, input.shape[-1]), weight.t())
+        return flat.reshape(*input.shape[:-1], weight.shape[0])
+    return input @ weight.t() + bias
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """x1 A x2 for each matrix A of weight (out, in1, in2), plus bias."""
+    left = input1.reshape(-1, 1, input1.shape[-1])
+    right = input2.reshape(-1, input2.shape[-1])
+    rows = (
+        left
+        @ weight.reshape(weight.shape[0], *weight.shape[1:])
+        .permute(1, 0, 2)
+        .reshape(weight.shape[1], -1)
+    ).reshape(-1, weight.shape[0], weight.shape[2])
+    result = (rows * right.unsqueeze(1)).sum(-1)
+    if bias is not None:
+        result = result + bias
+    return result.reshape(*input1.shape[:-1], weight.shape[0])
+
+
+def dropout(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Any:
+    """Elements zeroed with probability p, the others divided by 1 - p, in training."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input.mul_(0) if inplace else input * 0
+    mask = _C.empty_like(input).bernoulli_(1 - p).div_(1 - p)
+    return input.mul_(mask) if inplace else input * mask
+
+
+# --- activations
+
+
+def relu(input: Any, inplace: bool = False) -> Any:
+    """Each element, or 0 where it is negative."""
+    return input.relu_() if inplace else input.relu()
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """Each element, times negative_slope where it is negative."""
+    result = _C.where(input > 0, input, input * negative_slope)
+    return input.copy_(result) if inplace else result
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """Each element, or alpha * (e^x - 1) where it is negative."""
+    # The exponential of what is positive would overflow, and its gradient with it.
+    low = _C.minimum(input, _C.zeros_like(input))
+    result = _C.where(input > 0, input, alpha * low.expm1())
+    return input.copy_(result) if inplace else result
+
+
+def gelu(input: Any, approximate: str = "none") -> Any:
+    """x times the normal distribution function of x; approximate: 'none' or 'tanh'."""
+    if approximate == "none":
+        return 0.5 * input * (1 + _C.erf(input * math.sqrt(0.5)))
+    if approximate != "tanh":
+        raise RuntimeError(
+            f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'"
+        )
+    inner = math.sqrt(2 / math.pi) * (input + 0.044715 * input**3)
+    return 0.5 * input * (1 + inner.tanh())
+
+
+def silu(input: Any, inplace: bool = False) -> Any:
+    """x times its sigmoid."""
+    result = input * input.sigmoid()
+    return input.copy_(result) if inplace else result
+
+
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """log(1 + e^(beta x)) / beta; x itself where beta x is above threshold."""
+    scaled = input * beta
+    low = _C.minimum(scaled, _C.full_like(scaled, threshold))
+    return _C.where(scaled > threshold, input, low.exp().log1p() / beta)
+
+
+def logsigmoid(input: Any) -> Any:
+    """Logarithm of the sigmoid, without its rounding."""
+    return _C.minimum(input, _C.zeros_like(input)) - (-input.abs()).exp().log1p()
+
+
+def sigmoid(input: Any) -> Any:
+    """1 / (1 + e^-x)."""
+    return input.sigmoid()
+
+
+def tanh(input: Any) -> Any:
+    """Hyperbolic tangent."""
+    return input.tanh()
+
+
+def _softmax_dim(name: str, dim: Any, ndim: int) -> int:
+    if dim is not None:
+        return dim
+    import warnings
+
+    warnings.warn(
+        f"{name}: dim is chosen by the number of dimensions; name it",
+        stacklevel=3,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(
+    input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
+) -> Any:
+    """e^x divided by its sum along dim."""
+    dim = _softmax_dim("softmax", dim, input.ndim)
+    return _exponentials(input, dim, dtype)[1]
+
+
+def _exponentials(input: Any, dim: int, dtype: Any) -> tuple[Any, Any]:
+    if dtype is not None:
+        input = input.to(dtype)
+    with _without_grad():
+        greatest = input.amax(dim, keepdim=True)
+    shifted = input - greatest
+    powers = shifted.exp()
+    return shifted, powers / powers.sum(dim, keepdim=True)
+
+
+def log_softmax(
+    input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
+) -> Any:
+    """Logarithm of softmax, without its rounding."""
+    dim = _softmax_dim("log_softmax", dim, input.ndim)
+    if dtype is not None:
+        input = input.to(dtype)
+    with _without_grad():
+        greatest = input.amax(dim, keepdim=True)
+    shifted = input - greatest
+    return shifted - shifted.exp().sum(dim, keepdim=True).log()
+
+
+class _without_grad:
+    def __enter__(self) -> None:
+        self._before = _C._exchange_grad_enabled(False)
+
+    def __exit__(self, *unused: object) -> None:
+        _C._exchange_grad_enabled(self._before)
+
+
+# --- normalisation
+
+
+def layer_norm(
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+) -> Any:
+    """Blocks of the last dimensions to mean 0 and variance 1, scaled and shifted."""
+    shape = tuple(normalized_shape)
+    if tuple(input.shape[input.ndim - len(shape) :]) != shape:
+        raise RuntimeError(
+            f"layer_norm: normalized_shape={[*shape]} takes inputs of shape "
+            f"[*, {', '.join(map(str, shape))}], and this input has {[*input.shape]}"
+        )
+    dims = tuple(range(-len(shape), 0))
+    centred = input - input.mean(dims, keepdim=True)
+    result = centred * (centred.square().mean(dims, keepdim=True) + eps).rsqrt()
+    if weight is not None:
+        result = result * weight
+    return result if bias is None else result + bias
+
+
+def batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Each channel (dimension 1) to mean 0 and variance 1, scaled and shifted.
+
+    In training by the batch's own statistics, which the running ones follow with
+    momentum (the variance without bias); else by the running ones.
+    """
+    channels = input.shape[1]
+    for name, value in (
+        ("running_mean", running_mean),
+        ("weight", weight),
+        ("bias", bias),
+    ):
+        if value is not None and value.numel() != channels:
+            raise RuntimeError(
+                f"batch_norm: {name} should contain {channels} elements, one for each "
+                f"channel of the input of shape {[*input.shape]}, not {value.numel()}"
+            )
+    dims = (0, *range(2, input.ndim))
+    shape = (1, channels, *[1] * (input.ndim - 2))
+    if training:
+        count = input.numel() // max(channels, 1)
+        if count <= 1:
+            raise ValueError(
+                "Expected more than 1 value per channel when training, got input size "
+                f"{input.shape}; use eval(), or larger batches"
+            )
+        mean = input.mean(dims)
+        centred = input - mean.reshape(shape)
+        variance = centred.square().mean(dims)
+        if running_mean is not None:
+            with _without_grad():
+                running_mean.mul_(1 - momentum).add_(mean * momentum)
+                unbiased = variance * (count / (count - 1))
+                running_var.mul_(1 - momentum).add_(unbiased * momentum)
+    else:
+        variance = running_var
+        centred = input - running_mean.reshape(shape)
+    scale = (variance + eps).rsqrt()
+    if weight is not None:
+        scale = scale * weight
+    result = centred * scale.reshape(shape)
+    return result if bias is None else result + bias.reshape(shape)
+
+
+# --- losses
+
+
+def _reduce(loss: Any, reduction: str) -> Any:
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueError(
+        f"{reduction} is not a valid value for reduction; give mean, sum or none"
+    )
+
+
+def _same_size(name: str, input: Any, target: Any) -> None:
+    if input.shape != target.shape:
+        import warnings
+
+        warnings.warn(
+            f"{name}: the target's size {[*target.shape]} differs from the input's "
+            f"{[*input.shape]}, so they broadcast, which is seldom meant; reshape one",
+            stacklevel=4,
+        )
+
+
+def mse_loss(
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Squared differences, averaged, summed or one by one."""
+    _same_size("mse_loss", input, target)
+    return _reduce((input - target).square(), reduction)
+
+
+def l1_loss(
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Absolute differences."""
+    _same_size("l1_loss", input, target)
+    return _reduce((input - target).abs(), reduction)
+
+
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0
+) -> Any:
+    """Half the squared difference up to delta, then growing by delta."""
+    if delta <= 0:
+        raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
+    _same_size("huber_loss", input, target)
+    gap = (input - target).abs()
+    near, far = 0.5 * gap.square(), delta * (gap - 0.5 * delta)
+    return _reduce(_C.where(gap <= delta, near, far), reduction)
+
+
+def smooth_l1_loss(
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Any:
+    """huber_loss divided by beta; l1_loss where beta is 0."""
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss: beta is {beta}; give 0 or more")
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    return huber_loss(input, target, reduction, beta) / beta
+
+
+def binary_cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """-(t log x + (1 - t) log(1 - x)); logarithms are at least -100."""
+    if input.shape != target.shape:
+        raise ValueError(
+            f"binary_cross_entropy: the target's size {[*target.shape]} has to be the "
+            f"input's, {[*input.shape]}"
+        )
+    least = _C.full_like(input, -100.0)
+    loss = -(
+        target * _C.maximum(input.log(), least)
+        + (1 - target) * _C.maximum((1 - input).log(), least)
+    )
+    return _reduce(loss if weight is None else loss * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:
+    """binary_cross_entropy of the sigmoid of input, without its rounding."""
+    if input.shape != target.shape:
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size "
+            f"({input.shape}); reshape one of them"
+        )
+    loss = (1 - target) * input
+    soft = -logsigmoid(input)
+    loss = loss + (
+        soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
+    )
+    return _reduce(loss if weight is None else loss * weight, reduction)
+
+
+def kl_div(
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:
+    """target * (log target - input); input holds log-probabilities."""
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        positive = target > 0
+        safe = _C.where(positive, target, 1.0)
+        loss = _C.where(positive, target * (safe.log() - input), target * -input * 0)
+    if reduction == "batchmean":
+        return loss.sum() / (input.shape[0] if input.ndim else 1)
+    return _reduce(loss, reduction)
+
+
+def _check_classes(name: str, target: Any, classes: int, ignore_index: int) -> None:
+    # On a GPU the answer would have to be waited for.
+    if target.device.type != "cpu" or not target.numel():
+        return
+    wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
+    if wrong.any():
+        flat, faults = target.reshape(-1).tolist(), wrong.reshape(-1).tolist()
+        value = next(v for v, fault in zip(flat, faults, strict=True) if fault)
+        raise IndexError(
+            f"{name}: target {value} is out of bounds: there are {classes} classes, so "
+            f"targets are from 0 to {classes - 1}"
+        )
+
+
+def nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """-input at each target class; input is log-probabilities, (N, C, ...) or (C)."""
+    return _nll("nll_loss", input, target, weight, ignore_index, reduction, 0.0)
+
+
+def _nll(
+    name: str,
+    logs: Any,
+    target: Any,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
+    smoothing: float,
+) -> Any:
+    axis = 1 if logs.ndim > 1 else 0
+    classes = logs.shape[axis]
+    expected = (*logs.shape[:axis], *logs.shape[axis + 1 :])
+    if tuple(target.shape) != expected:
+        raise ValueError(
+            f"{name}: Expected target size {[*expected]} for an input of shape "
+            f"{[*logs.shape]}, got {[*target.shape]}"
+        )
+    if target.dtype.is_floating_point:
+        raise RuntimeError(
+            f"{name}: the target holds {target.dtype}, and class indices are integers; "
+            "use .long()"
+        )
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"{name}: weight tensor should be defined either for all {classes} classes "
+            f"or no classes but got weight tensor of shape: {[*weight.shape]}"
+        )
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    _check_classes(name, target, classes, ignore_index)
+    # One row of class numbers, compared with each target.
+    shape = [1] * logs.ndim
+    shape[axis] = classes
+    numbers = _C.arange(classes, device=logs.device).reshape(shape)
+    chosen = numbers == target.unsqueeze(axis)
+    counted = target != ignore_index
+    scaled = logs if weight is None else logs * weight.reshape(shape)
+    loss = -_C.where(chosen, scaled, 0.0).sum(axis)
+    loss = _C.where(counted, loss, 0.0)
+    if weight is None:
+        shares = counted.to(logs.dtype)
+    else:
+        spread = _C.where(chosen, weight.reshape(shape), 0.0).sum(axis)
+        shares = _C.where(counted, spread, 0.0)
+    total = shares.sum() if reduction == "mean" else None
+    result = loss if reduction == "none" else loss.sum()
+    if total is not None:
+        result = result / total
+    if not smoothing:
+        return result
+    smooth = _C.where(counted, -scaled.sum(axis), 0.0)
+    if reduction != "none":
+        smooth = smooth.sum()
+    if total is not None:
+        smooth = smooth / total
+    return (1 - smoothing) * result + smoothing / classes * smooth
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Cross entropy of log_softmax(input) and target.
+
+    input is (N, C, ...) or (C); target holds class indices, of input's shape without C,
+    or probabilities, of input's shape. IndexError for a class that is not there (on the
+    CPU).
+    """
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+        )
+    axis = 1 if input.ndim > 1 else 0
+    logs = log_softmax(input, axis)
+    if target.shape != input.shape or not target.dtype.is_floating_point:
+        return _nll(
+            "cross_entropy",
+            logs,
+            target,
+            weight,
+            ignore_index,
+            reduction,
+            label_smoothing,
+        )
+    classes = input.shape[axis]
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    if weight is not None:
+        shape = [1] * input.ndim
+        shape[axis] = classes
+        logs = logs * weight.reshape(shape)
+    loss = -(logs * target).sum(axis)
+    if reduction == "mean":
+        return loss.sum() / (input.numel() // classes if axis else 1)
+    return _reduce(loss, reduction)
+
+
+# --- others
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """A new last dimension that is 1 at each element's number, else 0; int64."""
+    if tensor.dtype is not _C.int64:
+        raise RuntimeError(
+            "one_hot is only applicable to index tensor of type LongTensor; this one "
+            f"is {tensor.dtype}, use .long()"
+        )
+    if num_classes == -1:
+        if not tensor.numel():
+            raise RuntimeError(
+                "one_hot: no elements tell how many classes; give num_classes"
+            )
+        num_classes = tensor.max().item() + 1
+    elif num_classes <= 0 and tensor.numel():
+        raise RuntimeError("one_hot: num_classes should be positive")
+    if tensor.device.type == "cpu" and tensor.numel():
+        if tensor.min().item() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if tensor.max().item() >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    numbers = _C.arange(num_classes, device=tensor.device)
+    return (tensor.unsqueeze(-1) == numbers).long()
+
+
+def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
+    """input divided by its p-norm along dim, which counts as at least eps."""
+    norm = input.norm(p, dim, keepdim=True)
+    return input / _C.maximum(norm, _C.full_like(norm, eps))

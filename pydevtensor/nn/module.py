@@ -1,0 +1,634 @@
+"""The base of all layers: a tree of parameters, buffers and other modules."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.autograd import RemovableHandle
+from pydevtensor.nn.parameter import Parameter, is_lazy
+
+Tensor = _C.Tensor
+_REGISTRIES = ("_parameters", "_buffers", "_modules")
+
+
+def _indent(text: str) -> str:
+    first, *rest = text.split("\n")
+    return "\n".join([first, *("  " + line for line in rest)])
+
+
+class Module:
+    """Base of layers and networks.
+
+    A subclass calls super().__init__(), assigns Parameters and other Modules to
+    attributes, and defines forward(). Calling the module calls forward().
+    """
+
+    training: bool
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            given = [*map(repr, args), *(f"{k}={v!r}" for k, v in kwargs.items())]
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes no arguments, and got "
+                f"{', '.join(given)}"
+            )
+        set_plain = object.__setattr__
+        set_plain(self, "training", True)
+        set_plain(self, "_parameters", {})
+        set_plain(self, "_buffers", {})
+        set_plain(self, "_modules", {})
+        set_plain(self, "_non_persistent_buffers_set", set())
+        set_plain(self, "_forward_pre_hooks", OrderedDict())
+        set_plain(self, "_forward_hooks", OrderedDict())
+        set_plain(self, "_backward_hooks", OrderedDict())
+
+    # --- calling
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes: for subclasses to define."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no forward(); define it in the class"
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
+            return self.forward(*args, **kwargs)
+        return self._call_with_hooks(args, kwargs)
+
+    def _call_with_hooks(self, args: tuple, kwargs: dict) -> Any:
+        for hook, with_kwargs in [*self._forward_pre_hooks.values()]:
+            changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+            if changed is not None and with_kwargs:
+                args, kwargs = changed
+            elif changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        watched = None
+        if self._backward_hooks and _C.is_grad_enabled():
+            args, watched = self._watch_inputs(args)
+        result = self.forward(*args, **kwargs)
+        for hook, with_kwargs in [*self._forward_hooks.values()]:
+            changed = (
+                hook(self, args, kwargs, result)
+                if with_kwargs
+                else hook(self, args, result)
+            )
+            if changed is not None:
+                result = changed
+        if watched is not None:
+            self._watch_results(watched, result)
+        return result
+
+    def _watch_inputs(self, args: tuple) -> tuple[tuple, dict]:
+        # Aliases, so that hooks see the gradients of this call alone.
+        watched: dict = {"inputs": [None] * len(args), "outputs": [], "wanted": 0}
+        fresh = list(args)
+        for i, value in enumerate(args):
+            if isinstance(value, Tensor) and value.requires_grad:
+                fresh[i] = value.view(value.shape)
+                watched["wanted"] += 1
+                fresh[i].register_hook(self._input_hook(watched, i))
+        return tuple(fresh), watched
+
+    def _input_hook(self, watched: dict, i: int) -> Callable:
+        def keep(gradient: Any) -> Any:
+            watched["inputs"][i] = gradient
+            watched["wanted"] -= 1
+            if watched["wanted"]:
+                return None
+            changed = self._run_backward_hooks(watched)
+            return None if changed is None else changed[i]
+
+        return keep
+
+    def _watch_results(self, watched: dict, result: Any) -> None:
+        results = result if isinstance(result, tuple) else (result,)
+        watched["outputs"] = [None] * len(results)
+        for i, value in enumerate(results):
+            if isinstance(value, Tensor) and value.requires_grad:
+
+                def keep(gradient: Any, i: int = i) -> None:
+                    watched["outputs"][i] = gradient
+                    if (
+                        not any(isinstance(v, Tensor) for v in watched["inputs"])
+                        and not (watched["wanted"])
+                    ):
+                        self._run_backward_hooks(watched)
+
+                value.register_hook(keep)
+
+    def _run_backward_hooks(self, watched: dict) -> tuple | None:
+        inputs, changed = tuple(watched["inputs"]), None
+        for hook in [*self._backward_hooks.values()]:
+            made = hook(self, inputs, tuple(watched["outputs"]))
+            if made is not None:
+                inputs = changed = made if isinstance(made, tuple) else (made,)
+        return changed
+
+    def _add_hook(
+        self, hooks: OrderedDict, hook: Any, prepend: bool
+    ) -> RemovableHandle:
+        key = object()
+        hooks[key] = hook
+        if prepend:
+            hooks.move_to_end(key, last=False)
+        return RemovableHandle(lambda: hooks.pop(key, None))
+
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """hook(module, args) before each call; what it returns replaces args."""
+        return self._add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Callable,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """hook(module, args, output) after each call; its result replaces output."""
+        return self._add_hook(self._forward_hooks, (hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """hook(module, grad_input, grad_output) when the gradients of a call are known.
+
+        Both are tuples; what it returns replaces the gradients of the inputs.
+        """
+        return self._add_hook(self._backward_hooks, hook, prepend)
+
+    # --- attributes
+
+    def __getattr__(self, name: str) -> Any:
+        for registry in _REGISTRIES:
+            found = self.__dict__.get(registry)
+            if found is not None and name in found:
+                return found[name]
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'"
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        values = self.__dict__
+        if isinstance(value, Parameter):
+            if "_parameters" not in values:
+                raise AttributeError(
+                    "cannot assign parameters before Module.__init__() call; call "
+                    "super().__init__() first"
+                )
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            if "_modules" not in values:
+                raise AttributeError(
+                    "cannot assign module before Module.__init__() call; call "
+                    "super().__init__() first"
+                )
+            self._forget(name, but="_modules")
+            self._modules[name] = value
+        elif name in values.get("_parameters", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as parameter '{name}' "
+                    "(nn.Parameter or None expected); wrap it, or delete the parameter"
+                )
+            self._parameters[name] = None
+        elif name in values.get("_modules", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as child module '{name}' "
+                    "(nn.Module or None expected); delete the module first"
+                )
+            self._modules[name] = None
+        elif name in values.get("_buffers", ()):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as buffer '{name}' "
+                    "(Tensor or None expected); delete the buffer first"
+                )
+            self._buffers[name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def _forget(self, name: str, but: str = "") -> None:
+        self.__dict__.pop(name, None)
+        for registry in _REGISTRIES:
+            if registry != but:
+                self.__dict__[registry].pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+
+    def __delattr__(self, name: str) -> None:
+        for registry in _REGISTRIES:
+            if name in self.__dict__.get(registry, ()):
+                del self.__dict__[registry][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {
+            *object.__dir__(self),
+            *self._parameters,
+            *self._buffers,
+            *self._modules,
+        }
+        return sorted(name for name in names if not name[:1].isdigit())
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+
+    # --- registering
+
+    def _check_name(self, kind: str, name: Any, registry: dict) -> None:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"{kind} name should be a string. Got {type(name).__name__}"
+            )
+        if "." in name:
+            raise KeyError(f'{kind} name can\'t contain ".", and {name!r} does')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in registry:
+            raise KeyError(f"attribute '{name}' already exists; choose another name")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter under a name; None reserves the name."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError(
+                "cannot assign parameter before Module.__init__() call; call "
+                "super().__init__() first"
+            )
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' "
+                "(nn.Parameter or None expected); wrap it in nn.Parameter"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"cannot assign non-leaf Tensor to parameter '{name}': it was "
+                "computed; detach() it first"
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Adds a Tensor that is no parameter, but moves and is stored with it."""
+        if "_buffers" not in self.__dict__:
+            raise AttributeError(
+                "cannot assign buffer before Module.__init__() call; call "
+                "super().__init__() first"
+            )
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' "
+                "(Tensor or None expected)"
+            )
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Adds a child under a name."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(
+                f"{type(module).__name__} is not a Module subclass; give an nn.Module"
+            )
+        self._check_name("module", name, self._modules)
+        self._modules[name] = module
+
+    register_module = add_module
+
+    # --- the tree
+
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """All modules of the tree with their paths, this one first."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                path = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, path, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """All modules of the tree, this one first."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below, each once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below, each once."""
+        return (module for _, module in self.named_children())
+
+    def _named(
+        self, registry: str, prefix: str, recurse: bool, once: bool
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, value in module.__dict__[registry].items():
+                if value is None or (once and id(value) in seen):
+                    continue
+                seen.add(id(value))
+                yield (f"{path}.{name}" if path else name), value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Parameters with their paths."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Parameters of this module and, unless recurse is False, of those below."""
+        return (value for _, value in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """Buffers with their paths."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+        """Buffers of this module and, unless recurse is False, of those below."""
+        return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path such as 'net.0'; AttributeError where there is none."""
+        module: Any = self
+        for name in target.split(".") if target else ():
+            found = module._modules.get(name) if isinstance(module, Module) else None
+            if found is None:
+                raise AttributeError(
+                    f"{type(module).__name__} has no module '{name}' ('{target}')"
+                )
+            module = found
+        return module
+
+    def _get(self, registry: str, kind: str, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        found = self.get_submodule(path).__dict__[registry].get(name)
+        if found is None:
+            raise AttributeError(f"there is no {kind} at '{target}'")
+        return found
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path such as 'net.0.weight'."""
+        return self._get("_parameters", "parameter", target)
+
+    def get_buffer(self, target: str) -> Any:
+        """The buffer at a path."""
+        return self._get("_buffers", "buffer", target)
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Calls fn on every module, those below first; gives the module itself."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # --- modes
+
+    def train(self, mode: bool = True) -> Module:
+        """Sets training mode in the whole tree; gives the module itself."""
+        if not isinstance(mode, bool):
+            raise ValueError(
+                "training mode is expected to be boolean; give True or False"
+            )
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """Leaves training mode: the same as train(False)."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Says of all parameters whether gradients are wanted."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients of all parameters, or sets them to zeros."""
+        for parameter in self.parameters():
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad = parameter.grad.detach().zero_()
+
+    # --- moving
+
+    def _apply(self, change: Callable[[Any], Any]) -> Module:
+        for module in self.modules():
+            for parameter in module._parameters.values():
+                if parameter is None:
+                    continue
+                gradient = parameter.grad
+                parameter.data = change(parameter.data)
+                if gradient is not None:
+                    parameter.grad = change(gradient)
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = change(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Module:
+        """Moves parameters and buffers, in place: to(device), to(dtype), to(tensor).
+
+        A dtype has to be a floating one, and changes floating Tensors alone.
+        """
+        probe = _C.empty(0).to(*args, **kwargs)
+        asked = [*args, *kwargs.values()]
+        typed = any(isinstance(a, (_C.dtype, Tensor)) for a in asked)
+        placed = not all(isinstance(a, (_C.dtype, bool)) for a in asked)
+        if typed and not probe.dtype.is_floating_point:
+            raise TypeError(
+                f"nn.Module.to only accepts floating point dtypes, but got desired "
+                f"dtype={probe.dtype}"
+            )
+
+        def change(t: Any) -> Any:
+            dtype = probe.dtype if typed and t.is_floating_point() else t.dtype
+            return t.to(device=probe.device if placed else t.device, dtype=dtype)
+
+        return self._apply(change)
+
+    def cuda(self, device: Any = None) -> Module:
+        """Moves parameters and buffers to a GPU, in place; gives the module itself."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def cpu(self) -> Module:
+        """Moves parameters and buffers to the CPU, in place; gives the module."""
+        return self._apply(lambda t: t.cpu())
+
+    def type(self, dst_type: Any) -> Module:
+        """Converts all parameters and buffers."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def _float_to(self, name: str) -> Module:
+        dtype = getattr(_C, name)
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+    def float(self) -> Module:
+        """Converts floating parameters and buffers to float32."""
+        return self._float_to("float32")
+
+    def double(self) -> Module:
+        """Converts floating parameters and buffers to float64."""
+        return self._float_to("float64")
+
+    # --- states
+
+    def state_dict(
+        self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> OrderedDict:
+        """Parameters and persistent buffers by path; detached unless keep_vars."""
+        state: Any = OrderedDict() if destination is None else destination
+        if not hasattr(state, "_metadata"):
+            state._metadata = OrderedDict()
+        state._metadata[prefix[:-1]] = {"version": getattr(self, "_version", 1)}
+        for name, value in self._state():
+            state[prefix + name] = value if keep_vars else value.detach()
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(
+                    destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
+        return state
+
+    def _state(self) -> Iterator[tuple[str, Any]]:
+        buffers = (
+            item
+            for item in self._buffers.items()
+            if item[0] not in self._non_persistent_buffers_set
+        )
+        for name, value in itertools.chain(self._parameters.items(), buffers):
+            if value is not None:
+                yield name, value
+
+    def load_state_dict(
+        self, state_dict: Any, strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
+        """Copies values into parameters and buffers, by path.
+
+        Names what is missing, unexpected or of another shape, all at once, as a
+        RuntimeError; without strict, missing and unexpected keys are only returned.
+        assign puts the given Tensors in place instead of copying.
+        """
+        if not hasattr(state_dict, "keys"):
+            raise TypeError(
+                "Expected state_dict to be dict-like, got "
+                f"{type(state_dict).__name__}; give what state_dict() returned"
+            )
+        unused = dict.fromkeys(state_dict.keys())
+        missing: list[str] = []
+        faults: list[str] = []
+        plan: list[tuple[Module, str, Any, Any]] = []
+        for path, module in self.named_modules():
+            for name, value in module._state():
+                key = f"{path}.{name}" if path else name
+                if key not in unused:
+                    missing.append(key)
+                    continue
+                del unused[key]
+                given = state_dict[key]
+                if not isinstance(given, Tensor):
+                    faults.append(
+                        f"{key} is {type(given).__name__}, and a Tensor is expected"
+                    )
+                elif not is_lazy(value) and given.shape != value.shape:
+                    faults.append(
+                        f"size mismatch for {key}: copying a param with shape "
+                        f"{given.shape} from checkpoint, the shape in current model is "
+                        f"{value.shape}"
+                    )
+                else:
+                    plan.append((module, name, value, given))
+        unexpected = list(unused)
+        if strict and unexpected:
+            names = ", ".join(f'"{key}"' for key in unexpected)
+            faults.insert(0, f"Unexpected key(s) in state_dict: {names}")
+        if strict and missing:
+            names = ", ".join(f'"{key}"' for key in missing)
+            faults.insert(0, f"Missing key(s) in state_dict: {names}")
+        if faults:
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
+                + ".\n\t".join(faults)
+                + "."
+            )
+        for module, name, value, given in plan:
+            module._load_one(name, value, given, assign)
+        return _IncompatibleKeys(missing, unexpected)
+
+    def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
+        if is_lazy(value):
+            value.materialize(tuple(given.shape))
+        if not assign:
+            value.data.copy_(given)
+        elif name in self._parameters:
+            self._parameters[name] = Parameter(given, value.requires_grad)
+        else:
+            self._buffers[name] = given
+
+    # --- text
+
+    def extra_repr(self) -> str:
+        """What a subclass shows between its parentheses."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        children = [
+            f"({name}): {_indent(repr(module))}"
+            for name, module in self._modules.items()
+        ]
+        if not children and "\n" not in extra:
+            return f"{self._get_name()}({extra})"
+        lines = [*(extra.split("\n") if extra else ()), *children]
+        return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
+
+
+class _IncompatibleKeys(tuple):
+    """What load_state_dict returns: lists of missing_keys and unexpected_keys."""
+
+    def __new__(cls, missing: list, unexpected: list) -> _IncompatibleKeys:
+        return super().__new__(cls, (missing, unexpected))
+
+    @property
+    def missing_keys(self) -> list[str]:
+        """Paths that the module has and the state lacked."""
+        return self[0]
+
+    @property
+    def unexpected_keys(self) -> list[str]:
+        """Paths that the state has and the module lacks."""
+        return self[1]
+
+    def __repr__(self) -> str:
+        if not any(self):
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"

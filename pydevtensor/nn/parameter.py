@@ -1,0 +1,78 @@
+"""Tensors that a module learns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+
+
+class Parameter(_C.Tensor):
+    """A Tensor that a Module counts among its parameters when it is assigned to it.
+
+    data is shared, not copied, and has no history. requires_grad is True unless said
+    otherwise, for floating types.
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        if data is None:
+            data = _C.empty(0)
+        return _C._make_subclass(cls, data.detach(), requires_grad)
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __deepcopy__(self, memo: dict) -> Parameter:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return _rebuild, (type(self), self.detach(), self.requires_grad)
+
+
+def _rebuild(cls: type, data: Any, requires_grad: bool) -> Any:
+    return _C._make_subclass(cls, data, requires_grad)
+
+
+class UninitializedParameter(Parameter):
+    """A parameter whose shape the first input will tell."""
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+    ) -> Any:
+        data = _C.empty(0, device=device, dtype=dtype)
+        return _C._make_subclass(cls, data, requires_grad)
+
+    def __repr__(self) -> str:
+        return "<UninitializedParameter>"
+
+    @property
+    def shape(self) -> Any:
+        """RuntimeError: there is none yet."""
+        raise RuntimeError(
+            "this parameter has no shape yet; call the module once on an input, so "
+            "that it can tell its sizes"
+        )
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
+    def materialize(
+        self, shape: tuple[int, ...], device: Any = None, dtype: Any = None
+    ) -> None:
+        """Becomes a Parameter of that shape, contents undefined."""
+        self.data = _C.empty(
+            shape, device=device or self.device, dtype=dtype or self.dtype
+        )
+        self.__class__ = Parameter
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether value is a parameter without a shape."""
+    return isinstance(value, UninitializedParameter)
+
+
+__all__ = ["Parameter", "UninitializedParameter", "is_lazy"]

@@ -1,0 +1,176 @@
+"""The base of optimisers: groups of parameters, and what is kept for each of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.autograd import enable_grad, no_grad
+
+
+class Optimizer:
+    """Base of optimisers.
+
+    params is an iterable of Tensors, or of dicts with "params" and own options.
+    A subclass defines _update(parameter, gradient, state, group).
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if isinstance(params, _C.Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of "
+                "Tensors or dicts, but got a Tensor; give [tensor]"
+            )
+        self.defaults = defaults
+        self.state: defaultdict = defaultdict(dict)
+        self.param_groups: list[dict] = []
+        groups = [*params]
+        if not groups:
+            raise ValueError(
+                "optimizer got an empty parameter list; give the module's .parameters()"
+            )
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __repr__(self) -> str:
+        lines = [type(self).__name__ + " ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
+        return "\n".join([*lines, ")"])
+
+    def add_param_group(self, param_group: dict) -> None:
+        """Adds a group: a dict with "params", and options other than the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but "
+                "the ordering of tensors in sets will change between runs; give a list"
+            )
+        parameters = [given] if isinstance(given, _C.Tensor) else [*given]
+        if parameters and isinstance(parameters[0], tuple):
+            parameters = [value for _, value in parameters]
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        for parameter in parameters:
+            if not isinstance(parameter, _C.Tensor):
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    f"{type(parameter).__name__}"
+                )
+            if not parameter.is_leaf:
+                raise ValueError(
+                    "can't optimize a non-leaf Tensor: it was computed, so its "
+                    "gradient is not kept; give the leaf, or detach() it"
+                )
+            if id(parameter) in known:
+                raise ValueError(
+                    "some parameters appear in more than one parameter group"
+                )
+        if len({id(p) for p in parameters}) != len(parameters):
+            raise ValueError(
+                "a parameter group holds one parameter twice; name each once"
+            )
+        group = {"params": parameters}
+        group.update({k: v for k, v in param_group.items() if k != "params"})
+        for name, default in self.defaults.items():
+            group.setdefault(name, default)
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients of all parameters, or sets them to zeros."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if set_to_none:
+                    parameter.grad = None
+                elif parameter.grad is not None:
+                    parameter.grad = parameter.grad.detach().zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One update of every parameter that has a gradient.
+
+        closure computes the loss anew, where an algorithm wants that; it is returned.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    gradient = parameter.grad
+                    if gradient is None:
+                        continue
+                    if group.get("maximize"):
+                        gradient = -gradient
+                    self._update(parameter, gradient, self.state[parameter], group)
+        return loss
+
+    def _update(self, parameter: Any, gradient: Any, state: dict, group: dict) -> None:
+        raise NotImplementedError(
+            f"{type(self).__name__} has no _update(); define it, or step()"
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is kept, by the numbers of parameters, and the groups' options."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                numbers.setdefault(id(parameter), len(numbers))
+            packed = {k: v for k, v in group.items() if k != "params"}
+            packed["params"] = [numbers[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {numbers[id(p)]: kept for p, kept in self.state.items() if kept}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what state_dict() gave, on the devices of the parameters here."""
+        groups = deepcopy(state_dict["param_groups"])
+        if len(groups) != len(self.param_groups):
+            raise ValueError(
+                f"loaded state dict has {len(groups)} parameter groups, and this "
+                f"optimizer {len(self.param_groups)}"
+            )
+        parameters: dict[int, Any] = {}
+        for mine, given in zip(self.param_groups, groups, strict=True):
+            if len(mine["params"]) != len(given["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group of "
+                    f"{len(given['params'])} parameters, and the one here has "
+                    f"{len(mine['params'])}"
+                )
+            parameters.update(zip(given["params"], mine["params"], strict=True))
+        fresh: defaultdict = defaultdict(dict)
+        for number, kept in state_dict["state"].items():
+            parameter = parameters[number]
+            fresh[parameter] = {
+                name: self._moved(name, value, parameter)
+                for name, value in kept.items()
+            }
+        for mine, given in zip(self.param_groups, groups, strict=True):
+            given["params"] = mine["params"]
+        self.state = fresh
+        self.param_groups = groups
+
+    @staticmethod
+    def _moved(name: str, value: Any, parameter: Any) -> Any:
+        if not isinstance(value, _C.Tensor):
+            return deepcopy(value)
+        if name == "step":
+            return value.detach().clone()
+        return value.detach().to(
+            device=parameter.device, dtype=parameter.dtype, copy=True
+        )
+
+
+def check(name: str, value: Any, holds: bool) -> None:
+    """ValueError in PyTorch's words where an option is out of range."""
+    if not holds:
+        raise ValueError(f"Invalid {name}: {value}")
