@@ -477,3 +477,20 @@ def test_creation(device):
     with pytest.raises(RuntimeError):
         torch.randint(5, 5, (1,))
     assert torch.ones(2, requires_grad=True).requires_grad
+
+
+def test_floats_that_an_integer_type_does_not_hold(device):
+    """As PyTorch on x86: beyond 32 bits (or 64, for int64) the least integer, cut."""
+    values = [3e9, -3e9, float("inf"), float("nan"), 1e20, 300.0, -1.5]
+    least32, least64 = -(2**31), -(2**63)
+    expected = {
+        torch.int8: [0, 0, 0, 0, 0, 44, -1],
+        torch.uint8: [0, 0, 0, 0, 0, 44, 255],
+        torch.int16: [0, 0, 0, 0, 0, 300, -1],
+        torch.int32: [*[least32] * 5, 300, -1],
+        torch.int64: [3000000000, -3000000000, *[least64] * 3, 300, -1],
+    }
+    for dtype, integers in expected.items():
+        for source in (torch.float32, torch.float64):
+            x = torch.tensor(values, dtype=source, device=device)
+            assert x.to(dtype).tolist() == integers, (dtype, source)

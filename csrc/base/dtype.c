@@ -33,6 +33,12 @@ static int64_t truncated(double f)
                                                                     : INT64_MIN;
 }
 
+/* To types below 64 bits it goes through 32. */
+static int64_t narrow(double f)
+{
+    return f > -2147483649.0 && f < 2147483648.0 ? (int64_t)f : INT32_MIN;
+}
+
 dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
 {
     dt_element element;
@@ -45,7 +51,9 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
         break;
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
     case DT_##ID:                                                                      \
-        element.as_##name = (type)i;                                                   \
+        element.as_##name =                                                            \
+            (type)(scalar.kind == DT_KIND_FLOAT && sizeof(type) < 8 ? narrow(scalar.f) \
+                                                                    : i);              \
         break;
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
