@@ -9,6 +9,7 @@
 #include "autograd/variable.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/select.h"
 #include "tensor/view.h"
 
 static inline bool dt_recording_arg(dt_arg a)
@@ -106,6 +107,17 @@ int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
                        int64_t dim, int64_t index);
 int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
                         const int64_t *shape, const int64_t *strides, int64_t offset);
+
+/* --- elements chosen by index tensors
+ * ----------------------------------------------------------------- */
+
+/* `name`: of the node. */
+int dt_recorded_choose(const char *name, dt_tensor *out, const dt_tensor *x,
+                       const dt_choice *choice);
+/* DT_SELECT_MULTIPLY has no derivative: DT_ERROR_NOT_IMPLEMENTED where one is wanted.
+ */
+int dt_recorded_choose_into(const char *name, dt_select_op op, dt_tensor *target,
+                            const dt_choice *choice, const dt_tensor *values);
 
 /* --- folds
  * -------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "cpu/pool.h"
 #include "cpu/random.h"
 #include "cpu/reduce.h"
+#include "cpu/select.h"
 
 dt_kernels dt_cpu_kernels;
 
@@ -137,6 +138,7 @@ static const dt_backend backend = {
     .gemm = dt_cpu_gemm,
     .progression = dt_cpu_progression,
     .random = dt_cpu_random,
+    .select = dt_cpu_select,
 };
 
 const dt_backend *dt_cpu_backend(void)

@@ -12,6 +12,7 @@
 #include "cuda/progression.h"
 #include "cuda/random.h"
 #include "cuda/reduce.h"
+#include "cuda/select.h"
 #include "cuda/stream.h"
 #include "cuda/transfer.h"
 #include "cuda/where.h"
@@ -96,6 +97,7 @@ static const dt_backend backend = {
     matmul_gemm,
     progression_run,
     random_run,
+    select_run,
 };
 
 extern "C" __attribute__((visibility("default"))) const dt_backend *

@@ -1,5 +1,7 @@
 #include "cuda/device.h"
 
+#include "cuda/report.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -271,5 +273,5 @@ int device_wait(int device)
     if (device_use(device))
         return -1;
     CUDA_TRY("waiting for a device", cudaDeviceSynchronize());
-    return 0;
+    return report_take(device);
 }

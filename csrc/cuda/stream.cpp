@@ -1,5 +1,6 @@
 #include "cuda/stream.h"
 
+#include "cuda/report.h"
 #include "cuda/device.h"
 
 namespace {
@@ -54,7 +55,7 @@ int stream_wait(dt_queue queue)
     if (device_use(queue.device))
         return -1;
     CUDA_TRY("waiting for a stream", cudaStreamSynchronize((cudaStream_t)queue.stream));
-    return 0;
+    return report_take(queue.device);
 }
 
 int event_new(int device, bool timing, void **out_event)
@@ -123,7 +124,7 @@ int event_wait(void *handle)
     if (device_use(event->device))
         return -1;
     CUDA_TRY("waiting for an event", cudaEventSynchronize(event->handle));
-    return 0;
+    return report_take(event->device);
 }
 
 int event_block(void *handle, dt_queue queue)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cuda/device.h"
+#include "cuda/report.h"
 
 /* Small uploads go through pinned slots, so that the caller may change its memory at
  * once and nobody waits; a slot is used again when its copy is over. */
@@ -88,7 +89,7 @@ int transfer_download(dt_queue queue, void *target, const void *source, size_t b
     CUDA_TRY("copying from a device",
              cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream));
     CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(stream));
-    return 0;
+    return report_take(queue.device);
 }
 
 /* Makes `waiting` wait for what is queued on `queue`, on the device. */

@@ -4,6 +4,7 @@
 #define DT_DEVICE_PLAN_H
 
 #include "base/dtype.h"
+#include "base/error.h"
 #include "base/shape.h"
 #include "ops/ops.h"
 
@@ -54,6 +55,44 @@ typedef struct dt_reduction {
     int64_t folded_shape[DT_MAX_NDIM], folded_strides[DT_MAX_NDIM];
     double parameter; /* P of the op tables */
 } dt_reduction;
+
+typedef enum dt_select_op {
+    DT_SELECT_READ,  /* values = table[...] */
+    DT_SELECT_WRITE, /* table[...] = values; on a GPU any of several for one place */
+    DT_SELECT_ADD,   /* table[...] += values; bools: or. On a GPU in no certain order */
+    DT_SELECT_MULTIPLY,
+    DT_NSELECT
+} dt_select_op;
+
+/* One index tensor of a selection: where along a dimension of the table. */
+typedef struct dt_select_index {
+    const int64_t *data;
+    int64_t strides[DT_MAX_NDIM]; /* in bytes, one per dimension of the selection */
+    int64_t size;   /* of the table's dimension: legal are 0 to size-1 and, where the
+                       selection wraps, -size to -1 */
+    int64_t stride; /* of the table's dimension, in bytes */
+    int dim;        /* its number, for messages */
+} dt_select_index;
+
+/* Elements of a table chosen by index tensors. Element i of `values` meets the element
+ * of `table` at sum(i[d] * table_strides[d]) + sum(index_k[i] * index_k.stride). That
+ * is index_select, gather, take and reading by index tensors, and in the other
+ * direction what they are the gradients of. An index out of range: the CPU fails before
+ * anything is written; a GPU takes element 0 when reading, skips it when writing, and
+ * the next wait for the device fails. Strides are in bytes. */
+typedef struct dt_selection {
+    const char *what;   /* the operation, in messages; a literal */
+    dt_error_code code; /* of an index out of range, where it is noticed at once */
+    dt_dtype dtype;
+    bool wraps;
+    int ndim;      /* at least 1 */
+    int64_t numel; /* at least 1; every indexed dimension has elements */
+    int64_t shape[DT_MAX_NDIM];
+    void *table, *values; /* of READ, values is written, else table */
+    int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
+    int nindices;
+    dt_select_index indices[DT_MAX_NDIM];
+} dt_selection;
 
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. Of each input
  * one of row and column stride is 1 and the other at least the length it steps over (so

@@ -1,32 +1,43 @@
-/* x[...] and x[...] = value for what makes views: integers, slices, None and the
- * ellipsis. */
+/* x[...] and x[...] = value: views by integers, slices, None and the ellipsis; elements
+ * one by one by tensors of integers, masks, lists and arrays. */
+#include <string.h>
+
 #include "autograd/recorded.h"
 #include "python/arguments.h"
+#include "python/indexing.h"
 #include "python/numpy.h"
 #include "autograd/recorded.h"
 #include "tensor/convert.h"
 #include "tensor/create.h"
+#include "tensor/select.h"
 #include "tensor/view.h"
 
 /* Room for every item that a legal subscript can have: an ellipsis and new axes
  * included. */
 #define MAX_ITEMS (2 * DT_MAX_NDIM + 1)
 
+/* A subscript: what makes a view of the tensor, and the index tensors that then choose
+ * from it. An index tensor stands among the items as a slice of everything. */
+typedef struct subscript {
+    int count;
+    dt_index items[MAX_ITEMS];
+    int nchosen;
+    dt_tensor chosen[DT_MAX_NDIM]; /* owned */
+    int at[DT_MAX_NDIM];           /* its item */
+    int64_t wanted[DT_MAX_NDIM];   /* of a mask: the dimension's size; else -1 */
+} subscript;
+
+static void release(subscript *s)
+{
+    for (int k = 0; k < s->nchosen; k++)
+        dt_tensor_clear(&s->chosen[k]);
+    s->nchosen = 0;
+}
+
 static int reject(PyObject *item)
 {
     char text[DT_DESCRIBE_TEXT];
     dt_describe(item, text, sizeof text);
-    bool selects = dt_tensor_check(item) &&
-                   !(dt_dtype_is_float((dt_dtype)dt_tensor_of(item)->dtype));
-    if (selects || PyBool_Check(item) || PyList_Check(item) ||
-        dt_numpy_is_array(item)) {
-        PyErr_Format(
-            PyExc_NotImplementedError,
-            "index: %s selects elements one by one, which pydevtensor does not do yet; "
-            "use integers, slices, None and ..., or index .numpy()",
-            text);
-        return -1;
-    }
     PyErr_Format(
         dt_tensor_check(item) || PyFloat_Check(item) ? PyExc_IndexError
                                                      : PyExc_TypeError,
@@ -97,35 +108,265 @@ static int take_item(PyObject *key, dt_index *item)
     return found < 0 ? -1 : reject(key);
 }
 
-/* The items of a subscript; -1 with an exception set. */
-static int take_items(PyObject *key, dt_index *items)
+/* --- elements one by one
+ * -----------------------------------------------------------------------------------
+ */
+
+/* Takes *index over. -1 with an exception set. */
+static int add_chosen(subscript *s, dt_tensor *index, int64_t wanted)
 {
-    if (!PyTuple_Check(key))
-        return take_item(key, items) ? -1 : 1;
-    Py_ssize_t count = PyTuple_GET_SIZE(key);
-    if (count > MAX_ITEMS) {
+    if (s->nchosen == DT_MAX_NDIM || s->count == MAX_ITEMS) {
+        dt_tensor_clear(index);
         PyErr_Format(PyExc_IndexError,
-                     "index: %zd items were given; a tensor has at most %d dimensions",
-                     count, DT_MAX_NDIM);
+                     "index: too many items; a tensor has at most %d dimensions",
+                     DT_MAX_NDIM);
         return -1;
     }
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (take_item(PyTuple_GET_ITEM(key, i), &items[i]))
-            return -1;
-    return (int)count;
+    dt_index *item = &s->items[s->count];
+    memset(item, 0, sizeof *item);
+    item->kind = DT_INDEX_SLICE;
+    item->step = 1;
+    s->at[s->nchosen] = s->count++;
+    s->wanted[s->nchosen] = wanted;
+    s->chosen[s->nchosen++] = *index;
+    return 0;
+}
+
+/* A mask is as good as the positions where it holds, one index for each dimension. */
+static int add_mask(subscript *s, const dt_tensor *mask)
+{
+    dt_tensor positions, column;
+    int status;
+    DT_RUN(status,
+           mask->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(mask)),
+           dt_nonzero(&positions, mask));
+    if (status)
+        return dt_raise_status();
+    for (int d = 0; d < mask->ndim && !status; d++) {
+        if (dt_view_select(&column, &positions, 1, d))
+            status = dt_raise_status();
+        else
+            status = add_chosen(s, &column, mask->shape[d]);
+    }
+    dt_tensor_clear(&positions);
+    return status;
+}
+
+static int add_tensor(subscript *s, const dt_tensor *t)
+{
+    dt_tensor index;
+    if (t->dtype == DT_BOOL || t->dtype == DT_UINT8)
+        return add_mask(s, t);
+    if (dt_dtype_is_float((dt_dtype)t->dtype)) {
+        PyErr_Format(PyExc_IndexError,
+                     "index: a tensor of type %s chooses no elements; give integers or "
+                     "bools, such as index.long() or x > 0",
+                     dt_dtype_name((dt_dtype)t->dtype));
+        return -1;
+    }
+    dt_tensor_alias(&index, t);
+    return add_chosen(s, &index, -1);
+}
+
+/* A list or an array as a tensor of the CPU; an empty list stands for no integers. */
+static int add_sequence(subscript *s, PyObject *key)
+{
+    PyObject *made = dt_tensor_from_data("index", key, -1, dt_device_make(DT_CPU, 0));
+    if (!made)
+        return -1;
+    const dt_tensor *t = dt_tensor_of(made);
+    int status;
+    if (!t->numel && !dt_numpy_is_array(key) && dt_dtype_is_float((dt_dtype)t->dtype)) {
+        dt_tensor none;
+        status = dt_convert(&none, t, DT_INT64, dt_tensor_device(t))
+                     ? dt_raise_status()
+                     : add_chosen(s, &none, -1);
+    } else {
+        status = add_tensor(s, t);
+    }
+    Py_DECREF(made);
+    return status;
+}
+
+static int add_item(subscript *s, PyObject *key)
+{
+    if (dt_tensor_check(key) && dt_tensor_of(key)->ndim)
+        return add_tensor(s, dt_tensor_of(key));
+    if (PyList_Check(key) || PyTuple_Check(key) || dt_numpy_is_array(key))
+        return add_sequence(s, key);
+    if (s->count == MAX_ITEMS) {
+        PyErr_Format(PyExc_IndexError,
+                     "index: too many items; a tensor has at most %d dimensions",
+                     DT_MAX_NDIM);
+        return -1;
+    }
+    if (dt_tensor_check(key) && dt_tensor_of(key)->dtype == DT_BOOL) {
+        dt_scalar truth; /* as Python's bool; waits for a GPU */
+        if (dt_item("index", dt_tensor_of(key), &truth))
+            return dt_raise_status();
+        key = truth.i ? Py_True : Py_False;
+    }
+    if (take_item(key, &s->items[s->count]))
+        return -1;
+    s->count++;
+    return 0;
+}
+
+/* The items of a subscript; -1 with an exception set, and nothing to release. */
+static int take_items(PyObject *key, subscript *s)
+{
+    int status = 0;
+    s->count = s->nchosen = 0;
+    if (!PyTuple_Check(key)) {
+        status = add_item(s, key);
+    } else if (PyTuple_GET_SIZE(key) > MAX_ITEMS) {
+        PyErr_Format(PyExc_IndexError,
+                     "index: %zd items were given; a tensor has at most %d dimensions",
+                     PyTuple_GET_SIZE(key), DT_MAX_NDIM);
+        status = -1;
+    } else {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key) && !status; i++)
+            status = add_item(s, PyTuple_GET_ITEM(key, i));
+    }
+    if (status)
+        release(s);
+    return status;
+}
+
+/* What the index tensors choose from view, which the items made of whole. -1 after
+ * dt_fail. */
+static int find_choice(dt_choice *c, const subscript *s, const dt_tensor *whole,
+                       const dt_tensor *view)
+{
+    int dims[MAX_ITEMS], dim = 0, consumed = 0;
+    bool skipped = false;
+    for (int i = 0; i < s->count; i++)
+        consumed +=
+            s->items[i].kind == DT_INDEX_INTEGER || s->items[i].kind == DT_INDEX_SLICE;
+    for (int i = 0; i < s->count; i++) {
+        dims[i] = dim;
+        if (s->items[i].kind == DT_INDEX_ELLIPSIS) {
+            dim += skipped ? 0 : whole->ndim - consumed;
+            skipped = true;
+        } else {
+            dim += s->items[i].kind != DT_INDEX_INTEGER;
+        }
+    }
+    c->what = "index";
+    c->code = DT_ERROR_INDEX;
+    c->form = DT_CHOICE_INDEX;
+    c->wraps = true;
+    c->count = s->nchosen;
+    for (int k = 0; k < s->nchosen; k++) {
+        c->dims[k] = dims[s->at[k]];
+        c->indices[k] = &s->chosen[k];
+        if (s->wanted[k] >= 0 && s->wanted[k] != view->shape[c->dims[k]])
+            return dt_fail(DT_ERROR_INDEX,
+                           "index: the mask has size %lld where the tensor's dimension "
+                           "%d has size %lld; give a mask of the tensor's sizes",
+                           (long long)s->wanted[k], c->dims[k],
+                           (long long)view->shape[c->dims[k]]);
+    }
+    return 0;
+}
+
+PyObject *dt_nonzero_tuple(const dt_tensor *x)
+{
+    dt_tensor positions;
+    int status, ndim = x->ndim ? x->ndim : 1;
+    dt_tensor row;
+    dt_tensor_alias(&row, x);
+    if (!row.ndim) {
+        row.ndim = 1;
+        row.shape[0] = row.strides[0] = 1;
+    }
+    DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
+           dt_nonzero(&positions, &row));
+    dt_tensor_clear(&row);
+    if (status)
+        return dt_raise();
+    PyObject *made = PyTuple_New(ndim);
+    for (int d = 0; made && d < ndim; d++) {
+        dt_tensor_object *column = dt_tensor_object_new();
+        PyObject *item =
+            column ? dt_tensor_result(column,
+                                      dt_view_select(&column->tensor, &positions, 1, d))
+                   : NULL;
+        if (item)
+            PyTuple_SET_ITEM(made, d, item);
+        else
+            Py_CLEAR(made);
+    }
+    dt_tensor_clear(&positions);
+    return made;
+}
+
+/* --- reading
+ * -----------------------------------------------------------------------------------
+ */
+
+static int read_chosen(dt_tensor *out, const dt_tensor *whole, const subscript *s)
+{
+    dt_tensor view;
+    dt_choice c;
+    out->storage = NULL;
+    if (dt_recorded_index(&view, whole, s->items, s->count))
+        return -1;
+    int status = find_choice(&c, s, whole, &view);
+    if (!status)
+        status = dt_recorded_choose("IndexBackward0", out, &view, &c);
+    dt_tensor_clear(&view);
+    return status;
 }
 
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 {
-    dt_index items[MAX_ITEMS];
-    int count = take_items(key, items);
-    if (count < 0)
+    subscript s;
+    if (take_items(key, &s))
         return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
+    if (!out) {
+        release(&s);
         return NULL;
-    return dt_tensor_result(
-        out, dt_recorded_index(&out->tensor, dt_tensor_of(self), items, count));
+    }
+    dt_tensor *whole = dt_tensor_of(self);
+    if (!s.nchosen)
+        return dt_tensor_result(
+            out, dt_recorded_index(&out->tensor, whole, s.items, s.count));
+    int status;
+    DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
+           read_chosen(&out->tensor, whole, &s));
+    release(&s);
+    return dt_tensor_result(out, status);
+}
+
+/* --- writing
+ * -----------------------------------------------------------------------------------
+ */
+
+/* place[chosen] = value; a CPU tensor without dimensions goes to any device. */
+static int write_chosen(dt_tensor *place, const dt_tensor *whole, const subscript *s,
+                        const dt_tensor *value, dt_scalar number)
+{
+    dt_tensor own;
+    dt_choice c;
+    own.storage = NULL;
+    dt_device device = dt_tensor_device(place);
+    int status = find_choice(&c, s, whole, place);
+    if (!status && !value) {
+        status = dt_full("x[...] = value", &own, (dt_dtype)place->dtype, 0, NULL,
+                         device, number);
+        value = &own;
+    } else if (!status && !value->ndim &&
+               !dt_device_equal(dt_tensor_device(value), device)) {
+        status = dt_recorded_convert(&own, value, (dt_dtype)value->dtype, device);
+        value = &own;
+    }
+    if (!status)
+        status = dt_recorded_choose_into("IndexPutBackward0", DT_SELECT_WRITE, place,
+                                         &c, value);
+    dt_tensor_clear(&own);
+    return status;
 }
 
 /* PyTorch lets a value have more dimensions than its place, where the first ones have
@@ -143,7 +384,7 @@ static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
 
 int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
-    dt_index items[MAX_ITEMS];
+    subscript s;
     dt_tensor place, source;
     dt_scalar number;
     int status;
@@ -154,9 +395,7 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
             "of those that stay");
         return -1;
     }
-    int count = take_items(key, items);
-    if (count < 0)
-        return -1;
+    number = dt_scalar_int(0);
     int is_number = dt_tensor_check(value) ? 0 : dt_scalar_from_python(value, &number);
     if (is_number < 0)
         return -1;
@@ -169,9 +408,13 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
             dt_describe(value, text, sizeof text));
         return -1;
     }
+    if (take_items(key, &s))
+        return -1;
     dt_tensor *whole = dt_tensor_of(self);
-    if (dt_view_index(&place, whole, items, count))
+    if (dt_view_index(&place, whole, s.items, s.count)) {
+        release(&s);
         return dt_raise_status();
+    }
     /* A write that is recorded changes the history of the whole. */
     bool recorded =
         dt_grad_enabled &&
@@ -179,9 +422,15 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     if (recorded && (dt_in_place_check("x[...] = value", whole) < 0 ||
                      dt_variable_set_part(&place, whole) < 0)) {
         dt_tensor_clear(&place);
+        release(&s);
         return dt_raise_status();
     }
-    if (is_number) {
+    if (s.nchosen) {
+        DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
+               write_chosen(&place, whole, &s, is_number ? NULL : dt_tensor_of(value),
+                            number));
+        release(&s);
+    } else if (is_number) {
         DT_RUN(status, place.numel > DT_LONG_NUMEL,
                dt_recorded_fill_into("x[...] = value", &place, number));
     } else {

@@ -24,6 +24,7 @@
     SETUP(defaults)                                                                    \
     SETUP(elementwise)                                                                 \
     SETUP(reductions)                                                                  \
+    SETUP(indexing)                                                                    \
     SETUP(products)                                                                    \
     SETUP(views)                                                                       \
     SETUP(creation)                                                                    \

@@ -1,0 +1,219 @@
+#include "cuda/select.h"
+
+#include "cuda/device.h"
+#include "cuda/launch.h"
+#include "cuda/layout.h"
+#include "cuda/report.h"
+
+/* The selection as a kernel sees it: 3.4 KB of the 4 that arguments may take. */
+struct Selection {
+    const char *what; /* the host's, for the report */
+    int ndim, nindices;
+    bool wraps;
+    int64_t shape[DT_MAX_NDIM];
+    int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
+    dt_select_index indices[DT_MAX_NDIM];
+};
+POINTERS_OF(Selection, for (int k = 0; k < s.nindices; k++) f(s.indices[k].data);)
+static_assert(sizeof(Selection) <= 3900, "too large for a kernel's arguments");
+
+struct Read {
+    template <typename T>
+    static __device__ __forceinline__ void apply(T *x, T *y)
+    {
+        *y = *x;
+    }
+};
+struct Write {
+    template <typename T>
+    static __device__ __forceinline__ void apply(T *x, T *y)
+    {
+        *x = *y;
+    }
+};
+
+/* Integers wrap round; bools or, and and. */
+struct Sum {
+    static __device__ __forceinline__ float of(float a, float b) { return a + b; }
+    static __device__ __forceinline__ double of(double a, double b) { return a + b; }
+    static __device__ __forceinline__ bool of(bool a, bool b) { return a || b; }
+    template <typename T>
+    static __device__ __forceinline__ T of(T a, T b)
+    {
+        return (T)((uint64_t)a + (uint64_t)b);
+    }
+};
+struct Product {
+    static __device__ __forceinline__ float of(float a, float b) { return a * b; }
+    static __device__ __forceinline__ double of(double a, double b) { return a * b; }
+    static __device__ __forceinline__ bool of(bool a, bool b) { return a && b; }
+    template <typename T>
+    static __device__ __forceinline__ T of(T a, T b)
+    {
+        return (T)((uint64_t)a * (uint64_t)b);
+    }
+};
+
+/* The word of 4 or 8 bytes that holds an element, and the element's place in it. */
+template <size_t size>
+struct Word {
+    typedef unsigned type;
+};
+template <>
+struct Word<8> {
+    typedef unsigned long long type;
+};
+
+/* x = F(x, y) as one step, for elements of any size. */
+template <class F>
+struct Fold {
+    template <typename T>
+    static __device__ __forceinline__ void apply(T *x, T *y)
+    {
+        typedef typename Word<sizeof(T)>::type W;
+        size_t shift = (uintptr_t)x % sizeof(W);
+        W *word = (W *)((char *)x - shift), old = *(volatile W *)word, seen;
+        do {
+            seen = old;
+            T element;
+            W next = seen;
+            __builtin_memcpy(&element, (char *)&seen + shift, sizeof(T));
+            element = F::of(element, *y);
+            __builtin_memcpy((char *)&next + shift, &element, sizeof(T));
+            old = atomicCAS(word, seen, next);
+        } while (old != seen);
+    }
+};
+/* Hardware adds what it can by itself. */
+struct Add : Fold<Sum> {
+    using Fold<Sum>::apply;
+    static __device__ __forceinline__ void apply(float *x, float *y)
+    {
+        atomicAdd(x, *y);
+    }
+    static __device__ __forceinline__ void apply(int32_t *x, int32_t *y)
+    {
+        atomicAdd((unsigned *)x, (unsigned)*y);
+    }
+    static __device__ __forceinline__ void apply(int64_t *x, int64_t *y)
+    {
+        atomicAdd((unsigned long long *)x, (unsigned long long)*y);
+    }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
+    static __device__ __forceinline__ void apply(double *x, double *y)
+    {
+        atomicAdd(x, *y);
+    }
+#endif
+};
+
+template <class Op, typename T, typename I, bool reads>
+__global__ void select_kernel(Selection s, char *table, char *values, Report *report,
+                              int64_t numel)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= numel)
+        return;
+    I left = (I)i;
+    int64_t at[DT_MAX_NDIM], x = 0, y = 0;
+    for (int d = s.ndim - 1; d >= 0; d--) {
+        I outer = left / (I)s.shape[d];
+        at[d] = (int64_t)(left - outer * (I)s.shape[d]);
+        left = outer;
+        x += at[d] * s.table_strides[d];
+        y += at[d] * s.value_strides[d];
+    }
+    for (int k = 0; k < s.nindices; k++) {
+        const dt_select_index &index = s.indices[k];
+        int64_t offset = 0;
+        for (int d = 0; d < s.ndim; d++)
+            offset += at[d] * index.strides[d];
+        int64_t value = *(const int64_t *)((const char *)index.data + offset);
+        int64_t low = s.wraps ? -index.size : 0;
+        if (value < low || value >= index.size) {
+            report_range(report, s.what, value, low, index.size, index.dim);
+            if (!reads)
+                return;
+            value = 0;
+        }
+        x += (value < 0 ? value + index.size : value) * index.stride;
+    }
+    Op::apply((T *)(table + x), (T *)(values + y));
+}
+
+template <class Op, typename T, bool reads>
+static int run(dt_queue queue, const dt_selection *s)
+{
+    Selection given;
+    Report *report = report_of(queue.device);
+    if (!report)
+        return -1;
+    __builtin_memset(&given, 0, sizeof given);
+    given.what = s->what;
+    given.ndim = s->ndim;
+    given.nindices = s->nindices;
+    given.wraps = s->wraps;
+    for (int d = 0; d < s->ndim; d++) {
+        given.shape[d] = s->shape[d];
+        given.table_strides[d] = s->table_strides[d];
+        given.value_strides[d] = s->value_strides[d];
+    }
+    for (int k = 0; k < s->nindices; k++)
+        given.indices[k] = s->indices[k];
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    if (s->numel < MAX_LAYOUT_NUMEL)
+        CUDA_TRY("starting a selection",
+                 LAUNCH((select_kernel<Op, T, unsigned, reads>), blocks_for(s->numel),
+                        BLOCK, 0, stream, given, (char *)s->table, (char *)s->values,
+                        report, s->numel));
+    else
+        CUDA_TRY("starting a selection",
+                 LAUNCH((select_kernel<Op, T, uint64_t, reads>), blocks_for(s->numel),
+                        BLOCK, 0, stream, given, (char *)s->table, (char *)s->values,
+                        report, s->numel));
+    return 0;
+}
+
+template <class Op, bool reads>
+static int move(dt_queue queue, const dt_selection *s)
+{
+    switch (dt_dtype_size(s->dtype)) {
+    case 1:
+        return run<Op, uint8_t, reads>(queue, s);
+    case 2:
+        return run<Op, uint16_t, reads>(queue, s);
+    case 4:
+        return run<Op, uint32_t, reads>(queue, s);
+    default:
+        return run<Op, uint64_t, reads>(queue, s);
+    }
+}
+
+template <class Op>
+static int fold(dt_queue queue, const dt_selection *s)
+{
+    switch (s->dtype) {
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
+        return run<Op, type, false>(queue, s);
+#include "ops/dtype.def"
+    default:
+        return dt_fail(DT_ERROR_RUNTIME, "%s: not defined for this type", s->what);
+    }
+}
+
+int select_run(dt_queue queue, dt_select_op op, const dt_selection *s)
+{
+    if (device_use(queue.device))
+        return -1;
+    switch (op) {
+    case DT_SELECT_READ:
+        return move<Read, true>(queue, s);
+    case DT_SELECT_WRITE:
+        return move<Write, false>(queue, s);
+    case DT_SELECT_ADD:
+        return fold<Add>(queue, s);
+    default:
+        return fold<Fold<Product>>(queue, s);
+    }
+}

@@ -1,0 +1,11 @@
+/* What subscripts and the functions of csrc/python/functions_indexing.c share. */
+#ifndef DT_PYTHON_INDEXING_H
+#define DT_PYTHON_INDEXING_H
+
+#include "python/tensor_type.h"
+
+/* nonzero(as_tuple=True): one tensor of positions for each dimension. A tensor without
+ * dimensions counts as one of one element. Waits for a GPU. NULL with an exception. */
+PyObject *dt_nonzero_tuple(const dt_tensor *x);
+
+#endif

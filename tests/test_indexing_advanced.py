@@ -1,0 +1,323 @@
+"""Elements chosen by index tensors, masks, lists and arrays."""
+
+import numpy as np
+import pytest
+from conftest import DEVICES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pydevtensor as torch
+
+DTYPES = [
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float32,
+    torch.float64,
+]
+
+
+def numbers(*shape):
+    return np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+
+
+# --- reading and writing by mixtures, against NumPy
+
+
+@st.composite
+def subscripts(draw):
+    """A shape, and a subscript that NumPy and PyTorch read alike: no integer stands
+    beside an index array, since NumPy counts it among the arrays."""
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    common = draw(st.sampled_from([(), (2,), (3, 1), (0,)]))
+    items, d, arrays = [], 0, 0
+    while d < len(shape):
+        kind = draw(st.sampled_from(["slice", "array", "mask", "none", "stop"]))
+        if kind == "stop":
+            break
+        if kind == "none":
+            items.append(None)
+            if len(items) > 6:
+                break
+            continue
+        if kind == "array" and common:
+            values = draw(
+                st.lists(
+                    st.integers(-shape[d], shape[d] - 1),
+                    min_size=int(np.prod(common)),
+                    max_size=int(np.prod(common)),
+                )
+            )
+            dtype = draw(st.sampled_from([np.int64, np.int32, np.int8]))
+            items.append(np.array(values, dtype).reshape(common))
+            arrays += 1
+        elif kind == "mask" and not arrays and common == ():
+            bits = draw(st.lists(st.booleans(), min_size=shape[d], max_size=shape[d]))
+            items.append(np.array(bits))
+            arrays += 1
+        else:
+            items.append(slice(draw(st.sampled_from([None, 0, 1])), None))
+        d += 1
+    if draw(st.booleans()):
+        items.append(Ellipsis)
+    return shape, tuple(items)
+
+
+def ours(items, device):
+    return tuple(
+        torch.tensor(item, device=device) if isinstance(item, np.ndarray) else item
+        for item in items
+    )
+
+
+@pytest.mark.parametrize("where", DEVICES)
+@settings(max_examples=150, deadline=None)
+@given(case=subscripts())
+def test_reads_like_numpy(where, case):
+    shape, items = case
+    data = numbers(*shape)
+    made = torch.tensor(data, device=where)[ours(items, where)]
+    wanted = data[items]
+    assert tuple(made.shape) == wanted.shape
+    assert np.array_equal(made.cpu().numpy(), wanted)
+
+
+@pytest.mark.parametrize("where", DEVICES)
+@settings(max_examples=150, deadline=None)
+@given(case=subscripts())
+def test_writes_like_numpy(where, case):
+    shape, items = case
+    data = numbers(*shape)
+    x = torch.tensor(data, device=where)
+    x[ours(items, where)] = -7
+    data[items] = -7
+    assert np.array_equal(x.cpu().numpy(), data)
+
+
+@pytest.mark.parametrize("where", DEVICES)
+@settings(max_examples=60, deadline=None)
+@given(st.permutations(range(5)), st.integers(1, 5))
+def test_writes_values_to_different_places(where, order, count):
+    data = numbers(5, 3)
+    x = torch.tensor(data, device=where)
+    rows = np.array(order[:count])
+    values = -numbers(count, 3) - 1
+    x[torch.tensor(rows, device=where)] = torch.tensor(values, device=where)
+    data[rows] = values
+    assert np.array_equal(x.cpu().numpy(), data)
+
+
+def test_places_dimensions_as_pytorch(device):
+    x = torch.tensor(numbers(2, 3, 4, 5), device=device)
+    i = torch.tensor([0, 1, 1], device=device)
+    assert x[i, :, i].shape == (3, 3, 5)
+    assert x[:, i, i].shape == (2, 3, 5)
+    # PyTorch takes an integer first; for NumPy this would be (3, 3, 5).
+    assert x[:, i, :, 0].shape == (2, 3, 4)
+    assert x[0, :, i].shape == (3, 3, 5)
+
+
+def test_lists_and_arrays(device):
+    x = torch.tensor(numbers(4, 3), device=device)
+    assert x[[0, -1]].tolist() == [[0, 1, 2], [9, 10, 11]]
+    assert x[[True, False, False, True]].tolist() == [[0, 1, 2], [9, 10, 11]]
+    assert x[np.array([1]), [2]].tolist() == [5]
+    assert x[[]].shape == (0, 3)
+    assert x[x > 9].tolist() == [10, 11]
+    assert x[torch.tensor(2, device=device)].tolist() == [6, 7, 8]
+    assert x[torch.tensor(True, device=device)].shape == (1, 4, 3)
+    assert x[torch.tensor(False, device=device)].shape == (0, 4, 3)
+
+
+def test_source_and_target_overlap(device):
+    x = torch.tensor(numbers(5), device=device)
+    i = torch.tensor([1, 2, 3, 4], device=device)
+    x[i] = x[:4]
+    assert x.tolist() == [0, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("items", "error"),
+    [
+        (([3],), IndexError),
+        (([-4],), IndexError),
+        (([0, 1], [0, 1, 0]), IndexError),
+        (([True, False],), IndexError),
+        (([0], [0], [0]), IndexError),
+        (([0.5],), IndexError),
+    ],
+)
+def test_bad_subscripts(items, error):
+    x = torch.tensor(numbers(3, 2))
+    with pytest.raises(error):
+        x[items]
+    with pytest.raises(error):
+        x[items] = 1
+    assert x.tolist() == numbers(3, 2).tolist()
+
+
+def test_error_names_index_dimension_and_size():
+    with pytest.raises(IndexError, match=r"index 7 .* dimension 1 of size 2"):
+        torch.tensor(numbers(3, 2))[:, [0, 7]]
+
+
+# --- functions
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_type(device, dtype):
+    data = (np.arange(12) % 5).reshape(4, 3)
+    x = torch.tensor(data, device=device).to(dtype)
+    own = x.cpu().numpy()
+    i = torch.tensor([3, 0, 3], device=device)
+    assert np.array_equal(x.index_select(0, i).cpu().numpy(), own[[3, 0, 3]])
+    added = x.index_add(0, i, x[:3])
+    wanted = own.copy()
+    np.add.at(wanted, [3, 0, 3], own[:3])
+    assert added.dtype is dtype
+    assert np.array_equal(added.cpu().numpy(), wanted)
+    x[i] = x[1]
+    own[[3, 0]] = own[1]
+    assert np.array_equal(x.cpu().numpy(), own)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_gather_and_scatter(device, dim):
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(4, 5)).astype(np.float32)
+    index = rng.integers(0, 4, size=(4, 5))
+    x, i = torch.tensor(data, device=device), torch.tensor(index, device=device)
+    assert np.array_equal(
+        x.gather(dim, i).cpu().numpy(), np.take_along_axis(data, index, dim)
+    )
+    wanted = np.zeros_like(data)
+    for at in np.ndindex(data.shape):
+        to = list(at)
+        to[dim] = index[at]
+        wanted[tuple(to)] += data[at]
+    made = torch.zeros(4, 5, device=device).scatter_add_(dim, i, x)
+    np.testing.assert_allclose(made.cpu().numpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_scatter_reduces(device):
+    x = torch.full((4,), 2.0, device=device)
+    i = torch.tensor([0, 0, 3], device=device)
+    assert x.scatter(0, i, 3.0, reduce="multiply").tolist() == [18, 2, 2, 6]
+    assert x.scatter(0, i, 3.0, reduce="add").tolist() == [8, 2, 2, 5]
+    assert x.scatter(0, i, 5.0).tolist() == [5, 2, 2, 5]
+    assert x.tolist() == [2, 2, 2, 2]
+    with pytest.raises(RuntimeError):
+        x.scatter(0, i, 3.0, reduce="mean")
+
+
+def test_along_one_dimension(device):
+    x = torch.tensor(numbers(3, 2), device=device)
+    i = torch.tensor([2, 0], device=device)
+    one = torch.ones(2, 2, device=device)
+    assert x.index_add(0, i, one, alpha=2).tolist() == [[2, 3], [2, 3], [6, 7]]
+    assert x.index_copy(0, i, one).tolist() == [[1, 1], [2, 3], [1, 1]]
+    assert x.index_fill(1, i[1:], -1).tolist() == [[-1, 1], [-1, 3], [-1, 5]]
+    assert x.take(torch.tensor([[0, -1]], device=device)).tolist() == [[0, 5]]
+    assert x.T.take(torch.tensor([1], device=device)).tolist() == [2]
+    with pytest.raises(RuntimeError, match="source"):
+        x.index_add(0, i, torch.ones(3, 2, device=device))
+
+
+def test_masks(device):
+    x = torch.tensor([[1.0, -2.0], [-3.0, 4.0]], device=device)
+    assert torch.where(x > 0, x, 0).tolist() == [[1, 0], [0, 4]]
+    assert x.where(x > 0, -x).tolist() == [[1, 2], [3, 4]]
+    assert [i.tolist() for i in torch.where(x < 0)] == [[0, 1], [1, 0]]
+    assert torch.nonzero(x < 0).tolist() == [[0, 1], [1, 0]]
+    assert x.masked_fill(x < 0, 9).tolist() == [[1, 9], [9, 4]]
+    x.masked_fill_(x < 0, 0)
+    assert x.tolist() == [[1, 0], [0, 4]]
+    with pytest.raises(RuntimeError, match="bools"):
+        x.masked_fill(x, 0)
+
+
+def test_out_of_range_on_the_cpu():
+    x = torch.tensor(numbers(3, 2))
+    bad = torch.tensor([0, 5])
+    with pytest.raises(IndexError, match="index_select: index 5"):
+        x.index_select(0, bad)
+    with pytest.raises(IndexError, match="take: index -7"):
+        x.take(torch.tensor([-7]))
+    with pytest.raises(RuntimeError, match="gather: index 5"):
+        x.gather(0, bad.reshape(1, 2))
+    with pytest.raises(IndexError):
+        x.index_fill_(0, bad, 1)
+    assert x.tolist() == numbers(3, 2).tolist()  # nothing was written
+
+
+# --- reports of a GPU
+
+
+@pytest.mark.parametrize("wait", ["synchronize", "item", "cpu", "repr", "tolist"])
+def test_gpu_reports_at_the_next_wait(gpu, wait):
+    x = torch.tensor(numbers(3, 2), device=gpu)
+    bad = torch.tensor([0, 5], device=gpu)
+    made = x.index_select(0, bad)  # does not wait, so cannot fail
+    with pytest.raises(torch.AcceleratorError, match=r"index_select: index 5 .* size 3"):
+        if wait == "synchronize":
+            torch.cuda.synchronize(gpu)
+        elif wait == "item":
+            made[0, 0].item()
+        elif wait == "repr":
+            repr(made)
+        else:
+            getattr(made, wait)()
+    # The device works on, and what was not wrong is right.
+    assert x.index_select(0, bad[:1]).tolist() == [[0, 1]]
+
+
+def test_gpu_writes_nothing_out_of_range(gpu):
+    x = torch.tensor(numbers(3), device=gpu)
+    x[torch.tensor([1, 9, -4], device=gpu)] = -1
+    with pytest.raises(torch.AcceleratorError, match=r"index: index (9|-4)"):
+        torch.cuda.synchronize(gpu)
+    assert x.tolist() == [0, -1, 2]
+
+
+# --- gradients
+
+
+def check(function, *inputs):
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+def test_gradients(device):
+    rng = np.random.default_rng(3)
+
+    def leaf(*shape):
+        return torch.tensor(rng.normal(size=shape), device=device, requires_grad=True)
+
+    i = torch.tensor([2, 0, 2], device=device)
+    g = torch.tensor([[2, 0], [1, 1]], device=device)
+    check(lambda x: x.index_select(0, i), leaf(3, 2))
+    check(lambda x: x[i], leaf(3, 2))
+    check(lambda x: x[:, i, None], leaf(2, 3))
+    check(lambda x: x[x > 0], leaf(3, 2))
+    check(lambda x: x.gather(0, g), leaf(3, 2))
+    check(lambda x: x.take(g), leaf(2, 2))
+    check(lambda x, y: x.index_add(0, i, y), leaf(3, 2), leaf(3, 2))
+    check(lambda x, y: x.index_copy(0, i[:2], y), leaf(3, 2), leaf(2, 2))
+    check(lambda x, y: x.scatter_add(0, g, y), leaf(3, 2), leaf(3, 2))
+    check(lambda x: x.index_fill(0, i, 1.0), leaf(3, 2))
+    check(lambda x: x.masked_fill(x.detach() > 0, 1.0), leaf(3, 2))
+
+    def write(x, y):
+        z = x * 1
+        z[i[:2]] = y
+        return z
+
+    check(write, leaf(3, 2), leaf(2))
+
+
+def test_gradient_of_repeated_rows(device):
+    table = torch.zeros(4, 2, device=device, requires_grad=True)
+    table[torch.tensor([1, 1, 3], device=device)].sum().backward()
+    assert table.grad.tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
