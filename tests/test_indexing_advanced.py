@@ -261,7 +261,9 @@ def test_gpu_reports_at_the_next_wait(gpu, wait):
     x = torch.tensor(numbers(3, 2), device=gpu)
     bad = torch.tensor([0, 5], device=gpu)
     made = x.index_select(0, bad)  # does not wait, so cannot fail
-    with pytest.raises(torch.AcceleratorError, match=r"index_select: index 5 .* size 3"):
+    with pytest.raises(
+        torch.AcceleratorError, match=r"index_select: index 5 .* size 3"
+    ):
         if wait == "synchronize":
             torch.cuda.synchronize(gpu)
         elif wait == "item":

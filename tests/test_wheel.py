@@ -5,12 +5,13 @@ import re
 import subprocess
 import sys
 import tarfile
-import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from pydevtensor import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST = 5_000_000
@@ -73,11 +74,9 @@ def python(wheel, tmp_path_factory):
 
 
 def test_one_top_level_name(names):
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        version = tomllib.load(file)["project"]["version"]
     assert {name.split("/")[0] for name in names} == {
         "pydevtensor",
-        f"pydevtensor-{version}.dist-info",
+        f"pydevtensor-{__version__}.dist-info",
     }
 
 

@@ -582,39 +582,6 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
     return PyBool_FromLong(verdict.i != 0);
 }
 
-DT_PUBLIC(where, "where(condition: Tensor, input: Value, other: Value)")
-{
-    dt_tensor *condition;
-    dt_arg a, b;
-    if (dt_take_tensor(args, 0, &condition) < 0 || dt_take_value(args, 1, &a) < 0 ||
-        dt_take_value(args, 2, &b) < 0)
-        return NULL;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    int status;
-    DT_RUN(status, is_long(condition) || is_long(a.tensor) || is_long(b.tensor),
-           dt_recorded_where(&out->tensor, condition, a, b));
-    return dt_tensor_result(out, status);
-}
-
-/* The method is that of what holds where the condition does: x.where(condition, y). */
-DT_PUBLIC(where_method, "where(input: Tensor, condition: Tensor, other: Value)")
-{
-    dt_tensor *x, *condition;
-    dt_arg b;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &condition) < 0 ||
-        dt_take_value(args, 2, &b) < 0)
-        return NULL;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    int status;
-    DT_RUN(status, is_long(condition) || is_long(x) || is_long(b.tensor),
-           dt_recorded_where(&out->tensor, condition, dt_arg_tensor(x), b));
-    return dt_tensor_result(out, status);
-}
-
 static const dt_row rows[] = {
 #define UNARY(name, class, low, high, value, derivative, doc)                          \
     {#name, &name##_signature, name##_function, name##_method, doc},                   \
@@ -634,11 +601,6 @@ static const dt_row rows[] = {
          "The same as " #row "_."},
 #include "ops/alias.def"
 #undef ALIAS
-    DT_FUNCTION(where, "where",
-                "input where condition, a Tensor of bools, holds, else other; "
-                "broadcasting."),
-    DT_METHOD(where_method, "where",
-              "This Tensor where condition holds, else other; broadcasting."),
     DT_BOTH(clamp, "clamp", "Each element, or the bound that it lies beyond."),
     DT_BOTH(clamp, "clip", "The same as clamp."),
     DT_METHOD(clamp_in_place, "clamp_",
