@@ -118,6 +118,10 @@ int dt_recorded_choose(const char *name, dt_tensor *out, const dt_tensor *x,
  */
 int dt_recorded_choose_into(const char *name, dt_select_op op, dt_tensor *target,
                             const dt_choice *choice, const dt_tensor *values);
+/* Rows of weight (of two dimensions). Row `padding` (-1: none) gets a gradient of
+ * zeros; by_frequency divides the gradient of a row by how often it was chosen. */
+int dt_recorded_embedding(dt_tensor *out, const dt_tensor *weight,
+                          const dt_tensor *indices, int64_t padding, bool by_frequency);
 
 /* --- folds
  * -------------------------------------------------------------------------------- */

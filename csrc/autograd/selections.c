@@ -6,6 +6,8 @@
 typedef struct choice_data {
     dt_choice choice; /* its indices are the node's saved tensors */
     dt_select_op op;
+    int64_t padding; /* of an embedding; -1: none */
+    bool by_frequency;
     int ndim; /* of what was read from, or of the values that were written */
     int64_t shape[DT_MAX_NDIM];
 } choice_data;
@@ -172,4 +174,81 @@ int dt_recorded_choose_into(const char *name, dt_select_op op, dt_tensor *target
         return -1;
     }
     return dt_in_place_steal(target, node);
+}
+
+/* --- embeddings
+ * ------------------------------------------------------------------------------------
+ */
+
+/* g divided by how often each row was chosen. */
+static dt_tensor *per_frequency(dt_scope *scope, dt_node *node, dt_tensor *g,
+                                const dt_choice *choice)
+{
+    const choice_data *data = node->data;
+    dt_tensor *counts = zeros_in(scope, node, g, 1, data->shape);
+    dt_tensor *one = counts ? dt_scope_slot(scope) : NULL;
+    dt_tensor *shares = one ? dt_scope_slot(scope) : NULL;
+    dt_tensor *column = shares ? dt_scope_slot(scope) : NULL;
+    dt_tensor *scaled = column ? dt_scope_slot(scope) : NULL;
+    if (!scaled ||
+        dt_full(node->name, one, (dt_dtype)g->dtype, 0, NULL, dt_tensor_device(g),
+                dt_scalar_float(1)) < 0 ||
+        dt_choose_into(DT_SELECT_ADD, counts, choice, one) < 0 ||
+        dt_choose(shares, counts, choice) < 0 ||
+        dt_recorded_unsqueeze(column, shares, -1) < 0 ||
+        dt_recorded_binary(DT_BINARY_div, scaled, dt_arg_tensor(g),
+                           dt_arg_tensor(column)) < 0)
+        return NULL;
+    return scaled;
+}
+
+static int embedding_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                           dt_tensor **into)
+{
+    const choice_data *data = node->data;
+    dt_choice choice;
+    dt_tensor *g = gradients[0];
+    if (!g || !dt_node_wants(node, 0))
+        return 0;
+    if (restore(&choice, node, scope) < 0 ||
+        (data->by_frequency && !(g = per_frequency(scope, node, g, &choice))))
+        return -1;
+    dt_tensor *whole = zeros_in(scope, node, g, data->ndim, data->shape);
+    if (!whole || dt_recorded_choose_into("EmbeddingDenseBackwardBackward0",
+                                          DT_SELECT_ADD, whole, &choice, g) < 0)
+        return -1;
+    if (data->padding >= 0) {
+        dt_tensor *row = dt_scope_slot(scope);
+        if (!row ||
+            dt_recorded_select("SelectBackward0", row, whole, 0, data->padding) < 0 ||
+            dt_recorded_fill_into(node->name, row, dt_scalar_float(0)) < 0)
+            return -1;
+    }
+    into[0] = whole;
+    return 0;
+}
+static const dt_node_type embedding_type = {embedding_apply, NULL};
+
+int dt_recorded_embedding(dt_tensor *out, const dt_tensor *weight,
+                          const dt_tensor *indices, int64_t padding, bool by_frequency)
+{
+    dt_choice choice = {
+        .what = "embedding",
+        .code = DT_ERROR_INDEX,
+        .form = DT_CHOICE_INDEX,
+        .count = 1,
+        .indices = {indices},
+    };
+    if (dt_choose(out, weight, &choice) < 0)
+        return -1;
+    if (!dt_recording(weight))
+        return 0;
+    dt_node *node = record(&embedding_type, "EmbeddingBackward0", 1, &weight, &choice,
+                           DT_SELECT_READ, weight);
+    if (node) {
+        choice_data *data = node->data;
+        data->padding = padding;
+        data->by_frequency = by_frequency;
+    }
+    return dt_record_steal(out, node);
 }

@@ -25,6 +25,7 @@
     SETUP(elementwise)                                                                 \
     SETUP(reductions)                                                                  \
     SETUP(indexing)                                                                    \
+    SETUP(embedding)                                                                   \
     SETUP(products)                                                                    \
     SETUP(views)                                                                       \
     SETUP(creation)                                                                    \

@@ -14,6 +14,7 @@ from pydevtensor.nn.activations import (
     Tanh,
 )
 from pydevtensor.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
+from pydevtensor.nn.embedding import Embedding
 from pydevtensor.nn.layers import (
     BatchNorm1d,
     BatchNorm2d,
@@ -49,6 +50,7 @@ __all__ = [
     "Bilinear",
     "CrossEntropyLoss",
     "Dropout",
+    "Embedding",
     "Flatten",
     "HuberLoss",
     "Identity",

@@ -528,27 +528,57 @@ def cross_entropy(
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """A new last dimension that is 1 at each element's number, else 0; int64."""
-    if tensor.dtype is not _C.int64:
-        raise RuntimeError(
-            "one_hot is only applicable to index tensor of type LongTensor; this one "
-            f"is {tensor.dtype}, use .long()"
-        )
-    if num_classes == -1:
-        if not tensor.numel():
-            raise RuntimeError(
-                "one_hot: no elements tell how many classes; give num_classes"
+    """A new last dimension that is 1 at each element's number, else 0; int64.
+
+    tensor: int64 of any shape; the result has shape (*tensor.shape, num_classes).
+    num_classes -1: the greatest element and 1, which waits for a GPU. RuntimeError for
+    elements below 0 or from num_classes on; on a GPU the next wait raises
+    AcceleratorError.
+    """
+    return _C._one_hot(tensor, num_classes)
+
+
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """The rows of weight at the numbers in input.
+
+    input: int64 or int32 of any shape; weight: (n, size); result: (*input.shape, size).
+    Row padding_idx gets no gradient. max_norm first shortens the rows in question to
+    that norm_type-norm, in weight itself. scale_grad_by_freq divides a row's gradient
+    by how often it occurs in input. sparse changes nothing: gradients are dense.
+    IndexError for a number below 0 or from n on; on a GPU the next wait raises
+    AcceleratorError, which names it.
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise AssertionError(
+                f"Padding_idx must be within num_embeddings: {padding_idx} is not in "
+                f"{-rows} to {rows - 1}"
             )
-        num_classes = tensor.max().item() + 1
-    elif num_classes <= 0 and tensor.numel():
-        raise RuntimeError("one_hot: num_classes should be positive")
-    if tensor.device.type == "cpu" and tensor.numel():
-        if tensor.min().item() < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        if tensor.max().item() >= num_classes:
-            raise RuntimeError("Class values must be smaller than num_classes.")
-    numbers = _C.arange(num_classes, device=tensor.device)
-    return (tensor.unsqueeze(-1) == numbers).long()
+        padding_idx %= rows
+    if max_norm is not None:
+        _shorten(weight, input, max_norm, norm_type)
+    return _C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
+    with _without_grad():
+        # A row that is chosen twice is written twice, with the same values.
+        chosen = input.reshape(-1)
+        rows = _C.embedding(weight, chosen)
+        norms = rows.double().norm(norm_type, 1, keepdim=True)
+        factors = _C.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+        weight.index_copy_(0, chosen, rows * factors.to(weight.dtype))
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:

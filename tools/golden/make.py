@@ -20,6 +20,7 @@ SETS = (
     "checkpoints",
     "errors",
     "learning",
+    "modules",
     "printing",
     "promotion",
     "random",

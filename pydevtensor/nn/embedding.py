@@ -1,0 +1,148 @@
+"""Numbers to learned vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.nn import functional as F
+from pydevtensor.nn import init
+from pydevtensor.nn.module import Module
+from pydevtensor.nn.parameter import Parameter
+
+
+class Embedding(Module):
+    """A table of num_embeddings rows, from which a number chooses one.
+
+    input of any shape, int64 or int32 from 0 to num_embeddings - 1, to
+    (*input.shape, embedding_dim). The table, weight, starts with normal numbers of
+    mean 0 and standard deviation 1.
+
+    padding_idx          this row starts with zeros and gets no gradient
+    max_norm, norm_type  rows are shortened to that norm when they are chosen
+    scale_grad_by_freq   a row's gradient is divided by how often it was chosen
+    sparse               changes nothing: gradients are dense
+
+    IndexError for a number out of range; on a GPU the next wait raises
+    AcceleratorError.
+
+    >>> words = nn.Embedding(100, 16, padding_idx=0)
+    >>> words(torch.tensor([[1, 7], [5, 0]])).shape
+    torch.Size([2, 2, 16])
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Any = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError(
+                    f"Padding_idx must be within num_embeddings: {padding_idx} is not "
+                    f"in {-num_embeddings} to {num_embeddings - 1}"
+                )
+            padding_idx %= num_embeddings
+        self.padding_idx = padding_idx
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        if _weight is None:
+            self.weight = Parameter(
+                _C.empty(num_embeddings, embedding_dim, device=device, dtype=dtype),
+                requires_grad=not _freeze,
+            )
+            self.reset_parameters()
+        else:
+            if [*_weight.shape] != [num_embeddings, embedding_dim]:
+                raise AssertionError(
+                    "Shape of weight does not match num_embeddings and embedding_dim: "
+                    f"{[*_weight.shape]}, not {[num_embeddings, embedding_dim]}"
+                )
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+        self.sparse = sparse
+
+    def reset_parameters(self) -> None:
+        """Draws the table anew; row padding_idx becomes zeros."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with F._without_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+    def forward(self, input: Any) -> Any:
+        """(...) to (..., embedding_dim)."""
+        if isinstance(input, _C.Tensor) and input.device != self.weight.device:
+            raise RuntimeError(
+                f"{self}: the table is on {self.weight.device} and the input, of shape "
+                f"{[*input.shape]}, on {input.device}; bring them together, e.g. with "
+                f"input.to('{self.weight.device}')"
+            )
+        return F.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
+
+    def extra_repr(self) -> str:
+        """The sizes, and what differs from the defaults."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        for name, plain in (
+            ("padding_idx", None),
+            ("max_norm", None),
+            ("norm_type", 2),
+            ("scale_grad_by_freq", False),
+            ("sparse", False),
+        ):
+            value = getattr(self, name)
+            if value != plain:
+                text += f", {name}={value}"
+        return text
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
+        """A layer over a given table (n, size), which is shared, not copied.
+
+        freeze: the table is not to be learned.
+        """
+        if embeddings.dim() != 2:
+            raise AssertionError(
+                "Embeddings parameter is expected to be 2-dimensional, and has shape "
+                f"{[*embeddings.shape]}"
+            )
+        rows, size = embeddings.shape
+        return cls(
+            rows,
+            size,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            embeddings,
+            freeze,
+        )
