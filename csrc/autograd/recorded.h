@@ -9,6 +9,7 @@
 #include "autograd/variable.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/join.h"
 #include "tensor/select.h"
 #include "tensor/view.h"
 
@@ -122,6 +123,14 @@ int dt_recorded_choose_into(const char *name, dt_select_op op, dt_tensor *target
  * zeros; by_frequency divides the gradient of a row by how often it was chosen. */
 int dt_recorded_embedding(dt_tensor *out, const dt_tensor *weight,
                           const dt_tensor *indices, int64_t padding, bool by_frequency);
+
+/* --- joins
+ * -------------------------------------------------------------------------------- */
+
+int dt_recorded_join(dt_tensor *out, const dt_join *join);
+/* x with dimensions of size 1 added until it has n (1 to 3) of them, as atleast_1d and
+ * so on; an alias of x where it has them. */
+int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x);
 
 /* --- folds
  * -------------------------------------------------------------------------------- */

@@ -87,6 +87,7 @@ static bool accepts(const dt_parameter *p, PyObject *value)
         return PyUnicode_Check(value);
     case DT_WORD_DIMS:
         return is_int(value) || PyTuple_Check(value) || PyList_Check(value);
+    case DT_WORD_TENSORS:
     case DT_WORD_SIZES:
         return PyTuple_Check(value) || PyList_Check(value);
     case DT_WORD_DTYPE:

@@ -4,7 +4,8 @@
  *     "sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype =
  * None)" The text binds calls, names things in errors, and is what help() and
  * inspect.signature show. It is read at the first call. Words of types: see DT_WORDS.
- * `*name: Sizes` takes the sizes as arguments, as one sequence or by keyword. Several
+ * `*name: Sizes` takes the sizes as arguments, as one sequence or by keyword, and
+ * `*name: Tensors` takes any number of Tensors as arguments or as one sequence. Several
  * forms of a function are separated by " | "; they are tried in order, and args->form
  * says which one it was.
  *
@@ -24,6 +25,7 @@
  */
 #define DT_WORDS(WORD)                                                                 \
     WORD(TENSOR, "Tensor", "a Tensor")                                                 \
+    WORD(TENSORS, "Tensors", "a tuple or list of Tensors")                             \
     WORD(VALUE, "Value", "a Tensor or a number")                                       \
     WORD(NUMBER, "Number", "a number")                                                 \
     WORD(FLOAT, "float", "a float")                                                    \
@@ -141,6 +143,20 @@ int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out);
 /* Sizes, however they were given. out has DT_MAX_NDIM entries. */
 int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out);
 int dt_take_dtype(const dt_args *args, int i, int *out);
+
+/* The Tensors of a tuple or list, or those given as arguments. They stay alive until
+ * dt_tensors_release, which also a list that was never filled may be given if owner and
+ * items are NULL. */
+typedef struct dt_tensor_list {
+    Py_ssize_t count;
+    const dt_tensor **items;
+    PyObject **objects; /* lent, in the same order */
+    PyObject *owner;
+    const dt_tensor *few[8];
+} dt_tensor_list;
+int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out);
+void dt_tensors_release(dt_tensor_list *list);
+
 int dt_take_device(const dt_args *args, int i, dt_device *out); /* resolved */
 /* generator_type.c: *out NULL when not given; else fails where it is not one for
  * `device`. */

@@ -28,6 +28,7 @@
     SETUP(embedding)                                                                   \
     SETUP(products)                                                                    \
     SETUP(views)                                                                       \
+    SETUP(joins)                                                                       \
     SETUP(creation)                                                                    \
     SETUP(random)                                                                      \
     SETUP(conversions)                                                                 \

@@ -199,6 +199,56 @@ int dt_take_tensor(const dt_args *args, int i, dt_tensor **out)
     return 0;
 }
 
+int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out)
+{
+    PyObject *value = args->slots[i];
+    PyObject *const *objects = args->rest;
+    Py_ssize_t count = args->signature->rest == i ? args->nrest : 0;
+    out->owner = NULL;
+    out->items = NULL;
+    if (value) {
+        if (!PyTuple_Check(value) && !PyList_Check(value))
+            return dt_argument_error(args, i);
+        out->owner = PySequence_Tuple(value); /* nobody changes a tuple meanwhile */
+        if (!out->owner)
+            return -1;
+        objects = &PyTuple_GET_ITEM(out->owner, 0);
+        count = PyTuple_GET_SIZE(out->owner);
+    }
+    out->count = count;
+    out->objects = (PyObject **)objects;
+    out->items = out->few;
+    if (count > (Py_ssize_t)(sizeof out->few / sizeof *out->few)) {
+        out->items = PyMem_New(const dt_tensor *, (size_t)count);
+        if (!out->items) {
+            PyErr_NoMemory();
+            dt_tensors_release(out);
+            return -1;
+        }
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (dt_tensor_check(objects[k])) {
+            out->items[k] = dt_tensor_of(objects[k]);
+            continue;
+        }
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_TypeError, "%s(): item %zd of %U is %s; give Tensors",
+                     args->signature->name, k, args->signature->parameters[i].name,
+                     dt_describe(objects[k], text, sizeof text));
+        dt_tensors_release(out);
+        return -1;
+    }
+    return 0;
+}
+
+void dt_tensors_release(dt_tensor_list *list)
+{
+    if (list->items != list->few)
+        PyMem_Free((void *)list->items);
+    list->items = NULL;
+    Py_CLEAR(list->owner);
+}
+
 int dt_take_value(const dt_args *args, int i, dt_arg *out)
 {
     PyObject *value = args->slots[i];

@@ -16,7 +16,7 @@ static void span(const dt_tensor *t, const char **start, const char **end)
     *end = *start + (reach + 1) * (int64_t)size;
 }
 
-bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other)
+bool dt_iterate_overlaps(const dt_tensor *t, const dt_tensor *other)
 {
     /* Two storages can share memory too: borrowed from one NumPy array, say. */
     if (!t->numel || !other->numel ||
@@ -25,8 +25,14 @@ bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other)
     const char *a, *a_end, *b, *b_end;
     span(t, &a, &a_end);
     span(other, &b, &b_end);
-    if (a_end <= b || b_end <= a)
+    return a_end > b && b_end > a;
+}
+
+bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other)
+{
+    if (!dt_iterate_overlaps(t, other))
         return false;
+    const char *a = dt_tensor_data(t), *b = dt_tensor_data(other);
     if (a != b || t->dtype != other->dtype || t->ndim != other->ndim)
         return true;
     for (int d = 0; d < t->ndim; d++)

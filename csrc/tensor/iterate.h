@@ -26,4 +26,8 @@ int dt_iterate_plan(dt_plan *plan, const char *what, dt_tensor *out, dt_dtype dt
  * while reading the other goes wrong. May say yes when they do not. */
 bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other);
 
+/* Whether the memory from t's first to its last element meets that of other. May say
+ * yes where only gaps do. */
+bool dt_iterate_overlaps(const dt_tensor *t, const dt_tensor *other);
+
 #endif
