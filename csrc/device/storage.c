@@ -176,19 +176,22 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
     return storage;
 }
 
-dt_storage *dt_storage_new_borrowed(void *data, size_t bytes, bool read_only,
-                                    void (*release)(void *owner), void *owner)
+dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
+                                    bool read_only, void (*release)(void *owner),
+                                    void *owner)
 {
     dt_storage *storage = take();
     if (!storage)
         return NULL;
-    start(storage, dt_device_make(DT_CPU, 0), bytes);
+    start(storage, device, bytes);
     storage->data = data;
     storage->borrowed = true;
     storage->read_only = read_only;
     storage->release = release;
     storage->owner = owner;
-    count(storage->device, 1);
+    if (!dt_device_is_cpu(device))
+        link_up(storage);
+    count(device, 1);
     return storage;
 }
 
@@ -209,7 +212,8 @@ void dt_storage_release(dt_storage *storage)
 
 int dt_storage_use(dt_storage *storage)
 {
-    if (dt_device_is_cpu(storage->device) || !storage->data)
+    /* The allocator knows nothing of a stranger's memory. */
+    if (dt_device_is_cpu(storage->device) || !storage->data || storage->borrowed)
         return 0;
     dt_queue queue = dt_queue_current(storage->device);
     if (queue.stream == storage->stream)

@@ -31,11 +31,12 @@ typedef struct dt_storage {
  * for a GPU lists what takes up its memory. */
 dt_storage *dt_storage_new(dt_device device, size_t bytes);
 
-/* A storage over memory of someone else's on the CPU; release(owner) is called when the
- * last reference goes, from whichever thread that is. NULL after dt_fail (release is
- * not called). */
-dt_storage *dt_storage_new_borrowed(void *data, size_t bytes, bool read_only,
-                                    void (*release)(void *owner), void *owner);
+/* A storage over memory of someone else's on the device; release(owner) is called when
+ * the last reference goes, from whichever thread that is, and may come while a GPU's
+ * work on the memory is still queued. NULL after dt_fail (release is not called). */
+dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
+                                    bool read_only, void (*release)(void *owner),
+                                    void *owner);
 
 static inline dt_storage *dt_storage_retain(dt_storage *storage)
 {

@@ -255,8 +255,9 @@ DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1,
     t->unversioned = false;
     t->shape[0] = numel;
     t->strides[0] = 1;
-    t->storage = dt_storage_new_borrowed(data, (size_t)(numel * size), view->readonly,
-                                         release_view, view);
+    t->storage =
+        dt_storage_new_borrowed(dt_device_make(DT_CPU, 0), data, (size_t)(numel * size),
+                                view->readonly, release_view, view);
     if (!t->storage) {
         dt_raise();
         goto fail;

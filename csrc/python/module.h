@@ -41,6 +41,8 @@
     SETUP(extract)                                                                     \
     SETUP(buffer)                                                                      \
     SETUP(numpy)                                                                       \
+    SETUP(dlpack)                                                                      \
+    SETUP(dlpack_import)                                                               \
     SETUP(generator_type)                                                              \
     SETUP(stream_type)                                                                 \
     SETUP(event_type)                                                                  \

@@ -317,8 +317,9 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
     if (empty) /* NumPy's strides say nothing here */
         dt_shape_strides(t->ndim, t->shape, t->strides);
     t->storage = dt_storage_new_borrowed(
-        empty ? NULL : PyArray_DATA(array), empty ? 0 : (size_t)((reach + 1) * size),
-        !PyArray_ISWRITEABLE(array), release_array, value);
+        dt_device_make(DT_CPU, 0), empty ? NULL : PyArray_DATA(array),
+        empty ? 0 : (size_t)((reach + 1) * size), !PyArray_ISWRITEABLE(array),
+        release_array, value);
     if (!t->storage)
         return dt_tensor_result(object, -1);
     Py_INCREF(value);

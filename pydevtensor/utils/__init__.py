@@ -1,15 +1,17 @@
-"""Helpers around tensors: utils.data, which brings data sets in batches."""
+"""Helpers: utils.data brings sets in batches, utils.dlpack shares memory."""
+
+_MODULES = ("data", "dlpack")
 
 
 def __getattr__(name):
-    if name == "data":
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module("pydevtensor.utils.data")
+        return import_module("pydevtensor.utils." + name)
     raise AttributeError(
         f"pydevtensor.utils has no {name!r}; dir(pydevtensor.utils) lists what there is"
     )
 
 
 def __dir__():
-    return sorted({*globals(), "data"})
+    return sorted({*globals(), *_MODULES})
