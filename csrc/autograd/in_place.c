@@ -1,4 +1,6 @@
 /* Writing to tensors that have a history. */
+#include <stdlib.h>
+
 #include "autograd/recorded.h"
 #include "autograd/scope.h"
 #include "tensor/convert.h"
@@ -101,7 +103,7 @@ int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
     if (!node)
         return -1;
     strided_data *data = node->data;
-    data->base = v->base->geometry;
+    data->base = *dt_base_geometry(v->base);
     set_geometry(&data->view, view);
     node->edges[0].node = dt_node_retain(base->made.node);
     node->edges[0].index = base->made.index;
@@ -201,7 +203,7 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
         return -1;
     }
     slices_data *data = outer->data;
-    data->geometry.base = v->base->geometry;
+    data->geometry.base = *dt_base_geometry(v->base);
     set_geometry(&data->geometry.view, t);
     data->inner = node;
     outer->edges[0] = base->made;
@@ -210,7 +212,7 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
         outer->edges[i] = node->edges[i];
         dt_node_retain(outer->edges[i].node);
     }
-    dt_tensor whole = v->base->geometry;
+    dt_tensor whole = *dt_base_geometry(v->base);
     whole.storage = t->storage; /* lent, for its device */
     dt_node_set_result(outer, 0, &whole);
     dt_node *old = base->made.node;
@@ -220,5 +222,40 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
     /* Also t itself holds a part of the base now. */
     int status = dt_record_as_strided(t, v);
     v->version = t->storage->version;
+    return status;
+}
+
+/* --- another shape in place
+ * ------------------------------------------------------------ */
+
+int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
+                             dt_tensor *view)
+{
+    int status = dt_in_place_check(what, t);
+    dt_variable *v = dt_variable_of(t), *of = dt_variable_of(view);
+    if (!status && v && !v->base && !v->reshaped) { /* it may be the base of views */
+        v->reshaped = malloc(sizeof *v->reshaped);
+        if (!v->reshaped)
+            status = dt_fail(DT_ERROR_HOST_MEMORY,
+                             "%s: no memory is left to record it; free some", what);
+    }
+    if (!status && of && of->made.node) {
+        of->made.node->name = name;
+        status = dt_variable_set_made(t, of->made.node, of->made.index);
+    }
+    if (!status) {
+        /* No element changes: the storage keeps its version. */
+        t->offset = view->offset;
+        t->numel = view->numel;
+        t->ndim = view->ndim;
+        t->contiguous = view->contiguous;
+        for (int d = 0; d < view->ndim; d++) {
+            t->shape[d] = view->shape[d];
+            t->strides[d] = view->strides[d];
+        }
+        if (v && v->reshaped)
+            set_geometry(v->reshaped, t);
+    }
+    dt_tensor_clear(view);
     return status;
 }

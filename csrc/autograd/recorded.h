@@ -106,6 +106,16 @@ int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
                        int64_t dim, int64_t start, int64_t length);
 int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
                        int64_t dim, int64_t index);
+int dt_recorded_diagonal(dt_tensor *out, const dt_tensor *x, int64_t offset,
+                         int64_t dim1, int64_t dim2);
+int dt_recorded_unfold(dt_tensor *out, const dt_tensor *x, int64_t dim, int64_t size,
+                       int64_t step);
+int dt_recorded_unflatten(dt_tensor *out, const dt_tensor *x, int64_t dim, int count,
+                          const int64_t *sizes);
+/* Makes t what view, a recorded view of all of it, is, and takes view over. `name` is
+ * the node's, `what` the operation's. */
+int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
+                             dt_tensor *view);
 int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
                         const int64_t *shape, const int64_t *strides, int64_t offset);
 
@@ -131,6 +141,30 @@ int dt_recorded_join(dt_tensor *out, const dt_join *join);
 /* x with dimensions of size 1 added until it has n (1 to 3) of them, as atleast_1d and
  * so on; an alias of x where it has them. */
 int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x);
+
+/* --- rearrangements
+ * -------------------------------------------------------------------------------- */
+
+int dt_recorded_flip(dt_tensor *out, const dt_tensor *x, int count,
+                     const int64_t *dims);
+int dt_recorded_roll(dt_tensor *out, const dt_tensor *x, int nshifts,
+                     const int64_t *shifts, int ndims, const int64_t *dims);
+/* By k right angles from dims[0] towards dims[1]. */
+int dt_recorded_rot90(dt_tensor *out, const dt_tensor *x, int64_t k,
+                      const int64_t *dims);
+int dt_recorded_repeat(const char *what, dt_tensor *out, const dt_tensor *x, int count,
+                       const int64_t *repeats);
+int dt_recorded_diag_embed(const char *what, dt_tensor *out, const dt_tensor *x,
+                           int64_t offset, int64_t dim1, int64_t dim2);
+/* A vector as a diagonal, or a copy of the diagonal of a matrix. */
+int dt_recorded_diag(dt_tensor *out, const dt_tensor *x, int64_t offset);
+int dt_recorded_trace(dt_tensor *out, const dt_tensor *x);
+/* Each element along dim that often, in new memory. */
+int dt_recorded_repeat_interleave(dt_tensor *out, const dt_tensor *x, int64_t repeats,
+                                  int64_t dim);
+int dt_recorded_repeat_interleave_by(dt_tensor *out, const dt_tensor *x,
+                                     const dt_tensor *repeats, int64_t dim,
+                                     int64_t output_size);
 
 /* --- folds
  * -------------------------------------------------------------------------------- */

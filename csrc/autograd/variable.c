@@ -37,6 +37,7 @@ static void variable_free(dt_history *history)
     kept_release(v->kept);
     dt_hooks_free(&v->hooks);
     base_free(v->base);
+    free(v->reshaped);
     free(v);
 }
 
@@ -65,6 +66,7 @@ dt_variable *dt_variable_new(void)
     v->hooks = NULL;
     v->base = NULL;
     v->version = 0;
+    v->reshaped = NULL;
     return v;
 }
 

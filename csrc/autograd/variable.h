@@ -7,10 +7,10 @@
 #include "autograd/mode.h"
 #include "autograd/node.h"
 
-/* The geometry of the tensor that a view looks into. */
+/* The tensor that a view looks into. */
 typedef struct dt_base {
     struct dt_variable *variable; /* one reference */
-    dt_tensor geometry;           /* shape and strides; it holds nothing */
+    dt_tensor geometry;           /* shape and strides it had; it holds nothing */
 } dt_base;
 
 /* The gradient that a tensor keeps though it is no leaf. The node that computes it has
@@ -31,7 +31,14 @@ typedef struct dt_variable {
     dt_hook *hooks;       /* of a leaf; else they are the node's */
     dt_base *base;        /* of a view; NULL: it is none */
     unsigned version;     /* of a view: of the storage when `made` was true */
+    dt_tensor *reshaped;  /* the geometry, after unsqueeze_ and its like; or NULL */
 } dt_variable;
+
+/* The geometry of a view's base as it is now. */
+static inline const dt_tensor *dt_base_geometry(const dt_base *base)
+{
+    return base->variable->reshaped ? base->variable->reshaped : &base->geometry;
+}
 
 static inline dt_variable *dt_variable_of(const dt_tensor *t)
 {

@@ -247,6 +247,139 @@ static int part_of(const char *name, dt_tensor *out, const dt_tensor *x,
     return dt_record_view_steal(out, x, node);
 }
 
+/* --- diagonals and windows
+ * ------------------------------------------------------------------------------ */
+
+typedef struct where_data {
+    shape_data from;
+    int64_t a, b, c; /* offset, dim1, dim2; or dim, size, step */
+} where_data;
+
+static int where_of(const dt_node_type *type, const char *name, dt_tensor *out,
+                    const dt_tensor *x, int64_t a, int64_t b, int64_t c)
+{
+    if (!dt_recording(x))
+        return 0;
+    dt_node *node = dt_record_node(type, name, 1, &x, 0, 1, sizeof(where_data));
+    if (node) {
+        where_data *data = node->data;
+        data->from.ndim = x->ndim;
+        for (int d = 0; d < x->ndim; d++)
+            data->from.shape[d] = x->shape[d];
+        data->a = a;
+        data->b = b;
+        data->c = c;
+    }
+    return dt_record_view_steal(out, x, node);
+}
+
+static dt_tensor *zeros_from(dt_scope *scope, const dt_node *node,
+                             const shape_data *from, const dt_tensor *like)
+{
+    dt_tensor *whole = dt_scope_slot(scope);
+    return whole &&
+                   dt_full(node->name, whole, (dt_dtype)like->dtype, from->ndim,
+                           from->shape, dt_tensor_device(like), dt_scalar_float(0)) == 0
+               ? whole
+               : NULL;
+}
+
+static int diagonal_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                          dt_tensor **into)
+{
+    const where_data *data = node->data;
+    dt_tensor *g = gradients[0];
+    if (!g || !dt_node_wants(node, 0))
+        return 0;
+    dt_tensor *whole = zeros_from(scope, node, &data->from, g);
+    dt_tensor *part = whole ? dt_scope_slot(scope) : NULL;
+    if (!part || dt_view_diagonal(part, whole, data->a, data->b, data->c) < 0 ||
+        (dt_recording(g) && dt_variable_set_part(part, whole) < 0) ||
+        dt_recorded_copy_into(node->name, part, g) < 0)
+        return -1;
+    into[0] = whole;
+    return 0;
+}
+static const dt_node_type diagonal_type = {diagonal_apply, NULL};
+
+int dt_recorded_diagonal(dt_tensor *out, const dt_tensor *x, int64_t offset,
+                         int64_t dim1, int64_t dim2)
+{
+    if (dt_view_diagonal(out, x, offset, dim1, dim2) < 0)
+        return -1;
+    return where_of(&diagonal_type, "DiagonalBackward0", out, x, offset, dim1, dim2);
+}
+
+/* Adds the elements number `place` of all windows, or window number `place`, of the
+ * gradient to where they were read. */
+static int add_windows(dt_node *node, dt_scope *scope, dt_tensor *whole,
+                       const dt_tensor *g, int64_t place, bool window)
+{
+    const where_data *data = node->data;
+    dt_tensor *windows = dt_scope_slot(scope), *part = dt_scope_slot(scope);
+    dt_tensor *values = dt_scope_slot(scope), *row = dt_scope_slot(scope);
+    int64_t dim = data->a < 0 ? data->a + data->from.ndim : data->a;
+    if (!row || dt_view_unfold(windows, whole, dim, data->b, data->c) < 0 ||
+        dt_view_select(part, windows, window ? dim : -1, place) < 0 ||
+        (dt_recording(g) && dt_variable_set_part(part, whole) < 0) ||
+        dt_recorded_select("SelectBackward0", values, g, window ? dim : -1, place) < 0)
+        return -1;
+    return dt_recorded_binary_into(DT_BINARY_add, part, dt_arg_tensor(part),
+                                   dt_arg_tensor(values));
+}
+
+/* Windows overlap: what several of them read gets the sum of their gradients. No two
+ * windows have the same place for the same element, and no window two. */
+static int unfold_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                        dt_tensor **into)
+{
+    const where_data *data = node->data;
+    dt_tensor *g = gradients[0];
+    if (!g || !dt_node_wants(node, 0))
+        return 0;
+    dt_tensor *whole = zeros_from(scope, node, &data->from, g);
+    if (!whole)
+        return -1;
+    into[0] = whole;
+    if (!g->numel)
+        return 0;
+    int64_t dim = data->a < 0 ? data->a + data->from.ndim : data->a;
+    int64_t count = data->from.ndim ? g->shape[dim] : 1, size = data->b;
+    bool by_window = data->from.ndim && count < size;
+    if (!data->from.ndim) { /* one window of one element */
+        into[0] = dt_scope_slot(scope);
+        return into[0] ? dt_recorded_reshape(into[0], g, 0, NULL) : -1;
+    }
+    for (int64_t i = 0; i < (by_window ? count : size); i++) {
+        dt_scope own;
+        dt_scope_begin(&own);
+        int status = add_windows(node, &own, whole, g, i, by_window);
+        dt_scope_end(&own);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+static const dt_node_type unfold_type = {unfold_apply, NULL};
+
+int dt_recorded_unfold(dt_tensor *out, const dt_tensor *x, int64_t dim, int64_t size,
+                       int64_t step)
+{
+    if (dt_view_unfold(out, x, dim, size, step) < 0)
+        return -1;
+    return where_of(&unfold_type, "UnfoldBackward0", out, x, dim, size, step);
+}
+
+int dt_recorded_unflatten(dt_tensor *out, const dt_tensor *x, int64_t dim, int count,
+                          const int64_t *sizes)
+{
+    return reshaped("ViewBackward0", &reshape_type, out, x,
+                    dt_view_unflatten(out, x, dim, count, sizes));
+}
+
+/* --- parts by subscripts
+ * ------------------------------------------------------------------------------ */
+
 int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_index *items,
                       int count)
 {

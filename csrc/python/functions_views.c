@@ -190,6 +190,28 @@ VIEW_OF_INTS(narrow, "narrow(input: Tensor, dim: int, start: int, length: int)",
 VIEW_OF_INTS(select, "select(input: Tensor, dim: int, index: int)", 2,
              dt_recorded_select("SelectBackward0", &out->tensor, x, v[0], v[1]))
 
+VIEW_OF_INTS(diagonal,
+             "diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1)",
+             3, dt_recorded_diagonal(&out->tensor, x, v[0], v[1], v[2]))
+VIEW_OF_INTS(unfold, "unfold(input: Tensor, dimension: int, size: int, step: int)", 3,
+             dt_recorded_unfold(&out->tensor, x, v[0], v[1], v[2]))
+VIEW_OF_INTS(adjoint, "adjoint(input: Tensor)", 0, dt_recorded_mT(&out->tensor, x))
+
+DT_PUBLIC(unflatten, "unflatten(input: Tensor, dim: int, sizes: Sizes)")
+{
+    dt_tensor *x;
+    int64_t dim, sizes[DT_MAX_NDIM];
+    int count;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &dim) < 0 ||
+        dt_take_sizes(args, 2, &count, sizes) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    return dt_tensor_result(out,
+                            dt_recorded_unflatten(&out->tensor, x, dim, count, sizes));
+}
+
 DT_PUBLIC(squeeze, "squeeze(input: Tensor, dim: Dims = None)")
 {
     dt_tensor *x;
@@ -203,8 +225,9 @@ DT_PUBLIC(squeeze, "squeeze(input: Tensor, dim: Dims = None)")
     return dt_tensor_result(out, dt_recorded_squeeze(&out->tensor, x, count, dims));
 }
 
-DT_PUBLIC(movedim, "movedim(input: Tensor, source: Dims, destination: Dims)")
+static PyObject *move_dims(const dt_args *args)
 {
+    const char *what = args->signature->name;
     dt_tensor *x;
     int nfrom, nto;
     int64_t from[DT_MAX_NDIM], to[DT_MAX_NDIM], order[DT_MAX_NDIM];
@@ -213,21 +236,19 @@ DT_PUBLIC(movedim, "movedim(input: Tensor, source: Dims, destination: Dims)")
         dt_take_dims(args, 2, &nto, to) < 0)
         return NULL;
     if (nfrom != nto) {
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "movedim(): source has %d dimensions and destination %d; give as many",
-            nfrom < 0 ? 0 : nfrom, nto < 0 ? 0 : nto);
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): source has %d dimensions and destination %d; give as many",
+                     what, nfrom < 0 ? 0 : nfrom, nto < 0 ? 0 : nto);
         return NULL;
     }
     for (int i = 0; i < nfrom; i++) {
-        int a = dt_shape_wrap_dim("movedim", from[i], x->ndim);
-        int b = a < 0 ? -1 : dt_shape_wrap_dim("movedim", to[i], x->ndim);
+        int a = dt_shape_wrap_dim(what, from[i], x->ndim);
+        int b = a < 0 ? -1 : dt_shape_wrap_dim(what, to[i], x->ndim);
         if (b < 0)
             return dt_raise();
         if (x->ndim && (moved[a] || filled[b])) {
-            PyErr_SetString(PyExc_RuntimeError,
-                            "movedim(): a dimension is named twice; name "
-                            "each once");
+            PyErr_Format(PyExc_RuntimeError,
+                         "%s(): a dimension is named twice; name each once", what);
             return NULL;
         }
         moved[a] = filled[b] = true;
@@ -246,24 +267,42 @@ DT_PUBLIC(movedim, "movedim(input: Tensor, source: Dims, destination: Dims)")
     return dt_tensor_result(out, dt_recorded_permute(&out->tensor, x, x->ndim, order));
 }
 
+DT_PUBLIC(movedim, "movedim(input: Tensor, source: Dims, destination: Dims)")
+{
+    return move_dims(args);
+}
+DT_PUBLIC(moveaxis, "moveaxis(input: Tensor, source: Dims, destination: Dims)")
+{
+    return move_dims(args);
+}
+
+/* The sizes, strides and offset of as_strided. -1 raised. */
+static int take_strided(const dt_args *args, dt_tensor **x, int *ndim, int64_t *shape,
+                        int64_t *strides, int64_t *offset)
+{
+    int nstrides;
+    if (dt_take_tensor(args, 0, x) < 0 || dt_take_sizes(args, 1, ndim, shape) < 0 ||
+        dt_take_sizes(args, 2, &nstrides, strides) < 0)
+        return -1;
+    *offset = (*x)->offset;
+    if (dt_given(args, 3) && dt_take_int(args, 3, offset) < 0)
+        return -1;
+    if (*ndim == nstrides)
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s(): size has %d dimensions and stride %d; give as many",
+                 args->signature->name, *ndim, nstrides);
+    return -1;
+}
+
 DT_PUBLIC(as_strided, "as_strided(input: Tensor, size: Sizes, stride: Sizes, "
                       "storage_offset: int = None)")
 {
     dt_tensor *x;
-    int ndim, nstrides;
-    int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM], offset = 0;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_sizes(args, 1, &ndim, shape) < 0 ||
-        dt_take_sizes(args, 2, &nstrides, strides) < 0)
+    int ndim;
+    int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM], offset;
+    if (take_strided(args, &x, &ndim, shape, strides, &offset) < 0)
         return NULL;
-    offset = x->offset;
-    if (dt_given(args, 3) && dt_take_int(args, 3, &offset) < 0)
-        return NULL;
-    if (ndim != nstrides) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "as_strided(): size has %d dimensions and stride %d; give as many",
-                     ndim, nstrides);
-        return NULL;
-    }
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
@@ -271,182 +310,68 @@ DT_PUBLIC(as_strided, "as_strided(input: Tensor, size: Sizes, stride: Sizes, "
         out, dt_recorded_strided(&out->tensor, x, ndim, shape, strides, offset));
 }
 
-/* --- several views
- * ------------------------------------------------------------------------------ */
-
-/* A tuple of parts along dim, `sizes[i]` long each; count of them. name: of the node.
+/* --- in place
+ * ------------------------------------------------------------------------------------
  */
-static PyObject *parts(const char *name, const dt_tensor *x, int dim, Py_ssize_t count,
-                       int64_t (*size_of)(const void *, Py_ssize_t),
-                       const void *context)
+
+/* The tensor itself, made what view, which `status` says was made, shows of it. */
+static PyObject *become(const dt_args *args, const char *node, dt_tensor *view,
+                        int status)
 {
-    PyObject *tuple = PyTuple_New(count);
-    int64_t start = 0;
-    for (Py_ssize_t i = 0; tuple && i < count; i++) {
-        int64_t size = size_of(context, i);
-        dt_tensor_object *out = dt_tensor_object_new();
-        PyObject *part =
-            out ? dt_tensor_result(
-                      out, dt_recorded_narrow(name, &out->tensor, x, dim, start, size))
-                : NULL;
-        if (!part)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, i, part);
-        start += size;
-    }
-    return tuple;
+    PyObject *self = args->slots[0];
+    if (status < 0 || dt_recorded_become_steal(args->signature->name, node,
+                                               dt_tensor_of(self), view) < 0)
+        return dt_raise();
+    return Py_NewRef(self);
 }
 
-typedef struct even {
-    int64_t size, total;
-} even;
+/* A method that changes the tensor's own shape: what VIEW_OF_INTS makes, in place. */
+#define VIEW_IN_PLACE(NAME, TEXT, COUNT, NODE, CALL)                                   \
+    DT_PUBLIC(NAME, TEXT)                                                              \
+    {                                                                                  \
+        dt_tensor *x, view;                                                            \
+        int64_t v[(COUNT) + 1] = {0};                                                  \
+        if (dt_take_tensor(args, 0, &x) < 0)                                           \
+            return NULL;                                                               \
+        for (int i = 0; i < (COUNT); i++)                                              \
+            if (dt_take_int(args, i + 1, &v[i]) < 0)                                   \
+                return NULL;                                                           \
+        return become(args, NODE, &view, CALL);                                        \
+    }
+VIEW_IN_PLACE(transpose_, "transpose_(input: Tensor, dim0: int, dim1: int)", 2,
+              "TransposeBackward1", dt_recorded_transpose(&view, x, v[0], v[1]))
+VIEW_IN_PLACE(swapaxes_, "swapaxes_(input: Tensor, axis0: int, axis1: int)", 2,
+              "TransposeBackward1", dt_recorded_transpose(&view, x, v[0], v[1]))
+VIEW_IN_PLACE(swapdims_, "swapdims_(input: Tensor, dim0: int, dim1: int)", 2,
+              "TransposeBackward1", dt_recorded_transpose(&view, x, v[0], v[1]))
+VIEW_IN_PLACE(t_, "t_(input: Tensor)", 0, "TBackward1", dt_recorded_t(&view, x))
+VIEW_IN_PLACE(unsqueeze_, "unsqueeze_(input: Tensor, dim: int)", 1,
+              "UnsqueezeBackward1", dt_recorded_unsqueeze(&view, x, v[0]))
 
-static int64_t even_size(const void *context, Py_ssize_t i)
+DT_PUBLIC(as_strided_, "as_strided_(input: Tensor, size: Sizes, stride: Sizes, "
+                       "storage_offset: int = None)")
 {
-    const even *e = context;
-    int64_t left = e->total - i * e->size;
-    return left < e->size ? left : e->size;
+    dt_tensor *x, view;
+    int ndim;
+    int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM], offset;
+    if (take_strided(args, &x, &ndim, shape, strides, &offset) < 0)
+        return NULL;
+    return become(args, "AsStridedBackward1", &view,
+                  dt_recorded_strided(&view, x, ndim, shape, strides, offset));
 }
 
-static int64_t listed_size(const void *context, Py_ssize_t i)
+DT_PUBLIC(squeeze_, "squeeze_(input: Tensor, dim: Dims = None)")
 {
-    return ((const int64_t *)context)[i];
-}
-
-/* Sizes of a tuple or list, for PyMem_Free; they add up to total. */
-static int64_t *listed_sizes(PyObject *list, int64_t total, Py_ssize_t *out_count)
-{
-    PyObject *items = PySequence_Tuple(list);
-    if (!items)
+    dt_tensor *x, view;
+    int count;
+    int64_t dims[DT_MAX_NDIM];
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_dims(args, 1, &count, dims) < 0)
         return NULL;
-    Py_ssize_t count = PyTuple_GET_SIZE(items);
-    int64_t *sizes = PyMem_New(int64_t, count ? count : 1);
-    int64_t sum = 0;
-    bool sound = true;
-    if (!sizes)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; sizes && i < count; i++) {
-        int status = dt_int_from_python(PyTuple_GET_ITEM(items, i), &sizes[i]);
-        if (status <= 0) {
-            if (!status)
-                PyErr_SetString(PyExc_TypeError, "split(): the sizes have to be ints");
-            PyMem_Free(sizes);
-            sizes = NULL;
-            break;
-        }
-        sound = sound && sizes[i] >= 0 && !__builtin_add_overflow(sum, sizes[i], &sum);
-    }
-    Py_DECREF(items);
-    if (sizes && (!sound || sum != total)) {
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "split(): the sizes have to be 0 or more and to add up to %lld, the size "
-            "of the dimension",
-            (long long)total);
-        PyMem_Free(sizes);
-        return NULL;
-    }
-    *out_count = count;
-    return sizes;
-}
-
-/* The dimension at args[i], wrapped, of a tensor that has one; -1 raised. */
-static int take_dim(const dt_args *args, int i, const dt_tensor *x)
-{
-    int64_t dim;
-    if (dt_take_int(args, i, &dim) < 0)
-        return -1;
-    if (!x->ndim) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): the Tensor has no dimensions to divide; unsqueeze it first",
-                     args->signature->name);
-        return -1;
-    }
-    int wrapped = dt_shape_wrap_dim(args->signature->name, dim, x->ndim);
-    return wrapped < 0 ? dt_raise_status() : wrapped;
-}
-
-DT_PUBLIC(split, "split(input: Tensor, split_size_or_sections: Any, dim: int = 0)")
-{
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    int dim = take_dim(args, 2, x);
-    if (dim < 0)
-        return NULL;
-    int64_t total = x->shape[dim], size;
-    PyObject *how = args->slots[1];
-    if (PyTuple_Check(how) || PyList_Check(how)) {
-        Py_ssize_t count;
-        int64_t *sizes = listed_sizes(how, total, &count);
-        PyObject *tuple =
-            sizes ? parts("SplitWithSizesBackward0", x, dim, count, listed_size, sizes)
-                  : NULL;
-        PyMem_Free(sizes);
-        return tuple;
-    }
-    if (dt_take_int(args, 1, &size) < 0)
-        return NULL;
-    if (size < 0 || (size == 0 && total)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "split(): parts of size %lld cannot be made; give 1 "
-                     "or more",
-                     (long long)size);
-        return NULL;
-    }
-    even e = {size, total};
-    /* (total - 1) / size + 1 does not overflow where total + size would. */
-    int64_t count = total ? (total - 1) / size + 1 : 1;
-    return parts("SplitBackward0", x, dim, (Py_ssize_t)count, even_size, &e);
-}
-
-DT_PUBLIC(chunk, "chunk(input: Tensor, chunks: int, dim: int = 0)")
-{
-    dt_tensor *x;
-    int64_t chunks;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &chunks) < 0)
-        return NULL;
-    int dim = take_dim(args, 2, x);
-    if (dim < 0)
-        return NULL;
-    if (chunks < 1) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "chunk(): %lld chunks cannot be made; give 1 or more",
-                     (long long)chunks);
-        return NULL;
-    }
-    int64_t total = x->shape[dim];
-    if (!total) { /* that many empty ones */
-        even none = {0, 0};
-        return parts("SplitBackward0", x, dim, (Py_ssize_t)chunks, even_size, &none);
-    }
-    even e = {(total - 1) / chunks + 1, total};
-    return parts("SplitBackward0", x, dim, (Py_ssize_t)((total - 1) / e.size + 1),
-                 even_size, &e);
-}
-
-DT_PUBLIC(unbind, "unbind(input: Tensor, dim: int = 0)")
-{
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    int dim = take_dim(args, 1, x);
-    if (dim < 0)
-        return NULL;
-    PyObject *tuple = PyTuple_New((Py_ssize_t)x->shape[dim]);
-    for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++) {
-        dt_tensor_object *out = dt_tensor_object_new();
-        PyObject *part =
-            out ? dt_tensor_result(out, dt_recorded_select("UnbindBackward0",
-                                                           &out->tensor, x, dim, i))
-                : NULL;
-        if (!part)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, i, part);
-    }
-    return tuple;
+    return become(args,
+                  count < 0    ? "SqueezeBackward3"
+                  : count == 1 ? "SqueezeBackward4"
+                               : "SqueezeBackward5",
+                  &view, dt_recorded_squeeze(&view, x, count, dims));
 }
 
 static const dt_row rows[] = {
@@ -479,10 +404,26 @@ static const dt_row rows[] = {
     DT_BOTH(select, "select", "One index of a dimension, which is gone then."),
     DT_BOTH(squeeze, "squeeze", "Without dimensions of size 1: all, or those of dim."),
     DT_BOTH(movedim, "movedim", "Dimensions moved to other places."),
+    DT_BOTH(moveaxis, "moveaxis", "The same as movedim."),
+    DT_BOTH(adjoint, "adjoint", "The last two dimensions exchanged."),
+    DT_BOTH(diagonal, "diagonal",
+            "The elements i, i + offset of dimensions dim1 and dim2, as a last "
+            "dimension:\na view. RuntimeError where both are the same dimension."),
+    DT_METHOD(unfold, "unfold",
+              "Windows of a size along a dimension, one every step: a view, in which\n"
+              "windows may share memory. The place within a window is a last "
+              "dimension."),
+    DT_BOTH(unflatten, "unflatten",
+            "One dimension as several of the given sizes, one of which may be -1: a\n"
+            "view. RuntimeError where they do not multiply to its size."),
+    DT_METHOD(transpose_, "transpose_", "transpose() in place: no element moves."),
+    DT_METHOD(swapaxes_, "swapaxes_", "The same as transpose_."),
+    DT_METHOD(swapdims_, "swapdims_", "The same as transpose_."),
+    DT_METHOD(t_, "t_", "t() in place: no element moves."),
+    DT_METHOD(unsqueeze_, "unsqueeze_", "unsqueeze() in place."),
+    DT_METHOD(squeeze_, "squeeze_", "squeeze() in place."),
+    DT_BOTH(as_strided_, "as_strided_", "as_strided() in place."),
     DT_BOTH(as_strided, "as_strided", "The same memory under any sizes and strides."),
-    DT_BOTH(split, "split", "A tuple of parts, of one size or of the sizes given."),
-    DT_BOTH(chunk, "chunk", "A tuple of at most that many parts."),
-    DT_BOTH(unbind, "unbind", "A tuple of the slices along a dimension."),
 };
 
 int dt_setup_views(PyObject *module)

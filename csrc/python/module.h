@@ -28,7 +28,9 @@
     SETUP(embedding)                                                                   \
     SETUP(products)                                                                    \
     SETUP(views)                                                                       \
+    SETUP(splits)                                                                      \
     SETUP(joins)                                                                       \
+    SETUP(rearrangements)                                                              \
     SETUP(creation)                                                                    \
     SETUP(random)                                                                      \
     SETUP(conversions)                                                                 \

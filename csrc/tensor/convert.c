@@ -23,6 +23,11 @@ static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
     return dt_backend_of(device)->copy(dt_queue_current(device), &plan);
 }
 
+int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
+{
+    return copy_here(what, target, (dt_dtype)target->dtype, source);
+}
+
 /* A row-major or otherwise dense copy of the bytes of t, which is dense in the same
  * way. */
 static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device)

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "device/stream.h"
 #include "tensor/convert.h"
 #include "tensor/elementwise.h"
 #include "tensor/iterate.h"
@@ -134,12 +133,7 @@ int dt_join_measure(dt_join *join, int64_t dim)
 static int place_all(dt_tensor *target, const dt_join *join)
 {
     dt_tensor part = *target; /* lent */
-    dt_plan plan;
-    dt_queue queue = dt_queue_current(join->device);
-    const dt_backend *backend = dt_backend_of(join->device);
     int64_t stride = target->strides[join->dim];
-    if (dt_storage_use(target->storage))
-        return -1;
     if (join->stack) {
         part.ndim--;
         for (int d = join->dim; d < part.ndim; d++) {
@@ -157,11 +151,7 @@ static int place_all(dt_tensor *target, const dt_join *join)
             part.shape[join->dim] = length = source->shape[join->dim];
             dt_tensor_update(&part);
         }
-        dt_input input = {.tensor = source, .dtype = (dt_dtype)source->dtype};
-        int status = dt_iterate_plan(&plan, join->what, &part, (dt_dtype)part.dtype,
-                                     join->device, &input, 1);
-        if (status < 0 || (!status && (dt_storage_use(source->storage) ||
-                                       backend->copy(queue, &plan))))
+        if (dt_copy_part(join->what, &part, source))
             return -1;
         part.offset += length * stride;
     }

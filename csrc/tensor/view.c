@@ -522,6 +522,122 @@ int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t i
     return finish(out, take_integer("select", out, dim, index, dim));
 }
 
+int dt_view_diagonal(dt_tensor *out, const dt_tensor *t, int64_t offset, int64_t dim1,
+                     int64_t dim2)
+{
+    out->storage = NULL;
+    int a = dt_shape_wrap_dim("diagonal", dim1, t->ndim);
+    int b = a < 0 ? -1 : dt_shape_wrap_dim("diagonal", dim2, t->ndim);
+    if (b < 0)
+        return -1;
+    if (a == b)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "diagonal: both dimensions are number %d; name two different "
+                       "ones",
+                       a);
+    int64_t rows = t->shape[a], columns = t->shape[b], size;
+    if (offset >= 0)
+        size = columns - offset < rows ? columns - offset : rows;
+    else
+        size = rows + offset < columns ? rows + offset : columns;
+    int64_t stride = t->strides[a] + t->strides[b];
+    dt_tensor_alias(out, t);
+    if (size > 0)
+        out->offset += offset >= 0 ? offset * t->strides[b] : -offset * t->strides[a];
+    drop_dim(out, a > b ? a : b);
+    drop_dim(out, a > b ? b : a);
+    out->shape[out->ndim] = size > 0 ? size : 0;
+    out->strides[out->ndim++] = stride;
+    return finish(out, 0);
+}
+
+int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t size,
+                   int64_t step)
+{
+    out->storage = NULL;
+    int dim = dt_shape_wrap_dim("unfold", wanted, t->ndim);
+    if (dim < 0)
+        return -1;
+    int64_t room = t->ndim ? t->shape[dim] : 1;
+    int64_t within = t->ndim ? t->strides[dim] : 1, between;
+    if (size < 0 || size > room)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "unfold: windows of size %" PRId64 " along dimension %d, whose "
+                       "size is %" PRId64 "; give a size from 0 to that",
+                       size, dim, room);
+    if (step <= 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "unfold: the step is %" PRId64 "; give 1 or more", step);
+    if (t->ndim == DT_MAX_NDIM)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "unfold: the result would have %d dimensions; at most %d are possible",
+            t->ndim + 1, DT_MAX_NDIM);
+    dt_tensor_alias(out, t);
+    if (t->ndim) {
+        out->shape[dim] = (room - size) / step + 1;
+        /* A step that long leaves one window, whose stride nobody follows. */
+        out->strides[dim] =
+            __builtin_mul_overflow(within, step, &between) ? within : between;
+    }
+    out->shape[out->ndim] = size;
+    out->strides[out->ndim++] = within;
+    return finish(out, 0);
+}
+
+int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t wanted, int count,
+                      const int64_t *sizes)
+{
+    char text[DT_SHAPE_TEXT];
+    int64_t shape[DT_MAX_NDIM], known = 1;
+    int ndim = 0, unknown = -1;
+    out->storage = NULL;
+    int dim = dt_shape_wrap_dim("unflatten", wanted, t->ndim);
+    if (dim < 0)
+        return -1;
+    if (!t->ndim || !count)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       !count ? "unflatten: there are no sizes; give at least one"
+                              : "unflatten: the tensor has no dimension to divide; "
+                                "use reshape");
+    if (count + t->ndim - 1 > DT_MAX_NDIM)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "unflatten: the result would have %d dimensions; at most %d are possible",
+            count + t->ndim - 1, DT_MAX_NDIM);
+    for (int d = 0; d < dim; d++)
+        shape[ndim++] = t->shape[d];
+    bool sound = true;
+    for (int i = 0; i < count; i++) {
+        if (sizes[i] == -1 && unknown < 0)
+            unknown = ndim;
+        else
+            sound = sound && sizes[i] >= 0 &&
+                    !__builtin_mul_overflow(known, sizes[i], &known);
+        shape[ndim++] = sizes[i];
+    }
+    int64_t whole = t->shape[dim];
+    if (sound && unknown >= 0) {
+        sound = known && whole % known == 0;
+        known = sound ? whole : 0;
+    }
+    if (!sound || known != whole)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "unflatten: sizes %s do not multiply to %" PRId64
+                       ", the size of dimension %d; give sizes with that product, one "
+                       "of which may be -1",
+                       dt_shape_text(count, sizes, text, sizeof text), whole, dim);
+    if (unknown >= 0) {
+        int64_t others = 1;
+        for (int i = 0; i < count; i++)
+            others *= sizes[i] == -1 ? 1 : sizes[i];
+        shape[unknown] = whole / others;
+    }
+    for (int d = dim + 1; d < t->ndim; d++)
+        shape[ndim++] = t->shape[d];
+    return dt_view_shape(out, t, ndim, shape);
+}
+
 int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim,
                        const int64_t *shape, const int64_t *strides, int64_t offset)
 {

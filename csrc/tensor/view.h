@@ -43,6 +43,15 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
 int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t dim, int64_t start,
                    int64_t length);
 int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t dim, int64_t index);
+/* The elements i, i + offset of dimensions dim1 and dim2, as a last dimension. */
+int dt_view_diagonal(dt_tensor *out, const dt_tensor *t, int64_t offset, int64_t dim1,
+                     int64_t dim2);
+/* Windows of `size` along dim, one every `step`; within a window: a last dimension. */
+int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t dim, int64_t size,
+                   int64_t step);
+/* One dimension as several, of which one size may be -1. */
+int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t dim, int count,
+                      const int64_t *sizes);
 int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim,
                        const int64_t *shape, const int64_t *strides, int64_t offset);
 
