@@ -13,6 +13,7 @@
 #include "cpu/random.h"
 #include "cpu/reduce.h"
 #include "cpu/select.h"
+#include "cpu/update.h"
 
 dt_kernels dt_cpu_kernels;
 
@@ -27,6 +28,7 @@ static void choose(void)
         dt_cpu_kernels.reduce = &dt_reduce_##name;                                     \
         dt_cpu_kernels.gemm = &dt_gemm_##name;                                         \
         dt_cpu_kernels.random = &dt_random_##name;                                     \
+        dt_cpu_kernels.update = &dt_update_##name;                                     \
         break;
         DT_ISAS(ISA)
 #undef ISA
@@ -139,6 +141,7 @@ static const dt_backend backend = {
     .progression = dt_cpu_progression,
     .random = dt_cpu_random,
     .select = dt_cpu_select,
+    .update = dt_cpu_update,
 };
 
 const dt_backend *dt_cpu_backend(void)

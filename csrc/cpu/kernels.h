@@ -94,6 +94,17 @@ typedef struct dt_random_kernels {
     void (*temper)(int64_t n, uint32_t *out, const uint32_t *words);
 } dt_random_kernels;
 
+/* n elements of one tensor by a row of ops/update.def: the parameter, the gradient, the
+ * states. scale: an element by which gradients are taken, or NULL. */
+typedef void dt_update_kernel(int64_t n, void *parameter, const void *gradient,
+                              void *const *states, const double *numbers,
+                              const double *own, const void *scale);
+
+/* NULL for types that are not floating. */
+typedef struct dt_update_kernels {
+    dt_update_kernel *const *update[DT_NDTYPES]; /* [dtype][op] */
+} dt_update_kernels;
+
 typedef struct dt_kernels {
     dt_isa isa;
     const dt_elementwise_kernels *elementwise;
@@ -101,6 +112,7 @@ typedef struct dt_kernels {
     const dt_reduce_kernels *reduce;
     const dt_gemm_kernels *gemm;
     const dt_random_kernels *random;
+    const dt_update_kernels *update;
 } dt_kernels;
 
 /* Chosen before the backend can be called. */
@@ -112,7 +124,8 @@ void dt_kernels_choose(void);
     extern const dt_copy_kernels dt_copy_##name;                                       \
     extern const dt_reduce_kernels dt_reduce_##name;                                   \
     extern const dt_gemm_kernels dt_gemm_##name;                                       \
-    extern const dt_random_kernels dt_random_##name;
+    extern const dt_random_kernels dt_random_##name;                                   \
+    extern const dt_update_kernels dt_update_##name;
 DT_ISAS(ISA)
 #undef ISA
 

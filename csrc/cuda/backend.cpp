@@ -15,6 +15,7 @@
 #include "cuda/select.h"
 #include "cuda/stream.h"
 #include "cuda/transfer.h"
+#include "cuda/update.h"
 #include "cuda/where.h"
 #ifdef DT_SIMULATED
 #include "sim/sim.h"
@@ -98,6 +99,7 @@ static const dt_backend backend = {
     progression_run,
     random_run,
     select_run,
+    update_run,
 };
 
 extern "C" __attribute__((visibility("default"))) const dt_backend *

@@ -26,7 +26,10 @@
  *
  *     template <int N, class F> void each_pointer(Plan<N> &s, F f) { f(s.data); }
  *
- * Pointers that lie in device memory cannot be seen, so kernels must not follow any.
+ * Pointers that lie in device memory cannot be seen. A kernel that follows some, from a
+ * table, takes each through FOLLOW(pointer), and has a parameter of type Followed; its
+ * launch names them all there, with FOLLOWED(pointers, count), a list in the host's
+ * memory that is used up by the launch. On a GPU both are nothing.
  *
  * Inside a kernel, DYNAMIC_SHARED(type, name) declares `type *name`, the dynamic shared
  * memory, aligned to 16 bytes.
@@ -102,6 +105,17 @@ static inline dim3 launch_extent(unsigned long long extent)
      cudaGetLastError())
 #define DYNAMIC_SHARED(type, name)                                                     \
     type *name = reinterpret_cast<type *>(sim::dynamic_shared_memory())
+struct Followed {
+    void **pointers;
+    int64_t count;
+};
+POINTERS_OF(Followed, for (int64_t i = 0; i < s.count; i++) f(s.pointers[i]);)
+#define FOLLOWED(pointers, count)                                                      \
+    Followed                                                                           \
+    {                                                                                  \
+        (pointers), (int64_t)(count)                                                   \
+    }
+#define FOLLOW(pointer) sim::follow(pointer)
 #define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream)                               \
     sim::block_taken((pointer), (bytes), (rounded), (stream))
 #define SIM_BLOCK_GIVEN_BACK(pointer, rounded)                                         \
@@ -120,6 +134,9 @@ static inline dim3 launch_extent(unsigned long long extent)
     extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];              \
     type *name = reinterpret_cast<type *>(dynamic_shared_bytes)
 #endif
+struct Followed {};
+#define FOLLOWED(pointers, count)                        ((void)(pointers), Followed())
+#define FOLLOW(pointer)                                  (pointer)
 #define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream) ((void)0)
 #define SIM_BLOCK_GIVEN_BACK(pointer, rounded)           ((void)0)
 

@@ -9,7 +9,7 @@
 /* Small uploads go through pinned slots, so that the caller may change its memory at
  * once and nobody waits; a slot is used again when its copy is over. */
 #define SLOTS      64
-#define SLOT_BYTES ((size_t)64 << 10)
+#define SLOT_BYTES TRANSFER_STAGED_BYTES
 
 namespace {
 struct Ring {

@@ -4,6 +4,9 @@
 
 #include "device/backend.h"
 
+/* Uploads of up to this many bytes are staged: nobody waits for them. */
+#define TRANSFER_STAGED_BYTES ((size_t)64 << 10)
+
 int transfer_upload(dt_queue queue, void *target, const void *source, size_t bytes);
 int transfer_download(dt_queue queue, void *target, const void *source, size_t bytes);
 int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queue,

@@ -149,6 +149,7 @@ typedef struct dt_backend {
     int (*random)(dt_queue queue, struct dt_generator *generator,
                   const dt_random_call *call);
     int (*select)(dt_queue queue, dt_select_op op, const dt_selection *selection);
+    int (*update)(dt_queue queue, const dt_update_call *call);
 } dt_backend;
 
 /* What the core gives a backend that lives in a library of its own. */

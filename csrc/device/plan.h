@@ -94,6 +94,28 @@ typedef struct dt_selection {
     dt_select_index indices[DT_MAX_NDIM];
 } dt_selection;
 
+/* One tensor of an update. Elements of all that belongs to it lie next to each other and
+ * in the same order; nothing overlaps, but the gradient may be the parameter. */
+typedef struct dt_update_entry {
+    void *parameter;
+    const void *gradient;
+    void *states[DT_UPDATE_STATES];
+    int64_t numel;             /* at least 1 */
+    int64_t first;             /* elements of the entries before it */
+    double own[DT_UPDATE_OWN]; /* as the row's `prepare` says */
+} dt_update_entry;
+
+/* One rule of ops/update.def for many tensors of one floating type. */
+typedef struct dt_update_call {
+    dt_update_op op;
+    dt_dtype dtype;
+    int64_t count; /* at least 1 */
+    const dt_update_entry *entries;
+    double numbers[DT_UPDATE_NUMBERS];
+    const void *scale; /* an element of the type, on the device: gradients are taken times
+                          it; NULL: as they are */
+} dt_update_call;
+
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. Of each input
  * one of row and column stride is 1 and the other at least the length it steps over (so
  * BLAS takes it as it is, transposed or not); c is row-major with c_row >= n. beta 0

@@ -23,4 +23,19 @@ typedef enum dt_reduce_op {
     DT_NREDUCE
 } dt_reduce_op;
 
+typedef enum dt_update_op {
+#define UPDATE(name, count, states, numbers, own_count, own, prepare, formula, doc)    \
+    DT_UPDATE_##name,
+#include "ops/update.def"
+#undef UPDATE
+    DT_NUPDATE
+} dt_update_op;
+
+/* The most that a row of ops/update.def has. */
+#define DT_UPDATE_STATES  3
+#define DT_UPDATE_NUMBERS 7
+#define DT_UPDATE_OWN     4
+/* Takes the parentheses off a row's list of names. */
+#define DT_UPDATE_NAMES(...) __VA_ARGS__
+
 #endif

@@ -27,6 +27,7 @@
     SETUP(indexing)                                                                    \
     SETUP(embedding)                                                                   \
     SETUP(products)                                                                    \
+    SETUP(updates)                                                                     \
     SETUP(views)                                                                       \
     SETUP(splits)                                                                      \
     SETUP(joins)                                                                       \

@@ -1,23 +1,19 @@
-"""The optimisers. Sources of the algorithms are named in their docstrings."""
+"""The optimisers. Sources of the algorithms are named in their docstrings.
+
+The arithmetic is in csrc/ops/update.def. foreach, fused and capturable are accepted and
+make no difference: a step is one kernel for all parameters of a group anyway.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.optim.optimizer import Optimizer, check
+from pydevtensor.optim.optimizer import Optimizer, check, new_count
 
 
-def _count(state: dict) -> float:
-    """The number of this step; kept as a Tensor, as PyTorch's files have it."""
-    if "step" not in state:
-        state["step"] = _C.tensor(0.0)
-    state["step"].add_(1)
-    return state["step"].item()
-
-
-def _decayed(parameter: Any, gradient: Any, weight_decay: float) -> Any:
-    return gradient + parameter * weight_decay if weight_decay else gradient
+def _sign(group: dict) -> float:
+    return -1.0 if group["maximize"] else 1.0
 
 
 class SGD(Optimizer):
@@ -59,23 +55,18 @@ class SGD(Optimizer):
         }
         super().__init__(params, options)
 
-    def _update(self, parameter: Any, gradient: Any, state: dict, group: dict) -> None:
-        gradient = _decayed(parameter, gradient, group["weight_decay"])
-        momentum = group["momentum"]
-        if momentum:
-            kept = state.get("momentum_buffer")
-            if kept is None:
-                kept = state["momentum_buffer"] = gradient.detach().clone()
-            else:
-                kept.mul_(momentum).add_(gradient, alpha=1 - group["dampening"])
-            gradient = gradient.add(kept, alpha=momentum) if group["nesterov"] else kept
-        parameter.sub_(gradient, alpha=group["lr"])
+    _counted = False
+
+    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
+        numbers = (group["lr"], group["weight_decay"], _sign(group))
+        if not group["momentum"]:
+            return "sgd", numbers
+        more = (group["momentum"], group["dampening"], group["nesterov"])
+        return "sgd_momentum", numbers + more
 
 
 class Adam(Optimizer):
     """Adam (Kingma and Ba, 2015); amsgrad as Reddi and others, 2018."""
-
-    _decoupled = False
 
     def __init__(
         self,
@@ -91,6 +82,7 @@ class Adam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
         fused: Any = None,
+        decoupled_weight_decay: bool = False,
     ) -> None:
         check("learning rate", lr, lr >= 0)
         check("epsilon value", eps, eps >= 0)
@@ -108,35 +100,21 @@ class Adam(Optimizer):
             "capturable": capturable,
             "differentiable": differentiable,
             "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, options)
 
-    def _update(self, parameter: Any, gradient: Any, state: dict, group: dict) -> None:
-        step = _count(state)
-        if "exp_avg" not in state:
-            state["exp_avg"] = _C.zeros_like(parameter)
-            state["exp_avg_sq"] = _C.zeros_like(parameter)
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = _C.zeros_like(parameter)
-        if self._decoupled:
-            parameter.mul_(1 - group["lr"] * group["weight_decay"])
-        else:
-            gradient = _decayed(parameter, gradient, group["weight_decay"])
-        beta1, beta2 = group["betas"]
-        first, second = state["exp_avg"], state["exp_avg_sq"]
-        first.add_(gradient - first, alpha=1 - beta1)
-        second.mul_(beta2).add_(gradient * gradient, alpha=1 - beta2)
-        if group["amsgrad"]:
-            state["max_exp_avg_sq"].copy_(_C.maximum(state["max_exp_avg_sq"], second))
-            second = state["max_exp_avg_sq"]
-        size = (second.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
-        parameter.sub_(first / size, alpha=group["lr"] / (1 - beta1**step))
+    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
+        decay, shrink = group["weight_decay"], 1.0
+        if group["decoupled_weight_decay"]:
+            decay, shrink = 0.0, 1 - group["lr"] * decay
+        numbers = (group["lr"], *group["betas"], group["eps"], decay, shrink)
+        rule = "adam_amsgrad" if group["amsgrad"] else "adam"
+        return rule, (*numbers, _sign(group))
 
 
 class AdamW(Adam):
     """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019)."""
-
-    _decoupled = True
 
     def __init__(
         self,
@@ -146,9 +124,27 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
-        **options: Any,
+        *,
+        maximize: bool = False,
+        foreach: Any = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
 
 
 class Adagrad(Optimizer):
@@ -189,15 +185,19 @@ class Adagrad(Optimizer):
             "fused": fused,
         }
         super().__init__(params, options)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                self.state[parameter] = {
+                    "step": new_count(),
+                    "sum": self._fresh("sum", parameter, group),
+                }
 
-    def _update(self, parameter: Any, gradient: Any, state: dict, group: dict) -> None:
-        step = _count(state)
-        if "sum" not in state:
-            state["sum"] = _C.full_like(parameter, group["initial_accumulator_value"])
-        gradient = _decayed(parameter, gradient, group["weight_decay"])
-        rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
-        state["sum"].add_(gradient * gradient)
-        parameter.sub_(gradient / state["sum"].sqrt().add_(group["eps"]), alpha=rate)
+    def _fresh(self, name: str, parameter: Any, group: dict) -> Any:
+        return _C.full_like(parameter, group["initial_accumulator_value"])
+
+    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
+        numbers = (group["lr"], group["lr_decay"], group["eps"])
+        return "adagrad", (*numbers, group["weight_decay"], _sign(group))
 
 
 class Adadelta(Optimizer):
@@ -232,18 +232,9 @@ class Adadelta(Optimizer):
         }
         super().__init__(params, options)
 
-    def _update(self, parameter: Any, gradient: Any, state: dict, group: dict) -> None:
-        _count(state)
-        if "square_avg" not in state:
-            state["square_avg"] = _C.zeros_like(parameter)
-            state["acc_delta"] = _C.zeros_like(parameter)
-        gradient = _decayed(parameter, gradient, group["weight_decay"])
-        rho, eps = group["rho"], group["eps"]
-        squares, deltas = state["square_avg"], state["acc_delta"]
-        squares.mul_(rho).add_(gradient * gradient, alpha=1 - rho)
-        delta = (deltas + eps).sqrt_().div_((squares + eps).sqrt_()).mul_(gradient)
-        deltas.mul_(rho).add_(delta * delta, alpha=1 - rho)
-        parameter.sub_(delta, alpha=group["lr"])
+    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
+        numbers = (group["lr"], group["rho"], group["eps"])
+        return "adadelta", (*numbers, group["weight_decay"], _sign(group))
 
 
 class RMSprop(Optimizer):
@@ -282,23 +273,11 @@ class RMSprop(Optimizer):
         }
         super().__init__(params, options)
 
-    def _update(self, parameter: Any, gradient: Any, state: dict, group: dict) -> None:
-        _count(state)
-        if "square_avg" not in state:
-            state["square_avg"] = _C.zeros_like(parameter)
-            if group["momentum"]:
-                state["momentum_buffer"] = _C.zeros_like(parameter)
-            if group["centered"]:
-                state["grad_avg"] = _C.zeros_like(parameter)
-        gradient = _decayed(parameter, gradient, group["weight_decay"])
-        squares, alpha = state["square_avg"], group["alpha"]
-        squares.mul_(alpha).add_(gradient * gradient, alpha=1 - alpha)
-        spread = squares
+    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
+        rule = "rmsprop"
         if group["centered"]:
-            mean = state["grad_avg"]
-            mean.add_(gradient - mean, alpha=1 - alpha)
-            spread = squares - mean * mean
-        change = gradient / spread.sqrt().add_(group["eps"])
+            rule += "_centered"
         if group["momentum"]:
-            change = state["momentum_buffer"].mul_(group["momentum"]).add_(change)
-        parameter.sub_(change, alpha=group["lr"])
+            rule += "_momentum"
+        numbers = (group["lr"], group["alpha"], group["eps"], group["weight_decay"])
+        return rule, (*numbers, _sign(group), group["momentum"])

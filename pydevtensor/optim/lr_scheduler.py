@@ -1,9 +1,18 @@
-"""Learning rates that change while a model learns."""
+"""Learning rates that change while a model learns.
+
+Most schedules work on the rate that is there, so that several may work on one optimiser;
+what they make of the first rate in `epoch` steps is _closed_form(epoch), which is for
+step(epoch) and for SequentialLR. Formulas are from the papers named, or are the plainest.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import types
+import warnings
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydevtensor.optim.optimizer import Optimizer
@@ -13,40 +22,80 @@ class LRScheduler:
     """Base of schedules: step() after each epoch sets the rate of every group."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        _check_optimizer(optimizer)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
                 raise KeyError(
-                    "param 'initial_lr' is not specified in "
-                    f"param_groups[{i}] when resuming an optimizer"
+                    f"param_groups[{i}] has no 'initial_lr', which resuming at "
+                    f"last_epoch={last_epoch} needs; load the optimizer's state first, "
+                    "or set it"
                 )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        self._step_count = 0
+        self._is_initial = False
+        self._get_lr_called_within_step = False
         self._last_lr: list[float] = []
-        self.step()
+        optimizer._stepped = type(optimizer).step is not Optimizer.step
+        self._begin()
+
+    def _begin(self) -> None:
+        """Comes to the first epoch, when the schedule is made."""
+        self._is_initial = True
+        self._advance()
+        self._is_initial = False
+        self._step_count = 1
 
     def get_lr(self) -> list[float]:
         """The rates of this epoch: for subclasses to define."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say how the rate changes; define get_lr()"
+        )
 
     def get_last_lr(self) -> list[float]:
         """The rates that were set last, one for each group."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch."""
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        rates = self.get_lr()
+        """Goes on to the next epoch, or to the one given."""
+        if self._step_count == 1 and not self.optimizer._stepped:
+            warnings.warn(
+                "lr_scheduler.step() came before optimizer.step(), so the first rate of "
+                "the schedule is skipped; call optimizer.step() first",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._advance(epoch)
+
+    def _advance(self, epoch: int | None = None) -> None:
+        self._step_count += 1
+        if epoch is None:
+            self.last_epoch += 1
+            rates = self.get_lr()
+        else:
+            self.last_epoch = epoch
+            rates = [self._closed_form(base, epoch) for base in self.base_lrs]
+            if any(rate is None for rate in rates):
+                rates = self.get_lr()
+        self._set(rates)
+
+    def _set(self, rates: list) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         self._last_lr = rates
 
+    def _closed_form(self, base: float, epoch: int) -> Any:
+        """What a first rate becomes; None: get_lr() knows."""
+        return None
+
     def _rates(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _times(self, factor: float) -> list[float]:
+        return [rate * factor for rate in self._rates()]
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimiser."""
@@ -55,6 +104,26 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what state_dict() gave."""
         self.__dict__.update(state_dict)
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(
+            f"{type(optimizer).__name__} is not an Optimizer; a schedule works on one"
+        )
+
+
+def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list:
+    """value for each group: a list is taken as it is."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * groups
+    if len(value) != groups:
+        raise ValueError(
+            f"{name} has {len(value)} values for {groups} parameter groups; give one "
+            "for each, or one for all"
+        )
+    return [*value]
 
 
 class StepLR(LRScheduler):
@@ -75,7 +144,10 @@ class StepLR(LRScheduler):
         """The rates of this epoch."""
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self._rates()
-        return [rate * self.gamma for rate in self._rates()]
+        return self._times(self.gamma)
+
+    def _closed_form(self, base: float, epoch: int) -> float:
+        return base * self.gamma ** (epoch // self.step_size)
 
 
 class MultiStepLR(LRScheduler):
@@ -88,14 +160,113 @@ class MultiStepLR(LRScheduler):
         gamma: float = 0.1,
         last_epoch: int = -1,
     ) -> None:
-        self.milestones = sorted(milestones)
+        self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
         """The rates of this epoch."""
-        times = self.milestones.count(self.last_epoch)
-        return [rate * self.gamma**times for rate in self._rates()]
+        times = self.milestones[self.last_epoch]
+        return self._times(self.gamma**times) if times else self._rates()
+
+    def _closed_form(self, base: float, epoch: int) -> float:
+        passed = bisect_right(sorted(self.milestones.elements()), epoch)
+        return base * self.gamma**passed
+
+
+class ConstantLR(LRScheduler):
+    """Times factor for the first total_iters epochs."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ValueError(f"factor is {factor}; give a number from 0 to 1")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch."""
+        if self.last_epoch == 0:
+            return self._times(self.factor)
+        if self.last_epoch == self.total_iters:
+            return self._times(1 / self.factor)
+        return self._rates()
+
+    def _closed_form(self, base: float, epoch: int) -> float:
+        return base * self.factor if epoch < self.total_iters else base
+
+
+class LinearLR(LRScheduler):
+    """From start_factor to end_factor times the rate, in total_iters even steps."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise ValueError(
+                f"start_factor is {start_factor}; give a number above 0, at most 1"
+            )
+        if not 0 <= end_factor <= 1:
+            raise ValueError(f"end_factor is {end_factor}; give a number from 0 to 1")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        done = min(epoch, self.total_iters) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * done
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch."""
+        if self.last_epoch == 0:
+            return self._times(self.start_factor)
+        if self.last_epoch > self.total_iters:
+            return self._rates()
+        return self._times(
+            self._factor(self.last_epoch) / self._factor(self.last_epoch - 1)
+        )
+
+    def _closed_form(self, base: float, epoch: int) -> float:
+        return base * self._factor(epoch)
+
+
+class PolynomialLR(LRScheduler):
+    """To 0 in total_iters epochs, as a power of what is left of them."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def _left(self, epoch: int) -> float:
+        return (1 - min(epoch, self.total_iters) / self.total_iters) ** self.power
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch."""
+        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+            return self._rates()
+        return self._times(self._left(self.last_epoch) / self._left(self.last_epoch - 1))
+
+    def _closed_form(self, base: float, epoch: int) -> float:
+        return base * self._left(epoch)
 
 
 class ExponentialLR(LRScheduler):
@@ -109,13 +280,14 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rates of this epoch."""
-        if self.last_epoch == 0:
-            return self._rates()
-        return [rate * self.gamma for rate in self._rates()]
+        return self._times(self.gamma) if self.last_epoch else self._rates()
+
+    def _closed_form(self, base: float, epoch: int) -> float:
+        return base * self.gamma**epoch
 
 
-class LambdaLR(LRScheduler):
-    """The first rate times what a function makes of the epoch."""
+class _FunctionLR(LRScheduler):
+    """Base of schedules by a function of the epoch, or one for each group."""
 
     def __init__(
         self,
@@ -123,22 +295,50 @@ class LambdaLR(LRScheduler):
         lr_lambda: Any,
         last_epoch: int = -1,
     ) -> None:
-        groups = len(optimizer.param_groups)
-        self.lr_lambdas: list[Callable[[int], float]] = (
-            [*lr_lambda]
-            if isinstance(lr_lambda, (list, tuple))
-            else [lr_lambda] * groups
+        _check_optimizer(optimizer)
+        self.lr_lambdas: list[Callable[[int], float]] = _for_each_group(
+            "lr_lambda", lr_lambda, optimizer
         )
-        if len(self.lr_lambdas) != groups:
-            raise ValueError(
-                f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}"
-            )
         super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser and functions; objects that are called, though."""
+        state = super().state_dict()
+        state["lr_lambdas"] = [
+            None if isinstance(f, types.FunctionType) else dict(f.__dict__)
+            for f in self.lr_lambdas
+        ]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what state_dict() gave; functions stay as they are."""
+        state = {k: v for k, v in state_dict.items() if k != "lr_lambdas"}
+        super().load_state_dict(state)
+        for function, kept in zip(
+            self.lr_lambdas, state_dict["lr_lambdas"], strict=True
+        ):
+            if kept is not None:
+                function.__dict__.update(kept)
+
+
+class LambdaLR(_FunctionLR):
+    """The first rate times what a function makes of the epoch."""
 
     def get_lr(self) -> list[float]:
         """The rates of this epoch."""
         pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
         return [base * factor(self.last_epoch) for base, factor in pairs]
+
+
+class MultiplicativeLR(_FunctionLR):
+    """Times what a function makes of the epoch, every epoch."""
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch."""
+        if self.last_epoch == 0:
+            return self._rates()
+        pairs = zip(self._rates(), self.lr_lambdas, strict=True)
+        return [rate * factor(self.last_epoch) for rate, factor in pairs]
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -164,19 +364,300 @@ class CosineAnnealingLR(LRScheduler):
         before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [
-                group["lr"] + (base - self.eta_min) * rise
-                for base, group in zip(
-                    self.base_lrs, self.optimizer.param_groups, strict=True
-                )
-            ]
+            pairs = zip(self._rates(), self.base_lrs, strict=True)
+            return [rate + (base - self.eta_min) * rise for rate, base in pairs]
         return [
             now / before * (rate - self.eta_min) + self.eta_min
             for rate in self._rates()
         ]
 
+    def _closed_form(self, base: float, epoch: int) -> float:
+        part = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+        return self.eta_min + (base - self.eta_min) * part
 
-class ReduceLROnPlateau:
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a cosine, again and again, each T_mult times as long as the one before.
+
+    T_0 is the length of the first. step(epoch) takes fractions too (Loshchilov and
+    Hutter, 2017).
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"T_0 is {T_0}; give a whole number of 1 or more")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"T_mult is {T_mult}; give a whole number of 1 or more")
+        if not isinstance(eta_min, (int, float)):
+            raise ValueError(f"eta_min is a {type(eta_min).__name__}; give a number")
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.T_cur: float = last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch."""
+        part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
+
+    def _advance(self, epoch: float | None = None) -> None:
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            self.last_epoch += 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+        else:
+            if epoch < 0:
+                raise ValueError(f"epoch is {epoch}; give a number of 0 or more")
+            self.last_epoch = math.floor(epoch)
+            self.T_cur, self.T_i = epoch, self.T_0
+            while self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        self._set(self.get_lr())
+
+
+class OneCycleLR(LRScheduler):
+    """Up to max_lr, then down to far below the first rate (Smith and Topin, 2018).
+
+    Steps once a batch, total_steps times (or epochs * steps_per_epoch). The first rate
+    is max_lr / div_factor and the last one that / final_div_factor; the rise takes
+    pct_start of the steps. anneal_strategy is "cos" or "linear". three_phase goes back
+    to the first rate before it goes below. With cycle_momentum the momentum (of Adam,
+    the first beta) goes the other way, between max_momentum and base_momentum.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.85,
+        max_momentum: Any = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        _check_optimizer(optimizer)
+        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            raise ValueError(f"pct_start is {pct_start}; give a float from 0 to 1")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"anneal_strategy is {anneal_strategy!r}; give 'cos' or 'linear'"
+            )
+        self._schedule_phases = _phases(pct_start * self.total_steps, three_phase)
+        self._schedule_phases[-1]["end_step"] = self.total_steps - 1
+        self._anneal_func_type = anneal_strategy
+        highest = _for_each_group("max_lr", max_lr, optimizer)
+        if last_epoch == -1:
+            for group, most in zip(optimizer.param_groups, highest, strict=True):
+                group["initial_lr"] = most / div_factor
+                group["max_lr"] = most
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        self.use_beta1 = False
+        if cycle_momentum:
+            self._start_momentum(optimizer, base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+
+    def _start_momentum(
+        self, optimizer: Optimizer, base: Any, most: Any, last_epoch: int
+    ) -> None:
+        if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+            raise ValueError(
+                f"{type(optimizer).__name__} has neither momentum nor betas to cycle; "
+                "give cycle_momentum=False"
+            )
+        self.use_beta1 = "betas" in optimizer.defaults
+        highest = _for_each_group("max_momentum", most, optimizer)
+        lowest = _for_each_group("base_momentum", base, optimizer)
+        if last_epoch != -1:
+            return
+        for i, group in enumerate(optimizer.param_groups):
+            self._set_momentum(group, highest[i])
+            group["max_momentum"] = highest[i]
+            group["base_momentum"] = lowest[i]
+
+    def _set_momentum(self, group: dict, value: float) -> None:
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+    def _between(self, start: float, end: float, part: float) -> float:
+        if self._anneal_func_type == "cos":
+            return end + (start - end) / 2 * (1 + math.cos(math.pi * part))
+        return start + (end - start) * part
+
+    def get_lr(self) -> list[float]:
+        """The rates of this step; ValueError after the last one."""
+        if self.last_epoch > self.total_steps:
+            raise ValueError(
+                f"this is step {self.last_epoch} of a cycle of {self.total_steps}; make "
+                "a schedule with more total_steps"
+            )
+        begin: float = 0
+        for phase in self._schedule_phases:
+            if self.last_epoch <= phase["end_step"]:
+                break
+            if phase is not self._schedule_phases[-1]:
+                begin = phase["end_step"]
+        part = (self.last_epoch - begin) / (phase["end_step"] - begin)
+        rates = []
+        for group in self.optimizer.param_groups:
+            rates.append(
+                self._between(group[phase["start_lr"]], group[phase["end_lr"]], part)
+            )
+            if self.cycle_momentum:
+                start, end = phase["start_momentum"], phase["end_momentum"]
+                self._set_momentum(group, self._between(group[start], group[end], part))
+        return rates
+
+
+def _total_steps(total: Any, epochs: Any, each: Any) -> int:
+    if total is None and (epochs is None or each is None):
+        raise ValueError("give total_steps, or both epochs and steps_per_epoch")
+    if total is not None:
+        named = {"total_steps": total}
+    else:
+        named = {"epochs": epochs, "steps_per_epoch": each}
+    for name, value in named.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"{name} is {value}; give a whole number of 1 or more")
+    return math.prod(named.values())
+
+
+def _phases(rise: float, three: bool) -> list[dict[str, Any]]:
+    """Where phases end and between what; the last one's end is the cycle's."""
+    ends = [rise - 1, 2 * rise - 2, 0] if three else [rise - 1, 0]
+    rates = ["initial_lr", "max_lr", *(["initial_lr"] if three else []), "min_lr"]
+    momenta = ["max_momentum", "base_momentum", "max_momentum", "max_momentum"]
+    return [
+        {
+            "end_step": float(end),
+            "start_lr": rates[i],
+            "end_lr": rates[i + 1],
+            "start_momentum": momenta[i],
+            "end_momentum": momenta[i + 1],
+        }
+        for i, end in enumerate(ends)
+    ]
+
+
+class _ManyLR(LRScheduler):
+    """Base of schedules that are made of others."""
+
+    _schedulers: list[Any]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser, with the states of the schedules within."""
+        state = super().state_dict()
+        state["_schedulers"] = [s.state_dict() for s in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what state_dict() gave."""
+        state = {k: v for k, v in state_dict.items() if k != "_schedulers"}
+        super().load_state_dict(state)
+        pairs = zip(self._schedulers, state_dict["_schedulers"], strict=True)
+        for schedule, kept in pairs:
+            schedule.load_state_dict(kept)
+
+    def _check(self, schedulers: Sequence[Any], optimizer: Any) -> None:
+        if not schedulers:
+            raise ValueError("there is no schedule; give a list of one or more")
+        for i, schedule in enumerate(schedulers):
+            if schedule.optimizer is not optimizer:
+                raise ValueError(
+                    f"schedule number {i} works on another optimizer; give schedules of "
+                    "one"
+                )
+            if isinstance(schedule, ReduceLROnPlateau):
+                raise ValueError(
+                    f"schedule number {i} is a ReduceLROnPlateau, whose step() needs a "
+                    "figure; step it by itself"
+                )
+
+
+class SequentialLR(_ManyLR):
+    """One schedule after the other; each of the milestones is the next one's epoch 0."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ) -> None:
+        self._check(schedulers, optimizer)
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                f"{len(schedulers)} schedules have {len(schedulers) - 1} milestones "
+                f"between them, and {len(milestones)} are given"
+            )
+        self.optimizer = optimizer
+        self._schedulers = [*schedulers]
+        self._milestones = [*milestones]
+        self.last_epoch = last_epoch + 1
+        # All have set the rate when they were made; only the first one's turn it is.
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for schedule in schedulers:
+            schedule.last_epoch -= 1
+        schedulers[0]._begin()
+        self._last_lr = schedulers[0].get_last_lr()
+
+    def step(self, epoch: int | None = None) -> None:
+        """Goes on to the next epoch."""
+        self.last_epoch += 1
+        turn = bisect_right(self._milestones, self.last_epoch)
+        schedule = self._schedulers[turn]
+        if turn and self._milestones[turn - 1] == self.last_epoch:
+            schedule._advance(0)
+        else:
+            schedule.step()
+        self._last_lr = schedule.get_last_lr()
+
+
+class ChainedScheduler(_ManyLR):
+    """Several schedules that all work on the rate at every step."""
+
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
+        first = schedulers[0].optimizer if schedulers else None
+        self._check(schedulers, optimizer or first)
+        self.optimizer = schedulers[0].optimizer
+        self._schedulers = [*schedulers]
+        self._last_lr = self._rates()
+
+    def step(self, epoch: int | None = None) -> None:
+        """Goes on to the next epoch."""
+        for schedule in self._schedulers:
+            schedule.step()
+        self._last_lr = self._rates()
+
+
+class ReduceLROnPlateau(LRScheduler):
     """Times factor when a figure has not become better for patience epochs."""
 
     def __init__(
@@ -192,28 +673,34 @@ class ReduceLROnPlateau:
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
+            raise ValueError(f"factor is {factor}; give a number below 1")
+        _check_optimizer(optimizer)
         if mode not in ("min", "max"):
-            raise ValueError(f"mode {mode} is unknown!")
+            raise ValueError(f"mode is {mode!r}; give 'min' or 'max'")
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+            raise ValueError(f"threshold_mode is {threshold_mode!r}; give 'rel' or 'abs'")
         self.optimizer = optimizer
-        self.mode = mode
         self.factor = factor
+        several = isinstance(min_lr, (list, tuple))
+        self.default_min_lr = None if several else min_lr
+        self.min_lrs = _for_each_group("min_lr", min_lr, optimizer)
         self.patience = patience
-        self.threshold = threshold
-        self.threshold_mode = threshold_mode
         self.cooldown = cooldown
-        groups = len(optimizer.param_groups)
-        self.min_lrs = (
-            [*min_lr] if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
-        )
         self.eps = eps
         self.last_epoch = 0
-        self.best = math.inf if mode == "min" else -math.inf
-        self.num_bad_epochs = 0
+        self._last_lr = self._rates()
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode = mode
+        self.threshold = threshold
+        self.threshold_mode = threshold_mode
+        self.best = self.mode_worse
         self.cooldown_counter = 0
-        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        self.num_bad_epochs = 0
+
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether it waits after a change of the rate."""
+        return self.cooldown_counter > 0
 
     def is_better(self, a: float, best: float) -> bool:
         """Whether a is better than best by the threshold."""
@@ -224,11 +711,7 @@ class ReduceLROnPlateau:
             limit = best + sign * self.threshold
         return a > limit if self.mode == "max" else a < limit
 
-    def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
-        return self._last_lr
-
-    def step(self, metrics: Any, epoch: int | None = None) -> None:
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Takes the figure of an epoch."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -237,7 +720,7 @@ class ReduceLROnPlateau:
             self.num_bad_epochs = 0
         else:
             self.num_bad_epochs += 1
-        if self.cooldown_counter > 0:
+        if self.in_cooldown:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
@@ -248,12 +731,4 @@ class ReduceLROnPlateau:
                     group["lr"] = rate
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict() gave."""
-        self.__dict__.update(state_dict)
+        self._last_lr = self._rates()

@@ -1,4 +1,8 @@
-"""The base of optimisers: groups of parameters, and what is kept for each of them."""
+"""The base of optimisers: groups of parameters, and what is kept for each of them.
+
+An update rule is a row of csrc/ops/update.def: one kernel that updates all parameters of
+a group that are on one device and of one type.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,28 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.autograd import enable_grad, no_grad
 
+# The names of what each rule keeps for a parameter.
+_STATES = {name: states for name, (states, _) in _C._update_rules().items()}
+
 
 class Optimizer:
     """Base of optimisers.
 
     params is an iterable of Tensors, or of dicts with "params" and own options.
-    A subclass defines _update(parameter, gradient, state, group).
+    A subclass defines step(), or _rule().
     """
 
+    # Whether step() was called; schedules ask.
+    _stepped = False
+    # Whether the updates of each parameter are counted, in its state "step".
+    _counted = True
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if defaults.get("differentiable"):
+            raise NotImplementedError(
+                "differentiable=True: steps of an optimizer are not recorded; compute "
+                "the update from the gradients that autograd.grad() gives"
+            )
         if isinstance(params, _C.Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of "
@@ -55,8 +72,14 @@ class Optimizer:
                 "the ordering of tensors in sets will change between runs; give a list"
             )
         parameters = [given] if isinstance(given, _C.Tensor) else [*given]
-        if parameters and isinstance(parameters[0], tuple):
-            parameters = [value for _, value in parameters]
+        names = [entry[0] for entry in parameters if isinstance(entry, tuple)]
+        if names and len(names) != len(parameters):
+            raise ValueError(
+                "some params of the group have names and others none; give names to all "
+                "of them, as named_parameters() does, or to none"
+            )
+        if names:
+            parameters = [entry[1] for entry in parameters]
         known = {id(p) for group in self.param_groups for p in group["params"]}
         for parameter in parameters:
             if not isinstance(parameter, _C.Tensor):
@@ -77,7 +100,9 @@ class Optimizer:
             raise ValueError(
                 "a parameter group holds one parameter twice; name each once"
             )
-        group = {"params": parameters}
+        group: dict[str, Any] = {"params": parameters}
+        if names:
+            group["param_names"] = names
         group.update({k: v for k, v in param_group.items() if k != "params"})
         for name, default in self.defaults.items():
             group.setdefault(name, default)
@@ -103,19 +128,48 @@ class Optimizer:
                 loss = closure()
         with no_grad():
             for group in self.param_groups:
-                for parameter in group["params"]:
-                    gradient = parameter.grad
-                    if gradient is None:
-                        continue
-                    if group.get("maximize"):
-                        gradient = -gradient
-                    self._update(parameter, gradient, self.state[parameter], group)
+                self._update(group)
+        self._stepped = True
         return loss
 
-    def _update(self, parameter: Any, gradient: Any, state: dict, group: dict) -> None:
+    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
+        """The row of csrc/ops/update.def that updates a group, and its numbers."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no _update(); define it, or step()"
+            f"{type(self).__name__} does not say how it updates; define step()"
         )
+
+    def _fresh(self, name: str, parameter: Any, group: dict) -> Any:
+        """What a state of a parameter is before its first update."""
+        return _C.zeros_like(parameter)
+
+    def _update(self, group: dict) -> None:
+        rule, numbers = self._rule(group)
+        names = _STATES[rule]
+        parameters, gradients, steps = [], [], []
+        states: tuple[list, ...] = tuple([] for _ in names)
+        counted = self._counted
+        for parameter in group["params"]:
+            gradient = parameter.grad
+            if gradient is None:
+                continue
+            parameters.append(parameter)
+            gradients.append(gradient)
+            if not names:
+                continue
+            kept = self.state[parameter]
+            if counted:
+                if "step" not in kept:
+                    kept["step"] = new_count()
+                steps.append(kept["step"])
+            else:
+                steps.append(2 if kept.get(names[0]) is not None else 1)
+            for name, values in zip(names, states, strict=True):
+                value = kept.get(name)
+                if value is None:
+                    value = kept[name] = self._fresh(name, parameter, group)
+                values.append(value)
+        if parameters:
+            _C._update(rule, parameters, gradients, states, steps or None, numbers)
 
     def state_dict(self) -> dict[str, Any]:
         """What is kept, by the numbers of parameters, and the groups' options."""
@@ -156,18 +210,30 @@ class Optimizer:
             }
         for mine, given in zip(self.param_groups, groups, strict=True):
             given["params"] = mine["params"]
+            for name, default in self.defaults.items():
+                given.setdefault(name, default)
         self.state = fresh
         self.param_groups = groups
 
     @staticmethod
     def _moved(name: str, value: Any, parameter: Any) -> Any:
+        if name == "step":
+            # Counted by the host, so it lives there, whatever wrote the file.
+            step = value if isinstance(value, _C.Tensor) else new_count(value)
+            return step.detach().to(device="cpu", copy=True)
         if not isinstance(value, _C.Tensor):
             return deepcopy(value)
-        if name == "step":
-            return value.detach().clone()
         return value.detach().to(
             device=parameter.device, dtype=parameter.dtype, copy=True
         )
+
+
+def new_count(start: float = 0.0) -> Any:
+    """How many updates there have been: a Tensor, as PyTorch's files have it."""
+    wide = _C.get_default_dtype() == _C.float64
+    return _C.tensor(
+        float(start), dtype=_C.float64 if wide else _C.float32, device="cpu"
+    )
 
 
 def check(name: str, value: Any, holds: bool) -> None:

@@ -21,6 +21,7 @@ SETS = (
     "errors",
     "learning",
     "modules",
+    "optim",
     "printing",
     "promotion",
     "random",

@@ -1,0 +1,228 @@
+#include "cuda/update.h"
+
+#include <stdlib.h>
+
+#include "cuda/allocator.h"
+#include "cuda/device.h"
+#include "cuda/layout.h"
+#include "cuda/math.h"
+#include "cuda/transfer.h"
+
+/* What a block has to know of a tensor; a table of these lies in device memory. */
+struct Row {
+    void *parameter;
+    const void *gradient;
+    void *states[DT_UPDATE_STATES];
+    int64_t numel;
+    int64_t first; /* of the blocks that work on it */
+    double own[DT_UPDATE_OWN];
+    bool aligned; /* everything may be loaded in packs */
+};
+
+/* Elements that one block works on: a multiple of what its threads take at once. */
+#define CHUNK 4096
+
+template <typename T>
+struct Numbers {
+    T v[DT_UPDATE_NUMBERS];
+};
+template <typename T, class F>
+inline void each_pointer(Numbers<T> &, F)
+{
+}
+
+#define S(name) s[name]
+#define N(name) n[name]
+#define O(name) o[name]
+#define UPDATE(name, count, states, numbers, own_count, own, prepare, formula, doc)    \
+    template <typename T>                                                              \
+    struct rule_##name {                                                               \
+        static constexpr int STATES = count;                                           \
+        static __device__ __forceinline__ void run(T &P, T G, T *s, const T *n,        \
+                                                   const T *o)                         \
+        {                                                                              \
+            enum { DT_UPDATE_NAMES states };                                           \
+            enum { DT_UPDATE_NAMES numbers };                                          \
+            enum { DT_UPDATE_NAMES own };                                              \
+            (void)s;                                                                   \
+            (void)n;                                                                   \
+            (void)o;                                                                   \
+            formula                                                                    \
+        }                                                                              \
+    };
+#include "ops/update.def"
+#undef UPDATE
+#undef S
+#undef N
+#undef O
+
+/* Width elements from number i on. */
+template <class Rule, typename T, int Width>
+static __device__ __forceinline__ void update_at(int64_t i, T *p, const T *g,
+                                                 T *const *states, const T *n,
+                                                 const T *o, T factor)
+{
+    typedef Pack<T, Width> P;
+    constexpr int STATES = Rule::STATES;
+    P value = *(const P *)(p + i), gradient = *(const P *)(g + i);
+    P kept[STATES ? STATES : 1];
+    UNROLL
+    for (int k = 0; k < STATES; k++)
+        kept[k] = *(const P *)(states[k] + i);
+    UNROLL
+    for (int j = 0; j < Width; j++) {
+        T s[STATES ? STATES : 1];
+        UNROLL
+        for (int k = 0; k < STATES; k++)
+            s[k] = kept[k].v[j];
+        Rule::run(value.v[j], gradient.v[j] * factor, s, n, o);
+        UNROLL
+        for (int k = 0; k < STATES; k++)
+            kept[k].v[j] = s[k];
+    }
+    *(P *)(p + i) = value;
+    UNROLL
+    for (int k = 0; k < STATES; k++)
+        *(P *)(states[k] + i) = kept[k];
+}
+
+template <class Rule, typename T>
+__global__ void update_kernel(const Row *rows, int64_t count, Numbers<T> numbers,
+                              const T *scale, Followed)
+{
+    constexpr int W = pack_size<T>;
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        int64_t middle = (low + high + 1) / 2;
+        if (rows[middle].first <= blockIdx.x)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    const Row &row = rows[low];
+    int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
+    end = end < row.numel ? end : row.numel;
+    T *p = FOLLOW((T *)row.parameter), *states[DT_UPDATE_STATES], own[DT_UPDATE_OWN];
+    const T *g = FOLLOW((const T *)row.gradient);
+    for (int k = 0; k < DT_UPDATE_STATES; k++)
+        states[k] = FOLLOW((T *)row.states[k]);
+    for (int k = 0; k < DT_UPDATE_OWN; k++)
+        own[k] = (T)row.own[k];
+    T factor = scale ? *scale : (T)1;
+    int64_t packed = row.aligned ? (end - begin) / W * W : 0;
+    for (int64_t i = threadIdx.x * W; i < packed; i += (int64_t)blockDim.x * W)
+        update_at<Rule, T, W>(begin + i, p, g, states, numbers.v, own, factor);
+    for (int64_t i = begin + packed + threadIdx.x; i < end; i += blockDim.x)
+        update_at<Rule, T, 1>(i, p, g, states, numbers.v, own, factor);
+}
+
+/* Fills rows, and pointers with all that they hold; gives the number of blocks. */
+static int64_t fill_rows(const dt_update_call *call, Row *rows, void **pointers)
+{
+    int64_t blocks = 0;
+    for (int64_t i = 0; i < call->count; i++) {
+        const dt_update_entry &e = call->entries[i];
+        Row &row = rows[i];
+        row.parameter = e.parameter;
+        row.gradient = e.gradient;
+        row.aligned = is_aligned(e.parameter, 16) && is_aligned(e.gradient, 16);
+        *pointers++ = e.parameter;
+        *pointers++ = (void *)e.gradient;
+        for (int k = 0; k < DT_UPDATE_STATES; k++) {
+            row.states[k] = e.states[k];
+            row.aligned = row.aligned && is_aligned(e.states[k], 16);
+            *pointers++ = e.states[k];
+        }
+        for (int k = 0; k < DT_UPDATE_OWN; k++)
+            row.own[k] = e.own[k];
+        row.numel = e.numel;
+        row.first = blocks;
+        blocks += (e.numel + CHUNK - 1) / CHUNK;
+    }
+    return blocks;
+}
+
+template <class Rule, typename T>
+static int launch(cudaStream_t stream, const dt_update_call *call, const Row *rows,
+                  int64_t blocks, void **pointers)
+{
+    Numbers<T> numbers;
+    for (int k = 0; k < DT_UPDATE_NUMBERS; k++)
+        numbers.v[k] = (T)call->numbers[k];
+    CUDA_TRY("starting an update",
+             LAUNCH((update_kernel<Rule, T>), blocks, BLOCK, 0, stream, rows,
+                    call->count, numbers, (const T *)call->scale,
+                    FOLLOWED(pointers, (DT_UPDATE_STATES + 2) * call->count)));
+    return 0;
+}
+
+template <typename T>
+static int launch_op(cudaStream_t stream, const dt_update_call *call, const Row *rows,
+                     int64_t blocks, void **pointers)
+{
+    switch (call->op) {
+#define UPDATE(name, count, states, numbers, own_count, own, prepare, formula, doc)    \
+    case DT_UPDATE_##name:                                                             \
+        return launch<rule_##name<T>, T>(stream, call, rows, blocks, pointers);
+#include "ops/update.def"
+#undef UPDATE
+    case DT_NUPDATE:
+        break;
+    }
+    return -1;
+}
+
+static int launch_type(cudaStream_t stream, const dt_update_call *call, const Row *rows,
+                       int64_t blocks, void **pointers)
+{
+    switch (call->dtype) {
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    case DT_##ID:                                                                      \
+        return launch_op<type>(stream, call, rows, blocks, pointers);
+#include "ops/dtype.def"
+    default:
+        return dt_fail(DT_ERROR_RUNTIME, "update: elements of type %s are not updated",
+                       dt_dtype_name(call->dtype));
+    }
+}
+
+/* The rows to the device, in parts that nobody has to wait for. */
+static int upload(dt_queue queue, char *target, const Row *rows, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += TRANSFER_STAGED_BYTES) {
+        size_t part = bytes - at;
+        part = part < TRANSFER_STAGED_BYTES ? part : TRANSFER_STAGED_BYTES;
+        if (transfer_upload(queue, target + at, (const char *)rows + at, part))
+            return -1;
+    }
+    return 0;
+}
+
+int update_run(dt_queue queue, const dt_update_call *call)
+{
+    if (device_use(queue.device))
+        return -1;
+    size_t bytes = (size_t)call->count * sizeof(Row);
+    Row *rows = (Row *)calloc((size_t)call->count, sizeof(Row));
+    void **pointers = (void **)malloc((size_t)call->count * (DT_UPDATE_STATES + 2) *
+                                      sizeof(void *));
+    void *table = nullptr;
+    int status = -1;
+    if (!rows || !pointers) {
+        dt_fail(DT_ERROR_HOST_MEMORY, "update: no memory is left; free some");
+        goto done;
+    }
+    {
+        int64_t blocks = fill_rows(call, rows, pointers);
+        if (!allocator_allocate(queue, bytes, &table) &&
+            !upload(queue, (char *)table, rows, bytes))
+            status = launch_type((cudaStream_t)queue.stream, call, (const Row *)table,
+                                 blocks, pointers);
+    }
+done:
+    if (table)
+        allocator_release(queue.device, table, bytes);
+    free(pointers);
+    free(rows);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* Updates of many tensors in place: the rules of ops/update.def. */
+#ifndef DT_TENSOR_UPDATE_H
+#define DT_TENSOR_UPDATE_H
+
+#include "ops/ops.h"
+#include "tensor/tensor.h"
+
+typedef struct dt_update_rule {
+    const char *name;
+    int nstates;
+    const char *states, *numbers; /* their names, as "(a, b)" */
+} dt_update_rule;
+
+extern const dt_update_rule dt_update_rules[DT_NUPDATE];
+
+/* A tensor to be updated, and what belongs to it: of its shape, on its device. Any
+ * layout and any floating type will do, but those of the parameter are the quick ones.
+ */
+typedef struct dt_update_item {
+    dt_tensor *parameter;
+    const dt_tensor *gradient;
+    dt_tensor *states[DT_UPDATE_STATES]; /* as many as the rule has */
+    double step;                         /* which update of the tensor it is, from 1 */
+} dt_update_item;
+
+/* Applies a rule to all items, with one call of the backend for each device and type
+ * among them. numbers: as many as the rule has. scale: one element, by which the
+ * gradients are taken; or NULL. Counts a write of each parameter and state. A misfit
+ * fails before anything is written. Does not wait, unless scale is on a GPU and an item
+ * on the CPU. */
+int dt_update(const char *what, dt_update_op op, int64_t count,
+              const dt_update_item *items, const double *numbers,
+              const dt_tensor *scale);
+
+#endif

@@ -1,0 +1,458 @@
+"""Optimisers and schedules: PyTorch's numbers and layouts, and what holds beyond them."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from golden.describe import load
+from golden.optim import backward, make_parameters, optimise
+
+import pydevtensor as torch
+from pydevtensor import nn, optim
+
+GOLDEN = load("optim")["found"]
+RULES = torch._C._update_rules()
+
+
+def test_everything_is_as_in_pytorch(device):
+    found = optimise(torch, device)
+    assert found.keys() == GOLDEN.keys()
+    faults = []
+    for name, expected in GOLDEN.items():
+        value = found[name]
+        if isinstance(expected, str):
+            if value != expected:
+                faults.append(f"{name}: {value!r}, expected {expected!r}")
+        elif value != pytest.approx(expected, rel=2e-5, abs=2e-7):
+            faults.append(f"{name}: {value}, expected {expected}")
+    assert not faults, "\n".join(faults)
+
+
+# --- the rules, from the papers, in NumPy ---------------------------------------------
+
+
+def reference(rule, p, g, states, n, step):
+    """One update of NumPy arrays by a rule; gives the parameter and the states."""
+    if rule in ("scale", "clamp"):
+        if rule == "scale":
+            return g * n["factor"], states
+        return np.clip(g, n["least"], n["greatest"]), states
+    p = p * n.get("shrink", 1)
+    g = n["sign"] * g + n["weight_decay"] * p
+    s = dict(states)
+    lr = n["lr"]
+    if rule == "sgd":
+        return p - lr * g, s
+    if rule == "sgd_momentum":
+        old = s["momentum_buffer"]
+        new = g if step == 1 else n["momentum"] * old + (1 - n["dampening"]) * g
+        s["momentum_buffer"] = new
+        return p - lr * (g + n["momentum"] * new if n["nesterov"] else new), s
+    if rule.startswith("adam"):
+        s["exp_avg"] = n["beta1"] * s["exp_avg"] + (1 - n["beta1"]) * g
+        s["exp_avg_sq"] = n["beta2"] * s["exp_avg_sq"] + (1 - n["beta2"]) * g * g
+        square = s["exp_avg_sq"]
+        if rule == "adam_amsgrad":
+            square = s["max_exp_avg_sq"] = np.maximum(s["max_exp_avg_sq"], square)
+        mean = s["exp_avg"] / (1 - n["beta1"] ** step)
+        size = np.sqrt(square / (1 - n["beta2"] ** step)) + n["eps"]
+        return p - lr * mean / size, s
+    if rule == "adagrad":
+        s["sum"] = s["sum"] + g * g
+        rate = lr / (1 + (step - 1) * n["lr_decay"])
+        return p - rate * g / (np.sqrt(s["sum"]) + n["eps"]), s
+    if rule == "adadelta":
+        rho, eps = n["rho"], n["eps"]
+        s["square_avg"] = rho * s["square_avg"] + (1 - rho) * g * g
+        delta = np.sqrt((s["acc_delta"] + eps) / (s["square_avg"] + eps)) * g
+        s["acc_delta"] = rho * s["acc_delta"] + (1 - rho) * delta * delta
+        return p - lr * delta, s
+    assert rule.startswith("rmsprop")
+    alpha = n["alpha"]
+    s["square_avg"] = alpha * s["square_avg"] + (1 - alpha) * g * g
+    square = s["square_avg"]
+    if "centered" in rule:
+        s["grad_avg"] = alpha * s["grad_avg"] + (1 - alpha) * g
+        square = square - s["grad_avg"] ** 2
+    change = g / (np.sqrt(square) + n["eps"])
+    if "momentum" in rule:
+        change = s["momentum_buffer"] = n["momentum"] * s["momentum_buffer"] + change
+    return p - lr * change, s
+
+
+NUMBERS = {
+    "lr": 0.1,
+    "weight_decay": 0.03,
+    "sign": -1.0,
+    "momentum": 0.7,
+    "dampening": 0.2,
+    "nesterov": 1.0,
+    "beta1": 0.8,
+    "beta2": 0.95,
+    "eps": 1e-3,
+    "shrink": 0.98,
+    "lr_decay": 0.2,
+    "rho": 0.7,
+    "alpha": 0.9,
+    "factor": -1.7,
+    "least": -0.4,
+    "greatest": 0.6,
+}
+# How a tensor of each kind is made from a row-major one with the same values.
+LAYOUTS = {
+    "row-major": lambda t: t.clone(),
+    "transposed": lambda t: t.t().contiguous().t() if t.ndim == 2 else t.clone(),
+    "with gaps": lambda t: spread(t),
+}
+SHAPES = [(7,), (), (3, 0), (5, 6), (4097,), (130, 129), (1,)]
+
+
+def spread(t):
+    """t's values in a tensor whose elements are two apart in memory."""
+    wide = torch.zeros(*t.shape, 2, dtype=t.dtype, device=t.device)
+    part = wide[..., 1]
+    part.copy_(t)
+    return part
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_is_its_paper(rule, dtype, device):
+    states, numbers = RULES[rule]
+    given = [NUMBERS[name] for name in numbers]
+    n = dict(zip(numbers, given, strict=True))
+    kind = getattr(torch, dtype)
+    rng = np.random.default_rng(5)
+    cases = [(shape, name) for shape in SHAPES for name in LAYOUTS]
+    parameters, gradients, kept, expected = [], [], [[] for _ in states], []
+    steps = []
+    for i, (shape, layout) in enumerate(cases):
+
+        def make(values, lay):
+            return LAYOUTS[lay](torch.tensor(values, dtype=kind, device=device))
+
+        p, g = (rng.standard_normal(shape).astype(dtype) for _ in range(2))
+        s = {}
+        for name in states:
+            s[name] = rng.uniform(2, 3, shape).astype(dtype)
+            if name == "grad_avg":
+                s[name] = s[name] / 10
+        step = 1 + i % 3
+        if step == 1 and rule == "sgd_momentum":
+            s["momentum_buffer"] = np.zeros(shape, dtype)
+        parameters.append(make(p, layout))
+        # Its own order is that of the parameter, or another one.
+        names = [*LAYOUTS]
+        gradients.append(make(g, names[(i + i // 3) % 3]))
+        for k, name in enumerate(states):
+            kept[k].append(make(s[name], names[(i + k) % 3]))
+        steps.append(float(step))
+        wide = {name: value.astype("float64") for name, value in s.items()}
+        expected.append(
+            reference(rule, p.astype("float64"), g.astype("float64"), wide, n, step)
+        )
+    torch._C._update(rule, parameters, gradients, kept, steps, given)
+    tolerance = 2e-5 if dtype == "float32" else 1e-12
+    for i, (p, s) in enumerate(expected):
+        np.testing.assert_allclose(
+            parameters[i].cpu().numpy(), p, tolerance, tolerance, err_msg=str(cases[i])
+        )
+        for k, name in enumerate(states):
+            np.testing.assert_allclose(
+                kept[k][i].cpu().numpy(), s[name], tolerance, tolerance, err_msg=name
+            )
+
+
+def test_scale_multiplies_the_gradients(device):
+    g = torch.tensor([1.0, -2.0, 3.0], device=device)
+    factor = torch.tensor(0.5, device=device)
+    torch._C._update("scale", [g], [g], [], None, [3.0], factor)
+    assert g.tolist() == [1.5, -3.0, 4.5]
+    p = torch.ones(3, device=device, dtype=torch.float64)
+    torch._C._update("sgd", [p], [g], [], None, [1.0, 0.0, 1.0], torch.tensor([2.0]))
+    assert p.tolist() == [-2.0, 7.0, -8.0]
+
+
+def test_a_nan_stays_one_when_clamped(device):
+    g = torch.tensor([float("nan"), 5.0, float("-inf")], device=device)
+    torch._C._update("clamp", [g], [g], [], None, [-1.0, 2.0])
+    assert math.isnan(g[0]) and g[1:].tolist() == [2.0, -1.0]
+
+
+# --- what a call of _update refuses ---------------------------------------------------
+
+
+def refuse(error, words, *args):
+    with pytest.raises(error, match=words):
+        torch._C._update(*args)
+
+
+def test_misfits_fail_before_anything_is_written(device):
+    p, q = torch.ones(3, device=device), torch.ones(2, device=device)
+    sgd = (0.1, 0.0, 1.0)
+    refuse(ValueError, "no rule", "sgdd", [p], [p], [], None, sgd)
+    refuse(ValueError, "numbers", "sgd", [p], [p], [], None, sgd[:2])
+    refuse(ValueError, "2 gradients for 1", "sgd", [p], [p, p], [], None, sgd)
+    refuse(ValueError, "1 states", "sgd_momentum", [p], [p], [], None, sgd + (0, 0, 0))
+    refuse(TypeError, "Tensors", "sgd", [1.0], [p], [], None, sgd)
+    refuse(TypeError, "Tensors", "sgd", [p], [None], [], None, sgd)
+    refuse(TypeError, "number", "sgd", [p], [p], [], None, ("a", 0.0, 1.0))
+    refuse(RuntimeError, "shape", "sgd", [p, q], [p, p], [], None, sgd)
+    refuse(RuntimeError, "type", "sgd", [p.long()], [p], [], None, sgd)
+    refuse(RuntimeError, "one place", "sgd", [p[:1].expand(3)], [p], [], None, sgd)
+    refuse(RuntimeError, "2 elements", "sgd", [p], [p], [], None, sgd, q)
+    adagrad = (0.1, 0.0, 0.0, 0.0, 1.0)
+    refuse(RuntimeError, "shape", "adagrad", [p], [p], [[q]], [1.0], adagrad)
+    assert p.tolist() == [1, 1, 1] and q.tolist() == [1, 1]
+
+
+@pytest.mark.filterwarnings("ignore:.*read-only")
+def test_memory_of_others_is_not_written():
+    array = np.ones(3, np.float32)
+    array.flags.writeable = False
+    p = torch.from_numpy(array)
+    refuse(RuntimeError, "read-only", "sgd", [p], [p], [], None, (0.1, 0.0, 1.0))
+
+
+def test_parts_on_two_devices_are_named(two_gpus):
+    p = nn.Parameter(torch.ones(2, device=two_gpus[0]))
+    state = torch.zeros(2, device=two_gpus[1])
+    with pytest.raises(RuntimeError, match="cuda:1"):
+        torch._C._update(
+            "adagrad", [p], [p], [[state]], [1.0], (0.1, 0.0, 0.0, 0.0, 1.0)
+        )
+
+
+# --- optimisers -----------------------------------------------------------------------
+
+
+MAKERS = {
+    "SGD": lambda ps: optim.SGD(ps, 0.1),
+    "momentum": lambda ps: optim.SGD(ps, 0.1, momentum=0.9),
+    "Adam": lambda ps: optim.Adam(ps, 0.1, amsgrad=True),
+    "AdamW": lambda ps: optim.AdamW(ps, 0.1),
+    "Adagrad": lambda ps: optim.Adagrad(ps, 0.1),
+    "Adadelta": lambda ps: optim.Adadelta(ps, 0.1),
+    "RMSprop": lambda ps: optim.RMSprop(ps, 0.1, momentum=0.5, centered=True),
+}
+each_optimizer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+
+
+@each_optimizer
+def test_a_step_is_one_launch_and_no_wait(make, gpu):
+    if not torch.cuda.is_simulated():
+        pytest.skip("counts what simulated GPUs do")
+    ps = [nn.Parameter(torch.ones(n, device=gpu)) for n in (3, 5000, 700, 1)]
+    ps += [nn.Parameter(torch.ones(40, device=gpu)) for _ in range(900)]
+    optimizer = make(ps)
+    for p in ps:
+        p.grad = torch.full_like(p, 0.5)
+    optimizer.step()  # states are made
+    torch.cuda.synchronize(gpu)
+    before = torch.cuda.sim_counters(gpu)
+    with torch.cuda.transfers() as seen:
+        optimizer.step()
+    after = torch.cuda.sim_counters(gpu)
+    assert after["launches"] - before["launches"] == 1
+    assert seen.waits == 0
+    values = {round(v, 5) for p in ps for v in p.tolist()}
+    assert len(values) == 1 and values != {1.0}
+
+
+def test_each_type_has_its_launch(gpu):
+    if not torch.cuda.is_simulated():
+        pytest.skip("counts what simulated GPUs do")
+    kinds = [torch.float32, torch.float64, torch.float32]
+    ps = [nn.Parameter(torch.ones(3, dtype=kind, device=gpu)) for kind in kinds]
+    for p in ps:
+        p.grad = torch.ones_like(p)
+    optimizer = optim.SGD(ps, 0.5)
+    before = torch.cuda.sim_counters(gpu)["launches"]
+    optimizer.step()
+    assert torch.cuda.sim_counters(gpu)["launches"] - before == 2
+    assert [p.tolist() for p in ps] == [[0.5] * 3] * 3
+
+
+def test_parameters_on_several_devices(two_gpus):
+    places = ["cpu", *two_gpus, "cpu"]
+    ps = [nn.Parameter(torch.ones(3, device=place)) for place in places]
+    optimizer = optim.Adam(ps, 0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        for p in ps:
+            (p * p).sum().backward()
+        optimizer.step()
+    values = [p.tolist() for p in ps]
+    assert all(v == pytest.approx(values[0], rel=1e-6) for v in values)
+    assert [str(p.device) for p in ps] == places
+
+
+@each_optimizer
+def test_a_step_counts_as_a_write(make, device):
+    p = nn.Parameter(torch.ones(3, device=device))
+    optimizer = make([p])
+    loss = (p * p).sum()
+    p.grad = torch.ones_like(p)
+    before = p._version
+    optimizer.step()
+    assert p._version == before + 1
+    with pytest.raises(RuntimeError, match="inplace"):
+        loss.backward()
+
+
+def test_what_is_saved_is_not_written_to_later(device):
+    p = nn.Parameter(torch.ones(3, device=device))
+    optimizer = optim.Adam([p], 0.1)
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    other = optim.Adam([p], 0.1)
+    other.load_state_dict(optimizer.state_dict())
+    mean = optimizer.state[p]["exp_avg"].tolist()
+    other.step()
+    assert optimizer.state[p]["exp_avg"].tolist() == mean
+    assert optimizer.state[p]["step"].item() == 1 and other.state[p]["step"].item() == 2
+
+
+def test_states_follow_the_parameter_and_the_count_stays(device):
+    here = nn.Parameter(torch.ones(3))
+    optimizer = optim.Adam([here], 0.1)
+    here.grad = torch.ones_like(here)
+    optimizer.step()
+    saved = optimizer.state_dict()
+    saved["state"][0]["step"] = 1  # as old files have it
+    there = nn.Parameter(torch.ones(3, dtype=torch.float64, device=device))
+    other = optim.Adam([there], 0.1)
+    other.load_state_dict(saved)
+    kept = other.state[there]
+    assert kept["exp_avg"].device == there.device
+    assert kept["exp_avg"].dtype == torch.float64
+    assert str(kept["step"].device) == "cpu" and kept["step"].item() == 1
+    there.grad = torch.ones_like(there)
+    other.step()
+    assert kept["step"].item() == 2
+
+
+def test_a_default_device_does_not_move_the_count(gpu):
+    torch.set_default_device(gpu)
+    p = nn.Parameter(torch.ones(3))
+    optimizer = optim.Adagrad([p], 0.1)
+    assert str(p.device) == gpu
+    assert str(optimizer.state[p]["step"].device) == "cpu"
+
+
+def test_a_missing_option_of_an_old_file_is_the_default():
+    p = nn.Parameter(torch.ones(3))
+    optimizer = optim.Adam([p], 0.1)
+    saved = optimizer.state_dict()
+    del saved["param_groups"][0]["maximize"]
+    del saved["param_groups"][0]["decoupled_weight_decay"]
+    optimizer.load_state_dict(saved)
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    assert optimizer.param_groups[0]["maximize"] is False
+
+
+def test_states_of_another_type_are_converted(device):
+    p = nn.Parameter(torch.ones(3, device=device))
+    optimizer = optim.SGD([p], 0.5, momentum=0.5)
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    p.data = p.data.double()
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    assert p.tolist() == [1 - 0.5 - 0.5 * 1.5] * 3
+    buffer = optimizer.state[p]["momentum_buffer"]
+    assert buffer.dtype == torch.float32 and buffer.tolist() == [1.5] * 3
+
+
+def test_options_may_change_on_the_way(device):
+    p = nn.Parameter(torch.ones(2, device=device))
+    optimizer = optim.SGD([p], 1.0)
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    optimizer.param_groups[0]["momentum"] = 0.5
+    optimizer.param_groups[0]["lr"] = 0.25
+    optimizer.step()
+    optimizer.step()
+    assert p.tolist() == [1 - 1 - 0.25 - 0.25 * 1.5] * 2
+
+
+def test_a_rate_may_be_a_tensor(device):
+    p = nn.Parameter(torch.ones(2, device=device))
+    p.grad = torch.ones_like(p)
+    optim.SGD([p], torch.tensor(0.25)).step()
+    optim.AdamW([p], torch.tensor(0.25), weight_decay=0.5).step()
+    assert p.tolist() == pytest.approx([0.75 * 0.875 - 0.25] * 2)
+
+
+def test_a_closure_is_run_with_gradients_and_its_loss_returned(device):
+    p = nn.Parameter(torch.ones(2, device=device))
+    optimizer = optim.SGD([p], 0.5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with torch.no_grad():
+        loss = optimizer.step(closure)
+    assert loss.item() == 2 and p.tolist() == [0, 0]
+
+
+def test_zero_grad(device):
+    p = nn.Parameter(torch.ones(2, device=device))
+    optimizer = optim.SGD([p], 0.5)
+    optimizer.zero_grad()
+    assert p.grad is None
+    p.grad = torch.ones_like(p)
+    held = p.grad
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0, 0] and held.tolist() == [0, 0]
+    optimizer.zero_grad()
+    assert p.grad is None and held.tolist() == [0, 0]
+
+
+def test_no_gradient_no_update(device):
+    p, q = (nn.Parameter(torch.ones(2, device=device)) for _ in range(2))
+    optimizer = optim.Adam([p, q], 0.5)
+    optimizer.step()
+    assert not optimizer.state_dict()["state"]
+    q.grad = torch.ones_like(q)
+    optimizer.step()
+    assert p.tolist() == [1, 1] and q.tolist() != [1, 1]
+    assert [*optimizer.state_dict()["state"]] == [1]
+
+
+def test_parameters_in_a_row_of_memory(device):
+    """Views of one vector, at any alignment."""
+    flat = torch.arange(1000, dtype=torch.float32, device=device)
+    ps = [flat[i : i + 111] for i in range(0, 999, 111)]
+    gs = [torch.ones(112, device=device)[1:] for _ in ps]
+    torch._C._update("sgd", ps, gs, [], None, (1.0, 0.0, 1.0))
+    assert flat.tolist() == [*(i - 1.0 for i in range(999)), 999.0]
+
+
+def test_a_large_parameter_is_shared_by_threads(device):
+    n = 300_001
+    p = nn.Parameter(torch.arange(n, dtype=torch.float32, device=device))
+    p.grad = torch.ones_like(p)
+    optim.SGD([p], 1.0).step()
+    assert (p + 1 == torch.arange(n, device=device)).all()
+
+
+def test_copies_and_pickles(device):
+    ps = make_parameters(torch, device)
+    optimizer = optim.AdamW(ps, 0.1)
+    backward(ps, 0)
+    optimizer.step()
+    twin = copy.deepcopy(optimizer)
+    assert twin.param_groups[0]["params"][0] is not ps[0]
+    kept = twin.state[twin.param_groups[0]["params"][0]]
+    assert kept["step"].item() == 1 and kept["exp_avg"].shape == (3, 4)
+
+
+def test_steps_are_not_recorded():
+    with pytest.raises(NotImplementedError, match="not recorded"):
+        optim.SGD([nn.Parameter(torch.ones(1))], differentiable=True)
