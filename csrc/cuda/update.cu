@@ -204,8 +204,8 @@ int update_run(dt_queue queue, const dt_update_call *call)
         return -1;
     size_t bytes = (size_t)call->count * sizeof(Row);
     Row *rows = (Row *)calloc((size_t)call->count, sizeof(Row));
-    void **pointers = (void **)malloc((size_t)call->count * (DT_UPDATE_STATES + 2) *
-                                      sizeof(void *));
+    void **pointers =
+        (void **)malloc((size_t)call->count * (DT_UPDATE_STATES + 2) * sizeof(void *));
     void *table = nullptr;
     int status = -1;
     if (!rows || !pointers) {

@@ -94,8 +94,8 @@ typedef struct dt_selection {
     dt_select_index indices[DT_MAX_NDIM];
 } dt_selection;
 
-/* One tensor of an update. Elements of all that belongs to it lie next to each other and
- * in the same order; nothing overlaps, but the gradient may be the parameter. */
+/* One tensor of an update. Elements of all that belongs to it lie next to each other
+ * and in the same order; nothing overlaps, but the gradient may be the parameter. */
 typedef struct dt_update_entry {
     void *parameter;
     const void *gradient;
@@ -112,8 +112,8 @@ typedef struct dt_update_call {
     int64_t count; /* at least 1 */
     const dt_update_entry *entries;
     double numbers[DT_UPDATE_NUMBERS];
-    const void *scale; /* an element of the type, on the device: gradients are taken times
-                          it; NULL: as they are */
+    const void *scale; /* an element of the type, on the device: gradients are taken
+                          times it; NULL: as they are */
 } dt_update_call;
 
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. Of each input

@@ -102,7 +102,8 @@ static int take_step(PyObject *value, double *out)
     dt_scalar counted;
     int status;
     const dt_tensor *t = dt_tensor_of(value);
-    DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)), dt_item("step", t, &counted));
+    DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
+           dt_item("step", t, &counted));
     if (status)
         return dt_raise_status();
     *out = dt_scalar_as_double(counted) + 1;
@@ -134,8 +135,7 @@ static int take(call *c, const dt_args *args)
     Py_XDECREF(states);
     if (status)
         return -1;
-    if (dt_given(args, 4) &&
-        !(c->steps = tuple_of("steps", args->slots[4], c->count)))
+    if (dt_given(args, 4) && !(c->steps = tuple_of("steps", args->slots[4], c->count)))
         return -1;
     if (take_numbers(c, args->slots[5]) < 0)
         return -1;
@@ -229,8 +229,7 @@ DT_PUBLIC(update_rules, "_update_rules()")
         const dt_update_rule *rule = &dt_update_rules[i];
         PyObject *states = names_of(rule->states, rule->nstates);
         PyObject *numbers = names_of(rule->numbers, names_in(rule->numbers));
-        PyObject *both =
-            states && numbers ? PyTuple_Pack(2, states, numbers) : NULL;
+        PyObject *both = states && numbers ? PyTuple_Pack(2, states, numbers) : NULL;
         if (!both || PyDict_SetItemString(rules, rule->name, both) < 0)
             Py_CLEAR(rules);
         Py_XDECREF(both);
@@ -244,8 +243,10 @@ static const dt_row rows[] = {
     DT_FUNCTION(
         update, "_update",
         "Updates many Tensors in place by a rule, with one kernel for each device and\n"
-        "type.\n\nstates: for each state of the rule a list of Tensors. steps: for each "
-        "parameter a\nTensor that counts its updates and goes up by 1, or the number of "
+        "type.\n\nstates: for each state of the rule a list of Tensors. steps: for "
+        "each "
+        "parameter a\nTensor that counts its updates and goes up by 1, or the number "
+        "of "
         "this update, from\n1; None: 1. scale: a Tensor of one element, by which "
         "gradients are taken. Sees no\nhistory: call it under no_grad()."),
     DT_FUNCTION(update_rules, "_update_rules",

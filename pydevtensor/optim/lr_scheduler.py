@@ -1,8 +1,9 @@
 """Learning rates that change while a model learns.
 
-Most schedules work on the rate that is there, so that several may work on one optimiser;
-what they make of the first rate in `epoch` steps is _closed_form(epoch), which is for
-step(epoch) and for SequentialLR. Formulas are from the papers named, or are the plainest.
+Most schedules work on the rate that is there, so that several may work on one
+optimiser; what they make of the first rate in `epoch` steps is _closed_form(epoch),
+which is for step(epoch) and for SequentialLR. Formulas are from the papers named, or
+are the plainest.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class LRScheduler:
         """Goes on to the next epoch, or to the one given."""
         if self._step_count == 1 and not self.optimizer._stepped:
             warnings.warn(
-                "lr_scheduler.step() came before optimizer.step(), so the first rate of "
-                "the schedule is skipped; call optimizer.step() first",
+                "lr_scheduler.step() came before optimizer.step(), so the schedule's "
+                "first rate is skipped; call optimizer.step() first",
                 UserWarning,
                 stacklevel=2,
             )
@@ -263,7 +264,9 @@ class PolynomialLR(LRScheduler):
         """The rates of this epoch."""
         if self.last_epoch == 0 or self.last_epoch > self.total_iters:
             return self._rates()
-        return self._times(self._left(self.last_epoch) / self._left(self.last_epoch - 1))
+        return self._times(
+            self._left(self.last_epoch) / self._left(self.last_epoch - 1)
+        )
 
     def _closed_form(self, base: float, epoch: int) -> float:
         return base * self._left(epoch)
@@ -302,7 +305,7 @@ class _FunctionLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser and functions; objects that are called, though."""
+        """Everything but the optimiser and functions, but objects that are called."""
         state = super().state_dict()
         state["lr_lambdas"] = [
             None if isinstance(f, types.FunctionType) else dict(f.__dict__)
@@ -474,7 +477,6 @@ class OneCycleLR(LRScheduler):
                 group["max_lr"] = most
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
-        self.use_beta1 = False
         if cycle_momentum:
             self._start_momentum(optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
@@ -512,8 +514,8 @@ class OneCycleLR(LRScheduler):
         """The rates of this step; ValueError after the last one."""
         if self.last_epoch > self.total_steps:
             raise ValueError(
-                f"this is step {self.last_epoch} of a cycle of {self.total_steps}; make "
-                "a schedule with more total_steps"
+                f"this is step {self.last_epoch} of a cycle of {self.total_steps}; "
+                "make a schedule with more total_steps"
             )
         begin: float = 0
         for phase in self._schedule_phases:
@@ -588,8 +590,8 @@ class _ManyLR(LRScheduler):
         for i, schedule in enumerate(schedulers):
             if schedule.optimizer is not optimizer:
                 raise ValueError(
-                    f"schedule number {i} works on another optimizer; give schedules of "
-                    "one"
+                    f"schedule number {i} works on another optimizer; give schedules "
+                    "of one"
                 )
             if isinstance(schedule, ReduceLROnPlateau):
                 raise ValueError(
@@ -599,7 +601,7 @@ class _ManyLR(LRScheduler):
 
 
 class SequentialLR(_ManyLR):
-    """One schedule after the other; each of the milestones is the next one's epoch 0."""
+    """One schedule after the other; a milestone is the next one's epoch 0."""
 
     def __init__(
         self,
@@ -678,7 +680,9 @@ class ReduceLROnPlateau(LRScheduler):
         if mode not in ("min", "max"):
             raise ValueError(f"mode is {mode!r}; give 'min' or 'max'")
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"threshold_mode is {threshold_mode!r}; give 'rel' or 'abs'")
+            raise ValueError(
+                f"threshold_mode is {threshold_mode!r}; give 'rel' or 'abs'"
+            )
         self.optimizer = optimizer
         self.factor = factor
         several = isinstance(min_lr, (list, tuple))

@@ -1,7 +1,7 @@
 """The base of optimisers: groups of parameters, and what is kept for each of them.
 
-An update rule is a row of csrc/ops/update.def: one kernel that updates all parameters of
-a group that are on one device and of one type.
+An update rule is a row of csrc/ops/update.def: one kernel that updates all parameters
+of a group that are on one device and of one type.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Optimizer:
         names = [entry[0] for entry in parameters if isinstance(entry, tuple)]
         if names and len(names) != len(parameters):
             raise ValueError(
-                "some params of the group have names and others none; give names to all "
-                "of them, as named_parameters() does, or to none"
+                "some params of the group have names and others none; give names to "
+                "all of them, as named_parameters() does, or to none"
             )
         if names:
             parameters = [entry[1] for entry in parameters]

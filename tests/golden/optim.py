@@ -65,6 +65,57 @@ SGD(ps).load_state_dict({'state': {}})
 Optimizer(ps, {}).step()
 """.strip().splitlines()
 
+SCHEDULES = """
+StepLR(o, 3, 0.5)
+MultiStepLR(o, [2, 5, 5, 20], 0.3)
+ExponentialLR(o, 0.9)
+ConstantLR(o, 0.25, 7)
+LinearLR(o, 0.2, 0.9, 12)
+PolynomialLR(o, 17, 1.5)
+LambdaLR(o, lambda epoch: 1 / (epoch + 1))
+LambdaLR(o, [lambda epoch: 0.9**epoch, lambda epoch: 1 + epoch])
+MultiplicativeLR(o, lambda epoch: 0.5 + epoch / 50)
+CosineAnnealingLR(o, 6, 0.01)
+CosineAnnealingLR(o, 40)
+CosineAnnealingWarmRestarts(o, 4, 2, 0.01)
+CosineAnnealingWarmRestarts(o, 5)
+OneCycleLR(o, 0.5, 40)
+OneCycleLR(o, [0.5, 0.7], epochs=5, steps_per_epoch=7, anneal_strategy='linear')
+OneCycleLR(o, 0.5, 31, three_phase=True, pct_start=0.2, div_factor=10.0)
+OneCycleLR(o, 0.5, 33, cycle_momentum=False, final_div_factor=50.0)
+SequentialLR(o, [ConstantLR(o, 0.1, 4), ExponentialLR(o, 0.9)], [6])
+SequentialLR(o, [LinearLR(o, 0.1, 1.0, 5), StepLR(o, 4), CosineAnnealingLR(o, 9)], [5, 12])
+ChainedScheduler([ConstantLR(o, 0.1, 4), ExponentialLR(o, 0.9)])
+ReduceLROnPlateau(o, factor=0.5, patience=1, cooldown=2)
+ReduceLROnPlateau(o, 'max', 0.3, 0, 0.1, 'abs', min_lr=[0.001, 0.01])
+""".strip().splitlines()
+
+SCHEDULE_ERRORS = """
+StepLR(1, 3)
+StepLR(o, 3, last_epoch=5)
+LambdaLR(o, [lambda epoch: 1])
+ConstantLR(o, 1.5)
+LinearLR(o, 0.0)
+LinearLR(o, 1.0, 1.5)
+CosineAnnealingWarmRestarts(o, 0)
+CosineAnnealingWarmRestarts(o, 2, 0)
+OneCycleLR(o, 0.1)
+OneCycleLR(o, 0.1, 0)
+OneCycleLR(o, 0.1, 10, pct_start=2.0)
+OneCycleLR(o, 0.1, 10, anneal_strategy='x')
+OneCycleLR(o, [0.1], 10)
+OneCycleLR(Adagrad([torch.ones(1, requires_grad=True)]), 0.1, 10)
+[s.step() for s in [OneCycleLR(o, 0.1, 3)] * 9]
+SequentialLR(o, [], [])
+SequentialLR(o, [StepLR(o, 3)], [1])
+SequentialLR(o, [ReduceLROnPlateau(o), StepLR(o, 3)], [1])
+ChainedScheduler([])
+ReduceLROnPlateau(o, factor=1.0)
+ReduceLROnPlateau(o, 'least')
+ReduceLROnPlateau(o, threshold_mode='x')
+ReduceLROnPlateau(o, min_lr=[0.1])
+""".strip().splitlines()
+
 
 def numbers(t):
     return t.detach().cpu().double().reshape(-1).tolist()
@@ -89,7 +140,9 @@ def layout(value, names=()):
     """What a state_dict is made of, without the numbers in it."""
     if isinstance(value, dict):
         return (
-            "{" + ", ".join(f"{k!r}: {layout(v, names)}" for k, v in value.items()) + "}"
+            "{"
+            + ", ".join(f"{k!r}: {layout(v, names)}" for k, v in value.items())
+            + "}"
         )
     if isinstance(value, (list, tuple)):
         inner = ", ".join(layout(v, names) for v in value)
@@ -104,6 +157,44 @@ def run(parameters, optimizer, first, last):
     for step in range(first, last):
         backward(parameters, step)
         optimizer.step()
+
+
+def two_groups(torch, adam):
+    ps = [torch.ones(1, requires_grad=True) for _ in range(2)]
+    groups = [{"params": ps[:1]}, {"params": ps[1:], "lr": 0.25}]
+    if adam:
+        return torch.optim.Adam(groups, lr=0.5)
+    return torch.optim.SGD(groups, lr=0.5, momentum=0.9)
+
+
+def schedule(torch, line, adam):
+    """Rates and momenta of 30 steps, and of the last 15 once more after loading."""
+    names = {**vars(torch.optim), **vars(torch.optim.lr_scheduler), "torch": torch}
+    figures = [5, 4, 3, 3, 3, 3, 2, 2.2, 2.1, 1, 1, 1, 1, 1, 0.9] * 2
+
+    def build():
+        optimizer = two_groups(torch, adam)
+        return optimizer, eval(line, {**names, "o": optimizer})
+
+    def go(pair, first, last):
+        optimizer, s = pair
+        for step in range(first, last):
+            for group in optimizer.param_groups:
+                seen.append(float(group["lr"]))
+                seen.append(float(group["betas"][0] if adam else group["momentum"]))
+            optimizer.step()
+            s.step(*([figures[step]] if "Plateau" in line else []))
+
+    seen = []
+    first = build()
+    go(first, 0, 15)
+    saved = [part.state_dict() for part in first]
+    go(first, 15, 30)
+    second = build()
+    for part, state in zip(second, saved, strict=True):
+        part.load_state_dict(state)
+    go(second, 15, 30)
+    return seen, " ".join(sorted(saved[1]))
 
 
 def optimise(torch, device):
@@ -123,10 +214,16 @@ def optimise(torch, device):
         other.load_state_dict(saved)
         run(again, other, 7, 12)
         found["5 steps after loading " + line] = [v for p in again for v in numbers(p)]
-    for line in ERRORS:
+    for line in SCHEDULES:
+        for adam in (False, True) if "OneCycle" in line else (False,):
+            rates, keys = schedule(torch, line, adam)
+            found[f"rates of {line}, {'betas' if adam else 'momentum'}"] = rates
+            found["keys of " + line] = keys
+    names |= vars(optim.lr_scheduler)
+    for line in ERRORS + SCHEDULE_ERRORS:
         ps = make_parameters(torch, device)
         try:
-            eval(line, {**names, "ps": ps})
+            eval(line, {**names, "ps": ps, "o": two_groups(torch, False)})
         except Exception as error:
             found["error of " + line] = type(error).__name__
         else:
