@@ -15,18 +15,35 @@ static int pass_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradient
 }
 static const dt_node_type pass_type = {pass_apply, NULL};
 
+static int record_pass(const char *name, dt_tensor *out, const dt_tensor *x)
+{
+    if (!dt_recording(x) || !dt_dtype_is_float((dt_dtype)out->dtype))
+        return 0;
+    return dt_record_steal(out, dt_record_node(&pass_type, name, 1, &x, 0, 1, 0));
+}
+
 int dt_recorded_convert(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
                         dt_device device)
 {
-    if (dt_convert(out, x, dtype, device) < 0)
-        return -1;
-    if (!dt_recording(x) || !dt_dtype_is_float(dtype))
-        return 0;
     bool same =
         dtype == (dt_dtype)x->dtype && dt_device_equal(device, dt_tensor_device(x));
-    return dt_record_steal(
-        out, dt_record_node(&pass_type, same ? "CloneBackward0" : "ToCopyBackward0", 1,
-                            &x, 0, 1, 0));
+    if (dt_convert(out, x, dtype, device) < 0)
+        return -1;
+    return record_pass(same ? "CloneBackward0" : "ToCopyBackward0", out, x);
+}
+
+int dt_recorded_send(dt_tensor *out, const dt_tensor *x, dt_device device)
+{
+    if (dt_send(out, x, device) < 0)
+        return -1;
+    return record_pass("ToCopyBackward0", out, x);
+}
+
+int dt_recorded_pin(dt_tensor *out, const dt_tensor *x, int device)
+{
+    if (dt_pin(out, x, device) < 0)
+        return -1;
+    return record_pass("PinMemoryBackward0", out, x);
 }
 
 int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x)
@@ -37,10 +54,7 @@ int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x)
     }
     if (dt_contiguous(out, x) < 0)
         return -1;
-    if (!dt_recording(x))
-        return 0;
-    return dt_record_steal(
-        out, dt_record_node(&pass_type, "CloneBackward0", 1, &x, 0, 1, 0));
+    return record_pass("CloneBackward0", out, x);
 }
 
 /* Edge 0 led to what was overwritten, which gets a gradient of zeros. */

@@ -71,6 +71,9 @@ int dt_recorded_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_a
 
 int dt_recorded_convert(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
                         dt_device device);
+/* To a GPU, without waiting where x is pinned; see dt_send. */
+int dt_recorded_send(dt_tensor *out, const dt_tensor *x, dt_device device);
+int dt_recorded_pin(dt_tensor *out, const dt_tensor *x, int device);
 int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x);
 int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
 int dt_recorded_fill_into(const char *what, dt_tensor *target, dt_scalar value);

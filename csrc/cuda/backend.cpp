@@ -9,6 +9,7 @@
 #include "cuda/device.h"
 #include "cuda/elementwise.h"
 #include "cuda/matmul.h"
+#include "cuda/pinned.h"
 #include "cuda/progression.h"
 #include "cuda/random.h"
 #include "cuda/reduce.h"
@@ -88,6 +89,9 @@ static const dt_backend backend = {
     transfer_upload,
     transfer_download,
     transfer_copy_peer,
+    pinned_allocate,
+    pinned_release,
+    pinned_upload,
     convert_fill,
     convert_copy,
     elementwise_unary,

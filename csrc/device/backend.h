@@ -131,6 +131,19 @@ typedef struct dt_backend {
     int (*copy_peer)(dt_queue target_queue, void *target, dt_queue source_queue,
                      const void *source, size_t bytes);
 
+    /* --- page-locked memory of the host's (NULL for the CPU)
+     * -------------------------- */
+    /* A block of at least `bytes` (1 or more), aligned to 64 bytes or better, that
+     * every device copies from by itself; device: the one whose driver is asked. Fails
+     * with DT_ERROR_HOST_MEMORY or DT_ERROR_DEVICE_MEMORY. */
+    int (*pinned_allocate)(int device, size_t bytes, void **out);
+    /* Gives a block back; copies already queued may still read it. */
+    void (*pinned_release)(void *data);
+    /* Host to device from within such a block, which is to stay as it is until the
+     * copy is over. Does not wait. */
+    int (*pinned_upload)(dt_queue queue, void *target, const void *source,
+                         size_t bytes);
+
     /* --- work: operands are on the queue's device
      * ------------------------------------------- */
     int (*fill)(dt_queue queue, const dt_plan *plan); /* operand 1 is immediate */

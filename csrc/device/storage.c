@@ -149,6 +149,7 @@ static void start(dt_storage *storage, dt_device device, size_t bytes)
     storage->device = device;
     storage->borrowed = false;
     storage->read_only = false;
+    storage->pinned = false;
     storage->stream = NULL;
 }
 
@@ -192,6 +193,26 @@ dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
     if (!dt_device_is_cpu(device))
         link_up(storage);
     count(device, 1);
+    return storage;
+}
+
+static void release_pinned(void *data)
+{
+    dt_backends[DT_CUDA]->pinned_release(data);
+}
+
+dt_storage *dt_storage_new_pinned(int device, size_t bytes)
+{
+    const dt_backend *backend = dt_backend_get(DT_CUDA);
+    void *data = NULL;
+    if (!backend || backend->pinned_allocate(device, bytes ? bytes : 1, &data))
+        return NULL;
+    dt_storage *storage = dt_storage_new_borrowed(dt_device_make(DT_CPU, 0), data,
+                                                  bytes, false, release_pinned, data);
+    if (storage)
+        storage->pinned = true;
+    else
+        backend->pinned_release(data);
     return storage;
 }
 

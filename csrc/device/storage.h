@@ -17,6 +17,7 @@ typedef struct dt_storage {
     dt_device device;
     bool borrowed; /* the memory is a stranger's, given back through release */
     bool read_only;
+    bool pinned;  /* page-locked: GPUs copy from it by themselves */
     void *stream; /* the backend's handle of the stream that it was allocated for */
     /* Of borrowed memory: what to call, with what, when the last reference goes. */
     void (*release)(void *owner);
@@ -37,6 +38,10 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes);
 dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
                                     bool read_only, void (*release)(void *owner),
                                     void *owner);
+
+/* Memory on the CPU that is page-locked by the driver of GPU number `device`, contents
+ * undefined; bytes may be 0. The caller owns one reference. NULL after dt_fail. */
+dt_storage *dt_storage_new_pinned(int device, size_t bytes);
 
 static inline dt_storage *dt_storage_retain(dt_storage *storage)
 {

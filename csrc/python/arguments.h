@@ -182,6 +182,12 @@ int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *devic
  * exception set. */
 PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made);
 
+/* The same for a factory with the words of DT_FACTORY_WORDS from first on: in pinned
+ * memory where pin_memory says so, too. */
+PyObject *dt_finish_factory(const dt_args *args, int first, PyObject *made);
+/* A copy of a Tensor in pinned memory, for `function`; NULL with an exception set. */
+PyObject *dt_pinned(const char *function, PyObject *tensor);
+
 /* A short text of a value for messages: "'abc' (str)", "3 (int)", "a Tensor of shape
  * [2, 3]". Writes into text, cut to size; returns text; leaves no exception. */
 char *dt_describe(PyObject *value, char *text, size_t size);

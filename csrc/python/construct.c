@@ -340,8 +340,8 @@ DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = No
         device = dt_tensor_device(dt_tensor_of(args->slots[0]));
     else if (dt_take_device(args, 2, &device) < 0)
         return NULL;
-    return dt_with_grad(args, 3,
-                        dt_tensor_from_data("tensor", args->slots[0], dtype, device));
+    return dt_finish_factory(
+        args, 0, dt_tensor_from_data("tensor", args->slots[0], dtype, device));
 }
 
 DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device = None)")

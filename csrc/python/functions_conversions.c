@@ -9,7 +9,8 @@
 #include "tensor/create.h"
 
 /* self itself where nothing changes and no copy is asked for, else a converted copy. */
-static PyObject *convert(PyObject *self, dt_dtype dtype, dt_device device, bool copy)
+static PyObject *convert(PyObject *self, dt_dtype dtype, dt_device device, bool copy,
+                         bool non_blocking)
 {
     const dt_tensor *x = dt_tensor_of(self);
     dt_device from = dt_tensor_device(x);
@@ -20,8 +21,11 @@ static PyObject *convert(PyObject *self, dt_dtype dtype, dt_device device, bool 
         return NULL;
     int status;
     bool waits = !dt_device_equal(from, device);
-    DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
-           dt_recorded_convert(&out->tensor, x, dtype, device));
+    if (non_blocking && waits && x->dtype == dtype && x->storage->pinned)
+        DT_RUN(status, true, dt_recorded_send(&out->tensor, x, device));
+    else
+        DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
+               dt_recorded_convert(&out->tensor, x, dtype, device));
     return dt_tensor_result(out, status);
 }
 
@@ -63,7 +67,7 @@ DT_PUBLIC(to,
         return NULL;
     }
     return convert(args->slots[0], dtype < 0 ? (dt_dtype)x->dtype : (dt_dtype)dtype,
-                   device, copy);
+                   device, copy, non_blocking);
 }
 
 /* x.to(device) and x.to(dtype), without a choice among forms. */
@@ -77,10 +81,10 @@ static PyObject *to_quick(DT_CALL_PARAMETERS)
             if (dt_device_from_python("to", "device", values[0], &device) < 0 ||
                 dt_device_resolve(device, &device) < 0)
                 return NULL;
-            return convert(self, dtype, device, false);
+            return convert(self, dtype, device, false, false);
         }
         if (dt_dtype_check(values[0]) && dt_dtype_from_python(values[0], &dtype))
-            return convert(self, dtype, device, false);
+            return convert(self, dtype, device, false, false);
     }
     for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "other") ==
@@ -96,7 +100,7 @@ static PyObject *to_quick(DT_CALL_PARAMETERS)
 DT_PUBLIC(cpu, "cpu(input: Tensor, *, memory_format: Any = None)")
 {
     return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype,
-                   dt_device_make(DT_CPU, 0), false);
+                   dt_device_make(DT_CPU, 0), false, false);
 }
 
 DT_PUBLIC(cuda,
@@ -119,7 +123,22 @@ DT_PUBLIC(cuda,
     if (dt_device_resolve(device, &device) < 0)
         return NULL;
     return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype,
-                   device, false);
+                   device, false, non_blocking);
+}
+
+/* --- page-locked memory
+ * ------------------------------------------------------------------------- */
+
+DT_PUBLIC(pin_memory, "pin_memory(input: Tensor, device: Device = None)")
+{
+    const dt_tensor *x = dt_tensor_of(args->slots[0]);
+    return x->storage->pinned ? Py_NewRef(args->slots[0])
+                              : dt_pinned("pin_memory", args->slots[0]);
+}
+
+DT_PUBLIC(is_pinned, "is_pinned(input: Tensor, device: Device = None)")
+{
+    return PyBool_FromLong(dt_tensor_of(args->slots[0])->storage->pinned);
 }
 
 /* --- by the names of types
@@ -131,7 +150,7 @@ DT_PUBLIC(cuda,
         dt_tensor *x;                                                                  \
         if (dt_take_tensor(args, 0, &x) < 0)                                           \
             return NULL;                                                               \
-        return convert(args->slots[0], DT_##ID, dt_tensor_device(x), false);           \
+        return convert(args->slots[0], DT_##ID, dt_tensor_device(x), false, false);    \
     }
 #include "ops/dtype.def"
 
@@ -154,7 +173,7 @@ DT_PUBLIC(type, "type(input: Tensor, dtype: Any = None, non_blocking: bool = Fal
     dt_device device = dt_tensor_device(x);
     PyObject *wanted = args->slots[1];
     if (dt_dtype_from_python(wanted, &dtype))
-        return convert(args->slots[0], dtype, device, false);
+        return convert(args->slots[0], dtype, device, false, false);
     PyObject *owned = NULL;
     if (PyType_Check(wanted)) { /* torch.FloatTensor itself */
         PyObject *name = PyObject_GetAttrString(wanted, "__name__");
@@ -177,7 +196,7 @@ DT_PUBLIC(type, "type(input: Tensor, dtype: Any = None, non_blocking: bool = Fal
                 else if (dt_device_is_cpu(device) &&
                          dt_device_resolve(dt_device_make(DT_CUDA, -1), &device) < 0)
                     return NULL;
-                return convert(args->slots[0], (dt_dtype)d, device, false);
+                return convert(args->slots[0], (dt_dtype)d, device, false, false);
             }
     }
     char given[DT_DESCRIBE_TEXT];
@@ -199,7 +218,8 @@ DT_PUBLIC(clone, "clone(input: Tensor, *, memory_format: Any = None)")
     dt_tensor *x;
     if (dt_take_tensor(args, 0, &x) < 0)
         return NULL;
-    return convert(args->slots[0], (dt_dtype)x->dtype, dt_tensor_device(x), true);
+    return convert(args->slots[0], (dt_dtype)x->dtype, dt_tensor_device(x), true,
+                   false);
 }
 
 DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Any = None)")
@@ -228,9 +248,12 @@ DT_PUBLIC(copy_, "copy_(input: Tensor, src: Value, non_blocking: bool = False)")
     int status;
     bool waits = source.tensor &&
                  !dt_device_equal(dt_tensor_device(x), dt_tensor_device(source.tensor));
-    DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
-           source.tensor ? dt_recorded_copy_into("copy_", x, source.tensor)
-                         : dt_recorded_fill_into("copy_", x, source.scalar));
+    if (waits && non_blocking && !x->history && !dt_recording(source.tensor))
+        DT_RUN(status, true, dt_send_into("copy_", x, source.tensor));
+    else
+        DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
+               source.tensor ? dt_recorded_copy_into("copy_", x, source.tensor)
+                             : dt_recorded_fill_into("copy_", x, source.scalar));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
@@ -239,6 +262,12 @@ static const dt_row rows[] = {
      "Of another type or on another device; itself where nothing changes."},
     DT_METHOD(cpu, "cpu", "On the CPU; itself where it is there already."),
     DT_METHOD(cuda, "cuda", "On a GPU, the current one if none is named."),
+    DT_METHOD(
+        pin_memory, "pin_memory",
+        "In page-locked memory of the CPU, from which copies to a GPU with\n"
+        "non_blocking=True wait for nobody; itself where it is already. RuntimeError\n"
+        "where there is no GPU."),
+    DT_METHOD(is_pinned, "is_pinned", "Whether it is in page-locked memory."),
     DT_METHOD(type, "type", "The name of its type, or a conversion to the type given."),
     DT_BOTH(clone, "clone", "A copy."),
     DT_METHOD(contiguous, "contiguous",

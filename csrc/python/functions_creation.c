@@ -63,7 +63,7 @@ static PyObject *create(const dt_args *args, int first, const recipe *r, int dty
     DT_RUN(status, numel > DT_LONG_NUMEL,
            make(args->signature->name, &out->tensor, r, (dt_dtype)dtype, ndim, shape,
                 strides, device));
-    return dt_with_grad(args, first + 3, dt_tensor_result(out, status));
+    return dt_finish_factory(args, first, dt_tensor_result(out, status));
 }
 
 /* Sizes are parameter 0, the words of DT_FACTORY_WORDS begin at first. */
@@ -167,7 +167,7 @@ DT_PUBLIC(arange,
     int status;
     DT_RUN(status, steps > DT_LONG_NUMEL,
            dt_arange(&out->tensor, start, end, step, dtype, device));
-    return dt_with_grad(args, (from ? 3 : 1) + 3, dt_tensor_result(out, status));
+    return dt_finish_factory(args, from ? 3 : 1, dt_tensor_result(out, status));
 }
 
 DT_PUBLIC(eye, "eye(n: int, m: int = None, *, " DT_FACTORY_WORDS ")")
@@ -187,7 +187,7 @@ DT_PUBLIC(eye, "eye(n: int, m: int = None, *, " DT_FACTORY_WORDS ")")
     int status;
     DT_RUN(status, (double)n * (double)m > DT_LONG_NUMEL,
            dt_eye(&out->tensor, n, m, (dt_dtype)dtype, device));
-    return dt_with_grad(args, 5, dt_tensor_result(out, status));
+    return dt_finish_factory(args, 2, dt_tensor_result(out, status));
 }
 
 /* --- like another
@@ -321,8 +321,8 @@ DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_WORD
     dt_device device;
     if (dt_take_tensor(args, 0, &x) < 0 || take_like(args, 2, x, &dtype, &device) < 0)
         return NULL;
-    return dt_with_grad(
-        args, 5, dt_tensor_from_data("new_tensor", args->slots[1], dtype, device));
+    return dt_finish_factory(
+        args, 2, dt_tensor_from_data("new_tensor", args->slots[1], dtype, device));
 }
 
 /* --- into a tensor

@@ -31,7 +31,7 @@ DT_PUBLIC(randperm,
     int status;
     DT_RUN(status, n > DT_LONG_NUMEL,
            dt_randperm(&out->tensor, n, (dt_dtype)dtype, device, generator));
-    return dt_with_grad(args, 5, dt_tensor_result(out, status));
+    return dt_finish_factory(args, 2, dt_tensor_result(out, status));
 }
 
 static PyObject *spaced(const dt_args *args, int first, double base)
@@ -51,7 +51,7 @@ static PyObject *spaced(const dt_args *args, int first, double base)
     DT_RUN(status, steps > DT_LONG_NUMEL,
            dt_spaced(args->signature->name, &out->tensor, dt_scalar_as_double(start),
                      dt_scalar_as_double(end), steps, base, (dt_dtype)dtype, device));
-    return dt_with_grad(args, first + 3, dt_tensor_result(out, status));
+    return dt_finish_factory(args, first, dt_tensor_result(out, status));
 }
 
 DT_PUBLIC(linspace, "linspace(start: Number, end: Number, steps: int, "
@@ -95,7 +95,7 @@ DT_PUBLIC(normal, "normal(mean: Value, std: Value = 1, " NORMAL_END ") | "
                    dt_random_into("normal", &out->tensor, DT_RANDOM_NORMAL,
                                   dt_scalar_float(mean), dt_scalar_float(std),
                                   generator));
-        return dt_with_grad(args, 7, dt_tensor_result(out, status));
+        return dt_finish_factory(args, 4, dt_tensor_result(out, status));
     }
     dt_arg m, s;
     if (dt_take_value(args, 0, &m) < 0 || dt_take_value(args, 1, &s) < 0)

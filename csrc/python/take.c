@@ -4,7 +4,7 @@
 #include "python/arguments.h"
 #include "python/device_type.h"
 #include "python/dtype_type.h"
-#include "autograd/variable.h"
+#include "autograd/recorded.h"
 
 static const char *const expected[DT_NWORDS] = {
 #define WORD(ID, word, text) text,
@@ -478,10 +478,47 @@ PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made)
     return made;
 }
 
+PyObject *dt_pinned(const char *function, PyObject *tensor)
+{
+    const dt_tensor *x = dt_tensor_of(tensor);
+    dt_device device = dt_device_make(DT_CUDA, 0);
+    /* On a GPU: refused below. */
+    if (dt_device_is_cpu(dt_tensor_device(x))) {
+        if (!dt_device_count(DT_CUDA)) {
+            PyErr_Format(PyExc_RuntimeError,
+                         "%s(): memory is pinned for a GPU's driver, and there is no "
+                         "GPU; leave it out. %s",
+                         function, dt_cuda_why());
+            return NULL;
+        }
+        if (dt_device_resolve(dt_device_make(DT_CUDA, -1), &device) < 0)
+            return NULL;
+    }
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, true, dt_recorded_pin(&out->tensor, x, device.index));
+    return dt_tensor_result(out, status);
+}
+
+PyObject *dt_finish_factory(const dt_args *args, int first, PyObject *made)
+{
+    bool pinned = false;
+    if (made && args->slots[first + 4] && dt_take_bool(args, first + 4, &pinned) < 0)
+        Py_CLEAR(made);
+    if (made && pinned) {
+        PyObject *plain = made;
+        made = dt_pinned(args->signature->name, plain);
+        Py_DECREF(plain);
+    }
+    return dt_with_grad(args, first + 3, made);
+}
+
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device)
 {
-    /* dtype, layout, device, requires_grad (dt_with_grad), pin_memory; layout is always
-     * strided, and memory that is not pinned is copied through memory that is. */
+    /* requires_grad and pin_memory are for dt_finish_factory; layout is always strided.
+     */
     int chosen;
     bool pinned, wanted;
     PyObject *const *words = args->slots + first;

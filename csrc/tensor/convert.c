@@ -29,8 +29,8 @@ int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
 }
 
 /* A row-major or otherwise dense copy of the bytes of t, which is dense in the same
- * way. */
-static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device)
+ * way. later: without waiting, from pinned memory. */
+static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device, bool later)
 {
     if (dt_tensor_empty_strided("to", out, (dt_dtype)t->dtype, t->ndim, t->shape,
                                 t->strides, device))
@@ -39,8 +39,10 @@ static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device)
     if (!bytes)
         return 0;
     if (dt_storage_use(t->storage) ||
-        dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t), dt_tensor_data(t),
-                    bytes)) {
+        (later
+             ? dt_transfer_pinned(device, dt_tensor_data(out), dt_tensor_data(t), bytes)
+             : dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t),
+                           dt_tensor_data(t), bytes))) {
         dt_tensor_clear(out);
         return -1;
     }
@@ -85,7 +87,7 @@ int dt_convert(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device dev
     } else {
         dt_tensor_alias(&here, t);
     }
-    if (copy_across(&there, &here, device))
+    if (copy_across(&there, &here, device, false))
         goto done;
     if (there.dtype == dtype) {
         *out = there;
@@ -99,6 +101,48 @@ done:
     dt_tensor_clear(&there);
     dt_tensor_clear(&here);
     return status;
+}
+
+int dt_send(dt_tensor *out, const dt_tensor *t, dt_device device)
+{
+    if (!t->storage->pinned || dt_device_is_cpu(device) || !in_one_piece(t))
+        return dt_convert(out, t, (dt_dtype)t->dtype, device);
+    return copy_across(out, t, device, true);
+}
+
+int dt_pin(dt_tensor *out, const dt_tensor *t, int device)
+{
+    out->storage = NULL;
+    if (!dt_device_is_cpu(dt_tensor_device(t))) {
+        char text[DT_DEVICE_TEXT];
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "pin_memory: the tensor is on %s, and only memory of the CPU can "
+            "be pinned; use .cpu() first",
+            dt_device_text(dt_tensor_device(t), text));
+    }
+    if (t->storage->pinned) {
+        dt_tensor_alias(out, t);
+        return 0;
+    }
+    dt_tensor made;
+    size_t bytes = (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
+    dt_tensor_alias(&made, t);
+    dt_storage_release(made.storage);
+    made.storage = dt_storage_new_pinned(device, bytes);
+    if (!made.storage)
+        return dt_fail_prefix("pin_memory: ");
+    made.unversioned = false;
+    made.offset = 0;
+    if (!in_one_piece(t))
+        dt_shape_strides(made.ndim, made.shape, made.strides);
+    dt_tensor_update(&made);
+    if (copy_here("pin_memory", &made, (dt_dtype)t->dtype, t)) {
+        dt_tensor_clear(&made);
+        return -1;
+    }
+    *out = made;
+    return 0;
 }
 
 int dt_contiguous(dt_tensor *out, const dt_tensor *t)
@@ -150,6 +194,21 @@ int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
     status = copy_here(what, target, (dt_dtype)target->dtype, source);
     dt_tensor_clear(&copy);
     return status;
+}
+
+int dt_send_into(const char *what, dt_tensor *target, const dt_tensor *source)
+{
+    dt_device device = dt_tensor_device(target);
+    if (!source->storage->pinned || dt_device_is_cpu(device) || !target->contiguous ||
+        !source->contiguous || target->dtype != source->dtype || !target->numel ||
+        !dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape))
+        return dt_copy_into(what, target, source);
+    if (dt_storage_use(target->storage))
+        return -1;
+    dt_tensor_written(target);
+    return dt_transfer_pinned(device, dt_tensor_data(target), dt_tensor_data(source),
+                              (size_t)source->numel *
+                                  dt_dtype_size((dt_dtype)source->dtype));
 }
 
 int dt_item(const char *what, const dt_tensor *t, dt_scalar *out)

@@ -9,6 +9,17 @@
  * order. Waits when the target is the CPU and t is not. */
 int dt_convert(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device);
 
+/* As dt_convert to a GPU in t's own type, but where t is in page-locked memory, in one
+ * piece, without waiting: t is to stay as it is until the copy is over. */
+int dt_send(dt_tensor *out, const dt_tensor *t, dt_device device);
+
+/* As dt_copy_into, with the same liberty. */
+int dt_send_into(const char *what, dt_tensor *target, const dt_tensor *source);
+
+/* A copy of t, on the CPU, in memory that the driver of GPU number `device` locks; an
+ * alias where t is in such memory already. */
+int dt_pin(dt_tensor *out, const dt_tensor *t, int device);
+
 /* t itself, as an alias, where it is row-major already; else a row-major copy. */
 int dt_contiguous(dt_tensor *out, const dt_tensor *t);
 

@@ -1,0 +1,12 @@
+/* Page-locked memory of the host's: blocks that are kept for the next tensor, and
+ * copies out of them that nobody waits for. */
+#ifndef DT_CUDA_PINNED_H
+#define DT_CUDA_PINNED_H
+
+#include "device/backend.h"
+
+int pinned_allocate(int device, size_t bytes, void **out);
+void pinned_release(void *data);
+int pinned_upload(dt_queue queue, void *target, const void *source, size_t bytes);
+
+#endif
