@@ -4,7 +4,7 @@ import re
 import warnings
 
 import pytest
-from golden.describe import builtin_name, describe, difference, load, run
+from golden.describe import builtin_name, describe_or_text, difference, load, run
 
 import pydevtensor as torch
 
@@ -17,11 +17,11 @@ def answer(source, device):
     with torch.device(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            value = run(f"{GOLDEN['setup']}; {source}", {"torch": torch})
-            return describe(value, torch), None
+            value = run(f"{GOLDEN['setup']}\n{source}", {"torch": torch})
         except Exception as error:
             raised = {"raises": type(error).__name__, "builtin": builtin_name(error)}
             return raised, str(error)
+        return describe_or_text(value, torch), None
 
 
 @pytest.mark.parametrize(

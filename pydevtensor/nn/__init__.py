@@ -13,7 +13,13 @@ from pydevtensor.nn.activations import (
     Softplus,
     Tanh,
 )
-from pydevtensor.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
+from pydevtensor.nn.containers import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
 from pydevtensor.nn.embedding import Embedding
 from pydevtensor.nn.layers import (
     BatchNorm1d,
@@ -25,6 +31,7 @@ from pydevtensor.nn.layers import (
     LayerNorm,
     LazyLinear,
     Linear,
+    Unflatten,
 )
 from pydevtensor.nn.losses import (
     BCELoss,
@@ -38,7 +45,7 @@ from pydevtensor.nn.losses import (
     SmoothL1Loss,
 )
 from pydevtensor.nn.module import Module
-from pydevtensor.nn.parameter import Parameter, UninitializedParameter
+from pydevtensor.nn.parameter import Buffer, Parameter, UninitializedParameter
 
 __all__ = [
     "ELU",
@@ -48,6 +55,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "Bilinear",
+    "Buffer",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
@@ -67,6 +75,7 @@ __all__ = [
     "ModuleList",
     "NLLLoss",
     "Parameter",
+    "ParameterDict",
     "ParameterList",
     "ReLU",
     "Sequential",
@@ -76,6 +85,7 @@ __all__ = [
     "Softmax",
     "Softplus",
     "Tanh",
+    "Unflatten",
     "UninitializedParameter",
     "functional",
     "init",

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from pydevtensor import _C
 from pydevtensor.nn.module import Module, _indent
 from pydevtensor.nn.parameter import Parameter
+
+Tensor = _C.Tensor
 
 
 class _ListOfModules(Module):
@@ -27,6 +30,9 @@ class _ListOfModules(Module):
 
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        raise NotImplementedError
 
     def __setitem__(self, index: Any, module: Module) -> None:
         setattr(self, self._at(index), module)
@@ -59,15 +65,17 @@ class _ListOfModules(Module):
     def insert(self, index: int, module: Module) -> Any:
         """Puts a module before the one at index."""
         if not isinstance(module, Module):
-            raise AssertionError(f"module should be of type: {Module}")
+            raise AssertionError(
+                f"insert() takes a module, and got {type(module).__name__}"
+            )
         modules = [*self]
         modules.insert(index, module)
         self._renumber(modules)
         return self
 
-    def pop(self, key: Any = -1) -> Module:
+    def pop(self, key: Any) -> Module:
         """Takes a module out and gives it."""
-        module = self._modules[self._at(key)]
+        module = self[key]
         del self[key]
         return module
 
@@ -88,6 +96,46 @@ class Sequential(_ListOfModules):
         if isinstance(index, slice):
             return type(self)(OrderedDict([*self._modules.items()][index]))
         return self._modules[self._at(index)]
+
+    def insert(self, index: int, module: Module) -> Sequential:
+        """Puts a module before the one at index, from -len to len."""
+        if isinstance(module, Module) and not -len(self) <= index <= len(self):
+            raise IndexError(f"index {index} is out of range for {len(self)} modules")
+        return super().insert(index, module)
+
+    def __add__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(
+                "a Sequential is added to a Sequential, not to "
+                f"{type(other).__name__}; use append()"
+            )
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(
+                "a Sequential is added to a Sequential, not to "
+                f"{type(other).__name__}; use append()"
+            )
+        return self.extend(other)
+
+    def _times(self, count: Any) -> int:
+        if not isinstance(count, int):
+            raise TypeError(
+                f"a Sequential is multiplied by an int, not by {type(count).__name__}"
+            )
+        if count <= 0:
+            raise ValueError(f"a Sequential is multiplied by 1 or more, not by {count}")
+        return count
+
+    def __mul__(self, count: int) -> Sequential:
+        return Sequential(*[*self] * self._times(count))
+
+    def __rmul__(self, count: int) -> Sequential:
+        return self * count
+
+    def __imul__(self, count: int) -> Sequential:
+        return self.extend([*self] * (self._times(count) - 1))
 
     def forward(self, input: Any) -> Any:
         """input through every module in turn."""
@@ -111,6 +159,9 @@ class ModuleList(_ListOfModules):
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
 
     def __repr__(self) -> str:
         # Runs of modules that print alike are shown once, as PyTorch does.
@@ -140,6 +191,11 @@ class ModuleDict(Module):
             self.update(modules)
 
     def __getitem__(self, key: str) -> Module:
+        if key not in self._modules:
+            raise KeyError(
+                f"there is no module {key!r} in this ModuleDict; it has "
+                f"{[*self._modules]}"
+            )
         return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
@@ -181,57 +237,253 @@ class ModuleDict(Module):
 
     def update(self, modules: Any) -> None:
         """Adds modules from a mapping, or from pairs of name and module."""
-        pairs = (
-            modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
-        )
-        for name, module in pairs:
+        for name, module in _update_pairs("ModuleDict", modules, in_order=True):
             self[name] = module
 
 
-class ParameterList(Module):
-    """A list of parameters; Tensors put in become Parameters."""
+def _update_pairs(
+    name: str, values: Any, in_order: bool = False
+) -> Iterator[tuple[Any, Any]]:
+    """Pairs out of what update() of a module takes; sorted where values is a mapping
+    that does not promise an order."""
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"{name}.update() takes a mapping or pairs of name and value, not "
+            f"{type(values).__name__}"
+        )
+    if isinstance(values, (OrderedDict, ModuleDict, ParameterDict)):
+        yield from [*values.items()]
+    elif isinstance(values, Mapping):
+        yield from values.items() if in_order else sorted(values.items())
+    else:
+        for i, pair in enumerate(values):
+            if not isinstance(pair, Iterable):
+                raise TypeError(
+                    f"{name}.update(): element {i} is {type(pair).__name__}; give "
+                    "pairs of name and value"
+                )
+            pair = [*pair]
+            if len(pair) != 2:
+                raise ValueError(
+                    f"{name}.update(): element {i} has {len(pair)} items; give pairs "
+                    "of name and value"
+                )
+            yield pair[0], pair[1]
+
+
+def _wrapped(value: Any) -> Any:
+    """A Tensor as a Parameter, anything else as it is."""
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        return Parameter(value)
+    return value
+
+
+class _HolderOfParameters(Module):
+    """What ParameterList and ParameterDict share: their text, and no calls."""
+
+    def _pairs(self) -> Iterator[tuple[Any, Any]]:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """One line for each value."""
+        lines = []
+        for name, value in self._pairs():
+            if isinstance(value, Tensor):
+                size = "x".join(map(str, value.shape))
+                where = "" if value.device.type == "cpu" else f" ({value.device})"
+                kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+                type_name = self._type_name(value)
+                text = f"{kind} containing: [{type_name} of size {size}{where}]"
+            else:
+                text = f"Object of type: {type(value).__name__}"
+            lines.append(f"  ({name}): {text}")
+        return "\n".join(lines)
+
+    def _type_name(self, value: Any) -> Any:
+        return value.dtype
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"{type(self).__name__} should not be called: it only holds parameters"
+        )
+
+
+class ParameterList(_HolderOfParameters):
+    """A list whose Tensors are parameters; what else is put in stays as it is.
+
+    >>> scales = nn.ParameterList([torch.ones(3), torch.zeros(2, 2)])
+    >>> [name for name, _ in scales.named_parameters()]
+    ['0', '1']
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
-        for value in values or ():
-            self.append(value)
+        self._size = 0
+        if values is not None:
+            self.extend(values)
 
-    def _wrap(self, value: Any) -> Parameter:
-        return value if isinstance(value, Parameter) else Parameter(value)
+    def _at(self, index: Any) -> str:
+        index = operator.index(index)
+        if not -self._size <= index < self._size:
+            raise IndexError(f"index {index} is out of range for {self._size} values")
+        return str(index % self._size)
+
+    def _pairs(self) -> Iterator[tuple[Any, Any]]:
+        return enumerate(self)
 
     def append(self, value: Any) -> ParameterList:
-        """Adds a parameter at the end."""
-        self.register_parameter(str(len(self)), self._wrap(value))
+        """Adds a value at the end; gives the list."""
+        self._size += 1
+        self[-1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Adds parameters at the end."""
-        for value in values:
+        """Adds values at the end; gives the list."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            raise TypeError(
+                f"extend() takes a list of parameters, not {type(values).__name__}"
+            )
+        for value in [*values]:
             self.append(value)
         return self
 
     def __getitem__(self, index: Any) -> Any:
-        values = [*self._parameters.values()]
-        return type(self)(values[index]) if isinstance(index, slice) else values[index]
+        if isinstance(index, slice):
+            return type(self)(
+                [getattr(self, str(i)) for i in range(*index.indices(self._size))]
+            )
+        return getattr(self, self._at(index))
 
     def __setitem__(self, index: int, value: Any) -> None:
-        name = [*self._parameters][index]
-        self._parameters[name] = self._wrap(value)
+        setattr(self, self._at(index), _wrapped(value))
 
     def __len__(self) -> int:
-        return len(self._parameters)
+        return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
+        return iter([getattr(self, str(i)) for i in range(self._size)])
 
-    def extra_repr(self) -> str:
-        """One line for each parameter."""
-        lines = []
-        for name, value in self._parameters.items():
-            size = "x".join(map(str, value.shape))
-            where = "" if value.device.type == "cpu" else f" ({value.device})"
-            lines.append(
-                f"  ({name}): Parameter containing: "
-                f"[{value.dtype} of size {size}{where}]"
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
+        return self.extend(values)
+
+
+class ParameterDict(_HolderOfParameters):
+    """A dict whose Tensors are parameters; what else is put in stays as it is.
+
+    Keys are strings. A plain dict comes in the order of its keys sorted; an
+    OrderedDict, a ParameterDict and pairs keep theirs.
+
+    >>> scales = nn.ParameterDict({'left': torch.ones(3), 'right': torch.zeros(3)})
+    >>> scales['left'].requires_grad
+    True
+    """
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def _checked(self, key: Any) -> str:
+        if not isinstance(key, str):
+            raise TypeError(
+                f"a key of a ParameterDict is a string, not {key!r} "
+                f"({type(key).__name__}); use str(key)"
             )
-        return "\n".join(lines)
+        return key
+
+    def _pairs(self) -> Iterator[tuple[Any, Any]]:
+        return self.items()
+
+    def _type_name(self, value: Any) -> Any:
+        return value.type()
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, self._checked(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        setattr(self, self._checked(key), _wrapped(value))
+        self._keys[key] = None
+
+    def __delitem__(self, key: str) -> None:
+        delattr(self, self._checked(key))
+        del self._keys[key]
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def copy(self) -> ParameterDict:
+        """Another dict with the same parameters."""
+        return type(self)(OrderedDict(self.items()))
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """What is there under key, after default was put there where nothing was."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Takes everything out."""
+        for key in [*self._keys]:
+            del self[key]
+
+    def pop(self, key: str) -> Any:
+        """Takes a value out and gives it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Takes the last pair out and gives it."""
+        if not self._keys:
+            raise KeyError("popitem(): the ParameterDict is empty")
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """What is there under key, else default."""
+        return self[key] if key in self._keys else default
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Another dict with default under each key."""
+        return type(self)((key, default) for key in keys)
+
+    def keys(self) -> Any:
+        """The keys."""
+        return self._keys.keys()
+
+    def items(self) -> Any:
+        """Pairs of key and value."""
+        return ((key, self[key]) for key in self._keys)
+
+    def values(self) -> Any:
+        """The values."""
+        return (self[key] for key in self._keys)
+
+    def update(self, parameters: Any) -> None:
+        """Adds values from a mapping, or from pairs of key and value."""
+        for key, value in _update_pairs("ParameterDict", parameters):
+            self[key] = value
+
+    def __or__(self, other: Any) -> ParameterDict:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ror__(self, other: Any) -> Any:
+        made = other.copy()
+        made.update(self)
+        return made
+
+    def __ior__(self, other: Any) -> ParameterDict:
+        self.update(other)
+        return self

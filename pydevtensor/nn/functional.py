@@ -32,6 +32,17 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """x1 A x2 for each matrix A of weight (out, in1, in2), plus bias."""
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(
+            "bilinear: the inputs have to be of one shape up to their last dimensions, "
+            f"and are {[*input1.shape]} and {[*input2.shape]}"
+        )
+    for name, given, place in (("input1", input1, 1), ("input2", input2, 2)):
+        if given.shape[-1] != weight.shape[place]:
+            raise RuntimeError(
+                f"bilinear: {name} has shape {[*given.shape]}; for a weight of shape "
+                f"{[*weight.shape]} its last size has to be {weight.shape[place]}"
+            )
     left = input1.reshape(-1, 1, input1.shape[-1])
     right = input2.reshape(-1, input2.shape[-1])
     rows = (
@@ -267,6 +278,12 @@ def _reduce(loss: Any, reduction: str) -> Any:
 
 
 def _same_size(name: str, input: Any, target: Any) -> None:
+    if input.device != target.device and target.ndim and input.ndim:
+        raise RuntimeError(
+            f"{name}: the input, of shape {[*input.shape]}, is on {input.device} and "
+            f"the target, of shape {[*target.shape]}, on {target.device}; bring them "
+            f"together, e.g. with target.to('{input.device}')"
+        )
     if input.shape != target.shape:
         import warnings
 
@@ -338,10 +355,18 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Any:
     """-(t log x + (1 - t) log(1 - x)); logarithms are at least -100."""
+    if input.device != target.device:
+        _same_size("binary_cross_entropy", input, target)
     if input.shape != target.shape:
         raise ValueError(
             f"binary_cross_entropy: the target's size {[*target.shape]} has to be the "
             f"input's, {[*input.shape]}"
+        )
+    # On a GPU the answer would have to be waited for.
+    if input.device.type == "cpu" and ((input < 0) | (input > 1)).any():
+        raise RuntimeError(
+            "binary_cross_entropy: all elements of input should be between 0 and 1; "
+            "give probabilities, such as input.sigmoid()"
         )
     least = _C.full_like(input, -100.0)
     loss = -(
@@ -361,6 +386,8 @@ def binary_cross_entropy_with_logits(
     pos_weight: Any = None,
 ) -> Any:
     """binary_cross_entropy of the sigmoid of input, without its rounding."""
+    if input.device != target.device:
+        _same_size("binary_cross_entropy_with_logits", input, target)
     if input.shape != target.shape:
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from pydevtensor import _C
@@ -42,6 +43,59 @@ def normal_(
 ) -> Any:
     """Normal numbers."""
     return tensor.normal_(mean, std, generator=generator)
+
+
+def _share_within(mean: float, std: float, a: float, b: float) -> float:
+    """How much of a normal distribution lies between a and b."""
+    low, high = ((edge - mean) / (std * math.sqrt(2.0)) for edge in (a, b))
+    return (math.erf(high) - math.erf(low)) / 2.0
+
+
+@no_grad()
+def trunc_normal_(
+    tensor: Any,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
+) -> Any:
+    """Normal numbers that lie between a and b; others are drawn anew.
+
+    PyTorch's numbers for the same seed. Where less than a third of the distribution
+    lies between a and b, uniform numbers are accepted by its density. Waits for a GPU,
+    to learn whether all are in.
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            f"trunc_normal_: the mean, {mean}, is more than 2 std from {a} to {b}; the "
+            "numbers may not be distributed as they should",
+            stacklevel=3,
+        )
+    if _share_within(mean, std, a, b) > 0.3:
+        # The bounds as the tensor's own type holds them.
+        low, high = (_C.tensor(edge, dtype=tensor.dtype).item() for edge in (a, b))
+        tensor.normal_(mean, std, generator=generator)
+        outside = (tensor < low) | (tensor > high)
+        while outside.any():
+            drawn = _C.empty_like(tensor).normal_(mean, std, generator=generator)
+            tensor.copy_(_C.where(outside, drawn, tensor))
+            outside = (tensor < low) | (tensor > high)
+        return tensor
+    # The logarithm of the density relative to its greatest between a and b.
+    top = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+
+    def refused(candidates: Any) -> Any:
+        chance = ((candidates - mean) / std).square() * -0.5 - top
+        draw = _C.empty_like(tensor).uniform_(generator=generator)
+        return draw.log_() > chance
+
+    waiting = refused(tensor.uniform_(a, b, generator=generator))
+    while waiting.any():
+        candidates = _C.empty_like(tensor).uniform_(a, b, generator=generator)
+        tensor.copy_(_C.where(waiting, candidates, tensor))
+        waiting = waiting & refused(candidates)
+    return tensor
 
 
 @no_grad()
@@ -127,3 +181,57 @@ def kaiming_normal_(
         return tensor
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return normal_(tensor, 0.0, std, generator)
+
+
+@no_grad()
+def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+    """A matrix whose rows or columns, the fewer, are orthonormal, times gain.
+
+    Dimensions after the first count as one. The numbers are those of the factorisation
+    of a normal matrix whose triangle has a positive diagonal, so PyTorch's for the same
+    seed, to rounding.
+    """
+    if tensor.ndim < 2:
+        raise ValueError(
+            "Only tensors with 2 or more dimensions are supported, and this one has "
+            f"shape {[*tensor.shape]}"
+        )
+    if not tensor.numel():
+        return tensor
+    rows = tensor.shape[0]
+    drawn = _C.empty(
+        rows, tensor.numel() // rows, dtype=tensor.dtype, device=tensor.device
+    ).normal_(0, 1, generator=generator)
+    wide = rows < drawn.shape[1]
+    columns = (drawn if wide else drawn.t()).double().contiguous()
+    for k in range(columns.shape[0]):
+        found, vector = columns[:k], columns[k]
+        for _ in range(2 if k else 0):  # the second time removes what rounding left
+            vector = vector - (found @ vector) @ found
+        columns[k] = vector / vector.norm()
+    made = columns if wide else columns.t()
+    return tensor.copy_((made * gain).reshape(tensor.shape))
+
+
+@no_grad()
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """Weights of a convolution (out, in, ...) that passes its channels through.
+
+    3 to 5 dimensions; out is divided by groups, each of which passes its own.
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError(
+            "Only tensors with 3, 4, or 5 dimensions are supported, and this one has "
+            f"{tensor.ndim}"
+        )
+    if tensor.shape[0] % groups:
+        raise ValueError(
+            f"dim 0 must be divisible by groups: {tensor.shape[0]} is not by {groups}"
+        )
+    per_group = tensor.shape[0] // groups
+    middle = [size // 2 for size in tensor.shape[2:]]
+    tensor.zero_()
+    for group in range(groups):
+        for channel in range(min(per_group, tensor.shape[1])):
+            tensor[(group * per_group + channel, channel, *middle)] = 1
+    return tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -10,6 +11,27 @@ from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn.module import Module
 from pydevtensor.nn.parameter import Parameter, UninitializedParameter, is_lazy
+
+
+def _refuse(module: Module, name: str, value: Any) -> None:
+    raise TypeError(
+        f"{module}: the {name} has to be a Tensor, not {type(value).__name__}; wrap it "
+        "in torch.tensor(...)"
+    )
+
+
+def _check(module: Module, **inputs: Any) -> None:
+    """Inputs are Tensors where the module's first parameter or buffer is."""
+    home = next(itertools.chain(module.parameters(False), module.buffers(False)), None)
+    for name, value in inputs.items():
+        if not isinstance(value, _C.Tensor):
+            _refuse(module, name, value)
+        if home is not None and value.device != home.device:
+            raise RuntimeError(
+                f"{module}: the parameters are on {home.device} and the {name}, of "
+                f"shape {[*value.shape]}, on {value.device}; bring them together, e.g. "
+                f"with {name}.to('{home.device}')"
+            )
 
 
 class Identity(Module):
@@ -59,6 +81,8 @@ class Linear(Module):
     def forward(self, input: Any) -> Any:
         """(..., in_features) to (..., out_features)."""
         weight = self.weight
+        if not isinstance(input, _C.Tensor):
+            _refuse(self, "input", input)
         if not input.ndim or input.shape[-1] != weight.shape[1]:
             raise RuntimeError(
                 f"{self}: the input has shape {[*input.shape]}; its last size has to "
@@ -98,6 +122,10 @@ class LazyLinear(Linear):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
         else:
             self.register_parameter("bias", None)
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the first input is still to come."""
+        return any(is_lazy(parameter) for parameter in self.parameters(False))
 
     def reset_parameters(self) -> None:
         """Draws weight and bias anew, once the sizes are known."""
@@ -163,6 +191,7 @@ class Bilinear(Module):
 
     def forward(self, input1: Any, input2: Any) -> Any:
         """(..., in1) and (..., in2) to (..., out)."""
+        _check(self, input1=input1, input2=input2)
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -188,6 +217,52 @@ class Flatten(Module):
     def extra_repr(self) -> str:
         """The dimensions."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Dimension dim as several, of sizes unflattened_size, one of which may be -1.
+
+    >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
+    torch.Size([4, 2, 3])
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                "unflattened_size must be a tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}"
+            )
+        for i, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {i}"
+                )
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, input: Any) -> Any:
+        """The input with more dimensions."""
+        shape, ndim = [*input.shape], input.ndim
+        if not -ndim <= self.dim < ndim:
+            raise IndexError(
+                f"{self}: the input has {ndim} dimensions; dim has to be from {-ndim} "
+                f"to {ndim - 1}"
+            )
+        at, sizes = self.dim % ndim, [*self.unflattened_size]
+        known = math.prod(size for size in sizes if size != -1)
+        fits = sizes.count(-1) < 2 and known > 0
+        if not fits or (shape[at] % known if -1 in sizes else shape[at] != known):
+            raise RuntimeError(
+                f"{self}: dimension {at} of the input of shape {shape} does not split "
+                f"into {sizes}"
+            )
+        return input.reshape(shape[:at] + sizes + shape[at + 1 :])
+
+    def extra_repr(self) -> str:
+        """The dimension and the sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Dropout(Module):
@@ -247,6 +322,7 @@ class LayerNorm(Module):
 
     def forward(self, input: Any) -> Any:
         """The input, normalised."""
+        _check(self, input=input)
         return F.layer_norm(
             input, self.normalized_shape, self.weight, self.bias, self.eps
         )
@@ -264,6 +340,7 @@ class _BatchNorm(Module):
     """Each channel (dimension 1) to mean 0 and variance 1."""
 
     _dims: tuple[int, ...] = ()
+    _version = 2  # since PyTorch counts batches
 
     def __init__(
         self,
@@ -319,6 +396,7 @@ class _BatchNorm(Module):
 
     def forward(self, input: Any) -> Any:
         """The input, normalised."""
+        _check(self, input=input)
         if input.ndim not in self._dims:
             wanted = " or ".join(f"{d}D" for d in self._dims)
             raise ValueError(

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.autograd import RemovableHandle
-from pydevtensor.nn.parameter import Parameter, is_lazy
+from pydevtensor.nn.parameter import Buffer, Parameter, is_lazy
+from pydevtensor.nn.watch import Watch
 
 Tensor = _C.Tensor
+_EXTRA = "_extra_state"
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
+_HOOKS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_state_dict_pre_hooks",
+    "_state_dict_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
 
 
 def _indent(text: str) -> str:
@@ -42,9 +56,8 @@ class Module:
         set_plain(self, "_buffers", {})
         set_plain(self, "_modules", {})
         set_plain(self, "_non_persistent_buffers_set", set())
-        set_plain(self, "_forward_pre_hooks", OrderedDict())
-        set_plain(self, "_forward_hooks", OrderedDict())
-        set_plain(self, "_backward_hooks", OrderedDict())
+        for name in _HOOKS:
+            set_plain(self, name, OrderedDict())
 
     # --- calling
 
@@ -55,78 +68,59 @@ class Module:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
+        if not (
+            self._forward_pre_hooks
+            or self._forward_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+        ):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
 
     def _call_with_hooks(self, args: tuple, kwargs: dict) -> Any:
+        ran: set[object] = set()
+        try:
+            return self._call_hooked(args, kwargs, ran)
+        except Exception:
+            for key, (hook, with_kwargs, always) in [*self._forward_hooks.items()]:
+                if always and key not in ran:
+                    given = (args, kwargs) if with_kwargs else (args,)
+                    try:
+                        hook(self, *given, None)
+                    except Exception as error:
+                        warnings.warn(
+                            f"{self._get_name()}: forward() failed, and a hook with "
+                            f"always_call=True too: {type(error).__name__}: {error}",
+                            stacklevel=3,
+                        )
+            raise
+
+    def _call_hooked(self, args: tuple, kwargs: dict, ran: set[object]) -> Any:
         for hook, with_kwargs in [*self._forward_pre_hooks.values()]:
             changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
-            if changed is not None and with_kwargs:
-                args, kwargs = changed
-            elif changed is not None:
+            if changed is None:
+                continue
+            if not with_kwargs:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        watched = None
-        if self._backward_hooks and _C.is_grad_enabled():
-            args, watched = self._watch_inputs(args)
+            elif isinstance(changed, tuple) and len(changed) == 2:
+                args, kwargs = changed
+            else:
+                raise RuntimeError(
+                    f"{self._get_name()}: a forward pre-hook with_kwargs has to return "
+                    f"None or a tuple of new args and kwargs, not {changed!r}"
+                )
+        watch = None
+        if (self._backward_hooks or self._backward_pre_hooks) and _C.is_grad_enabled():
+            watch = Watch(self, len(args))
+            args = watch.inputs(args)
         result = self.forward(*args, **kwargs)
-        for hook, with_kwargs in [*self._forward_hooks.values()]:
-            changed = (
-                hook(self, args, kwargs, result)
-                if with_kwargs
-                else hook(self, args, result)
-            )
+        for key, (hook, with_kwargs, _) in [*self._forward_hooks.items()]:
+            ran.add(key)
+            given = (args, kwargs) if with_kwargs else (args,)
+            changed = hook(self, *given, result)
             if changed is not None:
                 result = changed
-        if watched is not None:
-            self._watch_results(watched, result)
-        return result
-
-    def _watch_inputs(self, args: tuple) -> tuple[tuple, dict]:
-        # Aliases, so that hooks see the gradients of this call alone.
-        watched: dict = {"inputs": [None] * len(args), "outputs": [], "wanted": 0}
-        fresh = list(args)
-        for i, value in enumerate(args):
-            if isinstance(value, Tensor) and value.requires_grad:
-                fresh[i] = value.view(value.shape)
-                watched["wanted"] += 1
-                fresh[i].register_hook(self._input_hook(watched, i))
-        return tuple(fresh), watched
-
-    def _input_hook(self, watched: dict, i: int) -> Callable:
-        def keep(gradient: Any) -> Any:
-            watched["inputs"][i] = gradient
-            watched["wanted"] -= 1
-            if watched["wanted"]:
-                return None
-            changed = self._run_backward_hooks(watched)
-            return None if changed is None else changed[i]
-
-        return keep
-
-    def _watch_results(self, watched: dict, result: Any) -> None:
-        results = result if isinstance(result, tuple) else (result,)
-        watched["outputs"] = [None] * len(results)
-        for i, value in enumerate(results):
-            if isinstance(value, Tensor) and value.requires_grad:
-
-                def keep(gradient: Any, i: int = i) -> None:
-                    watched["outputs"][i] = gradient
-                    if (
-                        not any(isinstance(v, Tensor) for v in watched["inputs"])
-                        and not (watched["wanted"])
-                    ):
-                        self._run_backward_hooks(watched)
-
-                value.register_hook(keep)
-
-    def _run_backward_hooks(self, watched: dict) -> tuple | None:
-        inputs, changed = tuple(watched["inputs"]), None
-        for hook in [*self._backward_hooks.values()]:
-            made = hook(self, inputs, tuple(watched["outputs"]))
-            if made is not None:
-                inputs = changed = made if isinstance(made, tuple) else (made,)
-        return changed
+        return result if watch is None else watch.outputs(result)
 
     def _add_hook(
         self, hooks: OrderedDict, hook: Any, prepend: bool
@@ -140,7 +134,10 @@ class Module:
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """hook(module, args) before each call; what it returns replaces args."""
+        """hook(module, args) before each call; what it returns replaces args.
+
+        with_kwargs: hook(module, args, kwargs), which returns both or None.
+        """
         return self._add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
 
     def register_forward_hook(
@@ -151,8 +148,14 @@ class Module:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """hook(module, args, output) after each call; its result replaces output."""
-        return self._add_hook(self._forward_hooks, (hook, with_kwargs), prepend)
+        """hook(module, args, output) after each call; its result replaces output.
+
+        with_kwargs: hook(module, args, kwargs, output). always_call: also where
+        forward() raised, with an output of None.
+        """
+        return self._add_hook(
+            self._forward_hooks, (hook, with_kwargs, always_call), prepend
+        )
 
     def register_full_backward_hook(
         self, hook: Callable, prepend: bool = False
@@ -163,6 +166,35 @@ class Module:
         """
         return self._add_hook(self._backward_hooks, hook, prepend)
 
+    def register_full_backward_pre_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """hook(module, grad_output) before gradients go through the module.
+
+        grad_output is a tuple; what it returns replaces it.
+        """
+        return self._add_hook(self._backward_pre_hooks, hook, prepend)
+
+    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """hook(module, prefix, keep_vars) before the module's part of state_dict()."""
+        return self._add_hook(self._state_dict_pre_hooks, hook, False)
+
+    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+        """hook(module, state_dict, prefix, local_metadata) after state_dict() put the
+        module and those below it into state_dict, which it may change."""
+        return self._add_hook(self._state_dict_hooks, hook, False)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs) before the module's part is read from a copy of
+        state_dict, which it may change; what it adds to the lists counts."""
+        return self._add_hook(self._load_state_dict_pre_hooks, hook, False)
+
+    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+        """hook(module, incompatible_keys) after load_state_dict(); it may change the
+        lists missing_keys and unexpected_keys."""
+        return self._add_hook(self._load_state_dict_post_hooks, hook, False)
+
     # --- attributes
 
     def __getattr__(self, name: str) -> Any:
@@ -170,6 +202,11 @@ class Module:
             found = self.__dict__.get(registry)
             if found is not None and name in found:
                 return found[name]
+        if name in _REGISTRIES or name in _HOOKS or name == "training":
+            raise AttributeError(
+                f"{type(self).__name__} has no '{name}' yet: its __init__() has to "
+                "call super().__init__() first"
+            )
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'"
         )
@@ -182,8 +219,15 @@ class Module:
                     "cannot assign parameters before Module.__init__() call; call "
                     "super().__init__() first"
                 )
-            self._forget(name)
+            self._forget(name, but="_parameters")
             self.register_parameter(name, value)
+        elif name in values.get("_parameters", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as parameter '{name}' "
+                    "(nn.Parameter or None expected); wrap it, or delete the parameter"
+                )
+            self._parameters[name] = None
         elif isinstance(value, Module):
             if "_modules" not in values:
                 raise AttributeError(
@@ -192,13 +236,6 @@ class Module:
                 )
             self._forget(name, but="_modules")
             self._modules[name] = value
-        elif name in values.get("_parameters", ()):
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as parameter '{name}' "
-                    "(nn.Parameter or None expected); wrap it, or delete the parameter"
-                )
-            self._parameters[name] = None
         elif name in values.get("_modules", ()):
             if value is not None:
                 raise TypeError(
@@ -213,6 +250,9 @@ class Module:
                     "(Tensor or None expected); delete the buffer first"
                 )
             self._buffers[name] = value
+        elif isinstance(value, Buffer):
+            self.__dict__.pop(name, None)
+            self.register_buffer(name, value, value.persistent)
         else:
             object.__setattr__(self, name, value)
 
@@ -242,6 +282,8 @@ class Module:
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
+        for name in _HOOKS:
+            self.__dict__.setdefault(name, OrderedDict())
 
     # --- registering
 
@@ -344,9 +386,11 @@ class Module:
         self, registry: str, prefix: str, recurse: bool, once: bool
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        modules = self.named_modules(prefix=prefix) if recurse else [(prefix, self)]
+        modules: Any = [(prefix, self)]
+        if recurse:
+            modules = self.named_modules(prefix=prefix, remove_duplicate=once)
         for path, module in modules:
-            for name, value in module.__dict__[registry].items():
+            for name, value in getattr(module, registry).items():
                 if value is None or (once and id(value) in seen):
                     continue
                 seen.add(id(value))
@@ -438,8 +482,8 @@ class Module:
 
     # --- moving
 
-    def _apply(self, change: Callable[[Any], Any]) -> Module:
-        for module in self.modules():
+    def _apply(self, change: Callable[[Any], Any], recurse: bool = True) -> Module:
+        for module in self.modules() if recurse else [self]:
             for parameter in module._parameters.values():
                 if parameter is None:
                     continue
@@ -489,6 +533,18 @@ class Module:
         dtype = getattr(_C, name)
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
+        """Gives parameters and buffers new memory on a device, contents undefined."""
+        return self._apply(lambda t: _C.empty_like(t, device=device), recurse)
+
+    def half(self) -> Module:
+        """Converts floating parameters and buffers to float16."""
+        return self._float_to("float16")
+
+    def bfloat16(self) -> Module:
+        """Converts floating parameters and buffers to bfloat16."""
+        return self._float_to("bfloat16")
+
     def float(self) -> Module:
         """Converts floating parameters and buffers to float32."""
         return self._float_to("float32")
@@ -499,21 +555,53 @@ class Module:
 
     # --- states
 
+    _version = 1
+
+    def get_extra_state(self) -> Any:
+        """What else a subclass wants in its state: defined together with
+        set_extra_state()."""
+        raise RuntimeError(
+            f"{self._get_name()} has no extra state; define get_extra_state() and "
+            "set_extra_state() in the class"
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes what get_extra_state() gave."""
+        raise RuntimeError(
+            f"{self._get_name()} takes no extra state, and the state_dict has some; "
+            "define set_extra_state() in the class"
+        )
+
     def state_dict(
         self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> OrderedDict:
-        """Parameters and persistent buffers by path; detached unless keep_vars."""
-        state: Any = OrderedDict() if destination is None else destination
-        if not hasattr(state, "_metadata"):
+    ) -> Any:
+        """Parameters and persistent buffers by path; detached unless keep_vars.
+
+        An OrderedDict, unless destination is another mapping to put them into.
+
+        >>> list(nn.Linear(3, 2).state_dict())
+        ['weight', 'bias']
+        """
+        state: Any = destination
+        if state is None:
+            state = OrderedDict()
             state._metadata = OrderedDict()
-        state._metadata[prefix[:-1]] = {"version": getattr(self, "_version", 1)}
+        metadata = {"version": self._version}
+        if hasattr(state, "_metadata"):
+            state._metadata[prefix[:-1]] = metadata
+        for hook in [*self._state_dict_pre_hooks.values()]:
+            hook(self, prefix, keep_vars)
         for name, value in self._state():
             state[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            state[prefix + _EXTRA] = self.get_extra_state()
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(
                     destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
+        for hook in [*self._state_dict_hooks.values()]:
+            hook(self, state, prefix, metadata)
         return state
 
     def _state(self) -> Iterator[tuple[str, Any]]:
@@ -532,39 +620,34 @@ class Module:
         """Copies values into parameters and buffers, by path.
 
         Names what is missing, unexpected or of another shape, all at once, as a
-        RuntimeError; without strict, missing and unexpected keys are only returned.
-        assign puts the given Tensors in place instead of copying.
+        RuntimeError, before anything is changed; without strict, missing and unexpected
+        keys are only returned. assign puts the given Tensors in place instead of
+        copying.
+
+        >>> net.load_state_dict(torch.load('net.pt'))
+        <All keys matched successfully>
         """
         if not hasattr(state_dict, "keys"):
             raise TypeError(
                 "Expected state_dict to be dict-like, got "
                 f"{type(state_dict).__name__}; give what state_dict() returned"
             )
-        unused = dict.fromkeys(state_dict.keys())
+        metadata = getattr(state_dict, "_metadata", None) or {}
+        given = OrderedDict(state_dict.items())
         missing: list[str] = []
+        unexpected: list[str] = []
         faults: list[str] = []
-        plan: list[tuple[Module, str, Any, Any]] = []
-        for path, module in self.named_modules():
-            for name, value in module._state():
-                key = f"{path}.{name}" if path else name
-                if key not in unused:
-                    missing.append(key)
-                    continue
-                del unused[key]
-                given = state_dict[key]
-                if not isinstance(given, Tensor):
-                    faults.append(
-                        f"{key} is {type(given).__name__}, and a Tensor is expected"
-                    )
-                elif not is_lazy(value) and given.shape != value.shape:
-                    faults.append(
-                        f"size mismatch for {key}: copying a param with shape "
-                        f"{given.shape} from checkpoint, the shape in current model is "
-                        f"{value.shape}"
-                    )
-                else:
-                    plan.append((module, name, value, given))
-        unexpected = list(unused)
+        plan: list[Callable[[], None]] = []
+        modules = [*self.named_modules(remove_duplicate=False)]
+        for path, module in modules:
+            for hook in [*module._load_state_dict_pre_hooks.values()]:
+                prefix, local = f"{path}." if path else "", metadata.get(path, {})
+                hook(module, given, prefix, local, strict, missing, unexpected, faults)
+        unused = dict.fromkeys(given)
+        for path, module in modules:
+            prefix = f"{path}." if path else ""
+            module._plan_loading(given, prefix, assign, unused, missing, faults, plan)
+        unexpected += unused
         if strict and unexpected:
             names = ", ".join(f'"{key}"' for key in unexpected)
             faults.insert(0, f"Unexpected key(s) in state_dict: {names}")
@@ -577,9 +660,54 @@ class Module:
                 + ".\n\t".join(faults)
                 + "."
             )
-        for module, name, value, given in plan:
-            module._load_one(name, value, given, assign)
-        return _IncompatibleKeys(missing, unexpected)
+        for step in plan:
+            step()
+        result = _IncompatibleKeys(missing, unexpected)
+        for _, module in modules:
+            for hook in [*module._load_state_dict_post_hooks.values()]:
+                if hook(module, result) is not None:
+                    raise AssertionError(
+                        "a hook of register_load_state_dict_post_hook() returns "
+                        "nothing; it may change the lists that it is given"
+                    )
+        return result
+
+    def _plan_loading(
+        self,
+        given: Any,
+        prefix: str,
+        assign: bool,
+        unused: dict,
+        missing: list[str],
+        faults: list[str],
+        plan: list[Callable[[], None]],
+    ) -> None:
+        for name, value in self._state():
+            key = prefix + name
+            if key not in given:
+                missing.append(key)
+                continue
+            unused.pop(key, None)
+            new = given[key]
+            if not isinstance(new, Tensor):
+                faults.append(
+                    f"{key} is {type(new).__name__}, and a Tensor is expected"
+                )
+            elif not is_lazy(value) and new.shape != value.shape:
+                faults.append(
+                    f"size mismatch for {key}: copying a param with shape "
+                    f"{new.shape} from checkpoint, the shape in current model is "
+                    f"{value.shape}"
+                )
+            else:
+                plan.append(partial(self._load_one, name, value, new, assign))
+        if type(self).set_extra_state is not Module.set_extra_state:
+            key = prefix + _EXTRA
+            if key in given:
+                unused.pop(key, None)
+                plan.append(partial(self.set_extra_state, given[key]))
+            else:
+                missing.append(key)
 
     def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
         if is_lazy(value):

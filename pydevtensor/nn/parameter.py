@@ -17,6 +17,11 @@ class Parameter(_C.Tensor):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = _C.empty(0)
+        if not isinstance(data, _C.Tensor):
+            raise AttributeError(
+                f"a Parameter is made of a Tensor, not of {type(data).__name__}; wrap "
+                "it in torch.tensor(...)"
+            )
         return _C._make_subclass(cls, data.detach(), requires_grad)
 
     def __repr__(self) -> str:
@@ -33,6 +38,22 @@ class Parameter(_C.Tensor):
 
 def _rebuild(cls: type, data: Any, requires_grad: bool) -> Any:
     return _C._make_subclass(cls, data, requires_grad)
+
+
+class Buffer(_C.Tensor):
+    """A Tensor that a Module counts among its buffers when it is assigned to it.
+
+    persistent: it is part of the state_dict.
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
+        if data is None:
+            data = _C.empty(0)
+        made = _C._make_subclass(cls, data.detach(), data.requires_grad)
+        made.persistent = persistent
+        return made
 
 
 class UninitializedParameter(Parameter):
@@ -75,4 +96,4 @@ def is_lazy(value: Any) -> bool:
     return isinstance(value, UninitializedParameter)
 
 
-__all__ = ["Parameter", "UninitializedParameter", "is_lazy"]
+__all__ = ["Buffer", "Parameter", "UninitializedParameter", "is_lazy"]

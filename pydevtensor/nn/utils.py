@@ -32,6 +32,40 @@ def _norm_of(gradients: list, norm_type: float) -> Any:
 
 
 @no_grad()
+def get_total_norm(
+    tensors: Any,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: Any = None,
+) -> Any:
+    """The norm of all tensors taken as one vector: a Tensor on the first one's device.
+
+    foreach changes nothing.
+    """
+    if isinstance(tensors, _C.Tensor):
+        tensors = [tensors]
+    total = _norm_of([*tensors], float(norm_type))
+    if error_if_nonfinite and not total.isfinite():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is "
+            "non-finite, so it cannot be clipped; look for a NaN or an infinity in the "
+            "loss, or leave error_if_nonfinite out"
+        )
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None
+) -> None:
+    """Scales all gradients as their joint norm, total_norm, asks for."""
+    factor = max_norm / (total_norm + 1e-6)
+    factor = _C.minimum(factor, _C.ones_like(factor))
+    for gradient in _gradients(parameters):
+        gradient.mul_(factor.to(gradient.device))
+
+
+@no_grad()
 def clip_grad_norm_(
     parameters: Any,
     max_norm: float,
@@ -40,17 +74,9 @@ def clip_grad_norm_(
     foreach: Any = None,
 ) -> Any:
     """Scales all gradients so that their joint norm is at most max_norm; gives it."""
-    gradients = _gradients(parameters)
-    total = _norm_of(gradients, float(norm_type))
-    if error_if_nonfinite and not total.isfinite():
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is "
-            "non-finite, so it cannot be clipped"
-        )
-    factor = max_norm / (total + 1e-6)
-    factor = _C.minimum(factor, _C.ones_like(factor))
-    for gradient in gradients:
-        gradient.mul_(factor.to(gradient.device))
+    parameters = [parameters] if isinstance(parameters, _C.Tensor) else [*parameters]
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
 
@@ -61,10 +87,38 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
         gradient.clamp_(-float(clip_value), float(clip_value))
 
 
+def parameters_to_vector(parameters: Iterable[Any]) -> Any:
+    """The elements of all parameters, one after the other, as one vector.
+
+    They have to be on one device. Gradients go through.
+    """
+    parameters = [*parameters]
+    _check_one_device("parameters_to_vector", parameters)
+    return _C.cat([parameter.reshape(-1) for parameter in parameters])
+
+
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Puts the parts of a vector into parameters, one after the other."""
+    """Makes the parts of a vector the data of parameters, one after the other.
+
+    The vector's memory is shared, not copied.
+    """
+    if not isinstance(vec, _C.Tensor):
+        raise TypeError(
+            f"vector_to_parameters: the vector is {type(vec).__name__}; give a Tensor"
+        )
+    parameters = [*parameters]
+    _check_one_device("vector_to_parameters", parameters)
     at = 0
     for parameter in parameters:
         count = parameter.numel()
         parameter.data = vec[at : at + count].reshape(parameter.shape).detach()
         at += count
+
+
+def _check_one_device(name: str, parameters: list) -> None:
+    for parameter in parameters:
+        if parameter.device != parameters[0].device:
+            raise TypeError(
+                f"{name}: one parameter is on {parameters[0].device}, another on "
+                f"{parameter.device}; bring them to one device"
+            )

@@ -80,6 +80,14 @@ def describe(value, torch):
     raise TypeError(f"golden: cannot describe {type(value).__name__}: {value!r}")
 
 
+def describe_or_text(value, torch):
+    """As describe; of what it does not know, the text."""
+    try:
+        return describe(value, torch)
+    except TypeError:
+        return {"text": str(value)}
+
+
 def builtin_name(error):
     """The name of the nearest class of the exception that Python itself defines."""
     for each in type(error).__mro__:
