@@ -151,7 +151,9 @@ typedef struct dt_tensor_list {
     Py_ssize_t count;
     const dt_tensor **items;
     PyObject **objects; /* lent, in the same order */
-    PyObject *owner;
+    PyObject *owner;    /* keeps them: a tuple; NULL: `kept` does, or the caller */
+    PyObject *kept[8];
+    Py_ssize_t nkept;
     const dt_tensor *few[8];
 } dt_tensor_list;
 int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out);

@@ -204,12 +204,20 @@ int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out)
     PyObject *value = args->slots[i];
     PyObject *const *objects = args->rest;
     Py_ssize_t count = args->signature->rest == i ? args->nrest : 0;
+    const Py_ssize_t few = (Py_ssize_t)(sizeof out->few / sizeof *out->few);
     out->owner = NULL;
     out->items = NULL;
-    if (value) {
-        if (!PyTuple_Check(value) && !PyList_Check(value))
-            return dt_argument_error(args, i);
-        out->owner = PySequence_Tuple(value); /* nobody changes a tuple meanwhile */
+    out->nkept = 0;
+    if (value && !PyTuple_Check(value) && !PyList_Check(value))
+        return dt_argument_error(args, i);
+    /* Nobody changes a tuple meanwhile, but a list may be changed. */
+    if (value && PyList_Check(value) && PyList_GET_SIZE(value) <= few) {
+        count = out->nkept = PyList_GET_SIZE(value);
+        for (Py_ssize_t k = 0; k < count; k++)
+            out->kept[k] = Py_NewRef(PyList_GET_ITEM(value, k));
+        objects = out->kept;
+    } else if (value) {
+        out->owner = PySequence_Tuple(value);
         if (!out->owner)
             return -1;
         objects = &PyTuple_GET_ITEM(out->owner, 0);
@@ -218,7 +226,7 @@ int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out)
     out->count = count;
     out->objects = (PyObject **)objects;
     out->items = out->few;
-    if (count > (Py_ssize_t)(sizeof out->few / sizeof *out->few)) {
+    if (count > few) {
         out->items = PyMem_New(const dt_tensor *, (size_t)count);
         if (!out->items) {
             PyErr_NoMemory();
@@ -246,6 +254,8 @@ void dt_tensors_release(dt_tensor_list *list)
     if (list->items != list->few)
         PyMem_Free((void *)list->items);
     list->items = NULL;
+    while (list->nkept)
+        Py_DECREF(list->kept[--list->nkept]);
     Py_CLEAR(list->owner);
 }
 

@@ -25,7 +25,29 @@ static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
 
 int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
 {
-    return copy_here(what, target, (dt_dtype)target->dtype, source);
+    dt_device device = dt_tensor_device(target);
+    if (!target->contiguous || !source->contiguous || target->storage->read_only)
+        return copy_here(what, target, (dt_dtype)target->dtype, source);
+    /* One run to one run: there is nothing to plan. */
+    dt_plan plan;
+    if (!target->numel)
+        return 0;
+    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+        return -1;
+    dt_tensor_written(target);
+    plan.ndim = 1;
+    plan.noperands = 2;
+    plan.contiguous = true;
+    plan.numel = plan.shape[0] = target->numel;
+    const dt_tensor *tensors[] = {target, source};
+    for (int i = 0; i < 2; i++) {
+        dt_operand *operand = &plan.operands[i];
+        operand->data = dt_tensor_data(tensors[i]);
+        operand->dtype = (dt_dtype)tensors[i]->dtype;
+        operand->strides[0] = (int64_t)dt_dtype_size(operand->dtype);
+        operand->immediate = false;
+    }
+    return dt_backend_of(device)->copy(dt_queue_current(device), &plan);
 }
 
 /* A row-major or otherwise dense copy of the bytes of t, which is dense in the same

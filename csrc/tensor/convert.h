@@ -27,8 +27,9 @@ int dt_contiguous(dt_tensor *out, const dt_tensor *t);
  */
 int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
 
-/* target = source, of one shape on one device, converting: for parts of a new tensor.
- * Both may be structs that only describe a part; steps of the source may be negative.
+/* target = source, both of one shape on one device, converting: for parts of a new
+ * tensor. Both may be structs that only describe a part; steps of the source may be
+ * negative.
  */
 int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source);
 

@@ -26,13 +26,7 @@ def _stacked(batch):
                 f"{place} {list(each.shape)}; samples need one shape: resize "
                 "or pad them, or give a collate_fn"
             )
-    stack = getattr(torch, "stack", None)
-    if stack is not None:
-        return stack(batch)
-    whole = torch.empty((len(batch), *shape), dtype=first.dtype, device=first.device)
-    for place, each in enumerate(batch):
-        whole[place] = each
-    return whole
+    return torch.stack(batch)
 
 
 def _rebuilt(like, items):
