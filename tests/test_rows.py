@@ -22,7 +22,39 @@ TYPES = {
     "float32": np.float32,
     "float64": np.float64,
 }
+
+
+def digamma(x):
+    """By the series of Gauss: a sum of differences, its tail by an integral."""
+    n = np.longdouble(4000)
+    k = np.arange(n)
+    x = np.asarray(x, dtype=np.longdouble)[..., None]
+    head = (1 / (k + 1) - 1 / (k + x)).sum(-1)
+    below, above = n + 0.5, n + x[..., 0] - 0.5
+    tail = np.log(above / below) - (1 / below**2 - 1 / above**2) / 24
+    gamma = np.longdouble("0.577215664901532860606512")
+    return (head + tail - gamma).astype(np.float64)
+
+
+def polygamma(n, x):
+    """The sum itself, and its tail by an integral."""
+    n, x = np.broadcast_arrays(np.rint(n), np.asarray(x, dtype=np.longdouble))
+    k = np.arange(2000.0)
+    s, y = n + 1, x + 2000 - 0.5
+    total = ((x[..., None] + k) ** -s[..., None]).sum(-1)
+    total += y ** (1 - s) / (s - 1) - s * y ** (-s - 1) / 24
+    factorial = np.vectorize(math.gamma, otypes=[float])(s)
+    return (np.where(n % 2 == 1, 1, -1) * factorial * total).astype(np.float64)
+
+
 UNARY_REFERENCE = {
+    "lgamma": np.vectorize(lambda x: math.lgamma(x) if x else np.inf, otypes=[float]),
+    "digamma": digamma,
+    "logit": lambda x: np.log(x / (1 - x)),
+    "isposinf": lambda x: np.isposinf(x) if x.dtype.kind == "f" else x < x,
+    "isneginf": lambda x: np.isneginf(x) if x.dtype.kind == "f" else x < x,
+    "signbit": lambda x: x < 0 if x.dtype.kind != "f" else np.signbit(x),
+    "square": lambda x: x * x,
     "neg": np.negative,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / x,
@@ -35,12 +67,12 @@ UNARY_REFERENCE = {
     "floor": lambda x: np.floor(x).astype(x.dtype),
     "ceil": lambda x: np.ceil(x).astype(x.dtype),
     "trunc": lambda x: np.trunc(x).astype(x.dtype),
-    "square": lambda x: x * x,
     "erf": np.vectorize(math.erf, otypes=[float]),
     "erfc": np.vectorize(math.erfc, otypes=[float]),
     "frac": lambda x: x - np.trunc(x).astype(x.dtype),
 }
 BINARY_REFERENCE = {
+    "xlogy": lambda a, b: np.where(a == 0, 0, a * np.log(b)),
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -68,6 +100,8 @@ def reference(row, table):
 def takes(row, name):
     """Whether a row's class takes a type."""
     floating = name.startswith("float")
+    if row.kind == "REAL":
+        return floating
     if row.kind == "BITS":
         return not floating
     if row.kind in ("NUMBER", "DIVIDES"):
@@ -194,8 +228,12 @@ def expected_binary(row, a, b):
         return reference(row, BINARY_REFERENCE)(doubled(a), doubled(b))
 
 
+# Of a tensor and an int: test_polygamma has it.
+PAIRS = [row for row in BINARY if row.name != "polygamma"]
+
+
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("row", BINARY, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row.name)
 def test_binary(row, name, device):
     function = getattr(torch, row.name)
     if not takes(row, name) or (name == "bool" and "shift" in row.name):
@@ -233,3 +271,109 @@ def test_shifts_beyond_the_width(device):
     y >>= 2
     y <<= 1
     assert y.tolist() == [4]
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "int32", "bool"])
+def test_polygamma(name, device):
+    row = next(row for row in UNARY if row.name == "lgamma")
+    a = np.maximum(values(row, name, (4, 9)), values(row, name, (4, 9)).dtype.type(1))
+    x = torch.tensor(a, device=device)
+    for n in range(1, 6):
+        found = torch.polygamma(n, x)
+        eps = 2.0**-52 if name == "float64" else 2.0**-23
+        np.testing.assert_allclose(found.cpu().numpy(), polygamma(n, a), rtol=32 * eps)
+        assert same(x.polygamma(n), found)
+        assert same(torch.polygamma(n, x, out=torch.empty(0, device=device, dtype=found.dtype)), found)
+    assert same(torch.polygamma(0, x), torch.digamma(x))
+    with pytest.raises(RuntimeError):
+        torch.polygamma(-1, x)
+    # Below 0 by reflection: d/dx of digamma(1 - x) - digamma(x) = pi / tan(pi x).
+    y = torch.tensor([-0.25, -3.75, -1000.5], dtype=torch.float64, device=device)
+    first = torch.polygamma(1, y) + torch.polygamma(1, 1 - y)
+    expected = (math.pi / np.sin(math.pi * y.cpu().numpy())) ** 2
+    np.testing.assert_allclose(first.cpu().numpy(), expected, rtol=1e-11)
+    second = torch.polygamma(2, 1 - y) - torch.polygamma(2, y)
+    expected *= 2 * math.pi / np.tan(math.pi * y.cpu().numpy())
+    np.testing.assert_allclose(second.cpu().numpy(), expected, rtol=1e-11, atol=1e-9)
+
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        # What PyTorch answers.
+        ("digamma(t([0.0, -0.0, -1.0, -2.0, NAN, INF, -INF]))",
+         [-INF, INF, NAN, NAN, NAN, INF, NAN]),
+        ("lgamma(t([0.0, -0.0, -1.0, -2.0, NAN, INF, -INF]))",
+         [INF, INF, INF, INF, NAN, INF, INF]),
+        ("polygamma(1, t([0.0, -1.0, INF, NAN]))", [INF, INF, 0.0, NAN]),
+        ("polygamma(2, t([0.0, -0.0]))", [-INF, -INF]),
+        ("sinc(t([0.0, -0.0, NAN]))", [1.0, 1.0, NAN]),
+        ("logit(t([0.0, 1.0, -1.0, 2.0, 0.5, NAN]))", [-INF, INF, NAN, NAN, 0.0, NAN]),
+        ("logit(t([-3.0, 0.5, 7.0, NAN]), 0.5)", [0.0, 0.0, 0.0, NAN]),
+        ("nan_to_num(t([NAN, 1.0, -0.0]), 3.0)", [3.0, 1.0, -0.0]),
+        ("nan_to_num(t([NAN, INF, -INF]), 1, 2, 3)", [1.0, 2.0, 3.0]),
+        ("nan_to_num(t([NAN, INF]), posinf=2)", [0.0, 2.0]),
+        ("fmax(t([NAN, 1.0, NAN, -INF]), t([1.0, NAN, NAN, 0.0]))", [1.0, 1.0, NAN, 0.0]),
+        ("fmin(t([NAN, 1.0, NAN, -INF]), t([1.0, NAN, NAN, 0.0]))", [1.0, 1.0, NAN, -INF]),
+        ("hypot(t([NAN, INF, 3e30]), t([INF, NAN, 4e30]))", [INF, INF, 5e30]),
+        ("copysign(t([0.0, NAN, 2.0]), t([-1.0, -1.0, -0.0]))", [-0.0, NAN, -2.0]),
+        ("copysign(t([0.0, 3.0]), -0.0)", [-0.0, -3.0]),
+        ("logaddexp(t([INF, -INF, INF, NAN]), t([INF, -INF, -INF, 0.0]))",
+         [INF, -INF, INF, NAN]),
+        ("logaddexp(t([1000.0]), t([0.0]))", [1000.0]),
+        ("logaddexp2(t([-INF, 5000.0]), t([3.0, 0.0]))", [3.0, 5000.0]),
+        ("xlogy(t([0.0, 0.0, 0.0, 1.0]), t([0.0, NAN, -1.0, 0.0]))", [0.0, NAN, 0.0, -INF]),
+        ("xlogy(0, t([0.0, -2.0]))", [0.0, 0.0]),
+        ("rsub(t([1.0, 2.0]), 5, alpha=3)", [2.0, -1.0]),
+        ("float_power(t([2.0, 3.0]), 2)", [4.0, 9.0]),
+    ],
+)
+def test_special_values(source, expected, name, device):
+    def t(values):
+        return torch.tensor(values, dtype=getattr(torch, name), device=device)
+
+    found = eval(source, {**vars(torch), "t": t, "NAN": NAN, "INF": INF})
+    as_float32 = np.array(expected, dtype=np.float32).astype(np.float64)
+    exact = as_float32 if name == "float32" else np.array(expected)
+    got = found.double().cpu().numpy()
+    np.testing.assert_allclose(got, exact, rtol=4e-7 if name == "float32" else 1e-15)
+    assert np.array_equal(np.signbit(got), np.signbit(exact)) or np.isnan(got).any()
+
+
+def test_signs_and_infinities(device):
+    x = torch.tensor([0.0, -0.0, NAN, INF, -INF, -1.0], device=device)
+    assert torch.signbit(x).tolist()[:2] == [False, True]
+    assert torch.isposinf(x).tolist() == [False] * 3 + [True, False, False]
+    assert torch.isneginf(x).tolist() == [False] * 4 + [True, False]
+    assert torch.isreal(x).all() and torch.positive(x) is x and x.positive() is x
+    with pytest.raises(RuntimeError):
+        torch.positive(torch.tensor([True], device=device))
+    greatest = torch.nan_to_num(x).tolist()[3:5]
+    assert greatest == [3.4028234663852886e38, -3.4028234663852886e38]
+    y = x.clone()
+    assert y.nan_to_num_(7) is y and y[2].item() == 7
+    n = torch.tensor([1, 2], device=device)
+    assert torch.nan_to_num(n).tolist() == [1, 2] and n.nan_to_num_() is n
+    for name in ("hypot", "logaddexp", "logaddexp2"):
+        with pytest.raises(NotImplementedError):
+            getattr(torch, name)(n, n)
+    for name in ("hypot", "logaddexp", "fmax", "copysign"):
+        with pytest.raises(TypeError):
+            getattr(torch, name)(2, n)
+
+
+def test_float_power_is_double(device):
+    n = torch.tensor([2, 3], device=device)
+    for result in (torch.float_power(n, -1), n.float_power(-1.0), torch.float_power(2, n)):
+        assert result.dtype is torch.float64
+    assert torch.float_power(n, -1).tolist() == [0.5, 1 / 3]
+    with pytest.raises(RuntimeError):
+        n.float_power_(2)
+    with pytest.raises(TypeError):
+        torch.float_power(2, 3)
+    x = n.double()
+    assert x.float_power_(2) is x and x.tolist() == [4, 9]

@@ -1,4 +1,6 @@
 /* The rows of ops/unary.def and ops/binary.def with their derivatives. */
+#include <math.h>
+
 #include "autograd/recorded.h"
 #include "autograd/scope.h"
 #include "autograd/words.h"
@@ -18,6 +20,7 @@ enum { USES_A = 1, USES_B = 2, USES_Y = 4, DIFFERENTIABLE = 8, USES_X = USES_A }
 #define FLAGS_OF_A(e)    DIFFERENTIABLE | USES_A
 #define FLAGS_OF_B(e)    DIFFERENTIABLE | USES_B
 #define FLAGS_OF_AB(e)   DIFFERENTIABLE | USES_A | USES_B
+#define FLAGS_OF_AY(e)   DIFFERENTIABLE | USES_A | USES_Y
 #define FLAGS_OF_BY(e)   DIFFERENTIABLE | USES_B | USES_Y
 #define FLAGS_OF_ABY(e)  DIFFERENTIABLE | USES_A | USES_B | USES_Y
 
@@ -43,6 +46,7 @@ static const unsigned char binary_flags[DT_NBINARY][2] = {
 #define CALLS_OF_A(e)    e
 #define CALLS_OF_B(e)    e
 #define CALLS_OF_AB(e)   e
+#define CALLS_OF_AY(e)   e
 #define CALLS_OF_BY(e)   e
 #define CALLS_OF_ABY(e)  e
 
@@ -54,6 +58,16 @@ static dt_arg dt_scope_and(dt_scope *scope, dt_arg a, dt_arg b)
     if (!b.tensor)
         return b.scalar.i ? a : b;
     return dt_scope_binary(scope, DT_BINARY_logical_and, a, b);
+}
+
+/* Either condition of two tensors or a tensor and a number. */
+static dt_arg dt_scope_or(dt_scope *scope, dt_arg a, dt_arg b)
+{
+    if (!a.tensor)
+        return a.scalar.i ? a : b;
+    if (!b.tensor)
+        return b.scalar.i ? b : a;
+    return dt_scope_binary(scope, DT_BINARY_logical_or, a, b);
 }
 
 #define UNARY(name, class, low, high, value, derivative, doc)                          \

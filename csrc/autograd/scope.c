@@ -90,6 +90,12 @@ static bool number_of(dt_binary_op op, double a, double b, dt_scalar *out)
     case DT_BINARY_eq:
         *out = dt_scalar_bool(a == b);
         return true;
+    case DT_BINARY_ne:
+        *out = dt_scalar_bool(a != b);
+        return true;
+    case DT_BINARY_le:
+        *out = dt_scalar_bool(a <= b);
+        return true;
     case DT_BINARY_ge:
         *out = dt_scalar_bool(a >= b);
         return true;

@@ -1,5 +1,6 @@
 #include "base/dtype.h"
 
+#include <float.h>
 #include <string.h>
 
 const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
@@ -13,6 +14,14 @@ const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
     [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_FLOAT},
 #include "ops/dtype.def"
 };
+
+dt_float_limits dt_dtype_limits(dt_dtype dtype)
+{
+    dt_float_limits limits = {FLT_MAX, FLT_EPSILON, FLT_MIN, 1e-6};
+    if (dtype == DT_FLOAT64)
+        limits = (dt_float_limits){DBL_MAX, DBL_EPSILON, DBL_MIN, 1e-15};
+    return limits;
+}
 
 dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b)
 {

@@ -48,6 +48,16 @@ static inline bool dt_dtype_is_float(dt_dtype dtype)
     return dt_dtype_kind(dtype) == DT_KIND_FLOAT;
 }
 
+/* What a floating type can hold. */
+typedef struct dt_float_limits {
+    double max;        /* the greatest number; the least is -max */
+    double eps;        /* from 1 to the next number */
+    double tiny;       /* the least positive number that has all its digits */
+    double resolution; /* 10 to the power of -digits that survive */
+} dt_float_limits;
+/* Of a floating type. Cannot fail. */
+dt_float_limits dt_dtype_limits(dt_dtype dtype);
+
 /* The type of a result of two tensors of at least one dimension each. Cannot fail. */
 dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b);
 

@@ -23,6 +23,7 @@ enum {
     W_PREDICATE = 1,
     W_COMPARE = 1,
     W_FLOAT = 4,
+    W_REAL = 4,
     W_DIVIDES = 4
 };
 static const unsigned char unary_weights[DT_NUNARY] = {
@@ -45,6 +46,7 @@ enum {
     D_PREDICATE = 0,
     D_COMPARE = 0,
     D_FLOAT = 0,
+    D_REAL = 0,
     D_DIVIDES = 1
 };
 static const bool divides[DT_NBINARY] = {

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ops/special.h"
+
 #define DT_EXACT(name)                                                                 \
     static inline float exact_##name##_FLOAT32(float x)                                \
     {                                                                                  \
@@ -74,7 +76,42 @@ DT_EXACT(acosh)
 DT_EXACT(atanh)
 DT_EXACT(erf)
 DT_EXACT(erfc)
+/* The library's own tells the sign through a variable that threads share. */
+static inline double lgamma_of(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+#define DT_SPECIAL(name, function)                                                     \
+    static inline float exact_##name##_FLOAT32(float x)                                \
+    {                                                                                  \
+        return (float)function((double)x);                                             \
+    }                                                                                  \
+    static inline double exact_##name##_FLOAT64(double x)                              \
+    {                                                                                  \
+        return function(x);                                                            \
+    }                                                                                  \
+    static inline float name##_FLOAT32(float x)                                        \
+    {                                                                                  \
+        return (float)function((double)x);                                             \
+    }                                                                                  \
+    static inline double name##_FLOAT64(double x)                                      \
+    {                                                                                  \
+        return function(x);                                                            \
+    }
+DT_SPECIAL(lgamma, lgamma_of)
+DT_SPECIAL(digamma, dt_digamma)
+static inline float polygamma_FLOAT32(float n, float x)
+{
+    return (float)dt_polygamma((double)n, (double)x);
+}
+static inline double polygamma_FLOAT64(double n, double x)
+{
+    return dt_polygamma(n, x);
+}
 DT_EXACT2(atan2, atan2)
+DT_EXACT2(hypot, hypot)
+DT_EXACT2(copysign, copysign)
 DT_EXACT2(fmod, fmod)
 DT_EXACT2(pow_raw, pow)
 DT_SAME32(sqrt)

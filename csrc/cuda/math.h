@@ -7,6 +7,7 @@
 
 #define DT_F(name) op_##name
 #define DT_FN      static __device__ __forceinline__
+#include "ops/special.h"
 
 #define MATHS(ours, name)                                                              \
     DT_FN float op_##ours(float a)                                                     \
@@ -53,9 +54,28 @@ MATHS(floor, floor)
 MATHS(ceil, ceil)
 MATHS(trunc, trunc)
 MATHS(rint, rint)
+MATHS(lgamma, lgamma)
 MATHS2(atan2, atan2)
+MATHS2(hypot, hypot)
+MATHS2(copysign, copysign)
 MATHS2(fmod, fmod)
 MATHS2(pow_raw, pow)
+DT_FN float op_digamma(float a)
+{
+    return (float)dt_digamma((double)a);
+}
+DT_FN double op_digamma(double a)
+{
+    return dt_digamma(a);
+}
+DT_FN float op_polygamma(float n, float a)
+{
+    return (float)dt_polygamma((double)n, (double)a);
+}
+DT_FN double op_polygamma(double n, double a)
+{
+    return dt_polygamma(n, a);
+}
 #undef MATHS
 #undef MATHS2
 

@@ -7,6 +7,7 @@
 #include "python/functions.h"
 #include "python/output.h"
 #include "autograd/recorded.h"
+#include "autograd/scope.h"
 #include "tensor/convert.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -20,7 +21,7 @@ static inline bool is_long(const dt_tensor *t)
 /* --- of one tensor
  * ----------------------------------------------------------------------------- */
 
-static PyObject *unary(dt_unary_op op, const dt_args *args)
+static PyObject *unary_to(dt_unary_op op, const dt_args *args, int out_at)
 {
     dt_tensor *x;
     if (dt_take_tensor(args, 0, &x) < 0)
@@ -30,7 +31,12 @@ static PyObject *unary(dt_unary_op op, const dt_args *args)
         return NULL;
     int status;
     DT_RUN(status, is_long(x), dt_recorded_unary(op, &out->tensor, x));
-    return dt_finish(args, 1, out, status);
+    return dt_finish(args, out_at, out, status);
+}
+
+static PyObject *unary(dt_unary_op op, const dt_args *args)
+{
+    return unary_to(op, args, 1);
 }
 
 static PyObject *unary_in_place(dt_unary_op op, const dt_args *args)
@@ -101,6 +107,48 @@ static PyObject *round_to(const dt_args *args, bool in_place)
     DT_PUBLIC(name##_in_place, #name "_(input: Tensor, *, decimals: int = 0)")         \
     {                                                                                  \
         return round_to(args, true);                                                   \
+    }
+/* Elements below eps or above 1 - eps count as the bound. */
+static PyObject *logit_of(const dt_args *args, bool in_place)
+{
+    dt_tensor *x;
+    double eps;
+    if (!dt_given(args, 1))
+        return in_place ? unary_in_place(DT_UNARY_logit, args)
+                        : unary_to(DT_UNARY_logit, args, 2);
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_float(args, 1, &eps) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    dt_scope scope;
+    dt_scope_begin(&scope);
+    dt_arg X = dt_arg_tensor(x), low = dt_arg_scalar(dt_scalar_float(eps)),
+           high = dt_arg_scalar(dt_scalar_float(1 - eps));
+    int status = -1;
+    Py_BEGIN_ALLOW_THREADS dt_arg below = dt_scope_binary(&scope, DT_BINARY_lt, X, low);
+    dt_arg above = dt_scope_binary(&scope, DT_BINARY_gt, X, high);
+    dt_arg kept = dt_scope_where(&scope, below, low,
+                                 dt_scope_where(&scope, above, high, X));
+    if (!scope.failed)
+        status = dt_recorded_unary(DT_UNARY_logit, &out->tensor, kept.tensor);
+    dt_scope_end(&scope);
+    Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 2, out, status);
+    PyObject *made = dt_tensor_result(out, status);
+    status =
+        made ? dt_copy_to_output("logit_", args->slots[0], dt_tensor_of(made)) : -1;
+    Py_XDECREF(made);
+    return status < 0 ? NULL : Py_NewRef(args->slots[0]);
+}
+#define SHAPE_logit ~, BOUNDED
+#define BOUNDED(name)                                                                  \
+    DT_PUBLIC(name, #name "(input: Tensor, eps: float = None, *, out: Tensor = None)") \
+    {                                                                                  \
+        return logit_of(args, false);                                                  \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, eps: float = None)")            \
+    {                                                                                  \
+        return logit_of(args, true);                                                   \
     }
 #define SIMPLE(name)                                                                   \
     DT_PUBLIC(name, #name "(input: Tensor, *, out: Tensor = None)")                    \
@@ -267,6 +315,21 @@ static PyObject *add_or_sub(dt_binary_op op, const dt_args *args, bool in_place)
     return result;
 }
 
+DT_PUBLIC(rsub, "rsub(input: Tensor, other: Value, *, alpha: Number = 1)")
+{
+    dt_arg a, b;
+    dt_tensor *x, scaled;
+    scaled.storage = NULL;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_value(args, 1, &a) < 0)
+        return NULL;
+    b = dt_arg_tensor(x);
+    if (scale(args, a, &b, &scaled) < 0)
+        return NULL;
+    PyObject *result = binary_of(DT_BINARY_sub, a, b, args, -1);
+    dt_tensor_clear(&scaled);
+    return result;
+}
+
 /* div: without rounding_mode the row; "floor" another row; "trunc" that of what is left
  * once the remainder is taken away, which is exact for integers too. */
 static PyObject *divide(const dt_args *args, bool in_place)
@@ -384,7 +447,59 @@ static PyObject *divide(const dt_args *args, bool in_place)
                    ? binary_in_place(DT_BINARY_##name, args)                           \
                    : (dt_argument_error(args, 1), NULL);                               \
     }
+/* Between a tensor and a tensor or number. */
+#define FIRST_TENSOR(name)                                                             \
+    DT_PUBLIC(name, #name "(input: Tensor, other: Value, *, out: Tensor = None)")      \
+    {                                                                                  \
+        dt_tensor *x;                                                                  \
+        return dt_take_tensor(args, 0, &x) < 0 ? NULL                                  \
+                                               : binary(DT_BINARY_##name, args);       \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Value)")                 \
+    {                                                                                  \
+        return binary_in_place(DT_BINARY_##name, args);                                \
+    }
+#define ORDER_OF(name)                                                                 \
+    DT_PUBLIC(name, #name "(n: int, input: Tensor, *, out: Tensor = None) | " #name    \
+                          "(input: Tensor, n: int, *, out: Tensor = None)")            \
+    {                                                                                  \
+        return derivative_of_digamma(args, false);                                     \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, n: int)")                       \
+    {                                                                                  \
+        return derivative_of_digamma(args, true);                                      \
+    }
+static PyObject *derivative_of_digamma(const dt_args *args, bool in_place)
+{
+    int64_t n;
+    int at = in_place || args->form == 1 ? 1 : 0;
+    dt_arg x;
+    dt_tensor *input;
+    if (dt_take_int(args, at, &n) < 0 || dt_take_tensor(args, 1 - at, &input) < 0)
+        return NULL;
+    if (n < 0) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "polygamma(): n is %lld; give 0 or a greater number",
+                     (long long)n);
+        return NULL;
+    }
+    x = dt_arg_tensor(input);
+    dt_arg order = dt_arg_scalar(dt_scalar_float((double)n));
+    if (!in_place)
+        return binary_of(DT_BINARY_polygamma, order, x, args, 2);
+    int status;
+    DT_RUN(status, is_long(input),
+           dt_recorded_binary_into(DT_BINARY_polygamma, input, order, x));
+    return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+}
 #define SHAPE_maximum     ~, TENSORS
+#define SHAPE_fmax        ~, TENSORS
+#define SHAPE_fmin        ~, TENSORS
+#define SHAPE_hypot       ~, TENSORS
+#define SHAPE_logaddexp   ~, TENSORS
+#define SHAPE_logaddexp2  ~, TENSORS
+#define SHAPE_copysign    ~, FIRST_TENSOR
+#define SHAPE_polygamma   ~, ORDER_OF
 #define SHAPE_minimum     ~, TENSORS
 #define SHAPE_atan2       ~, TENSORS
 #define SHAPE_logical_and ~, TENSORS
@@ -601,6 +716,7 @@ static const dt_row rows[] = {
          "The same as " #row "_."},
 #include "ops/alias.def"
 #undef ALIAS
+    DT_FUNCTION(rsub, "rsub", "other minus alpha times input."),
     DT_BOTH(clamp, "clamp", "Each element, or the bound that it lies beyond."),
     DT_BOTH(clamp, "clip", "The same as clamp."),
     DT_METHOD(clamp_in_place, "clamp_",

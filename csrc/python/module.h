@@ -23,6 +23,7 @@
     SETUP(tensor_type)                                                                 \
     SETUP(defaults)                                                                    \
     SETUP(elementwise)                                                                 \
+    SETUP(special)                                                                     \
     SETUP(reductions)                                                                  \
     SETUP(indexing)                                                                    \
     SETUP(embedding)                                                                   \

@@ -10,7 +10,7 @@
 #include "tensor/reduce.h"
 
 /* What a row's class allows and gives; the classes are explained in the tables. */
-enum { ANY, NUMBER, FLOAT, BITS, PREDICATE, COMPARE, DIVIDES };
+enum { ANY, NUMBER, FLOAT, REAL, BITS, PREDICATE, COMPARE, DIVIDES };
 
 const char *const dt_unary_names[DT_NUNARY] = {
 #define UNARY(name, class, low, high, value, derivative, doc) #name,
@@ -104,6 +104,10 @@ static int compute_type(const char *what, int class, dt_dtype dtype)
     switch (class) {
     case FLOAT:
         return (int)(dt_dtype_is_float(dtype) ? dtype : default_dtype);
+    case REAL:
+        if (!dt_dtype_is_float(dtype))
+            return reject(what, dtype, "convert the tensors first, e.g. with .float()");
+        return (int)dtype;
     case NUMBER:
     case DIVIDES:
         if (dtype == DT_BOOL)

@@ -182,11 +182,13 @@ enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
 #define TAKES_NUMBER(kind)    ((kind) != KIND_BOOL)
 #define TAKES_DIVIDES(kind)   ((kind) != KIND_BOOL)
 #define TAKES_FLOAT(kind)     ((kind) == KIND_FLOAT)
+#define TAKES_REAL(kind)      ((kind) == KIND_FLOAT)
 #define TAKES_BITS(kind)      ((kind) != KIND_FLOAT)
 #define GIVES_ANY             T
 #define GIVES_NUMBER          T
 #define GIVES_DIVIDES         T
 #define GIVES_FLOAT           T
+#define GIVES_REAL            T
 #define GIVES_BITS            T
 #define GIVES_PREDICATE       bool
 #define GIVES_COMPARE         bool
