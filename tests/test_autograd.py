@@ -1,8 +1,8 @@
 """Gradients: derivatives against finite differences, graphs, modes, hooks, errors."""
 
-import math
 import copy
 import gc
+import math
 import pickle
 import threading
 import weakref

@@ -283,7 +283,10 @@ def test_polygamma(name, device):
         eps = 2.0**-52 if name == "float64" else 2.0**-23
         np.testing.assert_allclose(found.cpu().numpy(), polygamma(n, a), rtol=32 * eps)
         assert same(x.polygamma(n), found)
-        assert same(torch.polygamma(n, x, out=torch.empty(0, device=device, dtype=found.dtype)), found)
+        assert same(
+            torch.polygamma(n, x, out=torch.empty(0, device=device, dtype=found.dtype)),
+            found,
+        )
     assert same(torch.polygamma(0, x), torch.digamma(x))
     with pytest.raises(RuntimeError):
         torch.polygamma(-1, x)
@@ -305,10 +308,14 @@ NAN, INF = math.nan, math.inf
     ("source", "expected"),
     [
         # What PyTorch answers.
-        ("digamma(t([0.0, -0.0, -1.0, -2.0, NAN, INF, -INF]))",
-         [-INF, INF, NAN, NAN, NAN, INF, NAN]),
-        ("lgamma(t([0.0, -0.0, -1.0, -2.0, NAN, INF, -INF]))",
-         [INF, INF, INF, INF, NAN, INF, INF]),
+        (
+            "digamma(t([0.0, -0.0, -1.0, -2.0, NAN, INF, -INF]))",
+            [-INF, INF, NAN, NAN, NAN, INF, NAN],
+        ),
+        (
+            "lgamma(t([0.0, -0.0, -1.0, -2.0, NAN, INF, -INF]))",
+            [INF, INF, INF, INF, NAN, INF, INF],
+        ),
         ("polygamma(1, t([0.0, -1.0, INF, NAN]))", [INF, INF, 0.0, NAN]),
         ("polygamma(2, t([0.0, -0.0]))", [-INF, -INF]),
         ("sinc(t([0.0, -0.0, NAN]))", [1.0, 1.0, NAN]),
@@ -317,16 +324,27 @@ NAN, INF = math.nan, math.inf
         ("nan_to_num(t([NAN, 1.0, -0.0]), 3.0)", [3.0, 1.0, -0.0]),
         ("nan_to_num(t([NAN, INF, -INF]), 1, 2, 3)", [1.0, 2.0, 3.0]),
         ("nan_to_num(t([NAN, INF]), posinf=2)", [0.0, 2.0]),
-        ("fmax(t([NAN, 1.0, NAN, -INF]), t([1.0, NAN, NAN, 0.0]))", [1.0, 1.0, NAN, 0.0]),
-        ("fmin(t([NAN, 1.0, NAN, -INF]), t([1.0, NAN, NAN, 0.0]))", [1.0, 1.0, NAN, -INF]),
+        (
+            "fmax(t([NAN, 1.0, NAN, -INF]), t([1.0, NAN, NAN, 0.0]))",
+            [1.0, 1.0, NAN, 0.0],
+        ),
+        (
+            "fmin(t([NAN, 1.0, NAN, -INF]), t([1.0, NAN, NAN, 0.0]))",
+            [1.0, 1.0, NAN, -INF],
+        ),
         ("hypot(t([NAN, INF, 3e30]), t([INF, NAN, 4e30]))", [INF, INF, 5e30]),
         ("copysign(t([0.0, NAN, 2.0]), t([-1.0, -1.0, -0.0]))", [-0.0, NAN, -2.0]),
         ("copysign(t([0.0, 3.0]), -0.0)", [-0.0, -3.0]),
-        ("logaddexp(t([INF, -INF, INF, NAN]), t([INF, -INF, -INF, 0.0]))",
-         [INF, -INF, INF, NAN]),
+        (
+            "logaddexp(t([INF, -INF, INF, NAN]), t([INF, -INF, -INF, 0.0]))",
+            [INF, -INF, INF, NAN],
+        ),
         ("logaddexp(t([1000.0]), t([0.0]))", [1000.0]),
         ("logaddexp2(t([-INF, 5000.0]), t([3.0, 0.0]))", [3.0, 5000.0]),
-        ("xlogy(t([0.0, 0.0, 0.0, 1.0]), t([0.0, NAN, -1.0, 0.0]))", [0.0, NAN, 0.0, -INF]),
+        (
+            "xlogy(t([0.0, 0.0, 0.0, 1.0]), t([0.0, NAN, -1.0, 0.0]))",
+            [0.0, NAN, 0.0, -INF],
+        ),
         ("xlogy(0, t([0.0, -2.0]))", [0.0, 0.0]),
         ("rsub(t([1.0, 2.0]), 5, alpha=3)", [2.0, -1.0]),
         ("float_power(t([2.0, 3.0]), 2)", [4.0, 9.0]),
@@ -368,7 +386,11 @@ def test_signs_and_infinities(device):
 
 def test_float_power_is_double(device):
     n = torch.tensor([2, 3], device=device)
-    for result in (torch.float_power(n, -1), n.float_power(-1.0), torch.float_power(2, n)):
+    for result in (
+        torch.float_power(n, -1),
+        n.float_power(-1.0),
+        torch.float_power(2, n),
+    ):
         assert result.dtype is torch.float64
     assert torch.float_power(n, -1).tolist() == [0.5, 1 / 3]
     with pytest.raises(RuntimeError):

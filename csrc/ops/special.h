@@ -12,9 +12,9 @@
 #endif
 
 /* The derivative of the logarithm of the gamma function: from its asymptotic series,
- * which holds from 12 on; smaller ones are led there by digamma(x) = digamma(x + 1) - 1/x,
- * negative ones by reflection. At 0 it is infinite, with the sign of -x; at the other poles
- * there is no limit. */
+ * which holds from 12 on; smaller ones are led there by digamma(x) = digamma(x + 1) -
+ * 1/x, negative ones by reflection. At 0 it is infinite, with the sign of -x; at the
+ * other poles there is no limit. */
 DT_FN double dt_digamma(double x)
 {
     const double pi = 3.14159265358979324;
@@ -24,7 +24,8 @@ DT_FN double dt_digamma(double x)
     if (x < 0) {
         if (x == floor(x))
             return NAN;
-        /* The fraction first: the tangent of a large multiple of pi would lose digits. */
+        /* The fraction first: the tangent of a large multiple of pi would lose digits.
+         */
         double whole = trunc(x);
         result = -pi / tan(pi * (x - whole));
         x = 1 - x;
@@ -44,14 +45,14 @@ DT_FN double dt_digamma(double x)
     return result + log(x) - 0.5 / x - z * series;
 }
 
-/* Hurwitz's zeta function, the sum of (x + k)^-s over k = 0, 1, ..., for s > 1 and x > 0:
- * some terms, then the formula of Euler and Maclaurin for the rest. */
+/* Hurwitz's zeta function, the sum of (x + k)^-s over k = 0, 1, ..., for s > 1 and x >
+ * 0: some terms, then the formula of Euler and Maclaurin for the rest. */
 DT_FN double dt_zeta(double s, double x)
 {
     /* Bernoulli's numbers: B(2k) / (2k)! */
-    const double terms[] = {1.0 / 12,       -1.0 / 720,
-                            1.0 / 30240,    -1.0 / 1209600,
-                            1.0 / 47900160, -691.0 / 1307674368000.0,
+    const double terms[] = {1.0 / 12,           -1.0 / 720,
+                            1.0 / 30240,        -1.0 / 1209600,
+                            1.0 / 47900160,     -691.0 / 1307674368000.0,
                             1.0 / 74724249600.0};
     double sum = 0;
     double far = s < 188 ? 12 + s : 200; /* the formula converges from there on */
@@ -69,8 +70,8 @@ DT_FN double dt_zeta(double s, double x)
     return sum;
 }
 
-/* The n-th derivative of digamma; n, a whole number, is not negative. The terms of the sum
- * that lie below 0 are those of another two. */
+/* The n-th derivative of digamma; n, a whole number, is not negative. The terms of the
+ * sum that lie below 0 are those of another two. */
 DT_FN double dt_polygamma(double n, double x)
 {
     n = rint(n);

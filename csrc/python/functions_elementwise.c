@@ -128,8 +128,8 @@ static PyObject *logit_of(const dt_args *args, bool in_place)
     int status = -1;
     Py_BEGIN_ALLOW_THREADS dt_arg below = dt_scope_binary(&scope, DT_BINARY_lt, X, low);
     dt_arg above = dt_scope_binary(&scope, DT_BINARY_gt, X, high);
-    dt_arg kept = dt_scope_where(&scope, below, low,
-                                 dt_scope_where(&scope, above, high, X));
+    dt_arg kept =
+        dt_scope_where(&scope, below, low, dt_scope_where(&scope, above, high, X));
     if (!scope.failed)
         status = dt_recorded_unary(DT_UNARY_logit, &out->tensor, kept.tensor);
     dt_scope_end(&scope);

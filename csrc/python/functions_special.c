@@ -7,7 +7,8 @@
 #include "python/output.h"
 #include "tensor/convert.h"
 
-/* Ends a function that made `out`: in place, what was made goes into the first argument. */
+/* Ends a function that made `out`: in place, what was made goes into the first
+ * argument. */
 static PyObject *finish(const dt_args *args, int out_at, dt_tensor_object *out,
                         int status)
 {
@@ -67,8 +68,7 @@ static PyObject *nan_to_num_of(const dt_args *args, int out_at)
 }
 
 #define NUMBERS "nan: float = None, posinf: float = None, neginf: float = None"
-DT_PUBLIC(nan_to_num,
-          "nan_to_num(input: Tensor, " NUMBERS ", *, out: Tensor = None)")
+DT_PUBLIC(nan_to_num, "nan_to_num(input: Tensor, " NUMBERS ", *, out: Tensor = None)")
 {
     return nan_to_num_of(args, 4);
 }
@@ -143,18 +143,20 @@ DT_PUBLIC(positive, "positive(input: Tensor)")
     if (dt_take_tensor(args, 0, &x) < 0)
         return NULL;
     if (x->dtype == DT_BOOL) {
-        PyErr_SetString(PyExc_RuntimeError, "positive(): not defined for bools; convert "
-                                            "them first, e.g. with .int()");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "positive(): not defined for bools; convert "
+                        "them first, e.g. with .int()");
         return NULL;
     }
     return Py_NewRef(args->slots[0]);
 }
 
 static const dt_row rows[] = {
-    DT_BOTH(nan_to_num, "nan_to_num",
-            "Each element, with nan (0) for NaN, and posinf and neginf (the greatest and "
-            "least number of the type) for the infinities. Of the shape and type of "
-            "input."),
+    DT_BOTH(
+        nan_to_num, "nan_to_num",
+        "Each element, with nan (0) for NaN, and posinf and neginf (the greatest and "
+        "least number of the type) for the infinities. Of the shape and type of "
+        "input."),
     DT_METHOD(nan_to_num_in_place, "nan_to_num_", "In place: nan_to_num."),
     DT_BOTH(float_power, "float_power",
             "Elements of input to the power of those of exponent, both as float64."),
