@@ -50,3 +50,4 @@ def _rows(file: str, word: str, derivatives: slice) -> list[Row]:
 
 UNARY = _rows("unary.def", "UNARY", slice(5, 6))
 BINARY = _rows("binary.def", "BINARY", slice(5, 7))
+TERNARY = _rows("ternary.def", "TERNARY", slice(5, 8))

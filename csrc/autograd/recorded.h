@@ -63,6 +63,11 @@ static inline int dt_recorded_binary(dt_binary_op op, dt_tensor *out, dt_arg a,
 }
 int dt_recorded_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x);
 int dt_recorded_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b);
+/* args are three, the first a tensor. `name`: of the node. */
+int dt_recorded_ternary(dt_ternary_op op, const char *name, dt_tensor *out,
+                        const dt_arg *args);
+int dt_recorded_ternary_into(dt_ternary_op op, const char *name, dt_tensor *target,
+                             const dt_arg *args);
 /* a where condition (a tensor of bools) holds, else b. */
 int dt_recorded_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b);
 

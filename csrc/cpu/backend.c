@@ -13,6 +13,7 @@
 #include "cpu/random.h"
 #include "cpu/reduce.h"
 #include "cpu/select.h"
+#include "cpu/ternary.h"
 #include "cpu/update.h"
 
 dt_kernels dt_cpu_kernels;
@@ -24,6 +25,7 @@ static void choose(void)
 #define ISA(name, test)                                                                \
     case DT_ISA_##name:                                                                \
         dt_cpu_kernels.elementwise = &dt_elementwise_##name;                           \
+        dt_cpu_kernels.ternary = &dt_ternary_##name;                                   \
         dt_cpu_kernels.copy = &dt_copy_##name;                                         \
         dt_cpu_kernels.reduce = &dt_reduce_##name;                                     \
         dt_cpu_kernels.gemm = &dt_gemm_##name;                                         \
@@ -142,6 +144,7 @@ static const dt_backend backend = {
     .random = dt_cpu_random,
     .select = dt_cpu_select,
     .update = dt_cpu_update,
+    .ternary = dt_cpu_ternary,
 };
 
 const dt_backend *dt_cpu_backend(void)

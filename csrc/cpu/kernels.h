@@ -17,6 +17,8 @@ typedef struct dt_elementwise_kernels {
     dt_kernel *const *binary[DT_NDTYPES]; /* [dtype][op] */
 } dt_elementwise_kernels;
 
+typedef dt_kernel *const *dt_ternary_kernels[DT_NDTYPES]; /* [dtype][op] */
+
 typedef struct dt_copy_kernels {
     dt_kernel *const *convert[DT_NDTYPES]; /* [target dtype][source dtype] */
     /* rows x columns of elements, the source's rows becoming the target's columns:
@@ -108,6 +110,7 @@ typedef struct dt_update_kernels {
 typedef struct dt_kernels {
     dt_isa isa;
     const dt_elementwise_kernels *elementwise;
+    const dt_ternary_kernels *ternary;
     const dt_copy_kernels *copy;
     const dt_reduce_kernels *reduce;
     const dt_gemm_kernels *gemm;
@@ -121,6 +124,7 @@ void dt_kernels_choose(void);
 
 #define ISA(name, test)                                                                \
     extern const dt_elementwise_kernels dt_elementwise_##name;                         \
+    extern const dt_ternary_kernels dt_ternary_##name;                                 \
     extern const dt_copy_kernels dt_copy_##name;                                       \
     extern const dt_reduce_kernels dt_reduce_##name;                                   \
     extern const dt_gemm_kernels dt_gemm_##name;                                       \

@@ -9,12 +9,14 @@
 #include "cuda/device.h"
 #include "cuda/elementwise.h"
 #include "cuda/matmul.h"
+#include "cuda/nonzero.h"
 #include "cuda/pinned.h"
 #include "cuda/progression.h"
 #include "cuda/random.h"
 #include "cuda/reduce.h"
 #include "cuda/select.h"
 #include "cuda/stream.h"
+#include "cuda/ternary.h"
 #include "cuda/transfer.h"
 #include "cuda/update.h"
 #include "cuda/where.h"
@@ -104,6 +106,9 @@ static const dt_backend backend = {
     random_run,
     select_run,
     update_run,
+    ternary_run,
+    nonzero_count,
+    nonzero_write,
 };
 
 extern "C" __attribute__((visibility("default"))) const dt_backend *

@@ -163,6 +163,12 @@ typedef struct dt_backend {
                   const dt_random_call *call);
     int (*select)(dt_queue queue, dt_select_op op, const dt_selection *selection);
     int (*update)(dt_queue queue, const dt_update_call *call);
+    int (*ternary)(dt_queue queue, dt_ternary_op op, const dt_plan *plan);
+    /* Where bools are true, in two steps, since the result's size lies between them:
+     * the first leaves the count as the last number of the workspace. NULL for the CPU.
+     */
+    int (*nonzero_count)(dt_queue queue, const dt_nonzero_call *call);
+    int (*nonzero_write)(dt_queue queue, const dt_nonzero_call *call);
 } dt_backend;
 
 /* What the core gives a backend that lives in a library of its own. */

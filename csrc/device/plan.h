@@ -116,6 +116,34 @@ typedef struct dt_update_call {
                           times it; NULL: as they are */
 } dt_update_call;
 
+/* How the elements of a dt_nonzero_call are counted: by tiles, and tiles by groups, of
+ * which there are about as many as a group has tiles. The workspace holds a number a
+ * tile, one a group, and the total. */
+#define DT_NONZERO_TILE 128
+typedef struct dt_tiles {
+    int64_t numel, tiles, group, groups;
+} dt_tiles;
+
+static inline dt_tiles dt_tiles_of(int64_t numel)
+{
+    dt_tiles t = {numel, (numel + DT_NONZERO_TILE - 1) / DT_NONZERO_TILE, 1, 1};
+    while (t.group * t.group < t.tiles)
+        t.group++;
+    t.groups = (t.tiles + t.group - 1) / t.group;
+    return t;
+}
+
+/* Bools in row-major order of shape, and the positions of those that are true, row by
+ * row. */
+typedef struct dt_nonzero_call {
+    const bool *holds;
+    int64_t numel; /* at least 1 */
+    int ndim;
+    int64_t shape[DT_MAX_NDIM];
+    int64_t *workspace; /* tiles + groups + 1 numbers */
+    int64_t *out;       /* [count, ndim], for the second step */
+} dt_nonzero_call;
+
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. Of each input
  * one of row and column stride is 1 and the other at least the length it steps over (so
  * BLAS takes it as it is, transposed or not); c is row-major with c_row >= n. beta 0

@@ -16,6 +16,13 @@ typedef enum dt_binary_op {
     DT_NBINARY
 } dt_binary_op;
 
+typedef enum dt_ternary_op {
+#define TERNARY(name, class, low, high, value, da, db, dc, doc) DT_TERNARY_##name,
+#include "ops/ternary.def"
+#undef TERNARY
+    DT_NTERNARY
+} dt_ternary_op;
+
 typedef enum dt_reduce_op {
 #define REDUCE(name, class, identity, map, combine, finish, doc) DT_REDUCE_##name,
 #include "ops/reduce.def"

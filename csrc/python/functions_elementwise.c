@@ -517,50 +517,6 @@ static PyObject *derivative_of_digamma(const dt_args *args, bool in_place)
 /* --- made of several
  * --------------------------------------------------------------------------- */
 
-static PyObject *clamp_of(const dt_args *args, bool in_place)
-{
-    dt_tensor *x, held = {.storage = NULL};
-    dt_arg low, high;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    bool has_low = dt_given(args, 1), has_high = dt_given(args, 2);
-    if (!has_low && !has_high) {
-        PyErr_Format(PyExc_RuntimeError, "%s(): neither min nor max is given; give one",
-                     args->signature->name);
-        return NULL;
-    }
-    if ((has_low && dt_take_value(args, 1, &low) < 0) ||
-        (has_high && dt_take_value(args, 2, &high) < 0))
-        return NULL;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    int status = 0;
-    Py_BEGIN_ALLOW_THREADS if (has_low) status = dt_recorded_binary(
-        DT_BINARY_maximum, has_high ? &held : &out->tensor, dt_arg_tensor(x), low);
-    if (status == 0 && has_high)
-        status = dt_recorded_binary(DT_BINARY_minimum, &out->tensor,
-                                    dt_arg_tensor(has_low ? &held : x), high);
-    dt_tensor_clear(&held);
-    Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 3, out, status);
-    PyObject *result = dt_tensor_result(out, status);
-    status =
-        result ? dt_copy_to_output("clamp_", args->slots[0], dt_tensor_of(result)) : -1;
-    Py_XDECREF(result);
-    return status < 0 ? NULL : Py_NewRef(args->slots[0]);
-}
-
-DT_PUBLIC(clamp, "clamp(input: Tensor, min: Value = None, max: Value = None, *, "
-                 "out: Tensor = None)")
-{
-    return clamp_of(args, false);
-}
-
-DT_PUBLIC(clamp_in_place, "clamp_(input: Tensor, min: Value = None, max: Value = None)")
-{
-    return clamp_of(args, true);
-}
-
 /* Where a and b are the same, or no further apart than atol + rtol * |b|. */
 static int is_close(dt_tensor *out, const dt_tensor *a, const dt_tensor *b, double rtol,
                     double atol, bool equal_nan)
@@ -717,10 +673,6 @@ static const dt_row rows[] = {
 #include "ops/alias.def"
 #undef ALIAS
     DT_FUNCTION(rsub, "rsub", "other minus alpha times input."),
-    DT_BOTH(clamp, "clamp", "Each element, or the bound that it lies beyond."),
-    DT_BOTH(clamp, "clip", "The same as clamp."),
-    DT_METHOD(clamp_in_place, "clamp_",
-              "In place: each element, or the bound it lies beyond."),
     DT_BOTH(isclose, "isclose",
             "Where elements differ by at most atol + rtol * abs(other)."),
     DT_BOTH(allclose, "allclose",

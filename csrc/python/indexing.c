@@ -25,6 +25,8 @@ typedef struct subscript {
     dt_tensor chosen[DT_MAX_NDIM]; /* owned */
     int at[DT_MAX_NDIM];           /* its item */
     int64_t wanted[DT_MAX_NDIM];   /* of a mask: the dimension's size; else -1 */
+    int nbools;
+    int bools[MAX_ITEMS]; /* the items that were True or False */
 } subscript;
 
 static void release(subscript *s)
@@ -208,15 +210,53 @@ static int add_item(subscript *s, PyObject *key)
     }
     if (take_item(key, &s->items[s->count]))
         return -1;
+    if (PyBool_Check(key))
+        s->bools[s->nbools++] = s->count;
     s->count++;
     return 0;
 }
 
-/* The items of a subscript; -1 with an exception set, and nothing to release. */
-static int take_items(PyObject *key, subscript *s)
+/* True and False are masks without dimensions: an index that meets those of the index
+ * tensors. One alone that is written through is as good as a new dimension of size 1 or
+ * 0. */
+static int place_bools(subscript *s, bool reads)
+{
+    if (!s->nbools || (!reads && s->nbools == 1 && !s->nchosen))
+        return 0;
+    for (int b = 0; b < s->nbools; b++) {
+        dt_index *item = &s->items[s->bools[b]];
+        int64_t count = item->stop; /* 1 or 0 positions, all at the start */
+        int k = s->nchosen;
+        dt_tensor index;
+        if (k == DT_MAX_NDIM) {
+            PyErr_Format(PyExc_IndexError,
+                         "index: too many items; a tensor has at most %d dimensions",
+                         DT_MAX_NDIM);
+            return -1;
+        }
+        if (dt_full("index", &index, DT_INT64, 1, &count, dt_device_make(DT_CPU, 0),
+                    dt_scalar_int(0)))
+            return dt_raise_status();
+        for (; k && s->at[k - 1] > s->bools[b]; k--) {
+            s->chosen[k] = s->chosen[k - 1];
+            s->at[k] = s->at[k - 1];
+            s->wanted[k] = s->wanted[k - 1];
+        }
+        s->chosen[k] = index;
+        s->at[k] = s->bools[b];
+        s->wanted[k] = -1;
+        s->nchosen++;
+        item->stop = 1;
+    }
+    return 0;
+}
+
+/* The items of a subscript that is read or written through; -1 with an exception set,
+ * and nothing to release. */
+static int take_items(PyObject *key, subscript *s, bool reads)
 {
     int status = 0;
-    s->count = s->nchosen = 0;
+    s->count = s->nchosen = s->nbools = 0;
     if (!PyTuple_Check(key)) {
         status = add_item(s, key);
     } else if (PyTuple_GET_SIZE(key) > MAX_ITEMS) {
@@ -228,6 +268,8 @@ static int take_items(PyObject *key, subscript *s)
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key) && !status; i++)
             status = add_item(s, PyTuple_GET_ITEM(key, i));
     }
+    if (!status)
+        status = place_bools(s, reads);
     if (status)
         release(s);
     return status;
@@ -322,7 +364,7 @@ static int read_chosen(dt_tensor *out, const dt_tensor *whole, const subscript *
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 {
     subscript s;
-    if (take_items(key, &s))
+    if (take_items(key, &s, true))
         return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out) {
@@ -344,9 +386,10 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
  * -----------------------------------------------------------------------------------
  */
 
-/* place[chosen] = value; a CPU tensor without dimensions goes to any device. */
-static int write_chosen(dt_tensor *place, const dt_tensor *whole, const subscript *s,
-                        const dt_tensor *value, dt_scalar number)
+/* place[chosen] = value, or += value; a CPU tensor without dimensions goes to any
+ * device. */
+static int write_chosen(dt_select_op op, dt_tensor *place, const dt_tensor *whole,
+                        const subscript *s, const dt_tensor *value, dt_scalar number)
 {
     dt_tensor own;
     dt_choice c;
@@ -363,8 +406,7 @@ static int write_chosen(dt_tensor *place, const dt_tensor *whole, const subscrip
         value = &own;
     }
     if (!status)
-        status = dt_recorded_choose_into("IndexPutBackward0", DT_SELECT_WRITE, place,
-                                         &c, value);
+        status = dt_recorded_choose_into("IndexPutBackward0", op, place, &c, value);
     dt_tensor_clear(&own);
     return status;
 }
@@ -382,7 +424,7 @@ static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
     return dt_recorded_squeeze(out, value, count, dims);
 }
 
-int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
+static int assign(dt_select_op op, PyObject *self, PyObject *key, PyObject *value)
 {
     subscript s;
     dt_tensor place, source;
@@ -408,7 +450,7 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
             dt_describe(value, text, sizeof text));
         return -1;
     }
-    if (take_items(key, &s))
+    if (take_items(key, &s, false))
         return -1;
     dt_tensor *whole = dt_tensor_of(self);
     if (dt_view_index(&place, whole, s.items, s.count)) {
@@ -427,8 +469,8 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     }
     if (s.nchosen) {
         DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
-               write_chosen(&place, whole, &s, is_number ? NULL : dt_tensor_of(value),
-                            number));
+               write_chosen(op, &place, whole, &s,
+                            is_number ? NULL : dt_tensor_of(value), number));
         release(&s);
     } else if (is_number) {
         DT_RUN(status, place.numel > DT_LONG_NUMEL,
@@ -446,4 +488,47 @@ int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     }
     dt_tensor_clear(&place);
     return status ? dt_raise_status() : 0;
+}
+
+int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
+{
+    return assign(DT_SELECT_WRITE, self, key, value);
+}
+
+int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
+                        bool accumulate)
+{
+    bool chooses = false;
+    PyObject *key = NULL;
+    if (PyTuple_Check(indices) || PyList_Check(indices))
+        key = PySequence_Tuple(indices);
+    if (!key && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError,
+                     "index_put_(): indices is a %.100s; give a tuple of Tensors",
+                     Py_TYPE(indices)->tp_name);
+    if (!key)
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
+        PyObject *item = PyTuple_GET_ITEM(key, i);
+        if (!dt_tensor_check(item)) {
+            PyErr_Format(PyExc_TypeError,
+                         "index_put_(): item %zd of indices is a %.100s; give Tensors",
+                         i, Py_TYPE(item)->tp_name);
+            Py_DECREF(key);
+            return -1;
+        }
+        chooses |= dt_tensor_of(item)->ndim > 0;
+    }
+    if (accumulate && !chooses) {
+        PyErr_SetString(
+            PyExc_IndexError,
+            "index_put_(): indices has no Tensor with a dimension, so there "
+            "is nothing to accumulate; use add_()");
+        Py_DECREF(key);
+        return -1;
+    }
+    int status =
+        assign(accumulate ? DT_SELECT_ADD : DT_SELECT_WRITE, self, key, values);
+    Py_DECREF(key);
+    return status;
 }

@@ -45,8 +45,45 @@ static PyMethodDef *make_definition(const dt_row *row, dt_call call, bool method
     return definition;
 }
 
+/* Every table that was added, for tests that call all that there is. */
+#define MAX_TABLES 64
+static struct {
+    const dt_row *rows;
+    size_t count;
+} tables[MAX_TABLES];
+static size_t ntables;
+
+/* [(name, text of the signature, is a function, is a method), ...] */
+static PyObject *signatures(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    for (size_t t = 0; list && t < ntables; t++)
+        for (size_t i = 0; list && i < tables[t].count; i++) {
+            const dt_row *row = &tables[t].rows[i];
+            PyObject *item = Py_BuildValue("(ssNN)", row->name, row->signature->text,
+                                           PyBool_FromLong(row->function != NULL),
+                                           PyBool_FromLong(row->method != NULL));
+            if (!item || PyList_Append(list, item) < 0)
+                Py_CLEAR(list);
+            Py_XDECREF(item);
+        }
+    return list;
+}
+
+static PyMethodDef own_functions[] = {
+    {"_signatures", signatures, METH_NOARGS,
+     "Each public function and method with the text that its calls are bound by."},
+    {NULL, NULL, 0, NULL},
+};
+
 int dt_add_rows(PyObject *module, const dt_row *rows, size_t count)
 {
+    if (ntables < MAX_TABLES) {
+        tables[ntables].rows = rows;
+        tables[ntables++].count = count;
+    }
     for (size_t i = 0; i < count; i++) {
         const dt_row *row = &rows[i];
         if (row->function) {
@@ -201,7 +238,8 @@ static int execute(PyObject *module)
                             0);
     }
     home = PyInterpreterState_Get();
-    if (intern_names() < 0 || start_core(module) < 0)
+    if (intern_names() < 0 || start_core(module) < 0 ||
+        PyModule_AddFunctions(module, own_functions) < 0)
         return -1;
 #define SETUP(name)                                                                    \
     if (dt_setup_##name(module) < 0)                                                   \

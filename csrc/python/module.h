@@ -24,11 +24,13 @@
     SETUP(defaults)                                                                    \
     SETUP(elementwise)                                                                 \
     SETUP(special)                                                                     \
+    SETUP(ternary)                                                                     \
     SETUP(reductions)                                                                  \
     SETUP(indexing)                                                                    \
     SETUP(embedding)                                                                   \
     SETUP(products)                                                                    \
     SETUP(updates)                                                                     \
+    SETUP(composed)                                                                    \
     SETUP(views)                                                                       \
     SETUP(splits)                                                                      \
     SETUP(joins)                                                                       \

@@ -22,6 +22,16 @@ const char *const dt_binary_names[DT_NBINARY] = {
 #include "ops/kernels.def"
 #undef BINARY
 };
+const char *const dt_ternary_names[DT_NTERNARY] = {
+#define TERNARY(name, class, low, high, value, da, db, dc, doc) #name,
+#include "ops/ternary.def"
+#undef TERNARY
+};
+static const unsigned char ternary_class[DT_NTERNARY] = {
+#define TERNARY(name, class, low, high, value, da, db, dc, doc) class,
+#include "ops/ternary.def"
+#undef TERNARY
+};
 static const unsigned char unary_class[DT_NUNARY] = {
 #define UNARY(name, class, low, high, value, derivative, doc) class,
 #include "ops/unary.def"
@@ -204,18 +214,21 @@ static int use_all(const dt_tensor *out, const dt_input *inputs, int ninputs)
     return 0;
 }
 
-/* One row of either table, made ready: what differs between them is only the last call.
+/* One row of the tables, made ready: what differs between them is only the last call.
  */
 typedef struct row {
     const char *name;
     int class;
     int unary; /* a dt_unary_op, or -1 */
     int binary;
+    int ternary;
 } row;
 
 static int launch(const row *r, dt_queue queue, const dt_backend *backend,
                   const dt_plan *plan)
 {
+    if (r->ternary >= 0)
+        return backend->ternary(queue, (dt_ternary_op)r->ternary, plan);
     return r->binary < 0 ? backend->unary(queue, (dt_unary_op)r->unary, plan)
                          : backend->binary(queue, (dt_binary_op)r->binary, plan);
 }
@@ -268,7 +281,7 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
     dt_device device = {DT_CPU, 0};
     const dt_tensor *home = into ? out : NULL;
     const char *home_name = "target";
-    static const char *const names[] = {"input", "other"};
+    static const char *const names[] = {"input", "other", "the third operand"};
     for (int i = 0; i < nargs; i++) {
         const dt_tensor *t = args[i].tensor;
         if (t && (!home || (is_guest(home) && !into && !is_guest(t)))) {
@@ -308,9 +321,9 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
     if (into && dt_check_cast(r->name, result, (dt_dtype)out->dtype))
         return -1;
 
-    dt_input inputs[2];
-    dt_tensor copies[2], made; /* initializers would clear all of each, at every call */
-    copies[0].storage = copies[1].storage = made.storage = NULL;
+    dt_input inputs[3];
+    dt_tensor copies[3], made; /* initializers would clear all of each, at every call */
+    copies[0].storage = copies[1].storage = copies[2].storage = made.storage = NULL;
     dt_plan plan;
     int status = -1;
     for (int i = 0; i < nargs; i++) {
@@ -355,13 +368,13 @@ done:
 
 static row unary_row(dt_unary_op op)
 {
-    row r = {dt_unary_names[op], unary_class[op], (int)op, -1};
+    row r = {dt_unary_names[op], unary_class[op], (int)op, -1, -1};
     return r;
 }
 
 static row binary_row(dt_binary_op op)
 {
-    row r = {dt_binary_names[op], binary_class[op], -1, (int)op};
+    row r = {dt_binary_names[op], binary_class[op], -1, (int)op, -1};
     return r;
 }
 
@@ -439,6 +452,60 @@ int dt_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b)
     row r = binary_row(op);
     dt_arg args[] = {a, b};
     return run(&r, target, true, args, 2);
+}
+
+/* Floats of 16 bits are computed as float32: there are no kernels of three of them. */
+static bool is_short_float(dt_dtype dtype)
+{
+    return dt_dtype_is_float(dtype) && dt_dtype_size(dtype) < sizeof(float);
+}
+
+static int ternary_by_float32(const row *r, dt_tensor *out, bool into,
+                              const dt_arg *args, dt_dtype meet)
+{
+    dt_tensor wide[3], made;
+    dt_arg widened[3];
+    int status = -1;
+    wide[0].storage = wide[1].storage = wide[2].storage = made.storage = NULL;
+    for (int i = 0; i < 3; i++) {
+        const dt_tensor *t = args[i].tensor;
+        widened[i] = t ? dt_arg_tensor(&wide[i]) : args[i];
+        if (t && dt_convert(&wide[i], t, DT_FLOAT32, dt_tensor_device(t)))
+            goto done;
+    }
+    status = run(r, &made, false, widened, 3);
+    if (status == 0)
+        status = into ? dt_copy_into(r->name, out, &made)
+                      : dt_convert(out, &made, meet, dt_tensor_device(&made));
+done:
+    dt_tensor_clear(&made);
+    for (int i = 0; i < 3; i++)
+        dt_tensor_clear(&wide[i]);
+    return status;
+}
+
+static int ternary(dt_ternary_op op, dt_tensor *out, bool into, const dt_arg *args)
+{
+    row r = {dt_ternary_names[op], ternary_class[op], -1, -1, (int)op};
+    dt_dtype meet = dt_result_type(args, 3);
+    if (!is_short_float(meet))
+        return run(&r, out, into, args, 3);
+    if (into && dt_check_cast(r.name, meet, (dt_dtype)out->dtype))
+        return -1;
+    return ternary_by_float32(&r, out, into, args, meet);
+}
+
+int dt_ternary(dt_ternary_op op, dt_tensor *out, dt_arg a, dt_arg b, dt_arg c)
+{
+    dt_arg args[] = {a, b, c};
+    out->storage = NULL;
+    return ternary(op, out, false, args);
+}
+
+int dt_ternary_into(dt_ternary_op op, dt_tensor *target, dt_arg a, dt_arg b, dt_arg c)
+{
+    dt_arg args[] = {a, b, c};
+    return ternary(op, target, true, args);
 }
 
 int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b)

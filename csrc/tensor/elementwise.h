@@ -1,4 +1,5 @@
-/* Functions of elements: the rows of ops/unary.def and ops/binary.def on whole tensors.
+/* Functions of elements: the rows of ops/unary.def, binary.def and ternary.def on whole
+ * tensors.
  */
 #ifndef DT_TENSOR_ELEMENTWISE_H
 #define DT_TENSOR_ELEMENTWISE_H
@@ -31,6 +32,7 @@ static inline dt_arg dt_arg_scalar(dt_scalar scalar)
 /* Names as Python has them. */
 extern const char *const dt_unary_names[DT_NUNARY];
 extern const char *const dt_binary_names[DT_NBINARY];
+extern const char *const dt_ternary_names[DT_NTERNARY];
 
 int dt_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x);
 int dt_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x);
@@ -39,6 +41,10 @@ int dt_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x);
  * tensor without dimensions goes with any device. */
 int dt_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b);
 int dt_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b);
+
+/* The first is a tensor. */
+int dt_ternary(dt_ternary_op op, dt_tensor *out, dt_arg a, dt_arg b, dt_arg c);
+int dt_ternary_into(dt_ternary_op op, dt_tensor *target, dt_arg a, dt_arg b, dt_arg c);
 
 /* a where condition, a tensor of bools (or of uint8, where 0 is false), holds, else b;
  * broadcasting, in the type in which a and b meet. */

@@ -1,8 +1,10 @@
 #include "tensor/select.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "device/stream.h"
+#include "device/transfer.h"
 #include "tensor/convert.h"
 #include "tensor/elementwise.h"
 #include "tensor/iterate.h"
@@ -380,22 +382,68 @@ done:
 /* --- where something is true
  * ---------------------------------------------------------------------------- */
 
+/* On the device, but for the count, which is waited for. */
+static int nonzero_there(dt_tensor *out, const dt_tensor *x)
+{
+    dt_device device = dt_tensor_device(x);
+    const dt_backend *backend = dt_backend_of(device);
+    dt_tiles tiles = dt_tiles_of(x->numel);
+    int64_t words = tiles.tiles + tiles.groups + 1, shape[] = {0, x->ndim};
+    dt_tensor truth, holds, workspace;
+    dt_nonzero_call call = {.numel = x->numel, .ndim = x->ndim};
+    int status = -1;
+    truth.storage = holds.storage = workspace.storage = NULL;
+    if (x->dtype == DT_BOOL)
+        dt_tensor_alias(&truth, x);
+    else if (dt_convert(&truth, x, DT_BOOL, device))
+        return -1;
+    if (dt_contiguous(&holds, &truth) ||
+        dt_tensor_empty("nonzero", &workspace, DT_INT64, 1, &words, device) ||
+        dt_storage_use(holds.storage))
+        goto done;
+    memcpy(call.shape, x->shape, (size_t)x->ndim * sizeof *x->shape);
+    call.holds = dt_tensor_data(&holds);
+    call.workspace = dt_tensor_data(&workspace);
+    if (backend->nonzero_count(dt_queue_current(device), &call) ||
+        dt_transfer(dt_device_make(DT_CPU, 0), &shape[0], device,
+                    call.workspace + words - 1, sizeof shape[0]) ||
+        dt_tensor_empty("nonzero", out, DT_INT64, 2, shape, device))
+        goto done;
+    call.out = dt_tensor_data(out);
+    status = shape[0] && x->ndim
+                 ? backend->nonzero_write(dt_queue_current(device), &call)
+                 : 0;
+    if (status)
+        dt_tensor_clear(out);
+done:
+    dt_tensor_clear(&workspace);
+    dt_tensor_clear(&holds);
+    dt_tensor_clear(&truth);
+    return status;
+}
+
 int dt_nonzero(dt_tensor *out, const dt_tensor *x)
 {
-    dt_tensor truth, host, found;
+    dt_tensor truth, host;
     dt_device cpu = dt_device_make(DT_CPU, 0), device = dt_tensor_device(x);
     int status = -1;
-    out->storage = truth.storage = host.storage = found.storage = NULL;
-    if (dt_convert(&truth, x, DT_BOOL, cpu) || dt_contiguous(&host, &truth))
+    out->storage = truth.storage = host.storage = NULL;
+    if (!dt_device_is_cpu(device) && x->numel)
+        return nonzero_there(out, x);
+    if (x->dtype == DT_BOOL)
+        dt_tensor_alias(&truth, x);
+    else if (dt_convert(&truth, x, DT_BOOL, cpu))
+        return -1;
+    if (dt_contiguous(&host, &truth))
         goto done;
-    const bool *holds = dt_tensor_data(&host);
+    const bool *holds = x->numel ? dt_tensor_data(&host) : NULL;
     int64_t count = 0, at[DT_MAX_NDIM] = {0};
     for (int64_t i = 0; i < host.numel; i++)
         count += holds[i];
     int64_t shape[] = {count, x->ndim};
-    if (dt_tensor_empty("nonzero", &found, DT_INT64, 2, shape, cpu))
+    if (dt_tensor_empty("nonzero", out, DT_INT64, 2, shape, device))
         goto done;
-    int64_t *to = dt_tensor_data(&found);
+    int64_t *to = dt_tensor_data(out);
     for (int64_t i = 0; i < host.numel; i++) {
         for (int d = 0; holds[i] && d < x->ndim; d++)
             *to++ = at[d];
@@ -405,16 +453,9 @@ int dt_nonzero(dt_tensor *out, const dt_tensor *x)
             at[d] = 0;
         }
     }
-    if (dt_device_is_cpu(device)) {
-        *out = found;
-        found.storage = NULL;
-        status = 0;
-    } else {
-        status = dt_convert(out, &found, DT_INT64, device);
-    }
+    status = 0;
 done:
     dt_tensor_clear(&truth);
     dt_tensor_clear(&host);
-    dt_tensor_clear(&found);
     return status;
 }

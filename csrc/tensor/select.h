@@ -39,8 +39,7 @@ int dt_choose_into(dt_select_op op, dt_tensor *target, const dt_choice *choice,
                    const dt_tensor *values);
 
 /* The positions of elements that are not 0 (or NaN, or true), row by row, int64 of
- * shape [n, x.ndim]. Waits for a GPU, since the result's size depends on x, whose truth
- * values are counted on the CPU. */
+ * shape [n, x.ndim]. Waits for a GPU's count, which is the result's size. */
 int dt_nonzero(dt_tensor *out, const dt_tensor *x);
 
 #endif

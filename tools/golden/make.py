@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 GOLDEN = HERE.parent.parent / "tests" / "golden"
 SETS = (
     "checkpoints",
+    "composed",
     "errors",
     "learning",
     "modules",

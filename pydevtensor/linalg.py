@@ -1,0 +1,194 @@
+"""Norms and products of vectors and matrices, under torch.linalg's names."""
+
+from math import inf
+
+from pydevtensor import _C
+from pydevtensor._composed import _wrap
+
+__all__ = ["cross", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm"]
+__all__ += ["vector_norm"]
+
+
+def _finish(result, out):
+    return result if out is None else _C.mul(result, 1, out=out)
+
+
+def _floating(function, x):
+    if not x.is_floating_point():
+        raise RuntimeError(
+            f"{function}(): input is of {x.dtype}; convert it with .float()"
+        )
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The norm of order `ord` of x as one vector, or of the vectors along dim.
+
+    ord is any number, also 0 (how many elements are not 0) and inf. RuntimeError for
+    Tensors of integers.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if isinstance(ord, (str, bytes)) or ord is None:
+        raise TypeError(f"vector_norm(): ord is {ord!r}; give a number")
+    _floating("vector_norm", x)
+    if dtype is not None:
+        x = x.to(dtype)
+    dims = tuple(range(x.dim())) if dim is None else dim
+    result = x.norm(ord, dim=dims, keepdim=keepdim) if x.dim() else x.norm(ord)
+    return _finish(result, out)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+    """The norm of the matrices in the two dimensions dim.
+
+    ord is "fro" (the root of the sum of squares), 1 or -1 (the greatest or least sum of
+    a column's magnitudes), inf or -inf (of a row's). RuntimeError for other orders and
+    for Tensors of integers; NotImplementedError for those that want singular values.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.matrix_norm(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
+    tensor(6.)
+    """
+    _floating("matrix_norm", A)
+    if A.dim() < 2:
+        raise RuntimeError(
+            f"matrix_norm(): the input has the shape {tuple(A.shape)}; give at least "
+            "two dimensions"
+        )
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise RuntimeError(f"matrix_norm(): dim is {dim!r}; give a tuple of two ints")
+    rows, columns = (_wrap("matrix_norm", d, A.dim()) for d in dim)
+    if rows == columns:
+        raise RuntimeError(f"matrix_norm(): dim is {dim!r}; give two different ints")
+    if dtype is not None:
+        A = A.to(dtype)
+    if ord == "fro":
+        return _finish(A.norm(2, dim=(rows, columns), keepdim=keepdim), out)
+    if ord in ("nuc", 2, -2):
+        raise NotImplementedError(
+            f"matrix_norm(): ord {ord!r} wants singular values, which are not there "
+            "yet; use 'fro', 1 or inf"
+        )
+    if ord not in (1, -1, inf, -inf):
+        raise RuntimeError(
+            f"matrix_norm(): there is no norm of order {ord!r}; use 'fro', 1, -1, inf "
+            "or -inf"
+        )
+    first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = A.abs().sum(first, keepdim=True)
+    best = sums.amax if ord > 0 else sums.amin
+    result = best(second, keepdim=True)
+    if not keepdim:
+        result = result.squeeze((rows, columns))
+    return _finish(result, out)
+
+
+def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
+    """A vector's or a matrix's norm, by the number of dimensions.
+
+    Without ord, the root of the sum of squares of all elements, or along dim. With ord,
+    vector_norm for one dimension and matrix_norm for two.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    tensor(5.)
+    """
+    if dim is not None and not isinstance(dim, int):
+        count = len(dim)
+        wrapped = [_wrap("norm", d, A.dim()) for d in dim]
+        if len(set(wrapped)) != count:
+            raise RuntimeError(f"norm(): dim is {dim!r}; name each dimension once")
+    else:
+        count = 1 if dim is not None else A.dim()
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
+    if dim is None and count not in (1, 2):
+        raise RuntimeError(
+            f"norm(): ord is {ord!r} and the input has {count} dimensions; give dim, "
+            "or one or two dimensions"
+        )
+    if count == 1 and not isinstance(ord, str):
+        return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
+    both = (-2, -1) if dim is None else dim
+    return matrix_norm(A, ord, both, keepdim, dtype=dtype, out=out)
+
+
+def multi_dot(tensors, *, out=None):
+    """The product of two or more matrices, in the order that costs the least.
+
+    The first and the last may be vectors. RuntimeError where they do not fit together.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
+    tensor([12., 12.])
+    """
+    tensors = list(tensors)
+    count = len(tensors)
+    if count < 2:
+        raise RuntimeError(
+            f"multi_dot(): {count} tensors were given; give at least two"
+        )
+    for place, each in enumerate(tensors):
+        ends = place in (0, count - 1)
+        if each.dim() != 2 and not (ends and each.dim() == 1):
+            raise RuntimeError(
+                f"multi_dot(): tensor {place} has the shape {tuple(each.shape)}; give "
+                "matrices, or vectors as the first and the last"
+            )
+    row, column = tensors[0].dim() == 1, tensors[-1].dim() == 1
+    if row:
+        tensors[0] = tensors[0].unsqueeze(0)
+    if column:
+        tensors[-1] = tensors[-1].unsqueeze(1)
+    for place in range(count - 1):
+        if tensors[place].shape[1] != tensors[place + 1].shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {place} and {place + 1}, of shapes "
+                f"{tuple(tensors[place].shape)} and {tuple(tensors[place + 1].shape)}, "
+                "cannot be multiplied; the sizes between them have to be the same"
+            )
+    sizes = [tensors[0].shape[0], *(each.shape[1] for each in tensors)]
+    # cost[i, j] and where to divide: the products of i to j, by those of shorter runs.
+    cost = {(i, i): (0, i) for i in range(count)}
+    for length in range(2, count + 1):
+        for i in range(count - length + 1):
+            j = i + length - 1
+            cost[i, j] = min(
+                (
+                    cost[i, k][0]
+                    + cost[k + 1, j][0]
+                    + sizes[i] * sizes[k + 1] * sizes[j + 1],
+                    k,
+                )
+                for k in range(i, j)
+            )
+
+    def product(i, j):
+        if i == j:
+            return tensors[i]
+        k = cost[i, j][1]
+        return product(i, k) @ product(k + 1, j)
+
+    result = product(0, count - 1)
+    if row:
+        result = result.squeeze(0)
+    if column:
+        result = result.squeeze(-1)
+    return _finish(result, out)
+
+
+def cross(input, other, *, dim=-1, out=None):
+    """The cross product of vectors of 3 elements along dim, broadcasting."""
+    return _C.cross(input, other, dim, out=out)
+
+
+def matmul(input, other, *, out=None):
+    """The product of vectors, matrices or batches of matrices."""
+    return _C.matmul(input, other, out=out)
+
+
+def matrix_power(A, n, *, out=None):
+    """A square matrix, or a batch of them, multiplied n times with itself."""
+    return _C.matrix_power(A, n, out=out)
