@@ -277,13 +277,18 @@ def _reduce(loss: Any, reduction: str) -> Any:
     )
 
 
-def _same_size(name: str, input: Any, target: Any) -> None:
-    if input.device != target.device and target.ndim and input.ndim:
+def _same_device(name: str, input: Any, target: Any) -> None:
+    if input.device != target.device:
         raise RuntimeError(
             f"{name}: the input, of shape {[*input.shape]}, is on {input.device} and "
             f"the target, of shape {[*target.shape]}, on {target.device}; bring them "
             f"together, e.g. with target.to('{input.device}')"
         )
+
+
+def _same_size(name: str, input: Any, target: Any) -> None:
+    if input.ndim and target.ndim:
+        _same_device(name, input, target)
     if input.shape != target.shape:
         import warnings
 
@@ -325,9 +330,13 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
     _same_size("huber_loss", input, target)
+    return _reduce(_bent(input, target, delta), reduction)
+
+
+def _bent(input: Any, target: Any, delta: float) -> Any:
     gap = (input - target).abs()
     near, far = 0.5 * gap.square(), delta * (gap - 0.5 * delta)
-    return _reduce(_C.where(gap <= delta, near, far), reduction)
+    return _C.where(gap <= delta, near, far)
 
 
 def smooth_l1_loss(
@@ -343,7 +352,8 @@ def smooth_l1_loss(
         raise RuntimeError(f"smooth_l1_loss: beta is {beta}; give 0 or more")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return huber_loss(input, target, reduction, beta) / beta
+    _same_size("smooth_l1_loss", input, target)
+    return _reduce(_bent(input, target, beta), reduction) / beta
 
 
 def binary_cross_entropy(
@@ -355,8 +365,7 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Any:
     """-(t log x + (1 - t) log(1 - x)); logarithms are at least -100."""
-    if input.device != target.device:
-        _same_size("binary_cross_entropy", input, target)
+    _same_device("binary_cross_entropy", input, target)
     if input.shape != target.shape:
         raise ValueError(
             f"binary_cross_entropy: the target's size {[*target.shape]} has to be the "
@@ -386,8 +395,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Any = None,
 ) -> Any:
     """binary_cross_entropy of the sigmoid of input, without its rounding."""
-    if input.device != target.device:
-        _same_size("binary_cross_entropy_with_logits", input, target)
+    _same_device("binary_cross_entropy_with_logits", input, target)
     if input.shape != target.shape:
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size "
@@ -457,6 +465,7 @@ def _nll(
     reduction: str,
     smoothing: float,
 ) -> Any:
+    _same_device(name, logs, target)
     axis = 1 if logs.ndim > 1 else 0
     classes = logs.shape[axis]
     expected = (*logs.shape[:axis], *logs.shape[axis + 1 :])

@@ -1,0 +1,641 @@
+"""Modules beyond the golden cases: moving, states, hooks, lazy layers, and what errors say."""
+
+import copy
+import io
+import pickle
+import warnings
+from collections import OrderedDict
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor import nn
+
+F = nn.functional
+
+
+def small():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+
+
+class Counting(nn.Module):
+    """A scale, a counter that is stored, and one that is not."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(2))
+        self.register_buffer("calls", torch.tensor(0))
+        self.register_buffer("recent", torch.zeros(2), persistent=False)
+
+    def forward(self, x, extra=0.0):
+        self.calls += 1
+        self.recent = x.detach()[-1]
+        return x * self.scale + extra
+
+
+# --- moving
+
+
+def test_moving_keeps_the_parameters_and_their_gradients(gpu):
+    net = small()
+    net(torch.ones(2, 3)).sum().backward()
+    before = [*net.parameters()]
+    gradients = [p.grad.tolist() for p in before]
+    assert net.to(gpu) is net
+    after = [*net.parameters()]
+    assert all(a is b for a, b in zip(before, after, strict=True))
+    assert {str(p.device) for p in after} == {gpu}
+    assert {str(p.grad.device) for p in after} == {gpu}
+    assert {str(b.device) for b in net.buffers()} == {gpu}
+    assert [p.grad.tolist() for p in after] == gradients
+    assert all(p.is_leaf and p.requires_grad for p in after)
+    assert net.cpu() is net and net[0].weight.device.type == "cpu"
+    assert net.cuda(gpu)[0].weight.device == torch.device(gpu)
+
+
+def test_an_optimiser_made_before_the_move_still_fits(gpu):
+    net = small()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+    net.to(gpu)
+    before = net[3].bias.tolist()
+    net(torch.ones(2, 3, device=gpu)).sum().backward()
+    optimizer.step()
+    assert net[3].bias.tolist() == pytest.approx([b - 2 for b in before])
+
+
+def test_moving_without_need_copies_nothing(device):
+    net = small().to(device)
+    places = [t.data_ptr() for t in net.state_dict().values()]
+    net.to(device).float().to(torch.float32)
+    assert [t.data_ptr() for t in net.state_dict().values()] == places
+
+
+def test_moving_by_example_and_by_words(device):
+    net = small().to(torch.ones(1, dtype=torch.float64, device=device))
+    assert net[0].weight.dtype is torch.float64 and str(net[0].weight.device) == device
+    # What counts stays a whole number.
+    assert net[1].num_batches_tracked.dtype is torch.int64
+    net.to(device="cpu", dtype=torch.float32, non_blocking=True)
+    assert net[0].weight.dtype is torch.float32 and net[0].weight.device.type == "cpu"
+
+
+def test_shared_parameters_stay_shared(device):
+    layer = nn.Linear(2, 2)
+    tied = nn.Sequential(layer, nn.Linear(2, 2))
+    tied[1].weight = layer.weight
+    tied.to(device).double()
+    assert tied[1].weight is tied[0].weight and tied[0].weight.dtype is torch.float64
+    tied(torch.ones(1, 2, dtype=torch.float64, device=device)).sum().backward()
+    assert tied[0].weight.grad is not None
+    assert len([*tied.parameters()]) == 3 and len(tied.state_dict()) == 4
+
+
+def test_making_room_without_values(device):
+    net = small()
+    net.to_empty(device=device)
+    assert {str(t.device) for t in net.state_dict().values()} == {device}
+    assert net[0].weight.shape == (4, 3) and net[0].weight.requires_grad
+
+
+# --- copies
+
+
+def test_a_deep_copy_is_apart(device):
+    net = Counting().to(device)
+    net(torch.ones(3, 2, device=device)).sum().backward()
+    other = copy.deepcopy(net)
+    with torch.no_grad():
+        other.scale += 1
+        other.calls += 1
+    assert net.scale.tolist() == [1, 1] and net.scale.grad.tolist() == [3, 3]
+    assert net.calls.item() == 1 and str(other.scale.device) == device
+    assert isinstance(other.scale, nn.Parameter) and other.scale.grad is None
+    assert "recent" not in other.state_dict()
+
+
+def test_a_deep_copy_takes_hooks_along():
+    seen = []
+    net = nn.Identity()
+    net.register_forward_hook(lambda module, args, result: seen.append(module))
+    other = copy.deepcopy(net)
+    other(1)
+    assert seen == [other]
+
+
+def test_pickling(device):
+    net = small().to(device).eval()
+    other = pickle.loads(pickle.dumps(net))
+    x = torch.ones(2, 3, device=device)
+    assert str(other) == str(net) and not other.training
+    assert other(x).tolist() == net(x).tolist()
+    assert [*other.state_dict()] == [*net.state_dict()]
+    assert {str(p.device) for p in other.parameters()} == {device}
+
+
+# --- states
+
+
+def test_a_state_goes_through_a_file(device):
+    net, other = Counting().to(device), Counting().to(device)
+    net(torch.ones(1, 2, device=device))
+    with torch.no_grad():
+        net.scale *= 3
+    file = io.BytesIO()
+    torch.save({"whole": net.state_dict(), "one": net.scale}, file)
+    file.seek(0)
+    loaded = torch.load(file)
+    assert isinstance(loaded["one"], nn.Parameter) and loaded["one"].requires_grad
+    result = other.load_state_dict(loaded["whole"])
+    assert repr(result) == "<All keys matched successfully>"
+    assert other.scale.tolist() == [3, 3] and other.calls.item() == 1
+    assert str(other.scale.device) == device
+
+
+def test_a_state_crosses_devices(gpu):
+    net, other = small(), small().to(gpu)
+    with torch.no_grad():
+        net[0].weight += 1
+    parameter = other[0].weight
+    other.load_state_dict(net.state_dict())
+    assert other[0].weight is parameter and str(parameter.device) == gpu
+    assert parameter.tolist() == net[0].weight.tolist()
+    other.load_state_dict(net.state_dict(), assign=True)
+    assert other[0].weight.device.type == "cpu"
+    assert isinstance(other[0].weight, nn.Parameter)
+
+
+def test_what_does_not_fit_is_said_at_once_and_changes_nothing():
+    net = small()
+    before = {k: v.tolist() for k, v in net.state_dict().items()}
+    state = small().state_dict()
+    with torch.no_grad():
+        state["0.weight"] = state["0.weight"] + 1
+    del state["3.bias"]
+    state["0.bias"] = torch.zeros(5)
+    state["1.weight"] = "text"
+    state["more"] = state["less"] = torch.zeros(1)
+    with pytest.raises(RuntimeError) as caught:
+        net.load_state_dict(state)
+    message = str(caught.value)
+    for part in (
+        "state_dict for Sequential",
+        'Missing key(s) in state_dict: "3.bias"',
+        'Unexpected key(s) in state_dict: "more", "less"',
+        "size mismatch for 0.bias",
+        "[5]",
+        "[4]",
+        "1.weight is str",
+    ):
+        assert part in message
+    assert {k: v.tolist() for k, v in net.state_dict().items()} == before
+    # Without strict, shapes still have to fit.
+    with pytest.raises(RuntimeError, match=r"size mismatch for 0\.bias"):
+        net.load_state_dict(state, strict=False)
+    for key in ("0.bias", "1.weight"):
+        del state[key]
+    missing, unexpected = net.load_state_dict(state, strict=False)
+    assert missing == ["0.bias", "1.weight", "3.bias"] and unexpected == [
+        "more",
+        "less",
+    ]
+    assert net[0].weight.tolist() == state["0.weight"].tolist()
+
+
+def test_extra_state():
+    class Named(nn.Module):
+        def __init__(self, name):
+            super().__init__()
+            self.name = name
+
+        def get_extra_state(self):
+            return {"name": self.name}
+
+        def set_extra_state(self, state):
+            self.name = state["name"]
+
+    net, other = nn.Sequential(Named("a")), nn.Sequential(Named("b"))
+    state = net.state_dict()
+    assert [*state] == ["0._extra_state"]
+    other.load_state_dict(state)
+    assert other[0].name == "a"
+    with pytest.raises(RuntimeError, match=r'Missing key\(s\).*"0\._extra_state"'):
+        other.load_state_dict({})
+
+
+def test_hooks_of_states():
+    net = nn.Sequential(nn.Linear(1, 1))
+    order = []
+    net[0].register_state_dict_pre_hook(lambda m, prefix, keep: order.append(prefix))
+
+    def rename(module, state, prefix, metadata):
+        assert metadata == {"version": 1}
+        state[prefix + "w"] = state.pop(prefix + "weight")
+
+    handle = net[0].register_state_dict_post_hook(rename)
+    state = net.state_dict()
+    assert order == ["0."] and [*state] == ["0.bias", "0.w"]
+
+    def rename_back(module, given, prefix, local, strict, missing, unexpected, faults):
+        given[prefix + "weight"] = given.pop(prefix + "w")
+
+    net[0].register_load_state_dict_pre_hook(rename_back)
+    assert repr(net.load_state_dict(state)).startswith("<All keys")
+    assert [*state] == ["0.bias", "0.w"]  # it was a copy that was changed
+    handle.remove()
+    assert [*net.state_dict()] == ["0.weight", "0.bias"]
+
+
+def test_a_buffer_that_is_not_stored():
+    net = Counting()
+    assert [*net.state_dict()] == ["scale", "calls"]
+    assert [name for name, _ in net.named_buffers()] == ["calls", "recent"]
+    net.recent = torch.ones(2)
+    assert [*net.state_dict()] == ["scale", "calls"]
+    net.register_buffer("recent", torch.ones(2))
+    assert [*net.state_dict()] == ["scale", "calls", "recent"]
+
+
+# --- hooks
+
+
+def test_the_order_of_hooks():
+    order = []
+
+    class Net(nn.Module):
+        def forward(self, x):
+            order.append("forward")
+            return x * 2
+
+    net = Net()
+    for name in "ab":
+        net.register_forward_pre_hook(lambda *_, name=name: order.append(f"pre {name}"))
+        net.register_forward_hook(lambda *_, name=name: order.append(f"post {name}"))
+        net.register_full_backward_pre_hook(
+            lambda *_, name=name: order.append(f"back pre {name}")
+        )
+        net.register_full_backward_hook(
+            lambda *_, name=name: order.append(f"back {name}")
+        )
+    net(torch.ones(1, requires_grad=True)).backward()
+    assert order == [
+        *("pre a", "pre b", "forward", "post a", "post b"),
+        *("back pre a", "back pre b", "back a", "back b"),
+    ]
+
+
+def test_hooks_with_keywords(device):
+    net, seen = Counting().to(device), []
+
+    def double(module, args, kwargs):
+        return (args[0] * 2,), {"extra": kwargs["extra"] + 1}
+
+    def look(module, args, kwargs, result):
+        seen.append((args[0].tolist(), kwargs))
+        return result - 1
+
+    handles = [
+        net.register_forward_pre_hook(double, with_kwargs=True),
+        net.register_forward_hook(look, with_kwargs=True),
+    ]
+    assert net(torch.ones(1, 2, device=device), extra=3.0).tolist() == [[5, 5]]
+    assert seen == [([[2, 2]], {"extra": 4.0})]
+    for handle in handles:
+        handle.remove()
+        handle.remove()  # a second time does nothing
+    assert net(torch.ones(1, 2, device=device)).tolist() == [[1, 1]]
+
+
+def test_backward_hooks_see_all_gradients_of_a_call(device):
+    seen = []
+
+    class Net(nn.Module):
+        def forward(self, a, b, c):
+            return a * b, (a + b) * c
+
+    net = Net()
+    net.register_full_backward_hook(lambda m, i, o: seen.append((i, o)))
+    a = torch.tensor([2.0], device=device, requires_grad=True)
+    b = torch.tensor([3.0], device=device, requires_grad=True)
+    x, y = net(a, b, 5)
+    (x * 7 + y).sum().backward()
+    ((grad_a, grad_b, grad_c), (grad_x, grad_y)) = seen[0]
+    assert (grad_a.item(), grad_b.item(), grad_c) == (26, 19, None)
+    assert (grad_x.item(), grad_y.item()) == (7, 1)
+    assert (a.grad.item(), b.grad.item()) == (26, 19)
+    # A second call has gradients of its own.
+    net(a, b, 1)[1].sum().backward()
+    assert len(seen) == 2 and seen[1][0][0].item() == 1
+    # One that nobody asks for.
+    with torch.no_grad():
+        net(a, b, 1)
+    assert len(seen) == 2
+
+
+def test_backward_hooks_replace_gradients():
+    net = nn.Linear(2, 1, bias=False)
+    net.register_full_backward_hook(lambda m, i, o: (i[0] * 0 + 5,))
+    x = torch.ones(1, 2, requires_grad=True)
+    net(x).sum().backward()
+    assert x.grad.tolist() == [[5, 5]]
+    assert net.weight.grad.tolist() == [[1, 1]]
+    net.register_full_backward_hook(lambda m, i, o: (1, 2, 3))
+    with pytest.raises(
+        RuntimeError, match=r"Linear.*3 values for grad_input, which has 1"
+    ):
+        net(x).sum().backward()
+
+
+def test_backward_hooks_where_no_input_wants_a_gradient():
+    seen = []
+    net = nn.Linear(2, 1)
+    handle = net.register_full_backward_hook(
+        lambda m, i, o: seen.append((i, o[0].tolist()))
+    )
+    net(torch.ones(1, 2)).backward()
+    assert seen == [((None,), [[1]])]
+    handle.remove()
+    net(torch.ones(1, 2)).backward()
+    assert len(seen) == 1
+
+
+def test_a_hook_that_is_always_called():
+    class Fails(nn.Module):
+        def forward(self, x):
+            raise ValueError("as ever")
+
+    net, seen = Fails(), []
+    net.register_forward_hook(lambda m, a, y: seen.append("seldom"))
+    net.register_forward_hook(lambda m, a, y: seen.append(y), always_call=True)
+    with pytest.raises(ValueError, match="as ever"):
+        net(1)
+    assert seen == [None]
+
+
+def test_hooks_let_everything_go():
+    """A watched call leaves nothing behind; the fixture counts."""
+    net = nn.Linear(2, 2)
+    net.register_full_backward_hook(lambda m, i, o: None)
+    net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    net(torch.ones(1, 2, requires_grad=True))
+
+
+# --- modes and trees
+
+
+def test_modes_reach_the_whole_tree_and_layers_obey(device):
+    net = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5))).to(device)
+    x = torch.ones(200, device=device)
+    assert (net(x) == 0).any().item()
+    assert net.eval() is net and net(x).tolist() == x.tolist()
+    net.train()
+    net[1].eval()
+    assert net[0].training and not net[1][0].training
+
+
+def test_apply_goes_from_the_leaves_up():
+    order = []
+    net = nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.Sequential(nn.Tanh())))
+    net.apply(lambda module: order.append(type(module).__name__))
+    assert order == ["ReLU", "Tanh", "Sequential", "Sequential"]
+
+
+def test_a_module_that_holds_itself():
+    net = nn.Module()
+    net.child = nn.Linear(1, 1)
+    net.child.parent = net
+    assert len([*net.modules()]) == 2 and len([*net.parameters()]) == 2
+    net.child.parent = None
+
+
+# --- lazy layers
+
+
+def test_lazy_layers_learn_their_size(device):
+    torch.manual_seed(2)
+    net = nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.LazyLinear(2)).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    first = net[0].weight
+    x = torch.ones(2, 3, device=device)
+    net(x).sum().backward()
+    assert net[0].weight is first and type(first) is nn.Parameter
+    assert first.shape == (4, 3) and net[2].in_features == 4
+    before = net[2].bias.tolist()
+    optimizer.step()
+    assert net[2].bias.tolist() != before
+    assert str(net[0]) == "Linear(in_features=3, out_features=4, bias=True)"
+    with pytest.raises(RuntimeError, match="last size has to be 3"):
+        net(torch.ones(2, 5, device=device))
+
+
+def test_lazy_layers_say_that_they_wait():
+    net = nn.LazyLinear(3)
+    assert net.has_uninitialized_params()
+    with pytest.raises(RuntimeError, match="no shape yet"):
+        _ = net.weight.shape
+    other = copy.deepcopy(net)
+    other(torch.ones(1, 2))
+    assert other.weight.shape == (3, 2) and net.has_uninitialized_params()
+
+
+# --- what errors say
+
+MISFITS = [
+    (
+        nn.Linear(3, 4),
+        (torch.ones(2, 5),),
+        RuntimeError,
+        r"Linear\(in_features=3.*\[2, 5\].*be 3",
+    ),
+    (
+        nn.Bilinear(2, 3, 1),
+        (torch.ones(4, 2), torch.ones(4, 4)),
+        RuntimeError,
+        r"bilinear.*\[4, 4\].*be 3",
+    ),
+    (
+        nn.LayerNorm(4),
+        (torch.ones(2, 3),),
+        RuntimeError,
+        r"layer_norm.*\[4\].*\[2, 3\]",
+    ),
+    (
+        nn.BatchNorm1d(3),
+        (torch.ones(2, 4),),
+        RuntimeError,
+        r"BatchNorm1d\(3.*\[2, 4\].*have 3",
+    ),
+    (
+        nn.BatchNorm1d(3),
+        (torch.ones(3),),
+        ValueError,
+        "BatchNorm1d.*2D or 3D input.*1D",
+    ),
+    (nn.BatchNorm2d(3), (torch.ones(2, 3),), ValueError, "BatchNorm2d.*4D input.*2D"),
+    (nn.BatchNorm1d(3), (torch.ones(1, 3),), ValueError, "more than 1 value.*eval"),
+    (
+        nn.Unflatten(1, (2, 2)),
+        (torch.ones(2, 3),),
+        RuntimeError,
+        r"Unflatten.*\[2, 3\].*\[2, 2\]",
+    ),
+    (
+        nn.CrossEntropyLoss(),
+        (torch.ones(2, 3), torch.tensor([1])),
+        ValueError,
+        r"cross_entropy.*\[2\].*\[1\]",
+    ),
+    (
+        nn.NLLLoss(),
+        (torch.ones(2, 3), torch.tensor([1])),
+        ValueError,
+        r"nll_loss.*\[1\]",
+    ),
+    (
+        nn.BCELoss(),
+        (torch.ones(2), torch.ones(3)),
+        ValueError,
+        r"binary_cross_entropy.*\[3\].*\[2\]",
+    ),
+    (
+        nn.BCEWithLogitsLoss(),
+        (torch.ones(2), torch.ones(3)),
+        ValueError,
+        r"\[3\].*\[2\]",
+    ),
+    (
+        nn.CrossEntropyLoss(torch.ones(2)),
+        (torch.ones(2, 3), torch.tensor([1, 2])),
+        RuntimeError,
+        r"3 classes.*\[2\]",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("layer", "inputs", "kind", "pattern"),
+    MISFITS,
+    ids=[
+        f"{type(m[0]).__name__} {[[*x.shape] for x in m[1]]}" for m in MISFITS
+    ],
+)
+def test_misfits_name_layer_and_shapes(layer, inputs, kind, pattern, device):
+    layer = copy.deepcopy(layer).to(device)
+    with pytest.raises(kind, match=pattern):
+        layer(*(x.to(device) for x in inputs))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Linear", "Bilinear", "LayerNorm", "BatchNorm1d", "Embedding"],
+)
+def test_layers_name_both_devices(name, gpu):
+    sizes = {"Linear": (3, 2), "Bilinear": (3, 3, 2), "Embedding": (4, 2)}
+    layer = getattr(nn, name)(*sizes.get(name, (3,)))
+    x = torch.ones(2, 3) if name != "Embedding" else torch.tensor([1])
+    inputs = (x, x) if name == "Bilinear" else (x,)
+    with pytest.raises(RuntimeError, match=rf"{name}\(.*cpu.*{gpu}.*to\('cpu'\)"):
+        layer(*(x.to(gpu) for x in inputs))
+    layer.to(gpu)
+    with pytest.raises(RuntimeError, match=rf"{name}\(.*{gpu}.*cpu"):
+        layer(*inputs)
+    layer(*(x.to(gpu) for x in inputs))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "cross_entropy",
+        "nll_loss",
+    ],
+)
+def test_losses_name_both_devices(name, gpu):
+    x = torch.full((2, 3), 0.5)
+    target = torch.tensor([0, 2]) if name in ("cross_entropy", "nll_loss") else x
+    with pytest.raises(RuntimeError, match=rf"(?s){name}.*({gpu}.*cpu|cpu.*{gpu})"):
+        getattr(F, name)(x.to(gpu), target)
+
+
+def test_what_is_no_tensor():
+    for layer in (
+        nn.Linear(1, 1),
+        nn.LayerNorm(1),
+        nn.BatchNorm1d(1),
+        nn.Bilinear(1, 1, 1),
+    ):
+        inputs = ([1.0],) * (2 if isinstance(layer, nn.Bilinear) else 1)
+        with pytest.raises(TypeError, match="has to be a Tensor, not list"):
+            layer(*inputs)
+
+
+def test_before_the_base_is_ready():
+    class Hasty(nn.Module):
+        def __init__(self, what):
+            self.part = what
+
+    for what in (nn.Parameter(torch.ones(1)), nn.ReLU()):
+        with pytest.raises(AttributeError, match=r"super\(\)\.__init__\(\) first"):
+            Hasty(what)
+    plain = Hasty(3)
+    assert plain.part == 3
+    for use in (
+        lambda: plain.state_dict(),
+        lambda: plain(1),
+        lambda: [*plain.parameters()],
+    ):
+        with pytest.raises(AttributeError, match=r"super\(\)\.__init__\(\) first"):
+            use()
+
+
+# --- initial values on GPUs: of their own numbers, but of the right kind
+
+
+def test_truncated_normal_numbers_are_within(device):
+    torch.manual_seed(0)
+    x = nn.init.trunc_normal_(torch.empty(4000, device=device), 1.0, 2.0, 0.0, 3.0)
+    assert x.min().item() >= 0 and x.max().item() <= 3
+    spread = (x - x.mean()).square().mean().sqrt()
+    assert abs(x.mean().item() - 1.4) < 0.1 and 0.7 < spread.item() < 0.95
+    x = nn.init.trunc_normal_(torch.empty(4000, device=device), 0.0, 1.0, 2.0, 3.0)
+    assert x.min().item() >= 2 and x.max().item() <= 3
+    assert 2.2 < x.mean().item() < 2.4  # denser towards 2
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nn.init.trunc_normal_(torch.empty(2, device=device), 0.0, 1.0, 3.0, 4.0)
+    assert "trunc_normal_" in str(caught[0].message)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3), (4, 2, 3)])
+def test_orthogonal_matrices(device, shape):
+    x = nn.init.orthogonal_(torch.empty(*shape, device=device), gain=2.0)
+    rows = x.reshape(shape[0], -1).double()
+    few = rows if rows.shape[0] <= rows.shape[1] else rows.T
+    gap = few @ few.T - 4 * torch.eye(few.shape[0], dtype=torch.float64, device=device)
+    assert gap.abs().max().item() < 1e-5
+
+
+def test_vectors_of_parameters(device):
+    net = small().to(device)
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    assert vector.shape == (sum(p.numel() for p in net.parameters()),)
+    (vector * 2).sum().backward()
+    assert net[3].bias.grad.tolist() == [2, 2]
+    nn.utils.vector_to_parameters(
+        torch.arange(vector.numel(), device=device) * 1.0, net.parameters()
+    )
+    assert net[0].weight[0].tolist() == [0, 1, 2] and net[0].weight.requires_grad
+    assert net[3].bias.tolist() == [vector.numel() - 2, vector.numel() - 1]
+
+
+def test_vectors_are_of_one_device(gpu):
+    parameters = [torch.ones(1), torch.ones(1, device=gpu)]
+    with pytest.raises(TypeError, match=f"cpu.*{gpu}"):
+        nn.utils.parameters_to_vector(parameters)
+    with pytest.raises(TypeError, match=f"cpu.*{gpu}"):
+        nn.utils.vector_to_parameters(torch.ones(2), parameters)
