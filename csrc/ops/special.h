@@ -77,7 +77,7 @@ DT_FN double dt_polygamma(double n, double x)
     n = rint(n);
     if (n == 0)
         return dt_digamma(x);
-    bool odd = fmod(n, 2) != 0;
+    bool odd = fmod(n, 2.0) != 0;
     double sum, s = n + 1;
     if (x > 0) {
         sum = x == INFINITY ? 0 : dt_zeta(s, x);
