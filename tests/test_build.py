@@ -50,7 +50,7 @@ def tree(tmp_path):
             '"_C"};\nPyMODINIT_FUNC PyInit__C(void)\n'
             "{ return dt_one() == 1 ? PyModuleDef_Init(&def) : NULL; }\n"
         ),
-        "pydevtensor/__init__.py": "from . import _C as _C\n\n__version__ = \"1.0\"\n",
+        "pydevtensor/__init__.py": 'from . import _C as _C\n\n__version__ = "1.0"\n',
     }
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

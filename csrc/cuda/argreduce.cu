@@ -45,12 +45,14 @@ static __device__ __forceinline__ Found<T> from_lane(const Found<T> &mine, int d
  * number. */
 template <typename T>
 __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
-                                 const int64_t *places, Folding f, bool greatest)
+                                 const int64_t *places, const GRID_CONSTANT Folding f,
+                                 bool greatest)
 {
     Place p = place_of(f);
     Found<T> best = {T(), -1};
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
+        ROLLED
         for (int64_t i = p.first; i < p.end; i += f.threads) {
             Found<T> next = {*(const T *)(base + offset_in(f.folded, i)),
                              places ? places[p.result * f.elements + i] : i};
@@ -59,6 +61,7 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
         }
     }
     if (f.threads > 1) {
+        ROLLED
         for (int delta = 16; delta; delta /= 2) {
             Found<T> other = from_lane(best, delta);
             if (goes_before(other, best, greatest))
@@ -74,6 +77,7 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
         }
         __syncthreads();
         if (threadIdx.x == 0) {
+            ROLLED
             for (int w = 1; w < BLOCK / 32; w++) {
                 Found<T> other = {warp_values[w], warp_indices[w]};
                 if (goes_before(other, best, greatest))
@@ -92,7 +96,7 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
 
 template <typename T>
 static int launch(dt_queue queue, T *values, int64_t *indices, const void *input,
-                  const int64_t *places, const Folding *f, bool greatest)
+                  const int64_t *places, Folding *f, bool greatest)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
     int64_t blocks = reduce_blocks(f);

@@ -27,27 +27,52 @@ enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
 #define GIVES_PREDICATE       bool
 #define GIVES_COMPARE         bool
 
+/* The N elements from number i of an operand that has n: at once where they are whole
+ * and aligned. What lies beyond, or has no operand (NULL), is `value`. */
+template <typename T, int N>
+static __device__ __forceinline__ Pack<T, N> load_pack(const T *x, int64_t i, int64_t n,
+                                                       bool whole, T value)
+{
+    Pack<T, N> pack;
+    if (x && whole)
+        return *(const Pack<T, N> *)(x + i);
+    UNROLL
+    for (int k = 0; k < N; k++)
+        pack.v[k] = x && i + k < n ? x[i + k] : value;
+    return pack;
+}
+template <typename T, int N>
+static __device__ __forceinline__ void store_pack(T *out, int64_t i, int64_t n,
+                                                  bool whole, const Pack<T, N> &pack)
+{
+    if (whole) {
+        *(Pack<T, N> *)(out + i) = pack;
+        return;
+    }
+    UNROLL
+    for (int k = 0; k < N; k++)
+        if (i + k < n)
+            out[i + k] = pack.v[k];
+}
+
 template <class Op, typename T>
 __global__ void unary_flat(typename Op::R *out, const T *x, int64_t n, bool aligned)
 {
     typedef typename Op::R R;
     constexpr int N = pack_size<T>;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N;
-    if (aligned && i + N <= n) {
-        Pack<T, N> in = *(const Pack<T, N> *)(x + i);
-        Pack<R, N> result;
-        UNROLL
-        for (int k = 0; k < N; k++)
-            result.v[k] = Op::run(in.v[k]);
-        *(Pack<R, N> *)(out + i) = result;
-        return;
-    }
-    for (int k = 0; k < N && i + k < n; k++)
-        out[i + k] = Op::run(x[i + k]);
+    bool whole = aligned && i + N <= n;
+    Pack<T, N> in = load_pack<T, N>(x, i, n, whole, T());
+    Pack<R, N> result;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        result.v[k] = Op::run(in.v[k]);
+    store_pack<R, N>(out, i, n, whole, result);
 }
 
 template <class Op, typename T>
-__global__ void unary_strided(char *out, const char *x, unsigned n, Layout<2> layout)
+__global__ void unary_strided(char *out, const char *x, unsigned n,
+                              const GRID_CONSTANT Layout<2> layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -65,26 +90,20 @@ __global__ void binary_flat(typename Op::R *out, const T *a, const T *b, T a_val
     typedef typename Op::R R;
     constexpr int N = pack_size<T>;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N;
-    if (aligned && i + N <= n) {
-        Pack<T, N> left = {}, right = {};
-        Pack<R, N> result;
-        if (a)
-            left = *(const Pack<T, N> *)(a + i);
-        if (b)
-            right = *(const Pack<T, N> *)(b + i);
-        UNROLL
-        for (int k = 0; k < N; k++)
-            result.v[k] = Op::run(a ? left.v[k] : a_value, b ? right.v[k] : b_value);
-        *(Pack<R, N> *)(out + i) = result;
-        return;
-    }
-    for (int k = 0; k < N && i + k < n; k++)
-        out[i + k] = Op::run(a ? a[i + k] : a_value, b ? b[i + k] : b_value);
+    bool whole = aligned && i + N <= n;
+    Pack<T, N> left = load_pack<T, N>(a, i, n, whole, a_value);
+    Pack<T, N> right = load_pack<T, N>(b, i, n, whole, b_value);
+    Pack<R, N> result;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        result.v[k] = Op::run(left.v[k], right.v[k]);
+    store_pack<R, N>(out, i, n, whole, result);
 }
 
 template <class Op, typename T>
 __global__ void binary_strided(char *out, const char *a, const char *b, T a_value,
-                               T b_value, unsigned n, Layout<3> layout)
+                               T b_value, unsigned n,
+                               const GRID_CONSTANT Layout<3> layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)

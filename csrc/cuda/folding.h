@@ -13,6 +13,8 @@ typedef struct Folding {
     int64_t results, elements; /* kept_numel, folded_numel */
     int64_t parts, part;       /* elements of a part */
     int threads;               /* for a result: 1, 32 or BLOCK */
+    int each;                  /* results of a block */
+    unsigned blocks;           /* of a part */
     Layout<1> kept, folded;
 } Folding;
 NO_POINTERS(Folding)
@@ -22,10 +24,14 @@ int reduce_plan(const dt_reduction *call, Folding *out);
 /* The second stage: `results` results of `parts` elements that follow one another. */
 Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item);
 
-static inline int64_t reduce_blocks(const Folding *f)
+/* The blocks of the launch, once results, parts and threads are known. More than a
+ * grid has is for the launch to refuse. */
+static inline int64_t reduce_blocks(Folding *f)
 {
-    int64_t each = BLOCK / f->threads;
-    return (f->results + each - 1) / each * f->parts;
+    f->each = BLOCK / f->threads;
+    int64_t blocks = (f->results + f->each - 1) / f->each;
+    f->blocks = (unsigned)blocks;
+    return blocks * f->parts;
 }
 
 /* The place of a thread: its result, its part, the elements first, first + threads, ...
@@ -37,11 +43,9 @@ struct Place {
 static __device__ __forceinline__ Place place_of(const Folding &f)
 {
     Place p;
-    int64_t each = BLOCK / f.threads;
-    int64_t blocks = (f.results + each - 1) / each;
-    int64_t block = blockIdx.x;
-    p.part = block / blocks;
-    p.result = (block - p.part * blocks) * each + threadIdx.x / (unsigned)f.threads;
+    unsigned part = blockIdx.x / f.blocks, block = blockIdx.x - part * f.blocks;
+    p.part = part;
+    p.result = (int64_t)block * f.each + threadIdx.x / (unsigned)f.threads;
     p.first = p.part * f.part + threadIdx.x % (unsigned)f.threads;
     p.end = (p.part + 1) * f.part < f.elements ? (p.part + 1) * f.part : f.elements;
     p.live = p.result < f.results;

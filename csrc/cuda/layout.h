@@ -6,6 +6,19 @@
 #include "cuda/launch.h"
 #include "device/plan.h"
 
+/* Loops over a pack are for the compiler to lay out flat, loops over dimensions are
+ * not: they are short, and sixteen copies of a kernel's body are what a wheel cannot
+ * carry. */
+#ifdef __CUDACC__
+#define UNROLL        _Pragma("unroll")
+#define ROLLED        _Pragma("unroll 1")
+#define GRID_CONSTANT __grid_constant__
+#else
+#define UNROLL
+#define ROLLED
+#define GRID_CONSTANT
+#endif
+
 /* Divides numbers below 2^31 by a constant (Granlund and Montgomery, 1994): the
  * quotient is the high half of n * magic, plus n, shifted. */
 struct Divider {
@@ -45,12 +58,17 @@ template <int N>
 static __device__ __forceinline__ void layout_offsets(const Layout<N> &layout,
                                                       unsigned index, int64_t *offsets)
 {
+    UNROLL
     for (int k = 0; k < N; k++)
         offsets[k] = 0;
+    ROLLED
     for (int d = layout.ndim - 1; d >= 0; d--) {
         unsigned outer = divide(index, layout.sizes[d]);
         unsigned at = index - outer * layout.sizes[d].divisor;
-        for (int k = 0; k < N; k++)
+        /* On its own: a loop of one round would take the pragma of the loop around. */
+        offsets[0] += at * layout.strides[0][d];
+        UNROLL
+        for (int k = 1; k < N; k++)
             offsets[k] += at * layout.strides[k][d];
         index = outer;
     }
@@ -110,20 +128,14 @@ static inline int64_t blocks_for(int64_t threads)
     return (threads + BLOCK - 1) / BLOCK;
 }
 
-/* Loads and stores of N elements at once, up to 16 bytes. */
+/* Loads and stores of N elements at once: up to 16 bytes, and 8 elements, since a
+ * kernel holds its row that many times. */
 template <typename T, int N>
 struct alignas(sizeof(T) * N) Pack {
     T v[N];
 };
 template <typename T>
-constexpr int pack_size = (int)(16 / sizeof(T));
-
-/* Loops over a pack are for the compiler to lay out flat. */
-#ifdef __CUDACC__
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL
-#endif
+constexpr int pack_size = sizeof(T) == 1 ? 8 : (int)(16 / sizeof(T));
 
 static inline bool is_aligned(const void *p, size_t bytes)
 {

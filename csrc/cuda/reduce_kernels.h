@@ -117,11 +117,16 @@ static __device__ __forceinline__ Acc meet(Acc acc, int threads)
     return acc;
 }
 
+/* Loads that a thread has on their way at once, and elements of a chain that are added
+ * one to the other. */
+enum { CHAINS = 4, RUN = 32 };
+
 /* First: the input is mapped; else it holds partial results. Results are finished where
  * there is one part, and partial ones lie [result][part]. */
 template <class Row, typename In, bool First>
-__global__ void reduce_kernel(typename Row::Acc *out, const char *input, Folding f,
-                              double parameter, int64_t count, bool last)
+__global__ void reduce_kernel(typename Row::Acc *out, const char *input,
+                              const GRID_CONSTANT Folding f, double parameter,
+                              int64_t count, bool last)
 {
     typedef typename Row::Acc Acc;
     Place p = place_of(f);
@@ -135,21 +140,40 @@ __global__ void reduce_kernel(typename Row::Acc *out, const char *input, Folding
             else
                 return *at;
         };
-        if (Row::starts)
-            acc = element(0);
-        /* In runs, so that a long sum is not one long chain of roundings. */
-        Acc run = acc;
+        /* In runs, so that a long sum is not one long chain of roundings; in chains,
+         * so that several loads are on their way at once. */
+        const Acc start = Row::starts ? element(0) : Row::zero();
+        Acc runs[CHAINS], chains[CHAINS];
+        UNROLL
+        for (int k = 0; k < CHAINS; k++)
+            runs[k] = chains[k] = start;
+        int64_t step = f.threads, i = p.first;
         int length = 0;
-        for (int64_t i = p.first; i < p.end; i += f.threads) {
-            Acc next = element(i);
-            run = length ? Row::combine(run, next) : next;
-            if (++length == 32) {
-                acc = Row::combine(acc, run);
+        ROLLED
+        for (; i + (CHAINS - 1) * step < p.end; i += CHAINS * step) {
+            Acc next[CHAINS];
+            UNROLL
+            for (int k = 0; k < CHAINS; k++)
+                next[k] = element(i + k * step);
+            UNROLL
+            for (int k = 0; k < CHAINS; k++)
+                runs[k] = Row::combine(runs[k], next[k]);
+            if (++length == RUN) {
+                UNROLL
+                for (int k = 0; k < CHAINS; k++) {
+                    chains[k] = Row::combine(chains[k], runs[k]);
+                    runs[k] = start;
+                }
                 length = 0;
             }
         }
-        if (length)
-            acc = Row::combine(acc, run);
+        ROLLED
+        for (; i < p.end; i += step)
+            runs[0] = Row::combine(runs[0], element(i));
+        acc = start;
+        UNROLL
+        for (int k = 0; k < CHAINS; k++)
+            acc = Row::combine(acc, Row::combine(chains[k], runs[k]));
     }
     acc = meet<Row>(acc, f.threads);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0)
@@ -158,8 +182,8 @@ __global__ void reduce_kernel(typename Row::Acc *out, const char *input, Folding
 }
 
 template <class Row, typename In, bool First>
-static int launch(dt_queue queue, typename Row::Acc *out, const void *input,
-                  const Folding *f, double parameter, int64_t count, bool last)
+static int launch(dt_queue queue, typename Row::Acc *out, const void *input, Folding *f,
+                  double parameter, int64_t count, bool last)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
     int64_t blocks = reduce_blocks(f);

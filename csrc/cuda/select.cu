@@ -10,7 +10,7 @@ struct Selection {
     const char *what; /* the host's, for the report */
     int ndim, nindices;
     bool wraps;
-    int64_t shape[DT_MAX_NDIM];
+    Divider sizes[DT_MAX_NDIM];
     int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
     dt_select_index indices[DT_MAX_NDIM];
 };
@@ -107,25 +107,27 @@ struct Add : Fold<Sum> {
 #endif
 };
 
-template <class Op, typename T, typename I, bool reads>
-__global__ void select_kernel(Selection s, char *table, char *values, Report *report,
-                              int64_t numel)
+template <class Op, typename T, bool reads>
+__global__ void select_kernel(const GRID_CONSTANT Selection s, char *table,
+                              char *values, Report *report, unsigned numel)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= numel)
+    unsigned left = blockIdx.x * blockDim.x + threadIdx.x;
+    if (left >= numel)
         return;
-    I left = (I)i;
     int64_t at[DT_MAX_NDIM], x = 0, y = 0;
+    ROLLED
     for (int d = s.ndim - 1; d >= 0; d--) {
-        I outer = left / (I)s.shape[d];
-        at[d] = (int64_t)(left - outer * (I)s.shape[d]);
+        unsigned outer = divide(left, s.sizes[d]);
+        at[d] = left - outer * s.sizes[d].divisor;
         left = outer;
         x += at[d] * s.table_strides[d];
         y += at[d] * s.value_strides[d];
     }
+    ROLLED
     for (int k = 0; k < s.nindices; k++) {
         const dt_select_index &index = s.indices[k];
         int64_t offset = 0;
+        ROLLED
         for (int d = 0; d < s.ndim; d++)
             offset += at[d] * index.strides[d];
         int64_t value = *(const int64_t *)((const char *)index.data + offset);
@@ -141,36 +143,58 @@ __global__ void select_kernel(Selection s, char *table, char *values, Report *re
     Op::apply((T *)(table + x), (T *)(values + y));
 }
 
+/* Elements of one launch: as many as a Divider divides. */
 template <class Op, typename T, bool reads>
-static int run(dt_queue queue, const dt_selection *s)
+static int run_part(dt_queue queue, const dt_selection *s, Report *report)
 {
     Selection given;
-    Report *report = report_of(queue.device);
-    if (!report)
-        return -1;
     __builtin_memset(&given, 0, sizeof given);
     given.what = s->what;
     given.ndim = s->ndim;
     given.nindices = s->nindices;
     given.wraps = s->wraps;
     for (int d = 0; d < s->ndim; d++) {
-        given.shape[d] = s->shape[d];
+        given.sizes[d] = divider_for((unsigned)s->shape[d]);
         given.table_strides[d] = s->table_strides[d];
         given.value_strides[d] = s->value_strides[d];
     }
     for (int k = 0; k < s->nindices; k++)
         given.indices[k] = s->indices[k];
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    CUDA_TRY("starting a selection",
+             LAUNCH((select_kernel<Op, T, reads>), blocks_for(s->numel), BLOCK, 0,
+                    (cudaStream_t)queue.stream, given, (char *)s->table,
+                    (char *)s->values, report, (unsigned)s->numel));
+    return 0;
+}
+
+/* In parts along the outermost dimension, where there is more than one launch takes. */
+template <class Op, typename T, bool reads>
+static int run(dt_queue queue, const dt_selection *s)
+{
+    Report *report = report_of(queue.device);
+    if (!report)
+        return -1;
     if (s->numel < MAX_LAYOUT_NUMEL)
-        CUDA_TRY("starting a selection",
-                 LAUNCH((select_kernel<Op, T, unsigned, reads>), blocks_for(s->numel),
-                        BLOCK, 0, stream, given, (char *)s->table, (char *)s->values,
-                        report, s->numel));
-    else
-        CUDA_TRY("starting a selection",
-                 LAUNCH((select_kernel<Op, T, uint64_t, reads>), blocks_for(s->numel),
-                        BLOCK, 0, stream, given, (char *)s->table, (char *)s->values,
-                        report, s->numel));
+        return run_part<Op, T, reads>(queue, s, report);
+    int outermost = 0;
+    while (s->shape[outermost] == 1)
+        outermost++;
+    int64_t inner = s->numel / s->shape[outermost];
+    int64_t rows = inner < MAX_LAYOUT_NUMEL ? (MAX_LAYOUT_NUMEL - 1) / inner : 1;
+    for (int64_t first = 0; first < s->shape[outermost]; first += rows) {
+        dt_selection part = *s;
+        int64_t rest = s->shape[outermost] - first;
+        part.shape[outermost] = rest < rows ? rest : rows;
+        part.numel = part.shape[outermost] * inner;
+        part.table = (char *)s->table + first * s->table_strides[outermost];
+        part.values = (char *)s->values + first * s->value_strides[outermost];
+        for (int k = 0; k < s->nindices; k++)
+            part.indices[k].data =
+                (const int64_t *)((const char *)s->indices[k].data +
+                                  first * s->indices[k].strides[outermost]);
+        if (run<Op, T, reads>(queue, &part))
+            return -1;
+    }
     return 0;
 }
 
