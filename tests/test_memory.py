@@ -87,6 +87,7 @@ def test_out_of_memory(gpu):
     assert issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
     assert torch.OutOfMemoryError is torch.cuda.OutOfMemoryError
     assert gpu in str(caught.value)
+    assert "4.00 MiB (float32 [1048576])" in str(caught.value)  # what is alive
     assert torch.cuda.memory_stats(gpu)["num_ooms"] == ooms + 1
     assert (keep + 1).sum().item() == 2 * MiB
 
@@ -102,7 +103,7 @@ try:
 except torch.cuda.OutOfMemoryError as error:
     text = str(error)
 n = len(kept)
-print(4 <= n <= 16, '1.00 MiB' in text, 'cuda:1' in text)
+print(4 <= n <= 16, '1.00 MiB (float32 [262144])' in text, 'cuda:1' in text)
 print(torch.ones(1 << 18, device='cuda:0').sum().item())
 del kept[0]
 kept.append(torch.ones(1 << 18, device='cuda:1'))

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/stream.h"
 
@@ -107,32 +108,59 @@ int64_t dt_storage_count(dt_device device)
 /* --- out of memory
  * ---------------------------------------------------------------------------- */
 
-#define LISTED 5
+#define LISTED        5
+#define ASKED_NDIM    ((int)(sizeof((dt_storage *)0)->asked.shape / sizeof(int64_t)))
+#define ASKED_NOTHING 255
+
+void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
+                          const int64_t *shape)
+{
+    if (ndim > ASKED_NDIM)
+        return;
+    pthread_mutex_lock(&gpu.lock);
+    storage->asked.dtype = (unsigned char)dtype;
+    storage->asked.ndim = (unsigned char)ndim;
+    memcpy(storage->asked.shape, shape, (size_t)ndim * sizeof *shape);
+    pthread_mutex_unlock(&gpu.lock);
+}
+
+/* Puts the storage into the list, largest first, where it is among the largest. */
+static void insert(dt_storage *list, const dt_storage *storage)
+{
+    int at = LISTED;
+    while (at && storage->bytes > list[at - 1].bytes)
+        at--;
+    if (at == LISTED)
+        return;
+    memmove(&list[at + 1], &list[at], (size_t)(LISTED - 1 - at) * sizeof *list);
+    list[at] = *storage;
+}
 
 /* Adds the largest live storages of the device to the pending error. */
 static void append_largest(dt_device device)
 {
-    size_t largest[LISTED] = {0};
+    dt_storage largest[LISTED]; /* copies: the lock is not held while they are named */
     int64_t live = 0;
+    memset(largest, 0, sizeof largest);
     pthread_mutex_lock(&gpu.lock);
     for (dt_storage *s = gpu.first[(int)device.index]; s; s = s->next) {
-        size_t bytes = s->bytes;
         live++;
-        for (int i = 0; i < LISTED; i++)
-            if (bytes > largest[i]) {
-                size_t smaller = largest[i];
-                largest[i] = bytes;
-                bytes = smaller;
-            }
+        insert(largest, s);
     }
     pthread_mutex_unlock(&gpu.lock);
-    char text[DT_DEVICE_TEXT];
+    char text[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT];
     dt_fail_append(" %" PRId64 " tensor%s alive on %s", live,
                    live == 1 ? "'s memory is" : "s' memories are",
                    dt_device_text(device, text));
-    for (int i = 0; i < LISTED && largest[i]; i++)
+    for (int i = 0; i < LISTED && largest[i].bytes; i++) {
+        const dt_storage *s = &largest[i];
         dt_fail_append("%s%.2f MiB",
-                       i ? ", " : "; the largest: ", (double)largest[i] / (1 << 20));
+                       i ? ", " : "; the largest: ", (double)s->bytes / (1 << 20));
+        if (s->asked.ndim != ASKED_NOTHING)
+            dt_fail_append(
+                " (%s %s)", dt_dtype_name((dt_dtype)s->asked.dtype),
+                dt_shape_text(s->asked.ndim, s->asked.shape, shape, sizeof shape));
+    }
     dt_fail_append(
         ". Free some (del x), use smaller batches, or move tensors to the CPU.");
 }
@@ -171,8 +199,10 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
             return NULL;
         }
     }
-    if (!dt_device_is_cpu(device))
+    if (!dt_device_is_cpu(device)) {
+        storage->asked.ndim = ASKED_NOTHING;
         link_up(storage);
+    }
     count(device, 1);
     return storage;
 }

@@ -24,7 +24,14 @@ typedef struct dt_storage {
     void *owner;
     /* Storages of a GPU are linked, so that an error can name the largest. */
     struct dt_storage *previous, *next;
-    _Alignas(16) unsigned char inline_data[DT_INLINE_BYTES];
+    union {
+        _Alignas(16) unsigned char inline_data[DT_INLINE_BYTES];
+        /* Of a GPU: the tensor that asked for the memory, for messages. */
+        struct {
+            unsigned char dtype, ndim;
+            int64_t shape[DT_INLINE_BYTES / 8 - 1];
+        } asked;
+    };
 } dt_storage;
 
 /* New memory for the queue that is current on the device (device/stream.h), contents
@@ -42,6 +49,17 @@ dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
 /* Memory on the CPU that is page-locked by the driver of GPU number `device`, contents
  * undefined; bytes may be 0. The caller owns one reference. NULL after dt_fail. */
 dt_storage *dt_storage_new_pinned(int device, size_t bytes);
+
+/* Notes what tensor a GPU's storage was made for, so that an error can name it. One
+ * of more dimensions than there is room for is not named. */
+void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
+                          const int64_t *shape);
+
+/* A storage over memory of someone else's on the CPU; release(owner) is called when the
+ * last reference goes, from whichever thread that is. NULL after dt_fail (release is
+ * not called). */
+dt_storage *dt_storage_new_borrowed(void *data, size_t bytes, bool read_only,
+                                    void (*release)(void *owner), void *owner);
 
 static inline dt_storage *dt_storage_retain(dt_storage *storage)
 {

@@ -36,6 +36,17 @@ static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
     return 0;
 }
 
+static int allocate(const char *what, dt_tensor *out, dt_device device)
+{
+    dt_dtype dtype = (dt_dtype)out->dtype;
+    out->storage = dt_storage_new(device, (size_t)out->numel * dt_dtype_size(dtype));
+    if (!out->storage)
+        return dt_fail_prefix("%s: ", what);
+    if (!dt_device_is_cpu(device))
+        dt_storage_asked_for(out->storage, dtype, out->ndim, out->shape);
+    return 0;
+}
+
 int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
                     const int64_t *shape, dt_device device)
 {
@@ -43,8 +54,7 @@ int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
         return -1;
     dt_shape_strides(ndim, shape, out->strides);
     out->contiguous = true;
-    out->storage = dt_storage_new(device, (size_t)out->numel * dt_dtype_size(dtype));
-    return out->storage ? 0 : dt_fail_prefix("%s: ", what);
+    return allocate(what, out, device);
 }
 
 int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
@@ -56,8 +66,7 @@ int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, in
     for (int d = 0; d < ndim; d++)
         out->strides[d] = strides[d];
     out->contiguous = dt_shape_is_contiguous(ndim, shape, strides);
-    out->storage = dt_storage_new(device, (size_t)out->numel * dt_dtype_size(dtype));
-    return out->storage ? 0 : dt_fail_prefix("%s: ", what);
+    return allocate(what, out, device);
 }
 
 void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)
