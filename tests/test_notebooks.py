@@ -1,6 +1,7 @@
 """The notebooks run in a real Jupyter kernel: on simulated GPUs and on the CPU alone."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,26 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 nbformat = pytest.importorskip("nbformat")
+
+# What a notebook claims of what it computed, on any device.
+CLAIMS = {
+    "gpu.ipynb": ["the same norms: True"],
+    "parameters.ipynb": [
+        "copies to the CPU:",
+        "<All keys matched successfully>",
+        "same answers: True",
+        "size mismatch for 0.weight",
+        "as without a stop: True",
+        "asks for builtins.print",
+        "the same values: True",
+    ],
+    "training.ipynb": [
+        "cpu [##############################] 276/276",
+        "losses agree to four digits: True",
+        "parameters agree: True",
+    ],
+}
+NEEDED = {"training.ipynb": ["matplotlib", "sklearn"]}
 
 
 def printed(notebook):
@@ -40,8 +61,11 @@ def run(path, monkeypatch, gpus):
 @pytest.mark.parametrize("gpus", [0, 2])
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_runs(path, gpus, monkeypatch):
+    for module in NEEDED.get(path.name, ()):
+        pytest.importorskip(module)
     text = run(path, monkeypatch, gpus)
     assert f"GPUs: {gpus}" in text
+    assert [claim for claim in CLAIMS[path.name] if claim not in text] == []
     assert ("cuda:1" in text) == (gpus == 2) or not gpus
 
 
@@ -49,3 +73,18 @@ def test_runs(path, gpus, monkeypatch):
 def test_is_stored_with_the_outputs_of_two_gpus(path):
     text = printed(nbformat.read(path, as_version=4))
     assert "GPUs: 2" in text and "imulated" in text
+    assert [claim for claim in CLAIMS[path.name] if claim not in text] == []
+
+
+def test_the_digits_are_learned():
+    """The stored run: what it says of digits never seen, and that it drew its curves."""
+    notebook = nbformat.read(ROOT / "notebooks" / "training.ipynb", as_version=4)
+    right = re.search(r"right of 359 digits never seen: ([\d.]+)%", printed(notebook))
+    assert float(right[1]) > 94
+    drawn = [
+        output
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if "image/svg+xml" in output.get("data", {})
+    ]
+    assert len(drawn) == 3
