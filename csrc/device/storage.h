@@ -55,12 +55,6 @@ dt_storage *dt_storage_new_pinned(int device, size_t bytes);
 void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
                           const int64_t *shape);
 
-/* A storage over memory of someone else's on the CPU; release(owner) is called when the
- * last reference goes, from whichever thread that is. NULL after dt_fail (release is
- * not called). */
-dt_storage *dt_storage_new_borrowed(void *data, size_t bytes, bool read_only,
-                                    void (*release)(void *owner), void *owner);
-
 static inline dt_storage *dt_storage_retain(dt_storage *storage)
 {
     __atomic_fetch_add(&storage->references, 1, __ATOMIC_RELAXED);
