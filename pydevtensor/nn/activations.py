@@ -19,7 +19,11 @@ class _InPlace(Module):
 
 
 class ReLU(_InPlace):
-    """Each element, or 0 where it is negative."""
+    """Each element, or 0 where it is negative. Any shape.
+
+    >>> nn.ReLU()(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
 
     def forward(self, input: Any) -> Any:
         """max(x, 0)."""
@@ -27,7 +31,11 @@ class ReLU(_InPlace):
 
 
 class SiLU(_InPlace):
-    """x times its sigmoid."""
+    """x times its sigmoid. Any shape.
+
+    >>> nn.SiLU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
 
     def forward(self, input: Any) -> Any:
         """x * sigmoid(x)."""
@@ -35,7 +43,11 @@ class SiLU(_InPlace):
 
 
 class LeakyReLU(Module):
-    """Each element, times negative_slope where it is negative."""
+    """Each element, times negative_slope where it is negative. Any shape.
+
+    >>> nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__()
@@ -54,7 +66,11 @@ class LeakyReLU(Module):
 
 
 class ELU(Module):
-    """Each element, or alpha * (e^x - 1) where it is negative."""
+    """Each element, or alpha * (e^x - 1) where it is negative. Any shape.
+
+    >>> nn.ELU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -71,7 +87,14 @@ class ELU(Module):
 
 
 class GELU(Module):
-    """x times the normal distribution function of x."""
+    """x times the normal distribution function of x. Any shape.
+
+    approximate: 'none', or 'tanh' for a formula that is quicker to compute; for
+    another word RuntimeError.
+
+    >>> nn.GELU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -87,7 +110,11 @@ class GELU(Module):
 
 
 class Sigmoid(Module):
-    """1 / (1 + e^-x)."""
+    """1 / (1 + e^-x). Any shape.
+
+    >>> nn.Sigmoid()(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
 
     def forward(self, input: Any) -> Any:
         """The sigmoid."""
@@ -95,7 +122,11 @@ class Sigmoid(Module):
 
 
 class Tanh(Module):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent. Any shape.
+
+    >>> nn.Tanh()(torch.tensor([0.0, 2.0]))
+    tensor([0.0000, 0.9640])
+    """
 
     def forward(self, input: Any) -> Any:
         """The hyperbolic tangent."""
@@ -103,7 +134,13 @@ class Tanh(Module):
 
 
 class Softplus(Module):
-    """log(1 + e^(beta x)) / beta."""
+    """log(1 + e^(beta x)) / beta. Any shape.
+
+    x itself where beta x is above threshold.
+
+    >>> nn.Softplus()(torch.tensor([0.0, 30.0]))
+    tensor([ 0.6931, 30.0000])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -130,7 +167,13 @@ class _AlongDim(Module):
 
 
 class Softmax(_AlongDim):
-    """e^x divided by its sum along dim."""
+    """e^x divided by its sum along dim.
+
+    IndexError for a dim that is not there; None chooses one, with a warning.
+
+    >>> nn.Softmax(dim=0)(torch.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Any) -> Any:
         """The softmax."""
@@ -138,7 +181,11 @@ class Softmax(_AlongDim):
 
 
 class LogSoftmax(_AlongDim):
-    """Logarithm of softmax."""
+    """Logarithm of softmax.
+
+    >>> nn.LogSoftmax(dim=0)(torch.tensor([0.0, 0.0]))
+    tensor([-0.6931, -0.6931])
+    """
 
     def forward(self, input: Any) -> Any:
         """The logarithm of the softmax."""

@@ -81,7 +81,16 @@ class _ListOfModules(Module):
 
 
 class Sequential(_ListOfModules):
-    """Modules called one after the other: Sequential(a, b), or of an OrderedDict."""
+    """Modules called one after the other: Sequential(a, b), or of an OrderedDict.
+
+    Indexed by numbers and slices; append, extend, insert, +, * and del change it.
+
+    >>> net = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    >>> net(torch.ones(4, 3)).shape
+    torch.Size([4, 2])
+    >>> net[1]
+    ReLU()
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -145,7 +154,12 @@ class Sequential(_ListOfModules):
 
 
 class ModuleList(_ListOfModules):
-    """A list of modules, whose parameters count."""
+    """A list of modules, whose parameters count. It is not called.
+
+    >>> layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
+    >>> len([*layers.parameters()])
+    4
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -183,7 +197,12 @@ class ModuleList(_ListOfModules):
 
 
 class ModuleDict(Module):
-    """A dict of modules, whose parameters count."""
+    """A dict of modules by names, whose parameters count. It is not called.
+
+    >>> parts = nn.ModuleDict({'body': nn.Linear(3, 2), 'act': nn.ReLU()})
+    >>> [*parts.state_dict()]
+    ['body.weight', 'body.bias']
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()

@@ -35,7 +35,11 @@ def _check(module: Module, **inputs: Any) -> None:
 
 
 class Identity(Module):
-    """Gives its input back; takes any arguments."""
+    """Gives its input back; takes any arguments.
+
+    >>> nn.Identity()(torch.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -48,7 +52,12 @@ class Identity(Module):
 class Linear(Module):
     """x @ weight.T + bias, from in_features to out_features in the last dimension.
 
-    Both start uniform between -k and k, k = 1 / sqrt(in_features).
+    (..., in_features) to (..., out_features), in the type of weight. Both start uniform
+    between -k and k, k = 1 / sqrt(in_features). RuntimeError where the last size
+    differs or the input is on another device.
+
+    >>> nn.Linear(3, 2)(torch.ones(5, 4, 3)).shape
+    torch.Size([5, 4, 2])
     """
 
     def __init__(
@@ -105,7 +114,16 @@ class Linear(Module):
 
 
 class LazyLinear(Linear):
-    """A Linear whose in_features the first input tells."""
+    """A Linear whose in_features the first input tells, after which it is a Linear.
+
+    Until then its parameters have no shape, and asking for it is a RuntimeError.
+
+    >>> net = nn.LazyLinear(2)
+    >>> net(torch.ones(4, 3)).shape
+    torch.Size([4, 2])
+    >>> net
+    Linear(in_features=3, out_features=2, bias=True)
+    """
 
     def __init__(
         self,
@@ -154,7 +172,14 @@ _C_no_grad = F._without_grad
 
 
 class Bilinear(Module):
-    """x1 A x2 + bias, with one matrix A for each of out_features."""
+    """x1 A x2 + bias, with one matrix A for each of out_features.
+
+    (..., in1_features) and (..., in2_features) to (..., out_features); weight is
+    (out_features, in1_features, in2_features). RuntimeError where sizes differ.
+
+    >>> nn.Bilinear(3, 4, 2)(torch.ones(5, 3), torch.ones(5, 4)).shape
+    torch.Size([5, 2])
+    """
 
     def __init__(
         self,
@@ -203,7 +228,11 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """The dimensions from start_dim to end_dim as one."""
+    """The dimensions from start_dim to end_dim as one; by default all but the first.
+
+    >>> nn.Flatten()(torch.ones(5, 2, 3)).shape
+    torch.Size([5, 6])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -221,6 +250,8 @@ class Flatten(Module):
 
 class Unflatten(Module):
     """Dimension dim as several, of sizes unflattened_size, one of which may be -1.
+
+    RuntimeError where the sizes do not make up the dimension's.
 
     >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
     torch.Size([4, 2, 3])
@@ -266,7 +297,14 @@ class Unflatten(Module):
 
 
 class Dropout(Module):
-    """Zeroes elements with probability p in training, and scales the others."""
+    """Zeroes elements with probability p in training, and scales the others.
+
+    Any shape; the others are divided by 1 - p, so the mean stays. After eval() it gives
+    its input back. ValueError for a p that is not between 0 and 1.
+
+    >>> nn.Dropout(0.5).eval()(torch.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -287,7 +325,14 @@ class Dropout(Module):
 
 
 class LayerNorm(Module):
-    """The last dimensions, of shape normalized_shape, to mean 0 and variance 1."""
+    """The last dimensions, of shape normalized_shape, to mean 0 and variance 1.
+
+    Then times weight plus bias, both of that shape, where elementwise_affine (bias:
+    where bias, too). RuntimeError where the input ends in another shape.
+
+    >>> nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).detach()
+    tensor([[-1.0000,  1.0000]])
+    """
 
     def __init__(
         self,
@@ -435,12 +480,28 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Each channel of (N, C) or (N, C, L) to mean 0 and variance 1."""
+    """Each channel of (N, C) or (N, C, L) to mean 0 and variance 1.
+
+    In training by the batch's own figures, which running_mean and running_var follow
+    with momentum (None: their average); after eval() by those. ValueError for another
+    number of dimensions, or for one value a channel in training.
+
+    >>> norm = nn.BatchNorm1d(1)
+    >>> norm(torch.tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
+    >>> norm.running_mean, norm.num_batches_tracked
+    (tensor([0.2000]), tensor(1))
+    """
 
     _dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Each channel of (N, C, H, W) to mean 0 and variance 1."""
+    """Each channel of (N, C, H, W) to mean 0 and variance 1; as BatchNorm1d.
+
+    >>> nn.BatchNorm2d(3)(torch.rand(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+    """
 
     _dims = (4,)

@@ -35,7 +35,14 @@ class _WeightedLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """Squared differences."""
+    """Squared differences.
+
+    input and target of one shape (others broadcast, with a warning). reduction: 'mean',
+    'sum', or 'none' for the shape of input; ValueError for another word.
+
+    >>> nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
 
     def forward(self, input: Any, target: Any) -> Any:
         """The loss of input against target, of one shape."""
@@ -43,7 +50,11 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """Absolute differences."""
+    """Absolute differences; shapes and reduction as MSELoss.
+
+    >>> nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(1.)
+    """
 
     def forward(self, input: Any, target: Any) -> Any:
         """The loss of input against target, of one shape."""
@@ -51,7 +62,13 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Squared differences below beta, absolute ones beyond."""
+    """Squared differences below beta, absolute ones beyond: HuberLoss divided by beta.
+
+    Shapes and reduction as MSELoss. RuntimeError for a beta below 0.
+
+    >>> nn.SmoothL1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(0.7500)
+    """
 
     def __init__(
         self,
@@ -69,7 +86,13 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Half the squared difference up to delta, then growing by delta."""
+    """Half the squared difference up to delta, then growing by delta.
+
+    Shapes and reduction as MSELoss. RuntimeError for a delta of 0 or less.
+
+    >>> nn.HuberLoss(delta=0.5)(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(0.4375)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -81,7 +104,22 @@ class HuberLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Cross entropy of the softmax of input; see functional.cross_entropy."""
+    """Cross entropy of the softmax of input.
+
+    input (N, C, ...) or (C), without a softmax; target the numbers of classes, int64 of
+    shape (N, ...) or (), or shares of classes, floating, of input's shape.
+
+    weight           of each class, (C)
+    ignore_index     targets of this number do not count
+    reduction        'mean' (by weight), 'sum', or 'none' for the shape of the numbers
+    label_smoothing  this part of each target is spread evenly over the classes
+
+    IndexError for a class that is not there; ValueError where shapes do not fit.
+
+    >>> loss = nn.CrossEntropyLoss()
+    >>> loss(torch.tensor([[0.0, 0.0], [0.0, 9.0]]), torch.tensor([0, 1]))
+    tensor(0.3466)
+    """
 
     def __init__(
         self,
@@ -109,7 +147,13 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Minus the log-probability of each target class."""
+    """Minus the log-probability of each target class; options as CrossEntropyLoss.
+
+    input (N, C, ...) or (C), what a LogSoftmax gives; target int64, (N, ...) or ().
+
+    >>> nn.NLLLoss()(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
+    tensor(1.)
+    """
 
     def __init__(
         self,
@@ -134,7 +178,14 @@ class NLLLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """Binary cross entropy of probabilities."""
+    """Binary cross entropy of probabilities.
+
+    input and target of one shape (else ValueError), from 0 to 1 (else RuntimeError, on
+    the CPU); weight: of each element.
+
+    >>> nn.BCELoss()(torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0]))
+    tensor(0.6931)
+    """
 
     def forward(self, input: Any, target: Any) -> Any:
         """The loss of probabilities against targets, of one shape."""
@@ -144,7 +195,14 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """Binary cross entropy of the sigmoid of input."""
+    """Binary cross entropy of the sigmoid of input.
+
+    input and target of one shape (else ValueError); pos_weight: what a target of 1
+    counts, for each class.
+
+    >>> nn.BCEWithLogitsLoss()(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 1.0]))
+    tensor(0.6931)
+    """
 
     def __init__(
         self,
@@ -169,7 +227,16 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """Kullback-Leibler divergence; input holds log-probabilities."""
+    """Kullback-Leibler divergence of input, log-probabilities, from target.
+
+    target: probabilities, or with log_target their logarithms. reduction 'batchmean'
+    divides the sum by the size of the batch, as the definition has it; 'mean' does by
+    the number of elements.
+
+    >>> even = torch.tensor([[0.5, 0.5]])
+    >>> nn.KLDivLoss(reduction='batchmean')(even.log(), even)
+    tensor(0.)
+    """
 
     def __init__(
         self,

@@ -39,6 +39,18 @@ class Module:
 
     A subclass calls super().__init__(), assigns Parameters and other Modules to
     attributes, and defines forward(). Calling the module calls forward().
+
+    >>> class Net(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.hidden = nn.Linear(3, 4)
+    ...         self.out = nn.Linear(4, 1)
+    ...
+    ...     def forward(self, x):
+    ...         return self.out(self.hidden(x).relu())
+    >>> net = Net().to(torch.try_gpu())
+    >>> [name for name, _ in net.named_parameters()]
+    ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
     """
 
     training: bool
@@ -624,7 +636,8 @@ class Module:
         keys are only returned. assign puts the given Tensors in place instead of
         copying.
 
-        >>> net.load_state_dict(torch.load('net.pt'))
+        >>> net, other = nn.Linear(3, 2), nn.Linear(3, 2)
+        >>> net.load_state_dict(other.state_dict())
         <All keys matched successfully>
         """
         if not hasattr(state_dict, "keys"):

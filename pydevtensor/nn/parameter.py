@@ -12,6 +12,10 @@ class Parameter(_C.Tensor):
 
     data is shared, not copied, and has no history. requires_grad is True unless said
     otherwise, for floating types.
+
+    >>> nn.Parameter(torch.ones(2))
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
     """
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
@@ -44,6 +48,11 @@ class Buffer(_C.Tensor):
     """A Tensor that a Module counts among its buffers when it is assigned to it.
 
     persistent: it is part of the state_dict.
+
+    >>> net = nn.Module()
+    >>> net.mean = nn.Buffer(torch.zeros(2))
+    >>> [*net.state_dict()]
+    ['mean']
     """
 
     persistent: bool

@@ -20,7 +20,14 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum (Sutskever and others, 2013).
 
     v = momentum * v + (1 - dampening) * g;  p = p - lr * v, with Nesterov's variant
-    p - lr * (g + momentum * v).
+    p - lr * (g + momentum * v). ValueError for options out of range.
+
+    >>> weight = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.SGD([weight], lr=0.1)
+    >>> (weight * 3).sum().backward()
+    >>> optimizer.step()
+    >>> weight.detach()
+    tensor([0.7000])
     """
 
     def __init__(
@@ -66,7 +73,18 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015); amsgrad as Reddi and others, 2018."""
+    """Adam (Kingma and Ba, 2015); amsgrad as Reddi and others, 2018.
+
+    betas: how slowly the means of gradients and of their squares follow; eps is added
+    to the root of the latter. ValueError for options out of range.
+
+    >>> weight = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adam([weight], lr=0.1)
+    >>> (weight * 3).sum().backward()
+    >>> optimizer.step()
+    >>> weight.detach()
+    tensor([0.9000])
+    """
 
     def __init__(
         self,
@@ -114,7 +132,10 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019)."""
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019).
+
+    Each step first multiplies parameters by 1 - lr * weight_decay.
+    """
 
     def __init__(
         self,
@@ -148,7 +169,11 @@ class AdamW(Adam):
 
 
 class Adagrad(Optimizer):
-    """Adagrad (Duchi and others, 2011)."""
+    """Adagrad (Duchi and others, 2011): the rate falls with the sum of squared gradients.
+
+    lr_decay lets it fall with the number of steps, too; the sums start at
+    initial_accumulator_value.
+    """
 
     def __init__(
         self,
@@ -201,7 +226,10 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Adadelta (Zeiler, 2012)."""
+    """Adadelta (Zeiler, 2012): steps of the size of those before.
+
+    rho: how slowly the means of squared gradients and steps follow.
+    """
 
     def __init__(
         self,
@@ -238,7 +266,11 @@ class Adadelta(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """RMSprop (Hinton, lecture notes, 2012); centered as Graves, 2013."""
+    """RMSprop (Hinton, lecture notes, 2012); centered as Graves, 2013.
+
+    alpha: how slowly the mean of squared gradients follows; centered takes the square
+    of their mean off it.
+    """
 
     def __init__(
         self,

@@ -20,7 +20,16 @@ from pydevtensor.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """Base of schedules: step() after each epoch sets the rate of every group."""
+    """Base of schedules: step() after each epoch sets the rate of every group.
+
+    >>> optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for epoch in range(4):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.025]
+    """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         _check_optimizer(optimizer)

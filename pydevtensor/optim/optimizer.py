@@ -22,7 +22,16 @@ class Optimizer:
     """Base of optimisers.
 
     params is an iterable of Tensors, or of dicts with "params" and own options.
-    A subclass defines step(), or _rule().
+    A subclass defines step(), or _rule(). ValueError where there are none, or one is no
+    leaf; TypeError where one is no Tensor.
+
+    >>> net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
+    >>> optimizer = torch.optim.SGD(
+    ...     [{'params': net[0].parameters()}, {'params': net[1].parameters(), 'lr': 0.01}],
+    ...     lr=0.1,
+    ... )
+    >>> [group['lr'] for group in optimizer.param_groups]
+    [0.1, 0.01]
     """
 
     # Whether step() was called; schedules ask.
