@@ -239,7 +239,7 @@ def _put_tensor(d, value):
         d.put(value.requires_grad)
         d.call("collections", "OrderedDict")
         d.out += b"tR"
-    elif type(value) is _C.Tensor:
+    elif type(value) is _C.Tensor or is_kind(value, "Buffer"):
         _put_view(d, value)
     else:
         _refuse(d, value)
@@ -247,10 +247,15 @@ def _put_tensor(d, value):
 
 
 def parameter_of(value):
+    return is_kind(value, "Parameter")
+
+
+def is_kind(value, name):
+    """Whether value is of nn's class of that name, without importing nn."""
     import sys
 
     module = sys.modules.get("pydevtensor.nn")
-    kind = getattr(module, "Parameter", None)
+    kind = getattr(module, name, None)
     return kind is not None and type(value) is kind
 
 

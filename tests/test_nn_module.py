@@ -256,6 +256,21 @@ def test_a_buffer_that_is_not_stored():
     assert [*net.state_dict()] == ["scale", "calls", "recent"]
 
 
+def test_buffers_by_their_class(device):
+    net = nn.Module()
+    net.kept = nn.Buffer(torch.ones(2))
+    net.lost = nn.Buffer(torch.zeros(2), persistent=False)
+    net.to(device)
+    assert [*net.state_dict()] == ["kept"] and str(net.lost.device) == device
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert [*other.state_dict()] == ["kept"]
+        assert [name for name, _ in other.named_buffers()] == ["kept", "lost"]
+    file = io.BytesIO()
+    torch.save(nn.Buffer(torch.ones(2)), file)
+    file.seek(0)
+    assert torch.load(file).tolist() == [1, 1]
+
+
 # --- hooks
 
 
@@ -515,9 +530,7 @@ MISFITS = [
 @pytest.mark.parametrize(
     ("layer", "inputs", "kind", "pattern"),
     MISFITS,
-    ids=[
-        f"{type(m[0]).__name__} {[[*x.shape] for x in m[1]]}" for m in MISFITS
-    ],
+    ids=[f"{type(m[0]).__name__} {[[*x.shape] for x in m[1]]}" for m in MISFITS],
 )
 def test_misfits_name_layer_and_shapes(layer, inputs, kind, pattern, device):
     layer = copy.deepcopy(layer).to(device)

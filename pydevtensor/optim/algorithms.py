@@ -169,7 +169,7 @@ class AdamW(Adam):
 
 
 class Adagrad(Optimizer):
-    """Adagrad (Duchi and others, 2011): the rate falls with the sum of squared gradients.
+    """Adagrad (Duchi and others, 2011): rates fall with the sums of squared gradients.
 
     lr_decay lets it fall with the number of steps, too; the sums start at
     initial_accumulator_value.

@@ -26,10 +26,8 @@ class Optimizer:
     leaf; TypeError where one is no Tensor.
 
     >>> net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
-    >>> optimizer = torch.optim.SGD(
-    ...     [{'params': net[0].parameters()}, {'params': net[1].parameters(), 'lr': 0.01}],
-    ...     lr=0.1,
-    ... )
+    >>> slow = {'params': net[1].parameters(), 'lr': 0.01}
+    >>> optimizer = torch.optim.SGD([{'params': net[0].parameters()}, slow], lr=0.1)
     >>> [group['lr'] for group in optimizer.param_groups]
     [0.1, 0.01]
     """
