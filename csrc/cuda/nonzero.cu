@@ -63,22 +63,24 @@ struct Shape {
 NO_POINTERS(Shape)
 
 __global__ void write_places(const bool *holds, const int64_t *counts, int64_t *out,
-                             Tiles t, Shape shape)
+                             Tiles t, const GRID_CONSTANT Shape shape)
 {
     int64_t tile = running_number(), begin = tile * TILE;
     if (tile >= t.tiles)
         return;
     int64_t end = begin + TILE < t.numel ? begin + TILE : t.numel;
-    int64_t *to = out + (counts[tile] + counts[t.tiles + tile / t.group]) * shape.ndim;
+    int64_t *to = out + counts[tile] + counts[t.tiles + tile / t.group];
+    int64_t total = counts[t.tiles + t.groups];
     for (int64_t i = begin; i < end; i++) {
         if (!holds[i])
             continue;
         int64_t rest = i;
+        ROLLED
         for (int d = shape.ndim - 1; d >= 0; d--) {
-            to[d] = rest % shape.sizes[d];
+            to[d * total] = rest % shape.sizes[d];
             rest /= shape.sizes[d];
         }
-        to += shape.ndim;
+        to++;
     }
 }
 

@@ -133,15 +133,14 @@ static inline dt_tiles dt_tiles_of(int64_t numel)
     return t;
 }
 
-/* Bools in row-major order of shape, and the positions of those that are true, row by
- * row. */
+/* Bools in row-major order of shape, and the positions of those that are true. */
 typedef struct dt_nonzero_call {
     const bool *holds;
     int64_t numel; /* at least 1 */
     int ndim;
     int64_t shape[DT_MAX_NDIM];
     int64_t *workspace; /* tiles + groups + 1 numbers */
-    int64_t *out;       /* [count, ndim], for the second step */
+    int64_t *out;       /* [ndim, count], for the second step */
 } dt_nonzero_call;
 
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. Of each input

@@ -382,13 +382,21 @@ done:
 /* --- where something is true
  * ---------------------------------------------------------------------------- */
 
+/* Of shape [count, ndim]. A dimension's positions lie together, since each is an index
+ * of its own. */
+static int empty_positions(dt_tensor *out, int64_t count, int ndim, dt_device device)
+{
+    int64_t shape[] = {count, ndim}, strides[] = {1, count ? count : 1};
+    return dt_tensor_empty_strided("nonzero", out, DT_INT64, 2, shape, strides, device);
+}
+
 /* On the device, but for the count, which is waited for. */
 static int nonzero_there(dt_tensor *out, const dt_tensor *x)
 {
     dt_device device = dt_tensor_device(x);
     const dt_backend *backend = dt_backend_of(device);
     dt_tiles tiles = dt_tiles_of(x->numel);
-    int64_t words = tiles.tiles + tiles.groups + 1, shape[] = {0, x->ndim};
+    int64_t words = tiles.tiles + tiles.groups + 1, count;
     dt_tensor truth, holds, workspace;
     dt_nonzero_call call = {.numel = x->numel, .ndim = x->ndim};
     int status = -1;
@@ -405,12 +413,12 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
     call.holds = dt_tensor_data(&holds);
     call.workspace = dt_tensor_data(&workspace);
     if (backend->nonzero_count(dt_queue_current(device), &call) ||
-        dt_transfer(dt_device_make(DT_CPU, 0), &shape[0], device,
-                    call.workspace + words - 1, sizeof shape[0]) ||
-        dt_tensor_empty("nonzero", out, DT_INT64, 2, shape, device))
+        dt_transfer(dt_device_make(DT_CPU, 0), &count, device,
+                    call.workspace + words - 1, sizeof count) ||
+        empty_positions(out, count, x->ndim, device))
         goto done;
     call.out = dt_tensor_data(out);
-    status = shape[0] && x->ndim
+    status = count && x->ndim
                  ? backend->nonzero_write(dt_queue_current(device), &call)
                  : 0;
     if (status)
@@ -440,13 +448,13 @@ int dt_nonzero(dt_tensor *out, const dt_tensor *x)
     int64_t count = 0, at[DT_MAX_NDIM] = {0};
     for (int64_t i = 0; i < host.numel; i++)
         count += holds[i];
-    int64_t shape[] = {count, x->ndim};
-    if (dt_tensor_empty("nonzero", out, DT_INT64, 2, shape, device))
+    if (empty_positions(out, count, x->ndim, device))
         goto done;
     int64_t *to = dt_tensor_data(out);
     for (int64_t i = 0; i < host.numel; i++) {
         for (int d = 0; holds[i] && d < x->ndim; d++)
-            *to++ = at[d];
+            to[d * count] = at[d];
+        to += holds[i];
         for (int d = x->ndim - 1; d >= 0; d--) {
             if (++at[d] < x->shape[d])
                 break;
