@@ -281,20 +281,15 @@ class StreamContext:
         if stream is not None and not isinstance(stream, Stream):
             raise TypeError(f"stream(): stream is {stream!r}; give a Stream or None")
         self.stream = stream
-        self._before = []
 
     def __enter__(self):
         if self.stream is not None:
-            device = _C._cuda_index(None)
-            self._before.append((device, _C._cuda_current_stream(self.stream.device)))
-            set_stream(self.stream)
+            self.stream.__enter__()
         return self
 
     def __exit__(self, *error):
         if self.stream is not None:
-            device, stream = self._before.pop()
-            _C._cuda_set_stream(stream)
-            _C._cuda_set_device(device)
+            self.stream.__exit__(*error)
         return False
 
 

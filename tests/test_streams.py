@@ -46,6 +46,25 @@ def test_stream_context(two_gpus):
     torch.cuda.set_stream(None)
 
 
+def test_a_stream_is_a_context(two_gpus):
+    s = torch.cuda.Stream("cuda:1")
+    with s as entered:
+        assert entered is s and torch.cuda.current_device() == 1
+        with s:  # again
+            assert torch.cuda.current_stream() == s
+        assert torch.cuda.current_stream() == s
+    assert torch.cuda.current_device() == 0
+    assert torch.cuda.current_stream(1) == torch.cuda.default_stream(1)
+    with pytest.raises(KeyError), s:
+        raise KeyError
+    assert torch.cuda.current_device() == 0
+    with pytest.raises(RuntimeError, match="with stream"):
+        s.__exit__(None, None, None)
+    s.__enter__()  # never left: nothing leaks
+    torch.cuda.set_stream(torch.cuda.default_stream(1))
+    torch.cuda.set_device(0)
+
+
 def test_streams_belong_to_a_thread(gpu):
     s, seen = torch.cuda.Stream(gpu), []
     with torch.cuda.stream(s):

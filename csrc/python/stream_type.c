@@ -103,6 +103,10 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 static void stream_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
+    for (dt_stream_before *b = stream_of(self)->before, *next; b; b = next) {
+        next = b->next;
+        PyMem_Free(b);
+    }
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -168,6 +172,46 @@ static PyObject *stream_wait_stream(PyObject *self, PyObject *other)
     return blocked;
 }
 
+static PyObject *stream_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    dt_stream_object *s = stream_of(self);
+    dt_device current;
+    if (dt_cuda_device_from_python("Stream", NULL, &current) < 0)
+        return NULL;
+    dt_stream_before *before = PyMem_Malloc(sizeof *before);
+    if (!before)
+        return PyErr_NoMemory();
+    before->device = current.index;
+    before->stream = dt_queue_current(s->device).stream;
+    before->next = s->before;
+    if (dt_stream_set_current(s->device, s->stream) < 0) {
+        PyMem_Free(before);
+        return dt_raise();
+    }
+    s->before = before;
+    dt_python_set_current_device(s->device.index);
+    return Py_NewRef(self);
+}
+
+static PyObject *stream_exit(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    dt_stream_object *s = stream_of(self);
+    dt_stream_before *before = s->before;
+    if (!before) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Stream.__exit__(): the stream was not entered; write "
+                        "`with stream:`");
+        return NULL;
+    }
+    s->before = before->next;
+    int status = dt_stream_set_current(s->device, before->stream);
+    dt_python_set_current_device(before->device);
+    PyMem_Free(before);
+    return status < 0 ? dt_raise() : Py_NewRef(Py_False);
+}
+
 static PyObject *stream_repr(PyObject *self)
 {
     char text[DT_DEVICE_TEXT];
@@ -224,6 +268,10 @@ static PyMethodDef methods[] = {
     {"wait_stream", stream_wait_stream, METH_O,
      "wait_stream($self, stream, /)\n--\n\n"
      "Let further work start after what the other stream has so far."},
+    {"__enter__", stream_enter, METH_NOARGS,
+     "__enter__($self)\n--\n\nMake the stream and its device current."},
+    {"__exit__", stream_exit, METH_VARARGS,
+     "__exit__($self, /, *error)\n--\n\nMake current what was before."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,11 +5,19 @@
 #include "python/errors.h"
 #include "python/module.h"
 
+/* What was current before a `with stream:`, which its end makes current again. */
+typedef struct dt_stream_before {
+    int device;
+    void *stream; /* of the stream's own device */
+    struct dt_stream_before *next;
+} dt_stream_before;
+
 typedef struct dt_stream_object {
     PyObject_HEAD dt_device device;
     void *stream; /* NULL: the default one; streams are never destroyed
                      (device/stream.h) */
     int priority;
+    dt_stream_before *before; /* the innermost `with` first */
 } dt_stream_object;
 
 /* A Stream object for a stream that there is: a new reference. */
