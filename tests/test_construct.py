@@ -154,3 +154,47 @@ def test_unknown_words():
     ):
         with pytest.raises(TypeError):
             call()
+
+
+FACTORIES = [
+    ("empty((2, 3))", None),
+    ("zeros(2, 3)", [[0.0] * 3] * 2),
+    ("ones(2, 3)", [[1.0] * 3] * 2),
+    ("full((2,), 7)", [7.0, 7.0]),
+    ("arange(3)", [0.0, 1.0, 2.0]),
+    ("arange(1, 2, 0.5)", [1.0, 1.5]),
+    ("linspace(0, 1, 3)", [0.0, 0.5, 1.0]),
+    ("logspace(0, 2, 3)", [1.0, 10.0, 100.0]),
+    ("eye(2)", [[1.0, 0.0], [0.0, 1.0]]),
+    ("rand(2, 3)", None),
+    ("randn(2, 3)", None),
+    ("randint(5, (2, 3))", None),
+    ("randint(2, 5, (2, 3))", None),
+    ("randperm(1)", [0.0]),
+    ("normal(0.0, 1.0, (2,))", None),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), FACTORIES, ids=lambda v: str(v)[:20])
+def test_out_of_factories(call, expected, device):
+    """out gives type and device, whatever the defaults are."""
+    name, arguments = call.split("(", 1)
+    result = eval(f"torch.{call}")
+    out = torch.empty(0, dtype=torch.float64, device=device)
+    filled = eval(f"torch.{name}({arguments[:-1]}, out=out)")
+    assert filled is out and out.dtype is torch.float64
+    assert out.device == torch.device(device) and out.shape == result.shape
+    if expected is not None:
+        assert out.tolist() == expected
+    again = torch.full_like(out, 9)
+    memory = again.data_ptr()
+    assert eval(f"torch.{name}({arguments[:-1]}, out=again)") is again
+    assert again.data_ptr() == memory  # its own memory is filled
+    for wrong in ("dtype=torch.int16", "out=3", "device='cuda:7'"):
+        with pytest.raises((RuntimeError, TypeError)):
+            eval(f"torch.{name}({arguments[:-1]}, **dict(dict(out=out), {wrong}))")
+
+
+def test_out_of_another_shape():
+    with pytest.raises(RuntimeError, match=r"out has shape \[5\]"):
+        torch.zeros(2, 3, out=torch.empty(5))

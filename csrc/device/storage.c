@@ -26,6 +26,11 @@ static struct {
     dt_storage *first[DT_MAX_DEVICES];
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* How many storages an out-of-memory error names, and with how many dimensions. */
+#define LISTED        5
+#define ASKED_NDIM    ((int)(sizeof((dt_storage *)0)->asked.shape / sizeof(int64_t)))
+#define ASKED_NOTHING 255
+
 static void forget(void *kept)
 {
     storage_cache *mine = kept;
@@ -72,6 +77,7 @@ static void put_back(dt_storage *storage)
 static void link_up(dt_storage *storage)
 {
     dt_storage **first = &gpu.first[(int)storage->device.index];
+    storage->asked.ndim = ASKED_NOTHING;
     pthread_mutex_lock(&gpu.lock);
     storage->previous = NULL;
     storage->next = *first;
@@ -107,10 +113,6 @@ int64_t dt_storage_count(dt_device device)
 
 /* --- out of memory
  * ---------------------------------------------------------------------------- */
-
-#define LISTED        5
-#define ASKED_NDIM    ((int)(sizeof((dt_storage *)0)->asked.shape / sizeof(int64_t)))
-#define ASKED_NOTHING 255
 
 void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
                           const int64_t *shape)
@@ -199,10 +201,8 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
             return NULL;
         }
     }
-    if (!dt_device_is_cpu(device)) {
-        storage->asked.ndim = ASKED_NOTHING;
+    if (!dt_device_is_cpu(device))
         link_up(storage);
-    }
     count(device, 1);
     return storage;
 }

@@ -179,6 +179,9 @@ int dt_argument_error(const dt_args *args, int i);
     "dtype: Dtype = None, layout: Any = None, device: Device = None, "                 \
     "requires_grad: bool = False, pin_memory: bool = False"
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device);
+/* The same for a factory that can fill a tensor of the caller's: a given out says type
+ * and device, which the words may only repeat. */
+#define DT_FACTORY_WORDS_OUT DT_FACTORY_WORDS ", out: Tensor = None"
 /* made, which a factory is about to return (or NULL), wanting gradients where the
  * argument requires_grad, at index i, says so. Takes the reference over; NULL with an
  * exception set. */

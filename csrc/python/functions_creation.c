@@ -95,24 +95,25 @@ static recipe normal(void)
 }
 static const recipe nothing = {.how = EMPTY};
 
-DT_PUBLIC(empty, "empty(*size: Sizes, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(empty, "empty(*size: Sizes, " DT_FACTORY_WORDS_OUT ")")
 {
     return create_sized(args, 1, 0, -1, nothing, dt_default_dtype());
 }
-DT_PUBLIC(zeros, "zeros(*size: Sizes, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(zeros, "zeros(*size: Sizes, " DT_FACTORY_WORDS_OUT ")")
 {
     return create_sized(args, 1, 0, -1, constant(0), dt_default_dtype());
 }
-DT_PUBLIC(ones, "ones(*size: Sizes, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(ones, "ones(*size: Sizes, " DT_FACTORY_WORDS_OUT ")")
 {
     return create_sized(args, 1, 0, -1, constant(1), dt_default_dtype());
 }
-DT_PUBLIC(rand, "rand(*size: Sizes, generator: Generator = None, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(rand,
+          "rand(*size: Sizes, generator: Generator = None, " DT_FACTORY_WORDS_OUT ")")
 {
     return create_sized(args, 2, 0, 1, uniform(), dt_default_dtype());
 }
 DT_PUBLIC(randn,
-          "randn(*size: Sizes, generator: Generator = None, " DT_FACTORY_WORDS ")")
+          "randn(*size: Sizes, generator: Generator = None, " DT_FACTORY_WORDS_OUT ")")
 {
     return create_sized(args, 2, 0, 1, normal(), dt_default_dtype());
 }
@@ -125,7 +126,7 @@ static int dtype_of_value(dt_scalar value)
     return value.kind == DT_KIND_BOOL ? DT_BOOL : DT_INT64;
 }
 
-DT_PUBLIC(full, "full(size: Sizes, fill_value: Number, *, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(full, "full(size: Sizes, fill_value: Number, *, " DT_FACTORY_WORDS_OUT ")")
 {
     recipe r = {.how = CONSTANT};
     if (dt_take_number(args, 1, &r.low) < 0)
@@ -133,7 +134,8 @@ DT_PUBLIC(full, "full(size: Sizes, fill_value: Number, *, " DT_FACTORY_WORDS ")"
     return create_sized(args, 2, 0, -1, r, dtype_of_value(r.low));
 }
 
-#define RANDINT_END "size: Sizes, *, generator: Generator = None, " DT_FACTORY_WORDS ")"
+#define RANDINT_END                                                                    \
+    "size: Sizes, *, generator: Generator = None, " DT_FACTORY_WORDS_OUT ")"
 DT_PUBLIC(randint, "randint(high: int, " RANDINT_END
                    " | randint(low: int, high: int, " RANDINT_END)
 {
@@ -145,10 +147,10 @@ DT_PUBLIC(randint, "randint(high: int, " RANDINT_END
     return create_sized(args, at + 3, at + 1, at + 2, r, DT_INT64);
 }
 
-DT_PUBLIC(arange,
-          "arange(end: Number, *, " DT_FACTORY_WORDS ") | "
-          "arange(start: Number, end: Number, step: Number = 1, *, " DT_FACTORY_WORDS
-          ")")
+DT_PUBLIC(
+    arange,
+    "arange(end: Number, *, " DT_FACTORY_WORDS_OUT ") | "
+    "arange(start: Number, end: Number, step: Number = 1, *, " DT_FACTORY_WORDS_OUT ")")
 {
     dt_scalar start = dt_scalar_int(0), end, step = dt_scalar_int(1);
     int dtype = -1;
@@ -170,7 +172,7 @@ DT_PUBLIC(arange,
     return dt_finish_factory(args, from ? 3 : 1, dt_tensor_result(out, status));
 }
 
-DT_PUBLIC(eye, "eye(n: int, m: int = None, *, " DT_FACTORY_WORDS ")")
+DT_PUBLIC(eye, "eye(n: int, m: int = None, *, " DT_FACTORY_WORDS_OUT ")")
 {
     int64_t n, m;
     int dtype = dt_default_dtype();

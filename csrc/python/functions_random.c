@@ -16,7 +16,7 @@
  * ------------------------------------------------------------------------- */
 
 DT_PUBLIC(randperm,
-          "randperm(n: int, *, generator: Generator = None, " DT_FACTORY_WORDS ")")
+          "randperm(n: int, *, generator: Generator = None, " DT_FACTORY_WORDS_OUT ")")
 {
     int64_t n;
     int dtype = DT_INT64;
@@ -55,13 +55,13 @@ static PyObject *spaced(const dt_args *args, int first, double base)
 }
 
 DT_PUBLIC(linspace, "linspace(start: Number, end: Number, steps: int, "
-                    "*, " DT_FACTORY_WORDS ")")
+                    "*, " DT_FACTORY_WORDS_OUT ")")
 {
     return spaced(args, 3, NAN);
 }
 DT_PUBLIC(logspace,
           "logspace(start: Number, end: Number, steps: int, base: float = 10, "
-          "*, " DT_FACTORY_WORDS ")")
+          "*, " DT_FACTORY_WORDS_OUT ")")
 {
     double base;
     if (dt_take_float(args, 3, &base) < 0)
@@ -72,7 +72,7 @@ DT_PUBLIC(logspace,
 #define NORMAL_END "*, generator: Generator = None"
 DT_PUBLIC(normal, "normal(mean: Value, std: Value = 1, " NORMAL_END ") | "
                   "normal(mean: float, std: float, size: Sizes, " NORMAL_END
-                  ", " DT_FACTORY_WORDS ")")
+                  ", " DT_FACTORY_WORDS_OUT ")")
 {
     double mean = 0, std = 1;
     dt_generator *generator;

@@ -4,6 +4,7 @@
 #include "python/arguments.h"
 #include "python/device_type.h"
 #include "python/dtype_type.h"
+#include "python/output.h"
 #include "autograd/recorded.h"
 
 static const char *const expected[DT_NWORDS] = {
@@ -512,34 +513,85 @@ PyObject *dt_pinned(const char *function, PyObject *tensor)
     return dt_tensor_result(out, status);
 }
 
-PyObject *dt_finish_factory(const dt_args *args, int first, PyObject *made)
+/* The words of DT_FACTORY_WORDS_OUT; layout is always strided. */
+enum { DTYPE, LAYOUT, DEVICE, REQUIRES_GRAD, PIN_MEMORY, OUT };
+
+static bool has_out(const dt_args *args, int first)
 {
-    bool pinned = false;
-    if (made && args->slots[first + 4] && dt_take_bool(args, first + 4, &pinned) < 0)
-        Py_CLEAR(made);
-    if (made && pinned) {
-        PyObject *plain = made;
-        made = dt_pinned(args->signature->name, plain);
-        Py_DECREF(plain);
-    }
-    return dt_with_grad(args, first + 3, made);
+    return args->signature->count > first + OUT &&
+           args->signature->parameters[first + OUT].word == DT_WORD_TENSOR &&
+           dt_given(args, first + OUT);
 }
 
+/* What out says, where dtype (-1: not given) and device do not say otherwise. */
+static int take_from_out(const dt_args *args, int first, int chosen, int *dtype,
+                         dt_device *device)
+{
+    dt_tensor *out;
+    if (dt_take_tensor(args, first + OUT, &out) < 0)
+        return -1;
+    dt_device has = dt_tensor_device(out);
+    if (chosen >= 0 && chosen != out->dtype) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): dtype is %s and out a Tensor of type %s; leave dtype away, "
+                     "or give an out of that type",
+                     args->signature->name, dt_dtype_name((dt_dtype)chosen),
+                     dt_dtype_name((dt_dtype)out->dtype));
+        return -1;
+    }
+    if (dt_given(args, first + DEVICE) && !dt_device_equal(*device, has)) {
+        char given[DT_DEVICE_TEXT], holds[DT_DEVICE_TEXT];
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): device is %s and out is on %s; leave device away, or give "
+                     "an out that is there",
+                     args->signature->name, dt_device_text(*device, given),
+                     dt_device_text(has, holds));
+        return -1;
+    }
+    *dtype = out->dtype;
+    *device = has;
+    return 0;
+}
+
+/* requires_grad and pin_memory are for dt_finish_factory. */
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device)
 {
-    /* requires_grad and pin_memory are for dt_finish_factory; layout is always strided.
-     */
     int chosen;
-    bool pinned, wanted;
+    bool pinned, wanted, out = has_out(args, first);
     PyObject *const *words = args->slots + first;
-    if (!words[0] && !words[2] && !words[3] && !words[4])
+    if (!words[DTYPE] && !words[DEVICE] && !words[REQUIRES_GRAD] &&
+        !words[PIN_MEMORY] && !out)
         return dt_default_device(device);
-    if (dt_take_dtype(args, first, &chosen) < 0 ||
-        dt_take_device(args, first + 2, device) < 0 ||
-        dt_take_bool(args, first + 3, &wanted) < 0 ||
-        dt_take_bool(args, first + 4, &pinned) < 0)
+    if (dt_take_dtype(args, first + DTYPE, &chosen) < 0 ||
+        /* Not the default device for an out, which may be elsewhere. */
+        ((words[DEVICE] || !out) && dt_take_device(args, first + DEVICE, device) < 0) ||
+        dt_take_bool(args, first + REQUIRES_GRAD, &wanted) < 0 ||
+        dt_take_bool(args, first + PIN_MEMORY, &pinned) < 0)
         return -1;
+    if (out)
+        return take_from_out(args, first, chosen, dtype, device);
     if (chosen >= 0)
         *dtype = chosen;
     return 0;
+}
+
+PyObject *dt_finish_factory(const dt_args *args, int first, PyObject *made)
+{
+    const char *function = args->signature->name;
+    bool pinned = false;
+    if (made && args->slots[first + PIN_MEMORY] &&
+        dt_take_bool(args, first + PIN_MEMORY, &pinned) < 0)
+        Py_CLEAR(made);
+    if (made && has_out(args, first)) {
+        PyObject *out = args->slots[first + OUT];
+        int status = dt_copy_to_output(function, out, dt_tensor_of(made));
+        Py_DECREF(made);
+        return status < 0 ? NULL : Py_NewRef(out);
+    }
+    if (made && pinned) {
+        PyObject *plain = made;
+        made = dt_pinned(function, plain);
+        Py_DECREF(plain);
+    }
+    return dt_with_grad(args, first + REQUIRES_GRAD, made);
 }
