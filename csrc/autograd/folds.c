@@ -223,6 +223,90 @@ int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
     return status;
 }
 
+/* --- variances
+ * -------------------------------------------------------------------------------- */
+
+/* Gradients of the variance or deviation Y, and of the mean. */
+static int variance_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                          dt_tensor **into)
+{
+    const fold_data *data = node->data;
+    if (!dt_node_wants(node, 0))
+        return 0;
+    dt_tensor *x = dt_node_saved(node, 0, scope), *g = NULL, *m = NULL, *y = NULL;
+    if (!x)
+        return -1;
+    dt_arg X = dt_arg_tensor(x), sum = ZERO;
+    if (gradients[0]) {
+        g = unfolded(scope, data, gradients[0]);
+        if (!g)
+            return -1;
+        dt_arg G = dt_arg_tensor(g);
+        if (node->nsaved > 1) {
+            y = dt_node_saved(node, 1, scope);
+            y = y ? unfolded(scope, data, y) : NULL;
+            if (!y)
+                return -1;
+            dt_arg Y = dt_arg_tensor(y);
+            G = WHERE(EQ(Y, ZERO), ZERO, DIV(G, ADD(Y, Y)));
+        }
+        dt_arg off = SUB(X, fold_again(scope, data, DT_REDUCE_mean, X));
+        sum = MUL(MUL(G, NUMBER(2 / (data->count - data->parameter))), off);
+    }
+    if (node->nresults > 1 && gradients[1]) {
+        m = unfolded(scope, data, gradients[1]);
+        if (!m)
+            return -1;
+        dt_arg share = DIV(dt_arg_tensor(m), NUMBER(data->count));
+        sum = sum.tensor ? ADD(sum, share) : share;
+    }
+    if (!g && !m)
+        return 0;
+    dt_tensor *result = dt_scope_tensor(scope, sum, x);
+    into[0] = result ? spread(scope, data, result) : NULL;
+    return into[0] ? 0 : -1;
+}
+static const dt_node_type variance_type = {variance_apply, NULL};
+
+int dt_recorded_variance(const char *what, dt_tensor *out, dt_tensor *mean,
+                         const dt_tensor *x, int count, const int64_t *dims,
+                         bool keepdim, double correction, bool root)
+{
+    static const char *const names[2][2] = {{"VarBackward0", "VarMeanBackward0"},
+                                            {"StdBackward0", "StdMeanBackward0"}};
+    if (dt_variance(what, out, mean, x, count, dims, keepdim, correction, root) < 0)
+        return -1;
+    if (!dt_recording(x))
+        return 0;
+    dt_node *node = dt_record_node(&variance_type, names[root][mean != NULL], 1, &x,
+                                   root ? 2 : 1, mean ? 2 : 1, sizeof(fold_data));
+    if (!node)
+        goto fail;
+    fold_data *data = node->data;
+    set_fold(data, x, count, dims, keepdim);
+    data->parameter = correction;
+    dt_node_save(node, 0, x, -1);
+    if (root)
+        dt_node_save(node, 1, out, 0);
+    if (mean) {
+        dt_node_set_result(node, 1, mean);
+        if (dt_variable_set_made(mean, node, 1) < 0) {
+            dt_node_release(node);
+            goto fail;
+        }
+    }
+    if (dt_record_steal(out, node) == 0)
+        return 0;
+    if (mean)
+        dt_tensor_clear(mean);
+    return -1;
+fail:
+    dt_tensor_clear(out);
+    if (mean)
+        dt_tensor_clear(mean);
+    return -1;
+}
+
 /* --- extremes along one dimension
  * ---------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/join.h"
+#include "tensor/scan.h"
 #include "tensor/select.h"
 #include "tensor/view.h"
 
@@ -181,6 +182,9 @@ int dt_recorded_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int 
                        const int64_t *dims, bool keepdim, int dtype, double parameter);
 int dt_recorded_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
                      const int64_t *dims, bool keepdim, int dtype);
+int dt_recorded_variance(const char *what, dt_tensor *out, dt_tensor *mean,
+                         const dt_tensor *x, int count, const int64_t *dims,
+                         bool keepdim, double correction, bool root);
 /* The greatest or least along dim, and where. */
 int dt_recorded_extreme(const char *what, bool greatest, dt_tensor *values,
                         dt_tensor *indices, const dt_tensor *x, int64_t dim,
@@ -188,6 +192,32 @@ int dt_recorded_extreme(const char *what, bool greatest, dt_tensor *values,
 /* The sum over the dimensions that were broadcast from shape. */
 int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
                        const int64_t *shape);
+
+/* --- running results
+ * ---------------------------------------------------------------------- */
+
+int dt_recorded_running(dt_scan_op op, dt_tensor *out, dt_tensor *indices,
+                        const dt_tensor *x, int64_t dim, int dtype, bool backward);
+
+/* --- order
+ * -------------------------------------------------------------------------------- */
+
+/* `name`: of the node. */
+int dt_recorded_sort(const char *what, const char *name, dt_tensor *values,
+                     dt_tensor *indices, const dt_tensor *x, int64_t k, int64_t dim,
+                     bool descending);
+/* The k-th least along dim, from 1, and where. */
+int dt_recorded_kth(dt_tensor *values, dt_tensor *indices, const dt_tensor *x,
+                    int64_t k, int64_t dim, bool keepdim);
+/* The median along dim, NaN where one is there, or (skips) among the other elements,
+ * and where it is. */
+int dt_recorded_median(const char *what, const char *name, dt_tensor *values,
+                       dt_tensor *indices, const dt_tensor *x, int64_t dim,
+                       bool keepdim, bool skips);
+/* The gradient of what differs is asked for in vain: NotImplementedError then. */
+int dt_recorded_unique(const char *what, dt_tensor *out, dt_tensor *inverse,
+                       dt_tensor *counts, const dt_tensor *x, bool has_dim, int64_t dim,
+                       bool consecutive);
 
 /* --- products
  * ----------------------------------------------------------------------------- */

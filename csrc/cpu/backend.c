@@ -9,10 +9,13 @@
 #include "cpu/elementwise.h"
 #include "cpu/kernels.h"
 #include "cpu/matmul.h"
+#include "cpu/moments.h"
 #include "cpu/pool.h"
 #include "cpu/random.h"
 #include "cpu/reduce.h"
+#include "cpu/scan.h"
 #include "cpu/select.h"
+#include "cpu/sort.h"
 #include "cpu/ternary.h"
 #include "cpu/update.h"
 
@@ -31,6 +34,8 @@ static void choose(void)
         dt_cpu_kernels.gemm = &dt_gemm_##name;                                         \
         dt_cpu_kernels.random = &dt_random_##name;                                     \
         dt_cpu_kernels.update = &dt_update_##name;                                     \
+        dt_cpu_kernels.scan = &dt_scan_##name;                                         \
+        dt_cpu_kernels.moments = &dt_moments_##name;                                   \
         break;
         DT_ISAS(ISA)
 #undef ISA
@@ -145,6 +150,10 @@ static const dt_backend backend = {
     .select = dt_cpu_select,
     .update = dt_cpu_update,
     .ternary = dt_cpu_ternary,
+    .scan = dt_cpu_scan,
+    .moments = dt_cpu_moments,
+    .sort = dt_cpu_sort,
+    .search = dt_cpu_search,
 };
 
 const dt_backend *dt_cpu_backend(void)

@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "cpu/isa.h"
+#include "device/plan.h"
 #include "ops/ops.h"
 
 /* n elements along one dimension: data[0] is the result, the inputs follow; strides in
@@ -87,6 +88,54 @@ typedef struct dt_gemm_kernels {
     size_t scratch;
 } dt_gemm_kernels;
 
+/* How far a scan has come: what is before the part at hand, and what is in it. */
+typedef struct dt_scan_state {
+    union {
+        double as_FLOAT32, as_FLOAT64;
+        int64_t as_INT64;
+        float is_FLOAT32;
+        double is_FLOAT64;
+        int64_t is_INT64;
+    } offset, local;
+    int64_t found; /* where the extreme is; -1: there is none yet */
+} dt_scan_state;
+
+typedef struct dt_scan_kernel {
+    /* n elements, `step` apart, on from state. out and index may be NULL. The first is
+     * element number `place`, the next place + way. */
+    void (*row)(int64_t n, int64_t step, const void *x, void *out, int64_t *index,
+                int64_t place, int64_t way, dt_scan_state *state);
+    /* Up to DT_SCAN_COLUMNS columns side by side, rows `step` elements apart. */
+    void (*columns)(int64_t n, int64_t step, int64_t columns, const void *x, void *out,
+                    int64_t *index, int64_t place, int64_t way);
+    void (*start)(dt_scan_state *state);
+    /* `before` is what a part starts from: makes it what the next one does. */
+    void (*join)(dt_scan_state *before, const dt_scan_state *part);
+} dt_scan_kernel;
+#define DT_SCAN_COLUMNS 256
+
+typedef struct dt_scan_kernels {
+    const dt_scan_kernel *scan[DT_NDTYPES]; /* [dtype][op]; NULL: not taken */
+} dt_scan_kernels;
+
+/* Mean and sum of squared deviations of so many elements. */
+typedef struct dt_moments {
+    double count, mean, square;
+} dt_moments;
+
+typedef struct dt_moments_kernel {
+    /* n elements, 1 or more, next to each other. */
+    void (*run)(int64_t n, const void *x, dt_moments *out);
+    /* The same of each of up to DT_MOMENTS_COLUMNS columns; row_stride in bytes. */
+    void (*rows)(int64_t rows, int64_t row_stride, int64_t columns, const void *x,
+                 dt_moments *out);
+} dt_moments_kernel;
+#define DT_MOMENTS_COLUMNS 256
+
+typedef struct dt_moments_kernels {
+    dt_moments_kernel float32, float64;
+} dt_moments_kernels;
+
 typedef struct dt_random_kernels {
     /* Blocks of 16 uniforms to blocks of 16 normals, in place; n is a multiple of 16.
      */
@@ -116,6 +165,8 @@ typedef struct dt_kernels {
     const dt_gemm_kernels *gemm;
     const dt_random_kernels *random;
     const dt_update_kernels *update;
+    const dt_scan_kernels *scan;
+    const dt_moments_kernels *moments;
 } dt_kernels;
 
 /* Chosen before the backend can be called. */
@@ -129,7 +180,9 @@ void dt_kernels_choose(void);
     extern const dt_reduce_kernels dt_reduce_##name;                                   \
     extern const dt_gemm_kernels dt_gemm_##name;                                       \
     extern const dt_random_kernels dt_random_##name;                                   \
-    extern const dt_update_kernels dt_update_##name;
+    extern const dt_update_kernels dt_update_##name;                                   \
+    extern const dt_scan_kernels dt_scan_##name;                                       \
+    extern const dt_moments_kernels dt_moments_##name;
 DT_ISAS(ISA)
 #undef ISA
 

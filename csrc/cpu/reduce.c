@@ -5,6 +5,7 @@
 
 #include "cpu/kernels.h"
 #include "cpu/pool.h"
+#include "cpu/walk.h"
 
 /* Elements that are folded in one go, and gathered for that where they lie apart. A
  * power of two of leaves makes a group, the unit of parallel work within one result. */
@@ -23,74 +24,6 @@ static const char *const names[DT_NREDUCE] = {
 #include "ops/reduce.def"
 #undef REDUCE
 };
-
-/* --- walking through dimensions
- * ------------------------------------------------------------------ */
-
-typedef struct walk {
-    int ndim;
-    const int64_t *shape, *strides;
-    int64_t at[DT_MAX_NDIM];
-    const char *data;
-} walk;
-
-/* To element `index` in row-major order. */
-static void walk_start(walk *w, const void *data, int ndim, const int64_t *shape,
-                       const int64_t *strides, int64_t index)
-{
-    w->ndim = ndim;
-    w->shape = shape;
-    w->strides = strides;
-    w->data = data;
-    for (int d = ndim - 1; d >= 0; d--) {
-        w->at[d] = index % shape[d];
-        index /= shape[d];
-        w->data += w->at[d] * strides[d];
-    }
-}
-
-/* How many elements follow along the last dimension, this one included. */
-static int64_t walk_run(const walk *w)
-{
-    return w->ndim ? w->shape[w->ndim - 1] - w->at[w->ndim - 1] : 1;
-}
-
-/* Past `n` elements, no more than walk_run said. */
-static void walk_on(walk *w, int64_t n)
-{
-    for (int d = w->ndim - 1; d >= 0; d--, n = 1) {
-        w->data += n * w->strides[d];
-        w->at[d] += n;
-        if (w->at[d] < w->shape[d])
-            return;
-        w->data -= w->shape[d] * w->strides[d];
-        w->at[d] = 0;
-    }
-}
-
-static const char *offset_of(const dt_reduction *r, int64_t kept)
-{
-    walk w;
-    walk_start(&w, r->input, r->kept_ndim, r->kept_shape, r->kept_strides, kept);
-    return w.data;
-}
-
-/* Copies n elements from the walk's place on to where they are dense and of dtype. */
-static void gather(walk *w, dt_dtype from, dt_dtype to, int64_t n, char *out)
-{
-    dt_kernel *convert = dt_cpu_kernels.copy->convert[to][from];
-    int64_t size = (int64_t)dt_dtype_size(to);
-    while (n > 0) {
-        int64_t run = walk_run(w);
-        run = run > n ? n : run;
-        char *data[2] = {out, (char *)(uintptr_t)w->data};
-        int64_t strides[2] = {size, w->ndim ? w->strides[w->ndim - 1] : 0};
-        convert(run, data, strides);
-        walk_on(w, run);
-        out += run * size;
-        n -= run;
-    }
-}
 
 /* Of `columns` partial results each, a stack of subtrees of the sizes of a binary
  * number's ones: each new leaf is joined with the subtrees of its own size. */
@@ -156,7 +89,7 @@ static void fold_some(const call *c, int64_t kept, int64_t begin, int64_t end,
     _Alignas(64) char buffer[LEAF * 8];
     char levels[LEVELS * 8];
     tree t = {.kernel = c->kernel, .columns = 1, .bytes = c->partial, .levels = levels};
-    walk w;
+    walk w = {.ndim = 0};
     if (!c->dense)
         walk_start(&w, base, r->folded_ndim, r->folded_shape, r->folded_strides, begin);
     for (; begin < end; begin += LEAF) {
@@ -190,11 +123,6 @@ static void fold_each(void *context, int64_t begin, int64_t end)
 
 /* --- columns side by side
  * -------------------------------------------------------------------------------- */
-
-static int64_t inner_columns(const dt_reduction *r)
-{
-    return r->kept_shape[r->kept_ndim - 1];
-}
 
 /* Rows begin to end-1 of `columns` columns that start at kept element `kept`. */
 static int fold_block(const call *c, int64_t kept, int64_t columns, int64_t begin,
@@ -299,16 +227,6 @@ static int join_groups(const call *c, int64_t results, int64_t columns, char *ou
     return 0;
 }
 
-/* Whether results lie next to each other and the elements of one do not. */
-static bool by_columns(const dt_reduction *r)
-{
-    if (!r->kept_ndim || !r->folded_ndim || r->folded_numel < 2)
-        return false;
-    int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
-    return r->kept_strides[r->kept_ndim - 1] == size && inner_columns(r) >= 4 &&
-           r->folded_strides[r->folded_ndim - 1] != size;
-}
-
 int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
 {
     (void)queue;
@@ -406,7 +324,7 @@ static void find_each(void *context, int64_t begin, int64_t end)
         const char *base = offset_of(r, kept);
         dt_element best = {.bytes = {0}};
         int64_t index = -1;
-        walk w;
+        walk w = {.ndim = 0};
         if (!c->dense)
             walk_start(&w, base, r->folded_ndim, r->folded_shape, r->folded_strides, 0);
         for (int64_t i = 0; i < r->folded_numel; i += LEAF) {
@@ -439,7 +357,7 @@ static void find_blocks(void *context, int64_t begin, int64_t end)
         int64_t kept = outer * width + column;
         _Alignas(64) char best[COLUMNS * 8];
         int64_t where[COLUMNS];
-        walk w;
+        walk w = {.ndim = 0};
         walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape,
                    r->folded_strides, 0);
         memcpy(best, w.data, (size_t)columns * c->element);

@@ -14,7 +14,9 @@
 #include "cuda/progression.h"
 #include "cuda/random.h"
 #include "cuda/reduce.h"
+#include "cuda/scan.h"
 #include "cuda/select.h"
+#include "cuda/sort.h"
 #include "cuda/stream.h"
 #include "cuda/ternary.h"
 #include "cuda/transfer.h"
@@ -109,6 +111,10 @@ static const dt_backend backend = {
     ternary_run,
     nonzero_count,
     nonzero_write,
+    scan_run,
+    moments_run,
+    sort_run,
+    search_run,
 };
 
 extern "C" __attribute__((visibility("default"))) const dt_backend *

@@ -169,6 +169,13 @@ typedef struct dt_backend {
      */
     int (*nonzero_count)(dt_queue queue, const dt_nonzero_call *call);
     int (*nonzero_write)(dt_queue queue, const dt_nonzero_call *call);
+    int (*scan)(dt_queue queue, dt_scan_op op, const dt_scan *scan);
+    /* The variance of what is folded, with the divisor max(0, count - parameter), into
+     * output, and the mean into mean unless that is NULL; float32 or float64. Nothing
+     * folded gives NaN. */
+    int (*moments)(dt_queue queue, void *mean, const dt_reduction *reduction);
+    int (*sort)(dt_queue queue, const dt_sorting *sorting);
+    int (*search)(dt_queue queue, const dt_search *search);
 } dt_backend;
 
 /* What the core gives a backend that lives in a library of its own. */

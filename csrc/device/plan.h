@@ -56,6 +56,53 @@ typedef struct dt_reduction {
     double parameter; /* P of the op tables */
 } dt_reduction;
 
+typedef enum dt_scan_op {
+    DT_SCAN_SUM, /* integers wrap round */
+    DT_SCAN_PRODUCT,
+    DT_SCAN_LOGSUMEXP, /* floats only */
+    DT_SCAN_MAX,       /* the latest of the greatest so far, and where; a NaN wins */
+    DT_SCAN_MIN,
+    DT_NSCAN
+} dt_scan_op;
+
+/* Running results along one dimension of a row-major tensor: element i of row (o, k)
+ * lies at (o * n + i) * inner + k. The types are DT_INT64, DT_FLOAT32 and DT_FLOAT64:
+ * the core brings others to these. */
+typedef struct dt_scan {
+    dt_dtype dtype;
+    bool backward;           /* from the last element to the first */
+    int64_t outer, n, inner; /* at least 1 */
+    const void *x;
+    void *out;      /* of the same layout as x */
+    int64_t *index; /* of MAX and MIN, else NULL */
+} dt_scan;
+
+/* Rows of n elements that follow one another, in order: the first k of each as values
+ * and as places in the row. Equal elements stay in order; a NaN is greater than all
+ * others and equal to other NaNs, -0 equal to 0. */
+typedef struct dt_sorting {
+    dt_dtype dtype;
+    bool descending;
+    int64_t rows, n, k; /* at least 1; k at most n */
+    const void *x;
+    void *values;   /* rows of k elements; NULL: not wanted */
+    int64_t *index; /* the same */
+} dt_sorting;
+
+/* Where values go in sequences of n elements in order: in each of `rows` sequences
+ * those of its m values, or, of one sequence, any number. The types are DT_INT64,
+ * DT_FLOAT32 and DT_FLOAT64. All follow one another. */
+typedef struct dt_search {
+    const char *what; /* the operation, in messages; a literal */
+    dt_dtype dtype;
+    bool right; /* behind elements equal to the value, else before them */
+    int64_t rows, n, m;
+    const void *sequence, *values;
+    const int64_t *sorter; /* where the elements in order are; NULL: they are. One out
+                              of range: as in a dt_selection */
+    int64_t *out;
+} dt_search;
+
 typedef enum dt_select_op {
     DT_SELECT_READ,  /* values = table[...] */
     DT_SELECT_WRITE, /* table[...] = values; on a GPU any of several for one place */

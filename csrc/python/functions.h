@@ -72,6 +72,11 @@ int dt_add_rows(PyObject *module, const dt_row *rows, size_t count);
 #define DT_ADD_ROWS(module, rows)                                                      \
     dt_add_rows(module, rows, sizeof(rows) / sizeof *(rows))
 
+/* What a function of a module of ours gives for the arguments, which it takes by name,
+ * `out` left aside. A value that is not of the kind that its word promises is a
+ * TypeError. NULL with an exception set. */
+PyObject *dt_call_python(const dt_args *args, const char *module, const char *function);
+
 /* Adds getters and setters to Tensor; the table stays alive. Ends with a row without
  * name. */
 int dt_add_properties(PyGetSetDef *properties);

@@ -38,8 +38,8 @@ static int check(const dt_args *args, int i)
     }
 }
 
-/* What the function of that name gives for the arguments, `out` left aside. */
-static PyObject *call(const dt_args *args, const char *function)
+PyObject *dt_call_python(const dt_args *args, const char *module_name,
+                         const char *function)
 {
     const dt_signature *s = args->signature;
     PyObject *module = NULL, *callee = NULL, *words = NULL, *result = NULL;
@@ -47,7 +47,7 @@ static PyObject *call(const dt_args *args, const char *function)
     for (int i = 0; i < s->count; i++)
         if (args->slots[i] && check(args, i) < 0)
             goto done;
-    module = PyImport_ImportModule("pydevtensor._composed");
+    module = PyImport_ImportModule(module_name);
     callee = module ? PyObject_GetAttrString(module, function) : NULL;
     words = callee ? PyDict_New() : NULL;
     if (!words || !nothing)
@@ -65,6 +65,11 @@ done:
     Py_XDECREF(module);
     Py_XDECREF(nothing);
     return result;
+}
+
+static PyObject *call(const dt_args *args, const char *function)
+{
+    return dt_call_python(args, "pydevtensor._composed", function);
 }
 
 /* The same with the result in the last argument, `out`, where that is given. */

@@ -4,6 +4,7 @@
 
 #include "python/functions.h"
 #include "python/output.h"
+#include "python/results.h"
 #include "autograd/recorded.h"
 #include "tensor/reduce.h"
 
@@ -71,21 +72,6 @@ static PyObject *reduce(dt_reduce_op op, const dt_args *args, int dtype_at, int 
  * -----------------------------------------------------------------------------------
  */
 
-/* torch.return_types.max(values=..., indices=...): tuples with names. */
-static PyStructSequence_Field fields[] = {
-    {"values", NULL}, {"indices", NULL}, {NULL, NULL}};
-static PyStructSequence_Desc max_description = {"torch.return_types.max", NULL, fields,
-                                                2};
-static PyStructSequence_Desc min_description = {"torch.return_types.min", NULL, fields,
-                                                2};
-static PyTypeObject *pair_types[2]; /* of min, of max */
-
-static PyObject *pair_repr(PyObject *self)
-{
-    return PyUnicode_FromFormat("%s(\nvalues=%R,\nindices=%R)", Py_TYPE(self)->tp_name,
-                                PyTuple_GET_ITEM(self, 0), PyTuple_GET_ITEM(self, 1));
-}
-
 static PyObject *extreme_along(const dt_args *args, bool greatest)
 {
     dt_tensor *x;
@@ -94,60 +80,21 @@ static PyObject *extreme_along(const dt_args *args, bool greatest)
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &dim) < 0 ||
         dt_take_bool(args, 2, &keepdim) < 0)
         return NULL;
-    PyObject *pair = PyStructSequence_New(pair_types[greatest]);
     dt_tensor_object *values = dt_tensor_object_new(),
                      *indices = dt_tensor_object_new();
-    if (pair && values && indices) {
-        int status;
+    int status = 0;
+    if (values && indices)
         DT_RUN(status, x->numel > DT_LONG_NUMEL,
                dt_recorded_extreme(greatest ? "max" : "min", greatest, &values->tensor,
                                    &indices->tensor, x, dim, keepdim));
-        if (status == 0) {
-            PyStructSequence_SetItem(pair, 0, (PyObject *)values);
-            PyStructSequence_SetItem(pair, 1, (PyObject *)indices);
-            return pair;
-        }
-        dt_raise();
-    }
-    Py_XDECREF((PyObject *)values);
-    Py_XDECREF((PyObject *)indices);
-    Py_XDECREF(pair);
-    return NULL;
-}
-
-/* max(x, dim, out=(values, indices)) */
-static PyObject *extreme_into(const dt_args *args, bool greatest)
-{
-    PyObject *out = args->slots[3];
-    if (!PyTuple_Check(out) || PyTuple_GET_SIZE(out) != 2 ||
-        !dt_tensor_check(PyTuple_GET_ITEM(out, 0)) ||
-        !dt_tensor_check(PyTuple_GET_ITEM(out, 1))) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "%s(): out has to be a tuple of two Tensors, for values and indices",
-            args->signature->name);
-        return NULL;
-    }
-    PyObject *pair = extreme_along(args, greatest);
-    for (int i = 0; pair && i < 2; i++) {
-        PyObject *target = Py_NewRef(PyTuple_GET_ITEM(out, i));
-        PyObject *made = PyTuple_GET_ITEM(pair, i);
-        if (dt_copy_to_output(args->signature->name, target, dt_tensor_of(made)) < 0) {
-            Py_DECREF(target);
-            Py_CLEAR(pair);
-            break;
-        }
-        PyTuple_SET_ITEM(pair, i, target);
-        Py_DECREF(made);
-    }
-    return pair;
+    return dt_finish_pair(args, 3, greatest ? DT_RESULT_max : DT_RESULT_min, values,
+                          indices, status);
 }
 
 static PyObject *extreme(const dt_args *args, bool greatest)
 {
     if (args->form == 1)
-        return dt_given(args, 3) ? extreme_into(args, greatest)
-                                 : extreme_along(args, greatest);
+        return extreme_along(args, greatest);
     dt_tensor *x, *y;
     int status;
     if (dt_take_tensor(args, 0, &x) < 0)
@@ -309,12 +256,5 @@ static const dt_row rows[] = {
 
 int dt_setup_reductions(PyObject *module)
 {
-    PyStructSequence_Desc *descriptions[] = {&min_description, &max_description};
-    for (int i = 0; i < 2; i++) {
-        pair_types[i] = PyStructSequence_NewType(descriptions[i]);
-        if (!pair_types[i])
-            return -1;
-        pair_types[i]->tp_repr = pair_repr;
-    }
     return DT_ADD_ROWS(module, rows);
 }

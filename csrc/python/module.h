@@ -25,7 +25,11 @@
     SETUP(elementwise)                                                                 \
     SETUP(special)                                                                     \
     SETUP(ternary)                                                                     \
+    SETUP(results)                                                                     \
     SETUP(reductions)                                                                  \
+    SETUP(sorting)                                                                     \
+    SETUP(scans)                                                                       \
+    SETUP(statistics)                                                                  \
     SETUP(indexing)                                                                    \
     SETUP(embedding)                                                                   \
     SETUP(products)                                                                    \

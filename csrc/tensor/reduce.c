@@ -269,3 +269,70 @@ fail:
     dt_tensor_clear(indices);
     return -1;
 }
+
+/* --- variances
+ * -------------------------------------------------------------------------------- */
+
+/* t in `dtype`, in t itself. */
+static int turn_into(dt_tensor *t, dt_dtype dtype)
+{
+    dt_tensor old = *t;
+    if (old.dtype == dtype)
+        return 0;
+    int status = dt_convert(t, &old, dtype, dt_tensor_device(&old));
+    dt_tensor_clear(&old);
+    return status;
+}
+
+int dt_variance(const char *what, dt_tensor *out, dt_tensor *mean, const dt_tensor *x,
+                int count, const int64_t *dims, bool keepdim, double correction,
+                bool root)
+{
+    bool folded[DT_MAX_NDIM];
+    dt_reduction call;
+    dt_tensor wide;
+    dt_dtype dtype = (dt_dtype)x->dtype;
+    dt_device device = dt_tensor_device(x);
+    out->storage = wide.storage = NULL;
+    if (mean)
+        mean->storage = NULL;
+    if (!dt_dtype_is_float(dtype))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: defined for floating-point tensors only, and this is of "
+                       "type %s; convert it first, for example with .float()",
+                       what, dt_dtype_name(dtype));
+    if (fold_mask(what, x, count, dims, folded))
+        return -1;
+    if (dt_dtype_size(dtype) < 4) {
+        if (dt_convert(&wide, x, DT_FLOAT32, device))
+            return dt_fail_prefix("%s: ", what);
+        x = &wide;
+    }
+    split_dims(&call, x, folded, true);
+    if (make_result(what, out, x, folded, keepdim, (dt_dtype)x->dtype) ||
+        (mean && make_result(what, mean, x, folded, keepdim, (dt_dtype)x->dtype)))
+        goto fail;
+    if (out->numel) {
+        call.input = dt_tensor_data(x);
+        call.input_dtype = call.output_dtype = (dt_dtype)x->dtype;
+        call.output = dt_tensor_data(out);
+        call.index = NULL;
+        call.parameter = correction;
+        if (dt_storage_use(x->storage) || dt_storage_use(out->storage) ||
+            (mean && dt_storage_use(mean->storage)) ||
+            dt_backend_of(device)->moments(dt_queue_current(device),
+                                           mean ? dt_tensor_data(mean) : NULL, &call))
+            goto fail;
+    }
+    if ((root && dt_unary_into(DT_UNARY_sqrt, out, out)) || turn_into(out, dtype) ||
+        (mean && turn_into(mean, dtype)))
+        goto fail;
+    dt_tensor_clear(&wide);
+    return 0;
+fail:
+    dt_tensor_clear(out);
+    if (mean)
+        dt_tensor_clear(mean);
+    dt_tensor_clear(&wide);
+    return -1;
+}

@@ -19,6 +19,12 @@ int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
 /* The row that folds a p-norm. */
 dt_reduce_op dt_norm_row(double p);
 
+/* The variance over dimensions of a floating tensor, with the divisor max(0, count -
+ * correction); root: the standard deviation. Also the mean, unless that is NULL. */
+int dt_variance(const char *what, dt_tensor *out, dt_tensor *mean, const dt_tensor *x,
+                int count, const int64_t *dims, bool keepdim, double correction,
+                bool root);
+
 /* The greatest or least elements along one dimension (has_dim false: of all, index into
  * the flattened tensor) and where they are. values may be NULL. */
 int dt_argreduce(const char *what, bool greatest, dt_tensor *values, dt_tensor *indices,
