@@ -1,4 +1,6 @@
 /* The backward pass, and whether operations are recorded. */
+#include <string.h>
+
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
@@ -265,7 +267,49 @@ static PyObject *exchange_grad_enabled(PyObject *module, PyObject *value)
     return PyBool_FromLong(old);
 }
 
+/* --- names
+ * ------------------------------------------------------------------------------ */
+
+/* Of functions that nn makes of several operations, the last of which is called by
+ * them. */
+static const char *const composed[] = {
+    "BinaryCrossEntropyBackward0",
+    "BinaryCrossEntropyWithLogitsBackward0",
+    "EluBackward0",
+    "GeluBackward0",
+    "HuberLossBackward0",
+    "LeakyReluBackward0",
+    "LogSigmoidBackward0",
+    "MseLossBackward0",
+    "SiluBackward0",
+    "SmoothL1LossBackward0",
+    "SoftplusBackward0",
+};
+
+static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    const char *name = count == 2 ? PyUnicode_AsUTF8(args[1]) : NULL;
+    if (!name || !dt_tensor_check(args[0])) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "_named() takes a Tensor and a name");
+        return NULL;
+    }
+    dt_variable *v = dt_variable_of(dt_tensor_of(args[0]));
+    if (!v || !v->made.node)
+        return Py_NewRef(args[0]);
+    for (size_t i = 0; i < sizeof composed / sizeof *composed; i++)
+        if (!strcmp(name, composed[i])) {
+            v->made.node->name = composed[i];
+            return Py_NewRef(args[0]);
+        }
+    PyErr_Format(PyExc_ValueError, "_named(): there is no function for '%s'", name);
+    return NULL;
+}
+
 static PyMethodDef functions[] = {
+    {"_named", (PyCFunction)(void (*)(void))named, METH_FASTCALL,
+     "_named(result, name, /)\n--\n\nresult, whose grad_fn is called name now."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
      "is_grad_enabled()\n--\n\nWhether the calling thread records operations."},
     {"_exchange_grad_enabled", exchange_grad_enabled, METH_O,

@@ -27,7 +27,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if input.ndim > 2:
         flat = _C.addmm(bias, input.reshape(-1, input.shape[-1]), weight.t())
         return flat.reshape(*input.shape[:-1], weight.shape[0])
-    return input @ weight.t() + bias
+    return _C.addmm(bias, input.reshape(1, -1), weight.t()).reshape(weight.shape[0])
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
@@ -52,9 +52,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
         .reshape(weight.shape[1], -1)
     ).reshape(-1, weight.shape[0], weight.shape[2])
     result = (rows * right.unsqueeze(1)).sum(-1)
-    if bias is not None:
-        result = result + bias
-    return result.reshape(*input1.shape[:-1], weight.shape[0])
+    result = result.reshape(*input1.shape[:-1], weight.shape[0])
+    return result if bias is None else result + bias
 
 
 def dropout(
@@ -82,7 +81,7 @@ def relu(input: Any, inplace: bool = False) -> Any:
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """Each element, times negative_slope where it is negative."""
     result = _C.where(input > 0, input, input * negative_slope)
-    return input.copy_(result) if inplace else result
+    return input.copy_(result) if inplace else _C._named(result, "LeakyReluBackward0")
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
@@ -90,37 +89,40 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     # The exponential of what is positive would overflow, and its gradient with it.
     low = _C.minimum(input, _C.zeros_like(input))
     result = _C.where(input > 0, input, alpha * low.expm1())
-    return input.copy_(result) if inplace else result
+    return input.copy_(result) if inplace else _C._named(result, "EluBackward0")
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x times the normal distribution function of x; approximate: 'none' or 'tanh'."""
     if approximate == "none":
-        return 0.5 * input * (1 + _C.erf(input * math.sqrt(0.5)))
+        result = 0.5 * input * (1 + _C.erf(input * math.sqrt(0.5)))
+        return _C._named(result, "GeluBackward0")
     if approximate != "tanh":
         raise RuntimeError(
             f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'"
         )
     inner = math.sqrt(2 / math.pi) * (input + 0.044715 * input**3)
-    return 0.5 * input * (1 + inner.tanh())
+    return _C._named(0.5 * input * (1 + inner.tanh()), "GeluBackward0")
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
     """x times its sigmoid."""
     result = input * input.sigmoid()
-    return input.copy_(result) if inplace else result
+    return input.copy_(result) if inplace else _C._named(result, "SiluBackward0")
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + e^(beta x)) / beta; x itself where beta x is above threshold."""
     scaled = input * beta
     low = _C.minimum(scaled, _C.full_like(scaled, threshold))
-    return _C.where(scaled > threshold, input, low.exp().log1p() / beta)
+    result = _C.where(scaled > threshold, input, low.exp().log1p() / beta)
+    return _C._named(result, "SoftplusBackward0")
 
 
 def logsigmoid(input: Any) -> Any:
     """Logarithm of the sigmoid, without its rounding."""
-    return _C.minimum(input, _C.zeros_like(input)) - (-input.abs()).exp().log1p()
+    result = _C.minimum(input, _C.zeros_like(input)) - (-input.abs()).exp().log1p()
+    return _C._named(result, "LogSigmoidBackward0")
 
 
 def sigmoid(input: Any) -> Any:
@@ -308,7 +310,8 @@ def mse_loss(
 ) -> Any:
     """Squared differences, averaged, summed or one by one."""
     _same_size("mse_loss", input, target)
-    return _reduce((input - target).square(), reduction)
+    loss = _reduce((input - target).square(), reduction)
+    return _C._named(loss, "MseLossBackward0")
 
 
 def l1_loss(
@@ -330,7 +333,8 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
     _same_size("huber_loss", input, target)
-    return _reduce(_bent(input, target, delta), reduction)
+    loss = _reduce(_bent(input, target, delta), reduction)
+    return _C._named(loss, "HuberLossBackward0")
 
 
 def _bent(input: Any, target: Any, delta: float) -> Any:
@@ -353,7 +357,8 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     _same_size("smooth_l1_loss", input, target)
-    return _reduce(_bent(input, target, beta), reduction) / beta
+    loss = _reduce(_bent(input, target, beta), reduction) / beta
+    return _C._named(loss, "SmoothL1LossBackward0")
 
 
 def binary_cross_entropy(
@@ -382,7 +387,8 @@ def binary_cross_entropy(
         target * _C.maximum(input.log(), least)
         + (1 - target) * _C.maximum((1 - input).log(), least)
     )
-    return _reduce(loss if weight is None else loss * weight, reduction)
+    loss = _reduce(loss if weight is None else loss * weight, reduction)
+    return _C._named(loss, "BinaryCrossEntropyBackward0")
 
 
 def binary_cross_entropy_with_logits(
@@ -406,7 +412,8 @@ def binary_cross_entropy_with_logits(
     loss = loss + (
         soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
     )
-    return _reduce(loss if weight is None else loss * weight, reduction)
+    loss = _reduce(loss if weight is None else loss * weight, reduction)
+    return _C._named(loss, "BinaryCrossEntropyWithLogitsBackward0")
 
 
 def kl_div(
