@@ -13,6 +13,7 @@
 #include "cpu/pool.h"
 #include "cpu/random.h"
 #include "cpu/reduce.h"
+#include "cpu/rowwise.h"
 #include "cpu/scan.h"
 #include "cpu/select.h"
 #include "cpu/sort.h"
@@ -36,6 +37,7 @@ static void choose(void)
         dt_cpu_kernels.update = &dt_update_##name;                                     \
         dt_cpu_kernels.scan = &dt_scan_##name;                                         \
         dt_cpu_kernels.moments = &dt_moments_##name;                                   \
+        dt_cpu_kernels.rowwise = &dt_rowwise_##name;                                   \
         break;
         DT_ISAS(ISA)
 #undef ISA
@@ -154,6 +156,7 @@ static const dt_backend backend = {
     .moments = dt_cpu_moments,
     .sort = dt_cpu_sort,
     .search = dt_cpu_search,
+    .rowwise = dt_cpu_rowwise,
 };
 
 const dt_backend *dt_cpu_backend(void)

@@ -156,6 +156,8 @@ typedef struct dt_update_kernels {
     dt_update_kernel *const *update[DT_NDTYPES]; /* [dtype][op] */
 } dt_update_kernels;
 
+struct dt_rowwise_kernels;
+
 typedef struct dt_kernels {
     dt_isa isa;
     const dt_elementwise_kernels *elementwise;
@@ -167,6 +169,7 @@ typedef struct dt_kernels {
     const dt_update_kernels *update;
     const dt_scan_kernels *scan;
     const dt_moments_kernels *moments;
+    const struct dt_rowwise_kernels *rowwise; /* cpu/rowwise_kernels.h */
 } dt_kernels;
 
 /* Chosen before the backend can be called. */
@@ -182,7 +185,8 @@ void dt_kernels_choose(void);
     extern const dt_random_kernels dt_random_##name;                                   \
     extern const dt_update_kernels dt_update_##name;                                   \
     extern const dt_scan_kernels dt_scan_##name;                                       \
-    extern const dt_moments_kernels dt_moments_##name;
+    extern const dt_moments_kernels dt_moments_##name;\
+    extern const struct dt_rowwise_kernels dt_rowwise_##name;
 DT_ISAS(ISA)
 #undef ISA
 

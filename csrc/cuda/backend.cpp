@@ -14,6 +14,7 @@
 #include "cuda/progression.h"
 #include "cuda/random.h"
 #include "cuda/reduce.h"
+#include "cuda/rowwise.h"
 #include "cuda/scan.h"
 #include "cuda/select.h"
 #include "cuda/sort.h"
@@ -115,6 +116,7 @@ static const dt_backend backend = {
     moments_run,
     sort_run,
     search_run,
+    rowwise_run,
 };
 
 extern "C" __attribute__((visibility("default"))) const dt_backend *

@@ -11,8 +11,9 @@ static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
     layout->strides[0][0] = 0;
     layout->sizes[0] = divider_for(1);
     for (int d = 0; d < ndim; d++) {
-        /* A single dimension is not divided, so that it may be of any size. */
-        layout->sizes[d] = divider_for(ndim > 1 ? (unsigned)shape[d] : 1);
+        /* A single dimension is not divided, so that it may be of any size; nor is one
+         * without elements, through which nobody goes. */
+        layout->sizes[d] = divider_for(ndim > 1 && shape[d] ? (unsigned)shape[d] : 1);
         layout->strides[0][d] = strides[d];
     }
 }

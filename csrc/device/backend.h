@@ -64,6 +64,7 @@ typedef struct dt_memory_stats {
 } dt_memory_stats;
 
 struct dt_generator;
+struct dt_rowwise;
 
 /* NAME=VALUE facts about a backend for people: versions, libraries, instruction sets.
  */
@@ -176,6 +177,9 @@ typedef struct dt_backend {
     int (*moments)(dt_queue queue, void *mean, const dt_reduction *reduction);
     int (*sort)(dt_queue queue, const dt_sorting *sorting);
     int (*search)(dt_queue queue, const dt_search *search);
+    /* An index out of range: the CPU fails with DT_ERROR_INDEX before anything is
+     * written; a GPU lets the row be, and the next wait for the device fails. */
+    int (*rowwise)(dt_queue queue, const struct dt_rowwise *call);
 } dt_backend;
 
 /* What the core gives a backend that lives in a library of its own. */

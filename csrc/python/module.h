@@ -35,6 +35,8 @@
     SETUP(products)                                                                    \
     SETUP(updates)                                                                     \
     SETUP(composed)                                                                    \
+    SETUP(rowwise)                                                                     \
+    SETUP(losses)                                                                      \
     SETUP(views)                                                                       \
     SETUP(splits)                                                                      \
     SETUP(joins)                                                                       \

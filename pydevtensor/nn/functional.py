@@ -150,19 +150,16 @@ def _softmax_dim(name: str, dim: Any, ndim: int) -> int:
 def softmax(
     input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Any:
-    """e^x divided by its sum along dim."""
+    """e^x divided by its sum along dim, in dtype where one is given."""
     dim = _softmax_dim("softmax", dim, input.ndim)
-    return _exponentials(input, dim, dtype)[1]
+    return _C.softmax(input, dim, dtype)
 
 
-def _exponentials(input: Any, dim: int, dtype: Any) -> tuple[Any, Any]:
-    if dtype is not None:
-        input = input.to(dtype)
-    with _without_grad():
-        greatest = input.amax(dim, keepdim=True)
-    shifted = input - greatest
-    powers = shifted.exp()
-    return shifted, powers / powers.sum(dim, keepdim=True)
+def softmin(
+    input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
+) -> Any:
+    """softmax of -input."""
+    return softmax(-input, _softmax_dim("softmin", dim, input.ndim), dtype=dtype)
 
 
 def log_softmax(
@@ -170,12 +167,7 @@ def log_softmax(
 ) -> Any:
     """Logarithm of softmax, without its rounding."""
     dim = _softmax_dim("log_softmax", dim, input.ndim)
-    if dtype is not None:
-        input = input.to(dtype)
-    with _without_grad():
-        greatest = input.amax(dim, keepdim=True)
-    shifted = input - greatest
-    return shifted - shifted.exp().sum(dim, keepdim=True).log()
+    return _C.log_softmax(input, dim, dtype)
 
 
 class _without_grad:
@@ -436,18 +428,13 @@ def kl_div(
     return _reduce(loss, reduction)
 
 
-def _check_classes(name: str, target: Any, classes: int, ignore_index: int) -> None:
-    # On a GPU the answer would have to be waited for.
-    if target.device.type != "cpu" or not target.numel():
-        return
-    wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
-    if wrong.any():
-        flat, faults = target.reshape(-1).tolist(), wrong.reshape(-1).tolist()
-        value = next(v for v, fault in zip(flat, faults, strict=True) if fault)
-        raise IndexError(
-            f"{name}: target {value} is out of bounds: there are {classes} classes, so "
-            f"targets are from 0 to {classes - 1}"
-        )
+def _old_words(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The reduction that two old words ask for where they are given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
 
 
 def nll_loss(
@@ -459,67 +446,17 @@ def nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """-input at each target class; input is log-probabilities, (N, C, ...) or (C)."""
-    return _nll("nll_loss", input, target, weight, ignore_index, reduction, 0.0)
+    """-input at each target class; input is log-probabilities, (N, C, ...) or (C).
 
+    target holds classes (int64 or uint8), of input's shape without C; weight, of shape
+    (C,), counts some classes more. With reduction="mean" the sum is divided by the
+    weights of the targets. Targets equal to ignore_index do not count.
 
-def _nll(
-    name: str,
-    logs: Any,
-    target: Any,
-    weight: Any,
-    ignore_index: int,
-    reduction: str,
-    smoothing: float,
-) -> Any:
-    _same_device(name, logs, target)
-    axis = 1 if logs.ndim > 1 else 0
-    classes = logs.shape[axis]
-    expected = (*logs.shape[:axis], *logs.shape[axis + 1 :])
-    if tuple(target.shape) != expected:
-        raise ValueError(
-            f"{name}: Expected target size {[*expected]} for an input of shape "
-            f"{[*logs.shape]}, got {[*target.shape]}"
-        )
-    if target.dtype.is_floating_point:
-        raise RuntimeError(
-            f"{name}: the target holds {target.dtype}, and class indices are integers; "
-            "use .long()"
-        )
-    if weight is not None and tuple(weight.shape) != (classes,):
-        raise RuntimeError(
-            f"{name}: weight tensor should be defined either for all {classes} classes "
-            f"or no classes but got weight tensor of shape: {[*weight.shape]}"
-        )
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    _check_classes(name, target, classes, ignore_index)
-    # One row of class numbers, compared with each target.
-    shape = [1] * logs.ndim
-    shape[axis] = classes
-    numbers = _C.arange(classes, device=logs.device).reshape(shape)
-    chosen = numbers == target.unsqueeze(axis)
-    counted = target != ignore_index
-    scaled = logs if weight is None else logs * weight.reshape(shape)
-    loss = -_C.where(chosen, scaled, 0.0).sum(axis)
-    loss = _C.where(counted, loss, 0.0)
-    if weight is None:
-        shares = counted.to(logs.dtype)
-    else:
-        spread = _C.where(chosen, weight.reshape(shape), 0.0).sum(axis)
-        shares = _C.where(counted, spread, 0.0)
-    total = shares.sum() if reduction == "mean" else None
-    result = loss if reduction == "none" else loss.sum()
-    if total is not None:
-        result = result / total
-    if not smoothing:
-        return result
-    smooth = _C.where(counted, -scaled.sum(axis), 0.0)
-    if reduction != "none":
-        smooth = smooth.sum()
-    if total is not None:
-        smooth = smooth / total
-    return (1 - smoothing) * result + smoothing / classes * smooth
+    IndexError for a class that is not there, on the CPU; a GPU reports it at the next
+    wait, as AcceleratorError, and works on.
+    """
+    reduction = _old_words(size_average, reduce, reduction)
+    return _C._nll_loss(input, target, weight, ignore_index, reduction)
 
 
 def cross_entropy(
@@ -532,39 +469,20 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Cross entropy of log_softmax(input) and target.
+    """Cross entropy of log_softmax(input) and target, as one operation.
 
-    input is (N, C, ...) or (C); target holds class indices, of input's shape without C,
-    or probabilities, of input's shape. IndexError for a class that is not there (on the
-    CPU).
+    input is (N, C, ...) or (C); target holds classes, of input's shape without C, or
+    probabilities, of input's shape. The others are as for nll_loss; label_smoothing is
+    the part of each target that goes to all classes alike.
     """
-    if not 0 <= label_smoothing <= 1:
+    if label_smoothing > 1:
         raise RuntimeError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+            f"cross_entropy: label_smoothing is {label_smoothing}; give 0 to 1"
         )
-    axis = 1 if input.ndim > 1 else 0
-    logs = log_softmax(input, axis)
-    if target.shape != input.shape or not target.dtype.is_floating_point:
-        return _nll(
-            "cross_entropy",
-            logs,
-            target,
-            weight,
-            ignore_index,
-            reduction,
-            label_smoothing,
-        )
-    classes = input.shape[axis]
-    if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / classes
-    if weight is not None:
-        shape = [1] * input.ndim
-        shape[axis] = classes
-        logs = logs * weight.reshape(shape)
-    loss = -(logs * target).sum(axis)
-    if reduction == "mean":
-        return loss.sum() / (input.numel() // classes if axis else 1)
-    return _reduce(loss, reduction)
+    reduction = _old_words(size_average, reduce, reduction)
+    return _C._cross_entropy(
+        input, target, weight, ignore_index, reduction, label_smoothing
+    )
 
 
 # --- others

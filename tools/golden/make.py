@@ -26,6 +26,7 @@ SETS = (
     "printing",
     "promotion",
     "random",
+    "rowwise",
     "semantics",
 )
 RELEASE = "2.13"

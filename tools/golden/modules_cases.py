@@ -547,8 +547,8 @@ CASES = {
 }
 
 
-def cases():
-    for heading, block in CASES.items():
+def lines(cases):
+    for heading, block in cases.items():
         for line in filter(None, map(str.strip, block.splitlines())):
             yield heading, line.replace("\\n", "\n")
 
@@ -558,14 +558,17 @@ def answer(source, torch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            value = run(f"{SETUP}\n{source}", {"torch": torch})
+            value = run(source, {"torch": torch})
         except Exception as error:
             return {"raises": type(error).__name__, "builtin": builtin_name(error)}
         return describe_or_text(value, torch)
 
 
-def make(torch):
+def make(torch, setup=SETUP, cases=CASES):
     return {
-        "setup": SETUP,
-        "cases": [[heading, line, answer(line, torch)] for heading, line in cases()],
+        "setup": setup,
+        "cases": [
+            [heading, line, answer(f"{setup}\n{line}", torch)]
+            for heading, line in lines(cases)
+        ],
     }

@@ -1,0 +1,221 @@
+#include "cpu/rowwise.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/loop.h"
+#include "cpu/pool.h"
+#include "cpu/rowwise_kernels.h"
+
+enum { NONE, OUT, OUT_ONE, ROW, ONE, INDEX, SHARED, SINGLE };
+static const unsigned char kinds[DT_NROWWISE][DT_ROW_OPERANDS] = {
+#define ROWWISE(name, ...) [DT_ROWWISE_##name] = {__VA_ARGS__},
+#include "ops/rowwise.def"
+};
+
+/* Elements of a piece of parallel work, at least. */
+#define WORK 8192
+/* Bytes of rows that wait on the stack to go past the caches. */
+#define STAGE 16384
+/* Columns that are turned into rows in one go: a line of memory or more; more of them
+ * where they are short. */
+#define COLUMNS    16
+#define TILE_BYTES 131072
+
+typedef struct job {
+    const dt_rowwise *call;
+    const unsigned char *kinds;
+    dt_cpu_row_kernel *kernel;
+    int64_t size;     /* bytes of an element */
+    int64_t width;    /* columns of a tile */
+    int64_t per_slab; /* tiles of one outer index */
+    bool stream;
+    int failed;
+} job;
+
+static bool is_whole(unsigned char kind)
+{
+    return kind == OUT || kind == ROW;
+}
+
+/* Where the row's elements are, of operands that need no tile. */
+static void place(const job *j, int64_t number, dt_cpu_row *row)
+{
+    for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+        char *data = j->call->operands[k];
+        switch (j->kinds[k]) {
+        case OUT:
+        case ROW:
+            row->at[k] = data + number * j->call->n * j->size;
+            break;
+        case OUT_ONE:
+        case ONE:
+            row->at[k] = data ? data + number * j->size : NULL;
+            break;
+        case INDEX:
+            row->at[k] = data ? data + number * (int64_t)sizeof(int64_t) : NULL;
+            break;
+        default:
+            row->at[k] = data;
+        }
+    }
+}
+
+static void begin_row(const job *j, dt_cpu_row *row)
+{
+    row->n = j->call->n;
+    row->ignored = j->call->ignored;
+    row->parameter = j->call->parameter;
+    row->factor = j->call->factor;
+}
+
+/* --- rows of elements next to each other
+ * ----------------------------------------------------------------------- */
+
+/* From a buffer in the first cache to memory, whole lines past the caches. */
+static void stream_row(char *to, const char *from, int64_t bytes)
+{
+    int64_t head = (int64_t)(-(uintptr_t)to & 63);
+    head = head > bytes ? bytes : head;
+    int64_t lines = (bytes - head) & ~(int64_t)63;
+    memcpy(to, from, (size_t)head);
+    dt_cpu_kernels.copy->stream(to + head, from + head, lines);
+    memcpy(to + head + lines, from + head + lines, (size_t)(bytes - head - lines));
+}
+
+static void run_rows(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    _Alignas(64) char stage[STAGE + 64];
+    int64_t bytes = j->call->n * j->size;
+    dt_cpu_row row;
+    begin_row(j, &row);
+    for (int64_t number = begin; number < end; number++) {
+        place(j, number, &row);
+        if (!j->stream) {
+            j->kernel(&row);
+            continue;
+        }
+        char *to = row.at[0];
+        row.at[0] = stage + ((uintptr_t)to & 63);
+        j->kernel(&row);
+        stream_row(to, row.at[0], bytes);
+    }
+    if (j->stream)
+        dt_cpu_kernels.copy->stream_end();
+}
+
+/* --- rows across memory
+ * --------------------------------------------------------------------------------------
+ */
+
+/* One tile: neighbouring columns of one outer index become rows of a buffer. */
+static void run_tile(const job *j, int64_t tile, char *buffer)
+{
+    const dt_rowwise *call = j->call;
+    int64_t slab = tile / j->per_slab, first = tile % j->per_slab * j->width;
+    int64_t width = call->inner - first < j->width ? call->inner - first : j->width;
+    int64_t row_bytes = call->n * j->size, line = call->inner * j->size;
+    int power = __builtin_ctzll((unsigned long long)j->size);
+    char *tiles[DT_ROW_OPERANDS], *next = buffer;
+    dt_cpu_row row;
+    begin_row(j, &row);
+    for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+        tiles[k] = next;
+        if (!is_whole(j->kinds[k]))
+            continue;
+        next += j->width * row_bytes;
+        if (j->kinds[k] == ROW)
+            dt_cpu_kernels.copy->transpose[power](
+                call->n, width, tiles[k], row_bytes,
+                (char *)call->operands[k] + slab * call->n * line + first * j->size,
+                line);
+    }
+    for (int64_t i = 0; i < width; i++) {
+        place(j, slab * call->inner + first + i, &row);
+        for (int k = 0; k < DT_ROW_OPERANDS; k++)
+            if (is_whole(j->kinds[k]))
+                row.at[k] = tiles[k] + i * row_bytes;
+        j->kernel(&row);
+    }
+    for (int k = 0; k < DT_ROW_OPERANDS; k++)
+        if (j->kinds[k] == OUT)
+            dt_cpu_kernels.copy->transpose[power](
+                width, call->n,
+                (char *)call->operands[k] + slab * call->n * line + first * j->size,
+                line, tiles[k], row_bytes);
+}
+
+static int64_t tile_bytes(const job *j)
+{
+    int64_t whole = 0;
+    for (int k = 0; k < DT_ROW_OPERANDS; k++)
+        whole += is_whole(j->kinds[k]);
+    return whole * j->width * j->call->n * j->size;
+}
+
+static void run_tiles(void *context, int64_t begin, int64_t end)
+{
+    job *j = context;
+    char *buffer = aligned_alloc(64, (size_t)((tile_bytes(j) + 63) & ~(int64_t)63));
+    if (!buffer) {
+        __atomic_store_n(&j->failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    for (int64_t tile = begin; tile < end; tile++)
+        run_tile(j, tile, buffer);
+    free(buffer);
+}
+
+/* --- calls
+ * -------------------------------------------------------------------------------------
+ */
+
+/* IndexError for the first index that is out of range. */
+static int check_indices(const dt_rowwise *call, const int64_t *indices)
+{
+    for (int64_t i = 0; i < call->outer * call->inner; i++)
+        if ((uint64_t)indices[i] >= (uint64_t)call->n && indices[i] != call->ignored)
+            return dt_fail(DT_ERROR_INDEX,
+                           "%s: target %" PRId64 " is out of bounds: there are %" PRId64
+                           " classes; give targets from 0 to %" PRId64
+                           ", or ignore_index",
+                           call->what, indices[i], call->n, call->n - 1);
+    return 0;
+}
+
+int dt_cpu_rowwise(dt_queue queue, const dt_rowwise *call)
+{
+    (void)queue;
+    job j = {.call = call, .kinds = kinds[call->op], .size = 8};
+    j.kernel = dt_cpu_kernels.rowwise->float64[call->op];
+    if (call->dtype == DT_FLOAT32) {
+        j.kernel = dt_cpu_kernels.rowwise->float32[call->op];
+        j.size = 4;
+    }
+    for (int k = 0; k < DT_ROW_OPERANDS; k++)
+        if (j.kinds[k] == INDEX && call->operands[k] &&
+            check_indices(call, call->operands[k]))
+            return -1;
+    int64_t rows = call->outer * call->inner;
+    if (call->inner == 1) {
+        int64_t bytes = call->n * j.size;
+        j.stream = j.kinds[0] == OUT && bytes <= STAGE && bytes >= 256 &&
+                   rows * bytes >= dt_loop_stream_bytes();
+        dt_pool_run(run_rows, &j, rows, call->n < WORK ? WORK / call->n : 1);
+        return 0;
+    }
+    j.width = TILE_BYTES / (call->n * j.size);
+    j.width = j.width < COLUMNS ? COLUMNS : j.width & ~(int64_t)(COLUMNS - 1);
+    j.width = j.width > call->inner ? call->inner : j.width;
+    j.per_slab = (call->inner + j.width - 1) / j.width;
+    int64_t tile = j.width * call->n;
+    dt_pool_run(run_tiles, &j, call->outer * j.per_slab, tile < WORK ? WORK / tile : 1);
+    if (!j.failed)
+        return 0;
+    return dt_fail(DT_ERROR_HOST_MEMORY,
+                   "%s: no memory is left for %" PRId64
+                   " bytes of scratch; free some, or make the dimension the last one",
+                   call->what, tile_bytes(&j));
+}

@@ -1,0 +1,9 @@
+/* Operations on rows; the contract is dt_backend's. */
+#ifndef DT_CPU_ROWWISE_H
+#define DT_CPU_ROWWISE_H
+
+#include "device/backend.h"
+
+int dt_cpu_rowwise(dt_queue queue, const struct dt_rowwise *call);
+
+#endif

@@ -1,0 +1,68 @@
+/* Functions along one dimension, a row at a time: ops/rowwise.def. */
+#include "python/functions.h"
+#include "python/output.h"
+#include "autograd/rowwise.h"
+
+/* Exponentials take a while. */
+#define LONG_ROWS (DT_LONG_NUMEL / 4)
+
+static PyObject *softmax(const dt_args *args, dt_rowwise_op op)
+{
+    dt_tensor *x;
+    int64_t dim;
+    int dtype = -1, status;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &dim) < 0 ||
+        dt_take_dtype(args, 2, &dtype) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    DT_RUN(status, x->numel > LONG_ROWS,
+           dt_recorded_softmax(op, &out->tensor, x, dim, dtype));
+    return dt_finish(args, 3, out, status);
+}
+
+DT_PUBLIC(softmax, "softmax(input: Tensor, dim: int, dtype: Dtype = None, *, "
+                   "out: Tensor = None)")
+{
+    return softmax(args, DT_ROWWISE_softmax);
+}
+DT_PUBLIC(log_softmax, "log_softmax(input: Tensor, dim: int, dtype: Dtype = None, *, "
+                       "out: Tensor = None)")
+{
+    return softmax(args, DT_ROWWISE_log_softmax);
+}
+
+DT_PUBLIC(logsumexp, "logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, "
+                     "out: Tensor = None)")
+{
+    dt_tensor *x;
+    int count, status;
+    int64_t dims[DT_MAX_NDIM];
+    bool keepdim;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_dims(args, 1, &count, dims) < 0 ||
+        dt_take_bool(args, 2, &keepdim) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    DT_RUN(
+        status, x->numel > LONG_ROWS,
+        dt_recorded_logsumexp(&out->tensor, x, count < 0 ? 0 : count, dims, keepdim));
+    return dt_finish(args, 3, out, status);
+}
+
+static const dt_row rows[] = {
+    DT_BOTH(softmax, "softmax",
+            "e^x divided by its sum along dim: shares that are positive and add up to "
+            "1, of input's shape. Integers want a floating dtype."),
+    DT_BOTH(log_softmax, "log_softmax",
+            "Logarithm of softmax along dim, without its rounding: x - logsumexp(x)."),
+    DT_BOTH(logsumexp, "logsumexp",
+            "Logarithm of the sum of e^x over the dimensions dim, without overflow."),
+};
+
+int dt_setup_rowwise(PyObject *module)
+{
+    return DT_ADD_ROWS(module, rows);
+}
