@@ -395,3 +395,145 @@ def test_ignored_rows_may_hold_anything(device):
     loss.backward()
     assert loss.item() == pytest.approx(np.log(1 + np.e))
     assert x.grad[1].tolist() == [0, 0]
+
+
+# --- normalising layers
+
+
+def normalized(x, axes, eps=1e-5):
+    x = x.astype("float64")
+    centred = x - x.mean(axes, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axes, keepdims=True) + eps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_layer_norm_of_many_lengths(device, dtype):
+    for n in LENGTHS[1:] + LONG:
+        generator = np.random.default_rng(n)
+        x, g = (generator.standard_normal((5, n)).astype(dtype) for _ in range(2))
+        w, b = (generator.standard_normal(n).astype(dtype) for _ in range(2))
+        tensors = [
+            torch.tensor(a, device=device, requires_grad=True) for a in (x, w, b)
+        ]
+        y = F.layer_norm(tensors[0], (n,), *tensors[1:])
+        normal = normalized(x, 1)
+        compare(y.detach(), normal * w + b, dtype, 10)
+        y.backward(torch.tensor(g, device=device))
+        part = g.astype("float64") * w
+        centred = x.astype("float64") - x.astype("float64").mean(1, keepdims=True)
+        rstd = 1 / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+        expected = rstd * (
+            part
+            - part.mean(1, keepdims=True)
+            - normal * (part * normal).mean(1, keepdims=True)
+        )
+        for found, value in zip(
+            tensors, (expected, (g * normal).sum(0), g.sum(0)), strict=True
+        ):
+            compare(found.grad, value, dtype, 100)
+
+
+def test_the_gradients_of_parameters_of_many_rows(device):
+    x = np.random.default_rng(4).standard_normal((5000, 33)).astype("float32")
+    weight = torch.ones(33, device=device, requires_grad=True)
+    bias = torch.zeros(33, device=device, requires_grad=True)
+    F.layer_norm(
+        torch.tensor(x, device=device), (33,), weight, bias
+    ).square().sum().backward()
+    normal = normalized(x, 1)
+    np.testing.assert_allclose(
+        weight.grad.cpu().numpy(), (2 * normal**2).sum(0), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        bias.grad.cpu().numpy(), (2 * normal).sum(0), rtol=1e-4, atol=2e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "shape", [(700, 40), (3, 5), (300, 3), (6, 5, 31), (4, 3, 9, 40), (2, 70, 2, 2)]
+)
+def test_batch_norm_of_many_shapes(device, shape):
+    generator = np.random.default_rng(shape[1])
+    a = generator.standard_normal(shape).astype("float32") * 2 + 1
+    axes = (0, *range(2, len(shape)))
+    w, b = (generator.standard_normal(shape[1]).astype("float32") for _ in range(2))
+    across = (1, -1, *[1] * (len(shape) - 2))
+    x, weight, bias = (
+        torch.tensor(v, device=device, requires_grad=True) for v in (a, w, b)
+    )
+    mean, variance = (
+        torch.zeros(shape[1], device=device),
+        torch.ones(shape[1], device=device),
+    )
+    y = F.batch_norm(x, mean, variance, weight, bias, True, 0.25)
+    normal = normalized(a, axes)
+    compare(y.detach(), normal * w.reshape(across) + b.reshape(across), "float32", 10)
+    wide = a.astype("float64")
+    compare(mean, wide.mean(axes) / 4, "float32", 10)
+    compare(variance, 0.75 + wide.var(axes, ddof=1) / 4, "float32", 10)
+    g = generator.standard_normal(shape)
+    y.backward(torch.tensor(g.astype("float32"), device=device))
+    part = g * w.reshape(across)
+    rstd = 1 / np.sqrt(wide.var(axes, keepdims=True) + 1e-5)
+    expected = rstd * (
+        part
+        - part.mean(axes, keepdims=True)
+        - normal * (part * normal).mean(axes, keepdims=True)
+    )
+    compare(x.grad, expected, "float32", 50)
+    compare(weight.grad, (g * normal).sum(axes), "float32", 100)
+    compare(bias.grad, g.sum(axes), "float32", 100)
+
+
+@pytest.mark.parametrize("parameters", [0, 1, 2])
+def test_gradients_of_layer_norm(device, parameters):
+    double = {"dtype": torch.float64, "device": device, "requires_grad": True}
+    for shape, rows in (((3, 4), 1), ((2, 3, 2), 2), ((3,), 1)):
+        x = torch.randn(*shape, **double)
+        own = [torch.randn(*shape[-rows:], **double) for _ in range(parameters)]
+
+        def run(v, *given, shape=shape, rows=rows):
+            return F.layer_norm(v, shape[-rows:], *given, eps=0.1)
+
+        assert gradcheck(run, (x, *own))
+        assert gradgradcheck(run, (x, *own))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_gradients_of_batch_norm(device, training):
+    double = {"dtype": torch.float64, "device": device}
+    mean, variance = torch.randn(3, **double), torch.rand(3, **double) + 0.5
+    for shape in ((4, 3), (2, 3, 2), (2, 3, 2, 2)):
+        x = torch.randn(*shape, **double, requires_grad=True)
+        own = [torch.randn(3, **double, requires_grad=True) for _ in range(2)]
+        for count in (0, 1, 2):
+
+            def run(v, *given):
+                kept = (None, None) if training else (mean, variance)
+                return F.batch_norm(v, *kept, *given, training=training, eps=0.1)
+
+            def run_with(v, *given, count=count):
+                return run(v, *[*given, None, None][:2])
+
+            assert gradcheck(run_with, (x, *own[:count]))
+            assert gradgradcheck(run_with, (x, *own[:count]))
+
+
+def test_running_statistics_are_written_in_place_and_counted(device):
+    x = torch.randn(6, 3, device=device)
+    mean, variance = torch.zeros(3, device=device), torch.ones(3, device=device)
+    version = mean._version
+    where = mean.data_ptr()
+    F.batch_norm(x, mean, variance, training=True)
+    assert mean.data_ptr() == where
+    assert mean._version > version
+    assert mean.abs().sum().item() > 0
+
+
+def test_means_far_from_zero_lose_no_digits(device):
+    x = torch.randn(50, 200, device=device) + 1000
+    y = F.layer_norm(x, (200,))
+    assert abs(y.square().mean().item() - 1) < 1e-3
+    z = F.batch_norm(x, None, None, training=True)
+    assert abs(z.square().mean().item() - 1) < 1e-3
+    assert abs(z.mean().item()) < 1e-3

@@ -8,9 +8,34 @@
 #include "cpu/pool.h"
 #include "cpu/rowwise_kernels.h"
 
-enum { NONE, OUT, OUT_ONE, ROW, ONE, INDEX, SHARED, SINGLE };
-static const unsigned char kinds[DT_NROWWISE][DT_ROW_OPERANDS] = {
+const unsigned char dt_row_kinds[DT_NROWWISE][DT_ROW_OPERANDS] = {
+#define NONE               DT_ROW_NONE
+#define OUT                DT_ROW_OUT
+#define OUT_ONE            DT_ROW_OUT_ONE
+#define OUT_SHARED         DT_ROW_OUT_SHARED
+#define ROW                DT_ROW_ROW
+#define ONE                DT_ROW_ONE
+#define INDEX              DT_ROW_INDEX
+#define SHARED             DT_ROW_SHARED
+#define SINGLE             DT_ROW_SINGLE
 #define ROWWISE(name, ...) [DT_ROWWISE_##name] = {__VA_ARGS__},
+#include "ops/rowwise.def"
+#undef NONE
+#undef OUT
+#undef OUT_ONE
+#undef OUT_SHARED
+#undef ROW
+#undef ONE
+#undef INDEX
+#undef SHARED
+#undef SINGLE
+};
+
+enum { BY_ROWS, BY_CHANNELS, BY_COLUMNS };
+static const unsigned char ways[DT_NROWWISE] = {
+#define ROWWISE(name, ...)  [DT_ROWWISE_##name] = BY_ROWS,
+#define CHANNELS(name, ...) [DT_ROWWISE_##name] = BY_CHANNELS,
+#define COLUMNS(name, ...)  [DT_ROWWISE_##name] = BY_COLUMNS,
 #include "ops/rowwise.def"
 };
 
@@ -36,7 +61,7 @@ typedef struct job {
 
 static bool is_whole(unsigned char kind)
 {
-    return kind == OUT || kind == ROW;
+    return kind == DT_ROW_OUT || kind == DT_ROW_ROW;
 }
 
 /* Where the row's elements are, of operands that need no tile. */
@@ -45,15 +70,15 @@ static void place(const job *j, int64_t number, dt_cpu_row *row)
     for (int k = 0; k < DT_ROW_OPERANDS; k++) {
         char *data = j->call->operands[k];
         switch (j->kinds[k]) {
-        case OUT:
-        case ROW:
-            row->at[k] = data + number * j->call->n * j->size;
+        case DT_ROW_OUT:
+        case DT_ROW_ROW:
+            row->at[k] = data ? data + number * j->call->n * j->size : NULL;
             break;
-        case OUT_ONE:
-        case ONE:
+        case DT_ROW_OUT_ONE:
+        case DT_ROW_ONE:
             row->at[k] = data ? data + number * j->size : NULL;
             break;
-        case INDEX:
+        case DT_ROW_INDEX:
             row->at[k] = data ? data + number * (int64_t)sizeof(int64_t) : NULL;
             break;
         default:
@@ -68,6 +93,7 @@ static void begin_row(const job *j, dt_cpu_row *row)
     row->ignored = j->call->ignored;
     row->parameter = j->call->parameter;
     row->factor = j->call->factor;
+    row->step = 1;
 }
 
 /* --- rows of elements next to each other
@@ -126,7 +152,7 @@ static void run_tile(const job *j, int64_t tile, char *buffer)
         if (!is_whole(j->kinds[k]))
             continue;
         next += j->width * row_bytes;
-        if (j->kinds[k] == ROW)
+        if (j->kinds[k] == DT_ROW_ROW)
             dt_cpu_kernels.copy->transpose[power](
                 call->n, width, tiles[k], row_bytes,
                 (char *)call->operands[k] + slab * call->n * line + first * j->size,
@@ -140,7 +166,7 @@ static void run_tile(const job *j, int64_t tile, char *buffer)
         j->kernel(&row);
     }
     for (int k = 0; k < DT_ROW_OPERANDS; k++)
-        if (j->kinds[k] == OUT)
+        if (j->kinds[k] == DT_ROW_OUT)
             dt_cpu_kernels.copy->transpose[power](
                 width, call->n,
                 (char *)call->operands[k] + slab * call->n * line + first * j->size,
@@ -168,6 +194,28 @@ static void run_tiles(void *context, int64_t begin, int64_t end)
     free(buffer);
 }
 
+/* --- channels: each a run of elements for every outer index
+ * -------------------------------------------------------------------------------------
+ */
+
+static void run_channels(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const dt_rowwise *call = j->call;
+    dt_cpu_row row;
+    begin_row(j, &row);
+    row.n = call->inner;
+    row.step = 0;
+    for (int64_t run = begin; run < end; run++) {
+        for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+            char *data = call->operands[k];
+            int64_t first = is_whole(j->kinds[k]) ? run * call->inner : run % call->n;
+            row.at[k] = data ? data + first * j->size : NULL;
+        }
+        j->kernel(&row);
+    }
+}
+
 /* --- calls
  * -------------------------------------------------------------------------------------
  */
@@ -188,22 +236,29 @@ static int check_indices(const dt_rowwise *call, const int64_t *indices)
 int dt_cpu_rowwise(dt_queue queue, const dt_rowwise *call)
 {
     (void)queue;
-    job j = {.call = call, .kinds = kinds[call->op], .size = 8};
+    if (ways[call->op] == BY_COLUMNS)
+        return dt_cpu_columnwise(call);
+    job j = {.call = call, .kinds = dt_row_kinds[call->op], .size = 8};
     j.kernel = dt_cpu_kernels.rowwise->float64[call->op];
     if (call->dtype == DT_FLOAT32) {
         j.kernel = dt_cpu_kernels.rowwise->float32[call->op];
         j.size = 4;
     }
     for (int k = 0; k < DT_ROW_OPERANDS; k++)
-        if (j.kinds[k] == INDEX && call->operands[k] &&
+        if (j.kinds[k] == DT_ROW_INDEX && call->operands[k] &&
             check_indices(call, call->operands[k]))
             return -1;
     int64_t rows = call->outer * call->inner;
     if (call->inner == 1) {
         int64_t bytes = call->n * j.size;
-        j.stream = j.kinds[0] == OUT && bytes <= STAGE && bytes >= 256 &&
+        j.stream = j.kinds[0] == DT_ROW_OUT && bytes <= STAGE && bytes >= 256 &&
                    rows * bytes >= dt_loop_stream_bytes();
         dt_pool_run(run_rows, &j, rows, call->n < WORK ? WORK / call->n : 1);
+        return 0;
+    }
+    if (ways[call->op] == BY_CHANNELS) {
+        dt_pool_run(run_channels, &j, call->outer * call->n,
+                    call->inner < WORK ? WORK / call->inner : 1);
         return 0;
     }
     j.width = TILE_BYTES / (call->n * j.size);

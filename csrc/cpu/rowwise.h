@@ -6,4 +6,7 @@
 
 int dt_cpu_rowwise(dt_queue queue, const struct dt_rowwise *call);
 
+/* The part of it that sums over rows. */
+int dt_cpu_columnwise(const struct dt_rowwise *call);
+
 #endif

@@ -9,6 +9,7 @@
 #define DT_NAME FLOAT32
 #include "cpu/rowwise.inc"
 #include "cpu/rowwise_loss.inc"
+#include "cpu/rowwise_norm.inc"
 #include "cpu/rowwise_end.inc"
 #undef T
 #undef DT_NAME
@@ -16,6 +17,7 @@
 #define DT_NAME FLOAT64
 #include "cpu/rowwise.inc"
 #include "cpu/rowwise_loss.inc"
+#include "cpu/rowwise_norm.inc"
 #include "cpu/rowwise_end.inc"
 #undef T
 #undef DT_NAME
@@ -24,11 +26,27 @@ const dt_rowwise_kernels DT_ISA_NAME(dt_rowwise) = {
     .float32 =
         {
 #define ROWWISE(name, ...) [DT_ROWWISE_##name] = name##_FLOAT32,
+#define COLUMNS(name, ...)
 #include "ops/rowwise.def"
         },
     .float64 =
         {
 #define ROWWISE(name, ...) [DT_ROWWISE_##name] = name##_FLOAT64,
+#define COLUMNS(name, ...)
+#include "ops/rowwise.def"
+        },
+    .columns_float32 =
+        {
+#define ROWWISE(name, ...)
+#define COLUMNS(name, ...)                                                             \
+    [DT_ROWWISE_##name] = {name##_columns_FLOAT32, name##_run_FLOAT32},
+#include "ops/rowwise.def"
+        },
+    .columns_float64 =
+        {
+#define ROWWISE(name, ...)
+#define COLUMNS(name, ...)                                                             \
+    [DT_ROWWISE_##name] = {name##_columns_FLOAT64, name##_run_FLOAT64},
 #include "ops/rowwise.def"
         },
 };

@@ -5,6 +5,20 @@
 #include "cpu/kernels.h"
 #include "device/rowwise.h"
 
+/* Kinds of operands. */
+enum {
+    DT_ROW_NONE,
+    DT_ROW_OUT,
+    DT_ROW_OUT_ONE,
+    DT_ROW_OUT_SHARED,
+    DT_ROW_ROW,
+    DT_ROW_ONE,
+    DT_ROW_INDEX,
+    DT_ROW_SHARED,
+    DT_ROW_SINGLE
+};
+extern const unsigned char dt_row_kinds[DT_NROWWISE][DT_ROW_OPERANDS];
+
 /* One row: the addresses of its elements, which lie next to each other, or of the one
  * that an operand has for it. */
 typedef struct dt_cpu_row {
@@ -12,11 +26,26 @@ typedef struct dt_cpu_row {
     char *at[DT_ROW_OPERANDS];
     int64_t ignored;
     double parameter, factor;
+    int step; /* of CHANNELS: 1 where SHARED operands go on with the elements, 0 where
+                 the row is a run of one channel */
 } dt_cpu_row;
 typedef void dt_cpu_row_kernel(const dt_cpu_row *row);
 
+/* Some rows of some columns, or one run of one column: what COLUMNS adds to its sums.
+ */
+typedef struct dt_cpu_columns {
+    int64_t rows, columns;
+    int64_t row; /* elements from a row to the next */
+    const char *at[DT_ROW_OPERANDS];
+    double *sums[2]; /* of each column, or one; the second NULL: not wanted */
+} dt_cpu_columns;
+typedef void dt_cpu_columns_kernel(const dt_cpu_columns *columns);
+
 typedef struct dt_rowwise_kernels {
     dt_cpu_row_kernel *float32[DT_NROWWISE], *float64[DT_NROWWISE];
+    /* [op][0]: of columns, [op][1]: of a run */
+    dt_cpu_columns_kernel *columns_float32[DT_NROWWISE][2],
+        *columns_float64[DT_NROWWISE][2];
 } dt_rowwise_kernels;
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef DT_CUDA_ROWWISE_KERNELS_H
 #define DT_CUDA_ROWWISE_KERNELS_H
 
+#include "cuda/allocator.h"
 #include "cuda/check.h"
 #include "cuda/layout.h"
 #include "cuda/math.h"

@@ -1,6 +1,7 @@
 /* Functions along one dimension, a row at a time: ops/rowwise.def. */
 #include "python/functions.h"
 #include "python/output.h"
+#include "autograd/normalize.h"
 #include "autograd/rowwise.h"
 
 /* Exponentials take a while. */
@@ -52,6 +53,56 @@ DT_PUBLIC(logsumexp, "logsumexp(input: Tensor, dim: Dims, keepdim: bool = False,
     return dt_finish(args, 3, out, status);
 }
 
+/* --- normalising layers
+ * ------------------------------------------------------------------------------------
+ */
+
+DT_PUBLIC(layer_norm, "layer_norm(input: Tensor, normalized_shape: Sizes, "
+                      "weight: Tensor = None, bias: Tensor = None, eps: float = 1e-05, "
+                      "cudnn_enable: bool = True)")
+{
+    dt_tensor *x, *weight, *bias;
+    int ndim, status;
+    int64_t shape[DT_MAX_NDIM];
+    double eps;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_sizes(args, 1, &ndim, shape) < 0 ||
+        dt_take_tensor(args, 2, &weight) < 0 || dt_take_tensor(args, 3, &bias) < 0 ||
+        dt_take_float(args, 4, &eps) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_recorded_layer_norm(&out->tensor, x, ndim, shape, weight, bias, eps));
+    return dt_tensor_result(out, status);
+}
+
+DT_PUBLIC(batch_norm,
+          "batch_norm(input: Tensor, weight: Tensor = None, bias: Tensor = None, "
+          "running_mean: Tensor = None, running_var: Tensor = None, "
+          "training: bool = False, momentum: float = 0.1, eps: float = 1e-05, "
+          "cudnn_enabled: bool = True)")
+{
+    dt_tensor *x, *weight, *bias, *running_mean, *running_variance;
+    dt_batch_norm_options options;
+    int status;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &weight) < 0 ||
+        dt_take_tensor(args, 2, &bias) < 0 ||
+        dt_take_tensor(args, 3, &running_mean) < 0 ||
+        dt_take_tensor(args, 4, &running_variance) < 0 ||
+        dt_take_bool(args, 5, &options.training) < 0 ||
+        dt_take_float(args, 6, &options.momentum) < 0 ||
+        dt_take_float(args, 7, &options.eps) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_recorded_batch_norm(&out->tensor, x, weight, bias, running_mean,
+                                  running_variance, &options));
+    return dt_tensor_result(out, status);
+}
+
 static const dt_row rows[] = {
     DT_BOTH(softmax, "softmax",
             "e^x divided by its sum along dim: shares that are positive and add up to "
@@ -60,6 +111,12 @@ static const dt_row rows[] = {
             "Logarithm of softmax along dim, without its rounding: x - logsumexp(x)."),
     DT_BOTH(logsumexp, "logsumexp",
             "Logarithm of the sum of e^x over the dimensions dim, without overflow."),
+    DT_FUNCTION(layer_norm, "layer_norm",
+                "Blocks of the last dimensions to mean 0 and variance 1, scaled and "
+                "shifted by weight and bias of shape normalized_shape."),
+    DT_FUNCTION(batch_norm, "batch_norm",
+                "Each channel (dimension 1) to mean 0 and variance 1, by its own "
+                "statistics in training, else by the running ones."),
 };
 
 int dt_setup_rowwise(PyObject *module)

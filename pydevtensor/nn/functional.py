@@ -188,19 +188,12 @@ def layer_norm(
     bias: Any = None,
     eps: float = 1e-5,
 ) -> Any:
-    """Blocks of the last dimensions to mean 0 and variance 1, scaled and shifted."""
-    shape = tuple(normalized_shape)
-    if tuple(input.shape[input.ndim - len(shape) :]) != shape:
-        raise RuntimeError(
-            f"layer_norm: normalized_shape={[*shape]} takes inputs of shape "
-            f"[*, {', '.join(map(str, shape))}], and this input has {[*input.shape]}"
-        )
-    dims = tuple(range(-len(shape), 0))
-    centred = input - input.mean(dims, keepdim=True)
-    result = centred * (centred.square().mean(dims, keepdim=True) + eps).rsqrt()
-    if weight is not None:
-        result = result * weight
-    return result if bias is None else result + bias
+    """Blocks of the last dimensions to mean 0 and variance 1, scaled and shifted.
+
+    normalized_shape names the sizes of those dimensions; weight and bias have that
+    shape. RuntimeError where input's shape does not end with it.
+    """
+    return _C.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def batch_norm(
@@ -216,44 +209,23 @@ def batch_norm(
     """Each channel (dimension 1) to mean 0 and variance 1, scaled and shifted.
 
     In training by the batch's own statistics, which the running ones follow with
-    momentum (the variance without bias); else by the running ones.
+    momentum (the variance without bias); else by the running ones. weight, bias and
+    the running statistics have shape (C,).
     """
-    channels = input.shape[1]
-    for name, value in (
-        ("running_mean", running_mean),
-        ("weight", weight),
-        ("bias", bias),
-    ):
-        if value is not None and value.numel() != channels:
-            raise RuntimeError(
-                f"batch_norm: {name} should contain {channels} elements, one for each "
-                f"channel of the input of shape {[*input.shape]}, not {value.numel()}"
-            )
-    dims = (0, *range(2, input.ndim))
-    shape = (1, channels, *[1] * (input.ndim - 2))
     if training:
-        count = input.numel() // max(channels, 1)
-        if count <= 1:
+        if (running_mean is None) != (running_var is None):
+            raise ValueError(
+                "batch_norm: one of running_mean and running_var is None; give both, "
+                "or neither"
+            )
+        if input.ndim > 1 and input.numel() == input.shape[1] != 0:
             raise ValueError(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.shape}; use eval(), or larger batches"
             )
-        mean = input.mean(dims)
-        centred = input - mean.reshape(shape)
-        variance = centred.square().mean(dims)
-        if running_mean is not None:
-            with _without_grad():
-                running_mean.mul_(1 - momentum).add_(mean * momentum)
-                unbiased = variance * (count / (count - 1))
-                running_var.mul_(1 - momentum).add_(unbiased * momentum)
-    else:
-        variance = running_var
-        centred = input - running_mean.reshape(shape)
-    scale = (variance + eps).rsqrt()
-    if weight is not None:
-        scale = scale * weight
-    result = centred * scale.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
+    return _C.batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
 
 
 # --- losses

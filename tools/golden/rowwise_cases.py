@@ -244,6 +244,87 @@ CASES = {
         g(nll(v.requires_grad_(), cv, w, reduction='none'), v)
         g(nll(x.requires_grad_(), c, ignore_index=0, reduction='sum'), x)
     """,
+    "layer_norm": """
+        F.layer_norm(x, (4,))
+        F.layer_norm(x, (4,), w, w - 3)
+        F.layer_norm(x, (4,), w)
+        F.layer_norm(x, (4,), None, w)
+        F.layer_norm(x, [3, 4])
+        F.layer_norm(u, (3, 4), x, x * 2)
+        F.layer_norm(x, (4,), eps=0.5)
+        F.layer_norm(d, (5,))
+        F.layer_norm(z, (70,))[::9, ::7]
+        F.layer_norm(x.t(), (3,))
+        F.layer_norm(u[..., ::2], (2,))
+        F.layer_norm(x.double() + 1e4, (4,))
+        torch.layer_norm(x, (4,), w, w)
+        nn.LayerNorm(4)(x)
+        nn.LayerNorm([3, 4], elementwise_affine=False)(u)
+        F.layer_norm(x, (3,))
+        F.layer_norm(x, ())
+        F.layer_norm(x, (2, 3, 4))
+        F.layer_norm(x, (4,), w[:3])
+        F.layer_norm(x, (4,), w, w[:3])
+        F.layer_norm(x, (4,), w.double())
+        F.layer_norm(x.long(), (4,))
+        F.layer_norm(torch.ones(0, 4), (4,))
+        F.layer_norm(torch.ones(3, 0), (0,))
+        F.layer_norm(torch.tensor(1.), ())
+        F.layer_norm(torch.tensor([[nan, 1], [1, 2], [inf, 1]]), (2,))
+        F.layer_norm(x.requires_grad_(), (4,)).grad_fn.name()
+        g(F.layer_norm(x.requires_grad_(), (4,)), x)
+        x, u, v, i, w = x.double(), u.double(), v.double(), i.double(), w.double(); g(F.layer_norm(x.requires_grad_(), (4,), w.requires_grad_(), w), x, w)
+        x, u, v, i, w = x.double(), u.double(), v.double(), i.double(), w.double(); b = w.clone().requires_grad_(); g(F.layer_norm(u.requires_grad_(), (4,), w.requires_grad_(), b), u, w, b)
+        x, u, v, i, w = x.double(), u.double(), v.double(), i.double(), w.double(); b = x.clone().requires_grad_(); g(F.layer_norm(u.requires_grad_(), (3, 4), x.requires_grad_(), b), u, x, b)
+        z = z.double(); g(F.layer_norm(z.requires_grad_(), (70,)), z)[0][::9, ::7]
+        y = torch.ones(0, 4, requires_grad=True); F.layer_norm(y, (4,), w.requires_grad_()).sum().backward(); [y.grad, w.grad]
+    """,
+    "batch_norm": """
+        F.batch_norm(x, None, None, training=True)
+        F.batch_norm(x, None, None, w, w - 3, True)
+        F.batch_norm(x, None, None, w, None, True)
+        F.batch_norm(x, None, None, None, w, True)
+        F.batch_norm(v, None, None, w, w - 3, True)
+        F.batch_norm(i, None, None, w, w - 3, True)
+        F.batch_norm(v.transpose(0, 2), None, None, w, training=True)
+        F.batch_norm(i[..., ::2], None, None, training=True)
+        F.batch_norm(d, None, None, training=True, eps=0.1)
+        F.batch_norm(z, None, None, training=True)[::9, ::7]
+        F.batch_norm(x, w, w + 1)
+        F.batch_norm(v, w, w + 1, w, w - 3)
+        F.batch_norm(i, w, w + 1, None, w, False)
+        m, s = w.clone(), w + 1; [F.batch_norm(v, m, s, training=True, momentum=0.3), m, s]
+        m, s = w.clone(), w + 1; [F.batch_norm(x, m, s, w, w, True), m, s]
+        m, s = w.clone(), w + 1; [F.batch_norm(v, m, s, training=False), m, s]
+        m = torch.zeros(8)[::2]; s = torch.ones(8)[::2]; F.batch_norm(v, m, s, training=True); [m, s]
+        torch.batch_norm(x, w, w, None, None, True, 0.1, 1e-5, True)
+        F.batch_norm(x, None, None)
+        F.batch_norm(x, w, None)
+        F.batch_norm(x, w, None, training=True)
+        F.batch_norm(x[:1], None, None, training=True)
+        F.batch_norm(i[:1, :, :1, :1], None, None, training=True)
+        F.batch_norm(x[0], w, w)
+        F.batch_norm(x, w[:2], w[:2])
+        F.batch_norm(x, w, w, w[:2])
+        F.batch_norm(x, w, w, w, w[:2])
+        F.batch_norm(x.long(), w, w)
+        F.batch_norm(x, w.double(), w.double())
+        F.batch_norm(x, None, None, w.double(), training=True)
+        F.batch_norm(x, w.requires_grad_(), w + 1)
+        F.batch_norm(x[:0], None, None, training=True)
+        F.batch_norm(x[:0], w, w)
+        F.batch_norm(i[:, :, :0], w, w).shape
+        F.batch_norm(i[:, :0], w[:0], w[:0]).shape
+        m, s = w.clone(), w + 1; F.batch_norm(x[:0], m, s, training=True); [m, s]
+        F.batch_norm(torch.tensor([[nan, 1], [1, 2], [2, 1]]), None, None, training=True)
+        F.batch_norm(x.requires_grad_(), None, None, training=True).grad_fn.name()
+        g(F.batch_norm(x.requires_grad_(), None, None, training=True), x)
+        x, u, v, i, w = x.double(), u.double(), v.double(), i.double(), w.double(); b = w.clone().requires_grad_(); g(F.batch_norm(v.requires_grad_(), None, None, w.requires_grad_(), b, True), v, w, b)
+        x, u, v, i, w = x.double(), u.double(), v.double(), i.double(), w.double(); b = w.clone().requires_grad_(); g(F.batch_norm(i.requires_grad_(), None, None, w.requires_grad_(), b, True), i, w, b)
+        x, u, v, i, w = x.double(), u.double(), v.double(), i.double(), w.double(); b = w.clone().requires_grad_(); g(F.batch_norm(x.requires_grad_(), w.detach(), w.detach() + 1, w.requires_grad_(), b), x, w, b)
+        x, u, v, i, w = x.double(), u.double(), v.double(), i.double(), w.double(); b = w.clone().requires_grad_(); g(F.batch_norm(v.requires_grad_(), w.detach(), w.detach() + 1, w.requires_grad_(), b), v, w, b)
+        z = z.double(); g(F.batch_norm(z.requires_grad_(), None, None, training=True), z)[0][::9, ::7]
+    """,
 }
 
 
