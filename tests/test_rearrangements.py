@@ -102,6 +102,31 @@ def test_rot90_as_numpy(where, case, k, data):
     same(torch.rot90(laid_out(array, layout, where), k, dims), np.rot90(array, k, dims))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_as_long_as_vector_registers_like(device, dtype):
+    for length in (7, 8, 9, 31, 33, 64, 129):
+        array = numbers((2, length), dtype)
+        x = torch.tensor(array, device=device)
+        same(x.flip(1), array[:, ::-1])
+        same(x.flip(0, 1), array[::-1, ::-1])
+        same(x[:, 1:].flip(1), array[:, :0:-1])
+        same(x[0].flip(0), array[0, ::-1])
+        same(x.roll(5, 1), np.roll(array, 5, 1))
+        same(x.repeat(2, 3), np.tile(array, (2, 3)))
+
+
+def test_more_than_one_thread_takes_at_once(device):
+    array = numbers((300, 401), "float64")
+    x = torch.tensor(array, device=device)
+    same(x.flip(0, 1), array[::-1, ::-1])
+    same(x.t().flip(0), array.T[::-1])
+    same(x.roll((7, -90), (0, 1)), np.roll(array, (7, -90), (0, 1)))
+    same(x.roll(1234), np.roll(array, 1234))
+    same(x.repeat(2, 1), np.tile(array, (2, 1)))
+    same(x.repeat_interleave(2, 1), np.repeat(array, 2, 1))
+    same(torch.rot90(x), np.rot90(array))
+
+
 # --- copies several times
 
 
