@@ -20,12 +20,37 @@ static dt_tensor *flipped(dt_scope *scope, const dt_tensor *t)
     return out && dt_recorded_transpose(out, t, -1, -2) == 0 ? out : NULL;
 }
 
+/* Whether a matrix, or each of a batch, lies column by column. */
+static bool lies_in_columns(const dt_tensor *t)
+{
+    int n = t->ndim;
+    return n > 1 && !t->contiguous && t->strides[n - 2] == 1 &&
+           t->strides[n - 1] >= t->shape[n - 2];
+}
+
+/* x y, column by column where columns says so: as a factor whose gradient it is lies.
+ */
+static dt_tensor *laid(dt_scope *scope, product_fn product, const dt_tensor *x,
+                       const dt_tensor *y, bool columns)
+{
+    if (!columns)
+        return call(scope, product, x, y);
+    return flipped(scope, call(scope, product, flipped(scope, y), flipped(scope, x)));
+}
+
+/* Which of the factors lie column by column. */
+typedef struct layouts {
+    bool columns[2];
+} layouts;
+
 /* Both factors are kept where the other's gradient needs them. */
 static int record(const char *name, const dt_node_type *type, dt_tensor *out,
                   const dt_tensor *a, const dt_tensor *b)
 {
     const dt_tensor *inputs[] = {a, b};
-    dt_node *node = dt_record_node(type, name, 2, inputs, 2, 1, 0);
+    dt_node *node = dt_record_node(type, name, 2, inputs, 2, 1, sizeof(layouts));
+    for (int i = 0; node && i < 2; i++)
+        ((layouts *)node->data)->columns[i] = lies_in_columns(inputs[i]);
     if (node && dt_node_wants(node, 1))
         dt_node_save(node, 0, a, -1);
     if (node && dt_node_wants(node, 0))
@@ -46,17 +71,18 @@ static int matrices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *grad
                           dt_tensor **into, product_fn product)
 {
     const dt_tensor *g = gradients[0];
+    const layouts *lie = node->data;
     if (!g)
         return 0;
     if (dt_node_wants(node, 0)) {
         const dt_tensor *b = dt_node_saved(node, 1, scope);
-        into[0] = call(scope, product, g, flipped(scope, b));
+        into[0] = laid(scope, product, g, flipped(scope, b), lie->columns[0]);
         if (!into[0])
             return -1;
     }
     if (dt_node_wants(node, 1)) {
         const dt_tensor *a = dt_node_saved(node, 0, scope);
-        into[1] = call(scope, product, flipped(scope, a), g);
+        into[1] = laid(scope, product, flipped(scope, a), g, lie->columns[1]);
         if (!into[1])
             return -1;
     }
@@ -260,7 +286,16 @@ int dt_recorded_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 
 typedef struct addmm_data {
     double beta, alpha;
+    layouts lie;
 } addmm_data;
+
+/* t times a number; t itself where that is 1. */
+static dt_tensor *times(dt_scope *scope, dt_tensor *t, double factor)
+{
+    return factor == 1 || !t
+               ? t
+               : dt_scope_tensor(scope, MUL(dt_arg_tensor(t), NUMBER(factor)), t);
+}
 
 static int addmm_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
                        dt_tensor **into)
@@ -270,7 +305,7 @@ static int addmm_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradien
     if (!g)
         return 0;
     if (dt_node_wants(node, 0)) {
-        into[0] = dt_scope_tensor(scope, MUL(dt_arg_tensor(g), NUMBER(data->beta)), g);
+        into[0] = times(scope, g, data->beta);
         if (!into[0])
             return -1;
     }
@@ -279,12 +314,9 @@ static int addmm_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradien
             continue;
         const dt_tensor *other = dt_node_saved(node, 1 - i, scope);
         dt_tensor *flip = flipped(scope, other);
-        dt_tensor *product = i ? call(scope, dt_recorded_mm, flip, g)
-                               : call(scope, dt_recorded_mm, g, flip);
-        if (!product)
-            return -1;
-        into[i + 1] = dt_scope_tensor(
-            scope, MUL(dt_arg_tensor(product), NUMBER(data->alpha)), product);
+        dt_tensor *product = laid(scope, dt_recorded_mm, i ? flip : g, i ? g : flip,
+                                  data->lie.columns[i]);
+        into[i + 1] = times(scope, product, data->alpha);
         if (!into[i + 1])
             return -1;
     }
@@ -307,6 +339,8 @@ int dt_recorded_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a
         addmm_data *data = node->data;
         data->beta = dt_scalar_as_double(beta);
         data->alpha = dt_scalar_as_double(alpha);
+        data->lie.columns[0] = lies_in_columns(a);
+        data->lie.columns[1] = lies_in_columns(b);
         if (dt_node_wants(node, 2))
             dt_node_save(node, 0, a, -1);
         if (dt_node_wants(node, 1))

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "autograd/recorded.h"
 #include "autograd/scope.h"
@@ -20,13 +21,16 @@ static void base_free(dt_base *base)
     }
 }
 
+static void kept_free(dt_history *history)
+{
+    dt_kept *kept = (dt_kept *)history;
+    dt_tensor_clear(&kept->grad);
+    free(kept);
+}
+
 static void kept_release(void *context)
 {
-    dt_kept *kept = context;
-    if (kept && __atomic_fetch_sub(&kept->references, 1, __ATOMIC_ACQ_REL) == 1) {
-        dt_tensor_clear(&kept->grad);
-        free(kept);
-    }
+    dt_history_release(context); /* which is its head, or NULL */
 }
 
 static void variable_free(dt_history *history)
@@ -67,6 +71,7 @@ dt_variable *dt_variable_new(void)
     v->base = NULL;
     v->version = 0;
     v->reshaped = NULL;
+    v->object = NULL;
     return v;
 }
 
@@ -88,15 +93,61 @@ void dt_variable_alias(dt_tensor *out, const dt_tensor *t)
 /* --- edges
  * -------------------------------------------------------------------------------- */
 
+typedef struct accumulator_data {
+    dt_variable *leaf; /* the first: dt_accumulator_leaf */
+    bool strided;      /* not row-major, yet without gaps */
+    int64_t strides[]; /* then: of the leaf */
+} accumulator_data;
+
+/* Whether elements fill one piece of memory in another order than by rows. */
+static bool is_strided(const dt_tensor *t)
+{
+    int64_t reach = 1;
+    for (int d = 0; d < t->ndim; d++)
+        reach += (t->shape[d] - 1) * t->strides[d];
+    return !t->contiguous && reach == t->numel && !dt_tensor_overlaps_itself(t);
+}
+
+static bool lies_as_leaf(const dt_tensor *gradient, const accumulator_data *data)
+{
+    if (!data->strided)
+        return gradient->contiguous;
+    for (int d = 0; d < gradient->ndim; d++)
+        if (gradient->shape[d] > 1 && gradient->strides[d] != data->strides[d])
+            return false;
+    return true;
+}
+
+static int lay_as_leaf(dt_tensor *out, const dt_tensor *gradient,
+                       const accumulator_data *data)
+{
+    if (!data->strided)
+        return dt_contiguous(out, gradient);
+    if (dt_tensor_empty_strided("backward", out, (dt_dtype)gradient->dtype,
+                                gradient->ndim, gradient->shape, data->strides,
+                                dt_tensor_device(gradient)))
+        return -1;
+    return dt_copy_into("backward", out, gradient);
+}
+
+/* A gradient lies in memory as its leaf does, so that an optimiser can go through both
+ * in step. */
 static int accumulator_apply(dt_node *node, dt_scope *scope,
                              dt_tensor *const *gradients, dt_tensor **into)
 {
+    const accumulator_data *data = node->data;
+    dt_tensor *gradient = gradients[0], laid = {.storage = NULL};
     (void)scope;
     (void)into;
-    if (!gradients[0])
+    if (!gradient)
         return 0;
-    return dt_variable_accumulate(dt_accumulator_leaf(node), gradients[0],
-                                  dt_grad_enabled);
+    if (dt_grad_enabled || data->leaf->grad.storage || lies_as_leaf(gradient, data))
+        return dt_variable_accumulate(data->leaf, gradient, dt_grad_enabled);
+    int status = lay_as_leaf(&laid, gradient, data);
+    if (!status)
+        status = dt_variable_accumulate(data->leaf, &laid, false);
+    dt_tensor_clear(&laid);
+    return status;
 }
 
 static void accumulator_free(dt_node *node)
@@ -128,12 +179,19 @@ static dt_node *accumulator_of(dt_variable *v, const dt_tensor *t)
             node = NULL;
     }
     if (!node) {
-        node = dt_node_new(&dt_accumulator, "AccumulateGrad", 0, 0, 1, sizeof v);
+        bool strided = is_strided(t);
+        size_t extra = strided ? (size_t)t->ndim * sizeof(int64_t) : 0;
+        node = dt_node_new(&dt_accumulator, "AccumulateGrad", 0, 0, 1,
+                           sizeof(accumulator_data) + extra);
         if (node) {
+            accumulator_data *data = node->data;
             node->sequence = 0;
             dt_node_set_result(node, 0, t);
             dt_history_retain(&v->head);
-            *(dt_variable **)node->data = v;
+            data->leaf = v;
+            data->strided = strided;
+            if (strided)
+                memcpy(data->strides, t->strides, extra);
             v->accumulator = node;
         }
     }
@@ -251,11 +309,11 @@ int dt_variable_require(dt_tensor *t, bool wanted)
     return 0;
 }
 
-/* Whether nobody else can see the memory, and it lies in one run. */
+/* Whether nobody else can see the memory, and its elements fill it. */
 static bool is_own(const dt_tensor *t)
 {
     return __atomic_load_n(&t->storage->references, __ATOMIC_RELAXED) == 1 &&
-           t->contiguous && !t->storage->borrowed &&
+           (t->contiguous || !dt_tensor_overlaps_itself(t)) && !t->storage->borrowed &&
            t->storage->bytes == (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
 }
 
@@ -310,7 +368,9 @@ int dt_variable_retain_grad(const dt_tensor *t)
         dt_node_release(edge.node);
         return no_memory();
     }
-    kept->references = 2; /* the variable's and the hook's */
+    kept->head.references = 2; /* the variable's and the hook's */
+    kept->head.free = kept_free;
+    kept->object = NULL;
     kept->grad.storage = NULL;
     v->kept = kept;
     int64_t id = dt_hooks_add(&edge.node->hooks, edge.index, keep, kept_release, kept);

@@ -17,8 +17,9 @@ typedef struct dt_base {
  * a hook which puts it here; were it put into the variable, that and the node would
  * keep each other alive. */
 typedef struct dt_kept {
-    int references;
+    dt_history head; /* for references alone: no tensor has it */
     dt_tensor grad;
+    void *object; /* as a variable's */
 } dt_kept;
 
 typedef struct dt_variable {
@@ -32,6 +33,8 @@ typedef struct dt_variable {
     dt_base *base;        /* of a view; NULL: it is none */
     unsigned version;     /* of a view: of the storage when `made` was true */
     dt_tensor *reshaped;  /* the geometry, after unsqueeze_ and its like; or NULL */
+    void *object; /* of the program, which stands for grad; lent by the binding, which
+                     takes it away in time; or NULL */
 } dt_variable;
 
 /* The geometry of a view's base as it is now. */
@@ -89,6 +92,14 @@ int dt_variable_require(dt_tensor *t, bool wanted);
 
 /* Adds gradient to a leaf's; `recorded`: so that the sum has a history. */
 int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded);
+
+/* Where the object that stands for the gradient of v's tensor is kept, and what has to
+ * live as long as that place is used. */
+static inline void **dt_variable_grad_object(dt_variable *v, dt_history **keeper)
+{
+    *keeper = v->kept ? &v->kept->head : &v->head;
+    return v->kept ? &v->kept->object : &v->object;
+}
 
 /* Makes t, which is no leaf, keep its gradient. -1 after dt_fail. */
 int dt_variable_retain_grad(const dt_tensor *t);

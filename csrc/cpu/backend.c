@@ -7,6 +7,7 @@
 #include "cpu/blas.h"
 #include "cpu/cpu.h"
 #include "cpu/elementwise.h"
+#include "cpu/fold.h"
 #include "cpu/kernels.h"
 #include "cpu/matmul.h"
 #include "cpu/moments.h"
@@ -157,6 +158,7 @@ static const dt_backend backend = {
     .sort = dt_cpu_sort,
     .search = dt_cpu_search,
     .rowwise = dt_cpu_rowwise,
+    .fold = dt_cpu_fold,
 };
 
 const dt_backend *dt_cpu_backend(void)

@@ -8,6 +8,7 @@
 #include "cuda/cublas.h"
 #include "cuda/device.h"
 #include "cuda/elementwise.h"
+#include "cuda/fold.h"
 #include "cuda/matmul.h"
 #include "cuda/nonzero.h"
 #include "cuda/pinned.h"
@@ -117,6 +118,7 @@ static const dt_backend backend = {
     sort_run,
     search_run,
     rowwise_run,
+    fold_run,
 };
 
 extern "C" __attribute__((visibility("default"))) const dt_backend *

@@ -81,6 +81,19 @@ int transfer_upload(dt_queue queue, void *target, const void *source, size_t byt
     return 0;
 }
 
+int transfer_upload_table(dt_queue queue, void *target, const void *source,
+                          size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += TRANSFER_STAGED_BYTES) {
+        size_t part = bytes - at;
+        part = part < TRANSFER_STAGED_BYTES ? part : TRANSFER_STAGED_BYTES;
+        if (transfer_upload(queue, (char *)target + at, (const char *)source + at,
+                            part))
+            return -1;
+    }
+    return 0;
+}
+
 int transfer_download(dt_queue queue, void *target, const void *source, size_t bytes)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;

@@ -8,6 +8,9 @@
 #define TRANSFER_STAGED_BYTES ((size_t)64 << 10)
 
 int transfer_upload(dt_queue queue, void *target, const void *source, size_t bytes);
+/* The same in parts that are staged, however many bytes there are. */
+int transfer_upload_table(dt_queue queue, void *target, const void *source,
+                          size_t bytes);
 int transfer_download(dt_queue queue, void *target, const void *source, size_t bytes);
 int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queue,
                        const void *source, size_t bytes);

@@ -9,7 +9,7 @@
 #include "cuda/transfer.h"
 
 /* What a block has to know of a tensor; a table of these lies in device memory. */
-struct Row {
+struct UpdateRow {
     void *parameter;
     const void *gradient;
     void *states[DT_UPDATE_STATES];
@@ -87,7 +87,7 @@ static __device__ __forceinline__ void update_at(int64_t i, T *p, const T *g,
 }
 
 template <class Rule, typename T>
-__global__ void update_kernel(const Row *rows, int64_t count, Numbers<T> numbers,
+__global__ void update_kernel(const UpdateRow *rows, int64_t count, Numbers<T> numbers,
                               const T *scale, Followed)
 {
     constexpr int W = pack_size<T>;
@@ -99,7 +99,7 @@ __global__ void update_kernel(const Row *rows, int64_t count, Numbers<T> numbers
         else
             high = middle - 1;
     }
-    const Row &row = rows[low];
+    const UpdateRow &row = rows[low];
     int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
     end = end < row.numel ? end : row.numel;
     T *p = FOLLOW((T *)row.parameter), *states[DT_UPDATE_STATES], own[DT_UPDATE_OWN];
@@ -117,12 +117,12 @@ __global__ void update_kernel(const Row *rows, int64_t count, Numbers<T> numbers
 }
 
 /* Fills rows, and pointers with all that they hold; gives the number of blocks. */
-static int64_t fill_rows(const dt_update_call *call, Row *rows, void **pointers)
+static int64_t fill_rows(const dt_update_call *call, UpdateRow *rows, void **pointers)
 {
     int64_t blocks = 0;
     for (int64_t i = 0; i < call->count; i++) {
         const dt_update_entry &e = call->entries[i];
-        Row &row = rows[i];
+        UpdateRow &row = rows[i];
         row.parameter = e.parameter;
         row.gradient = e.gradient;
         row.aligned = is_aligned(e.parameter, 16) && is_aligned(e.gradient, 16);
@@ -143,8 +143,8 @@ static int64_t fill_rows(const dt_update_call *call, Row *rows, void **pointers)
 }
 
 template <class Rule, typename T>
-static int launch(cudaStream_t stream, const dt_update_call *call, const Row *rows,
-                  int64_t blocks, void **pointers)
+static int launch(cudaStream_t stream, const dt_update_call *call,
+                  const UpdateRow *rows, int64_t blocks, void **pointers)
 {
     Numbers<T> numbers;
     for (int k = 0; k < DT_UPDATE_NUMBERS; k++)
@@ -157,8 +157,8 @@ static int launch(cudaStream_t stream, const dt_update_call *call, const Row *ro
 }
 
 template <typename T>
-static int launch_op(cudaStream_t stream, const dt_update_call *call, const Row *rows,
-                     int64_t blocks, void **pointers)
+static int launch_op(cudaStream_t stream, const dt_update_call *call,
+                     const UpdateRow *rows, int64_t blocks, void **pointers)
 {
     switch (call->op) {
 #define UPDATE(name, count, states, numbers, own_count, own, prepare, formula, doc)    \
@@ -172,8 +172,8 @@ static int launch_op(cudaStream_t stream, const dt_update_call *call, const Row 
     return -1;
 }
 
-static int launch_type(cudaStream_t stream, const dt_update_call *call, const Row *rows,
-                       int64_t blocks, void **pointers)
+static int launch_type(cudaStream_t stream, const dt_update_call *call,
+                       const UpdateRow *rows, int64_t blocks, void **pointers)
 {
     switch (call->dtype) {
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
@@ -186,24 +186,12 @@ static int launch_type(cudaStream_t stream, const dt_update_call *call, const Ro
     }
 }
 
-/* The rows to the device, in parts that nobody has to wait for. */
-static int upload(dt_queue queue, char *target, const Row *rows, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += TRANSFER_STAGED_BYTES) {
-        size_t part = bytes - at;
-        part = part < TRANSFER_STAGED_BYTES ? part : TRANSFER_STAGED_BYTES;
-        if (transfer_upload(queue, target + at, (const char *)rows + at, part))
-            return -1;
-    }
-    return 0;
-}
-
 int update_run(dt_queue queue, const dt_update_call *call)
 {
     if (device_use(queue.device))
         return -1;
-    size_t bytes = (size_t)call->count * sizeof(Row);
-    Row *rows = (Row *)calloc((size_t)call->count, sizeof(Row));
+    size_t bytes = (size_t)call->count * sizeof(UpdateRow);
+    UpdateRow *rows = (UpdateRow *)calloc((size_t)call->count, sizeof(UpdateRow));
     void **pointers =
         (void **)malloc((size_t)call->count * (DT_UPDATE_STATES + 2) * sizeof(void *));
     void *table = nullptr;
@@ -215,9 +203,9 @@ int update_run(dt_queue queue, const dt_update_call *call)
     {
         int64_t blocks = fill_rows(call, rows, pointers);
         if (!allocator_allocate(queue, bytes, &table) &&
-            !upload(queue, (char *)table, rows, bytes))
-            status = launch_type((cudaStream_t)queue.stream, call, (const Row *)table,
-                                 blocks, pointers);
+            !transfer_upload_table(queue, table, rows, bytes))
+            status = launch_type((cudaStream_t)queue.stream, call,
+                                 (const UpdateRow *)table, blocks, pointers);
     }
 done:
     if (table)

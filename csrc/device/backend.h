@@ -180,6 +180,7 @@ typedef struct dt_backend {
     /* An index out of range: the CPU fails with DT_ERROR_INDEX before anything is
      * written; a GPU lets the row be, and the next wait for the device fails. */
     int (*rowwise)(dt_queue queue, const struct dt_rowwise *call);
+    int (*fold)(dt_queue queue, dt_reduce_op op, const dt_fold_call *call);
 } dt_backend;
 
 /* What the core gives a backend that lives in a library of its own. */

@@ -190,6 +190,24 @@ typedef struct dt_nonzero_call {
     int64_t *out;       /* [ndim, count], for the second step */
 } dt_nonzero_call;
 
+/* Many tensors of one floating type, each cut into chunks of DT_FOLD_CHUNK elements,
+ * for a row of class NORM of ops/reduce.def. Elements of a tensor lie next to each
+ * other. */
+#define DT_FOLD_CHUNK 16384
+typedef struct dt_fold_entry {
+    const void *data;
+    int64_t numel; /* at least 1 */
+    int64_t first; /* chunks of the entries before it */
+} dt_fold_entry;
+
+typedef struct dt_fold_call {
+    dt_dtype dtype;
+    int64_t count; /* at least 1 */
+    const dt_fold_entry *entries;
+    double parameter; /* P of the op tables */
+    void *partials;   /* written: for each chunk a partial result, of the type */
+} dt_fold_call;
+
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. Of each input
  * one of row and column stride is 1 and the other at least the length it steps over (so
  * BLAS takes it as it is, transposed or not); c is row-major with c_row >= n. beta 0

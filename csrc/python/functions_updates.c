@@ -204,6 +204,39 @@ DT_PUBLIC(update, "_update(rule: str, parameters: Any, gradients: Any, states: A
     Py_RETURN_NONE;
 }
 
+DT_PUBLIC(total_norm, "_total_norm(tensors: Any, ord: float = 2.0)")
+{
+    double p;
+    if (dt_take_float(args, 1, &p) < 0)
+        return NULL;
+    PyObject *tuple = PySequence_Tuple(args->slots[0]);
+    if (!tuple)
+        return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    int64_t numel = 0;
+    dt_tensor **tensors = PyMem_Calloc((size_t)count + 1, sizeof *tensors);
+    dt_tensor_object *out = NULL;
+    int status = tensors ? 0 : -1;
+    if (!tensors)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < count && !status; i++) {
+        PyObject *value = PyTuple_GET_ITEM(tuple, i);
+        if (dt_tensor_check(value)) {
+            tensors[i] = dt_tensor_of(value);
+            numel += tensors[i]->numel;
+        } else {
+            dt_argument_error(args, 0);
+            status = -1;
+        }
+    }
+    if (!status && (out = dt_tensor_object_new()))
+        DT_RUN(status, numel > DT_LONG_NUMEL,
+               dt_total_norm("get_total_norm", &out->tensor, count, tensors, p));
+    PyMem_Free(tensors);
+    Py_DECREF(tuple);
+    return out ? dt_tensor_result(out, status) : NULL;
+}
+
 /* "(a, b)" as ("a", "b"); the first `count` of them. */
 static PyObject *names_of(const char *text, int count)
 {
@@ -249,6 +282,10 @@ static const dt_row rows[] = {
         "of "
         "this update, from\n1; None: 1. scale: a Tensor of one element, by which "
         "gradients are taken. Sees no\nhistory: call it under no_grad()."),
+    DT_FUNCTION(
+        total_norm, "_total_norm",
+        "The norm of all elements of Tensors of one type on one device; sees no "
+        "history."),
     DT_FUNCTION(update_rules, "_update_rules",
                 "The rules of _update: names of states and of numbers, by name."),
 };

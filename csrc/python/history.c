@@ -57,13 +57,35 @@ static PyObject *get_grad_fn(PyObject *self, void *unused)
     return node;
 }
 
+/* Whether two structs are the same tensor, not only the same memory. */
+static bool is_same(const dt_tensor *a, const dt_tensor *b)
+{
+    return a->storage == b->storage && a->history == b->history &&
+           a->offset == b->offset && a->dtype == b->dtype &&
+           a->unversioned == b->unversioned &&
+           dt_shape_equal(a->ndim, a->shape, b->ndim, b->shape) &&
+           dt_shape_equal(a->ndim, a->strides, b->ndim, b->strides);
+}
+
+/* One object stands for a gradient as long as somebody holds it. */
 static PyObject *get_grad(PyObject *self, void *unused)
 {
     (void)unused;
     dt_variable *v = dt_variable_of(dt_tensor_of(self));
     if (!v || !dt_variable_grad(v)->storage)
         Py_RETURN_NONE;
-    return dt_tensor_object_alias(dt_variable_grad(v));
+    const dt_tensor *grad = dt_variable_grad(v);
+    dt_history *keeper;
+    void **slot = dt_variable_grad_object(v, &keeper);
+    dt_tensor_object *known = *slot;
+    if (known && is_same(&known->tensor, grad))
+        return Py_NewRef((PyObject *)known);
+    if (known)
+        dt_tensor_object_forget(known);
+    PyObject *made = dt_tensor_object_alias(grad);
+    if (made)
+        dt_tensor_object_bind((dt_tensor_object *)made, slot, keeper);
+    return made;
 }
 
 static int set_grad(PyObject *self, PyObject *value, void *unused)
@@ -110,7 +132,13 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
         return gradient.storage ? dt_raise_status() : 0;
     }
     dt_tensor old = *dt_variable_grad(v);
+    dt_history *keeper;
+    void **slot = dt_variable_grad_object(v, &keeper);
     *dt_variable_grad(v) = gradient;
+    if (*slot && *slot != value)
+        dt_tensor_object_forget(*slot);
+    if (gradient.storage && !((dt_tensor_object *)value)->slot)
+        dt_tensor_object_bind((dt_tensor_object *)value, slot, keeper);
     dt_tensor_clear(&old);
     return 0;
 }

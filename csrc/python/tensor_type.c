@@ -40,6 +40,8 @@ dt_tensor_object *dt_tensor_object_new(void)
             return NULL;
         self->weakrefs = NULL;
         self->dict = NULL;
+        self->slot = NULL;
+        self->keeper = NULL;
     }
     self->tensor.storage = NULL;
     return self;
@@ -64,11 +66,29 @@ PyObject *dt_tensor_object_steal(dt_tensor *t)
     return (PyObject *)self;
 }
 
+void dt_tensor_object_bind(dt_tensor_object *object, void **slot, dt_history *keeper)
+{
+    *slot = object;
+    object->slot = slot;
+    object->keeper = dt_history_retain(keeper);
+}
+
+void dt_tensor_object_forget(dt_tensor_object *object)
+{
+    dt_history *keeper = object->keeper;
+    *object->slot = NULL;
+    object->slot = NULL;
+    object->keeper = NULL;
+    dt_history_release(keeper);
+}
+
 static void tensor_dealloc(PyObject *object)
 {
     dt_tensor_object *self = (dt_tensor_object *)object;
     PyTypeObject *type = Py_TYPE(object);
     bool exact = type == dt_py.tensor_type;
+    if (self->slot)
+        dt_tensor_object_forget(self); /* before any code that might ask for it */
     PyObject_GC_UnTrack(
         object); /* also where tp_clear has taken the __dict__ already */
     if (self->weakrefs)

@@ -11,6 +11,10 @@ typedef struct dt_tensor_object {
     PyObject
         *dict; /* of subclasses and of tensors that were given attributes; or NULL */
     dt_tensor tensor;
+    /* Of one that stands for the gradient of another: the place that names it, and what
+     * keeps that place alive; else NULL. */
+    void **slot;
+    dt_history *keeper;
 } dt_tensor_object;
 
 static inline bool dt_tensor_check(PyObject *value)
@@ -43,6 +47,11 @@ static inline PyObject *dt_tensor_result(dt_tensor_object *object, int status)
     }
     return (PyObject *)object;
 }
+
+/* Makes slot name the object, for as long as it lives; forget ends that earlier. An
+ * object has one slot at most. */
+void dt_tensor_object_bind(dt_tensor_object *object, void **slot, dt_history *keeper);
+void dt_tensor_object_forget(dt_tensor_object *object);
 
 /* A new object that takes over what t holds; t holds nothing afterwards, also on
  * failure. */

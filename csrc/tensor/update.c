@@ -8,8 +8,10 @@
 #include "device/plan.h"
 #include "device/stream.h"
 #include "tensor/convert.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/iterate.h"
+#include "tensor/reduce.h"
 
 const dt_update_rule dt_update_rules[DT_NUPDATE] = {
 #define UPDATE(name, count, states, numbers, own_count, own, prepare, formula, doc)    \
@@ -105,6 +107,21 @@ static void *placed(batch *b, const dt_tensor *t, dt_tensor *target, dt_dtype dt
     c->next = b->copies;
     b->copies = c;
     return dt_copy_into(b->what, &c->tensor, t) ? NULL : dt_tensor_data(&c->tensor);
+}
+
+/* Frees the copies, after writing them back where all went well (status 0). Gives the
+ * status then. */
+static int drop_copies(batch *b, int status)
+{
+    while (b->copies) {
+        copied *c = b->copies;
+        b->copies = c->next;
+        if (!status && c->target)
+            status = dt_copy_into(b->what, c->target, &c->tensor);
+        dt_tensor_clear(&c->tensor);
+        free(c);
+    }
+    return status;
 }
 
 static int check_belongs(const char *what, const char *name, const dt_tensor *p,
@@ -231,15 +248,7 @@ static int run_group(batch *b, dt_update_op op, int64_t count,
     status = dt_backend_of(device)->update(dt_queue_current(device), &call);
 done:
     dt_tensor_clear(&factor);
-    while (b->copies) {
-        copied *c = b->copies;
-        b->copies = c->next;
-        if (!status && c->target)
-            status = dt_copy_into(b->what, c->target, &c->tensor);
-        dt_tensor_clear(&c->tensor);
-        free(c);
-    }
-    return status;
+    return drop_copies(b, status);
 }
 
 /* Whether an item before number `at` goes with it, so that it has been dealt with. */
@@ -287,5 +296,92 @@ int dt_update(const char *what, dt_update_op op, int64_t count,
     }
     if (b.entries != few)
         free(b.entries);
+    return status;
+}
+
+/* --- norms
+ * ------------------------------------------------------------------------ */
+
+/* Folds partial results of a norm into it. */
+static int join_norm(dt_tensor *out, const dt_tensor *partials, dt_reduce_op op,
+                     double p)
+{
+    dt_reduce_op join = op == DT_REDUCE_norm_max   ? DT_REDUCE_amax
+                        : op == DT_REDUCE_norm_min ? DT_REDUCE_amin
+                                                   : DT_REDUCE_sum;
+    dt_tensor sum = {.storage = NULL};
+    if (dt_reduce(join, &sum, partials, 0, NULL, false, -1, 0))
+        return -1;
+    int status = 0;
+    if (op == DT_REDUCE_norm_2) {
+        status = dt_unary(DT_UNARY_sqrt, out, &sum);
+    } else if (op == DT_REDUCE_norm_p) {
+        dt_arg power = dt_arg_scalar(dt_scalar_float(1 / p));
+        status = dt_binary(DT_BINARY_pow, out, dt_arg_tensor(&sum), power);
+    } else {
+        dt_tensor_alias(out, &sum);
+    }
+    dt_tensor_clear(&sum);
+    return status;
+}
+
+int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
+                  dt_tensor *const *tensors, double p)
+{
+    dt_reduce_op op = dt_norm_row(p);
+    const dt_tensor *head = count ? tensors[0] : NULL;
+    dt_fold_call call = {.parameter = p};
+    dt_tensor partials = {.storage = NULL};
+    batch b = {what, NULL, NULL};
+    int64_t chunks = 0;
+    int status = -1;
+    out->storage = NULL;
+    if (!head || op == DT_REDUCE_norm_0)
+        return dt_fail(DT_ERROR_RUNTIME, "%s: give tensors, and a norm other than 0",
+                       what);
+    dt_fold_entry *entries = malloc((size_t)count * sizeof *entries);
+    if (!entries)
+        return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", what);
+    for (int64_t i = 0; i < count; i++) {
+        const dt_tensor *t = tensors[i];
+        if (!dt_dtype_is_float((dt_dtype)t->dtype) || !goes_with(t, head)) {
+            dt_fail(DT_ERROR_RUNTIME,
+                    "%s: the tensors have to be of one floating type, on one device",
+                    what);
+            goto done;
+        }
+        if (!t->numel)
+            continue;
+        int64_t row_major[DT_MAX_NDIM];
+        const int64_t *strides = t->strides;
+        if (!is_dense(t)) {
+            dt_shape_strides(t->ndim, t->shape, row_major);
+            strides = row_major;
+        }
+        dt_fold_entry *e = &entries[call.count++];
+        e->data = placed(&b, t, NULL, (dt_dtype)t->dtype, strides);
+        e->numel = t->numel;
+        e->first = chunks;
+        chunks += (t->numel + DT_FOLD_CHUNK - 1) / DT_FOLD_CHUNK;
+        if (!e->data)
+            goto done;
+    }
+    call.dtype = (dt_dtype)head->dtype;
+    call.entries = entries;
+    dt_device device = dt_tensor_device(head);
+    if (!call.count) {
+        status = dt_full(what, out, call.dtype, 0, NULL, device, dt_scalar_float(0));
+        goto done;
+    }
+    if (dt_tensor_empty(what, &partials, call.dtype, 1, &chunks, device))
+        goto done;
+    call.partials = dt_tensor_data(&partials);
+    status = dt_backend_of(device)->fold(dt_queue_current(device), op, &call);
+    if (!status)
+        status = join_norm(out, &partials, op, p);
+done:
+    dt_tensor_clear(&partials);
+    drop_copies(&b, status);
+    free(entries);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Updates of many tensors in place: the rules of ops/update.def. */
+/* Many tensors at once: updates in place by the rules of ops/update.def, and norms. */
 #ifndef DT_TENSOR_UPDATE_H
 #define DT_TENSOR_UPDATE_H
 
@@ -31,5 +31,10 @@ typedef struct dt_update_item {
 int dt_update(const char *what, dt_update_op op, int64_t count,
               const dt_update_item *items, const double *numbers,
               const dt_tensor *scale);
+
+/* The p-norm of all elements of `count` tensors together, which are on one device and
+ * of one floating type: a tensor without dimensions. p is not 0. Does not wait. */
+int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
+                  dt_tensor *const *tensors, double p);
 
 #endif

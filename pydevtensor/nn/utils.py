@@ -18,17 +18,18 @@ def _gradients(parameters: Any) -> list:
 def _norm_of(gradients: list, norm_type: float) -> Any:
     if not gradients:
         return _C.tensor(0.0)
+    if norm_type == 0:
+        norms = [g.norm(norm_type) for g in gradients]
+    else:
+        alike: dict[Any, list] = {}
+        for gradient in gradients:
+            alike.setdefault((gradient.device, gradient.dtype), []).append(gradient)
+        # One kernel for all that are on one device and of one type.
+        norms = [_C._total_norm(group, norm_type) for group in alike.values()]
+        if len(norms) == 1:
+            return norms[0]
     home = gradients[0].device
-    norms = [g.norm(norm_type).to(home) for g in gradients]
-    if norm_type == float("inf"):
-        total = norms[0]
-        for norm in norms[1:]:
-            total = _C.maximum(total, norm)
-        return total
-    total = norms[0] ** norm_type
-    for norm in norms[1:]:
-        total = total + norm**norm_type
-    return total ** (1.0 / norm_type)
+    return _C.stack([norm.to(home) for norm in norms]).norm(norm_type)
 
 
 @no_grad()
@@ -59,10 +60,10 @@ def clip_grads_with_norm_(
     parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None
 ) -> None:
     """Scales all gradients as their joint norm, total_norm, asks for."""
-    factor = max_norm / (total_norm + 1e-6)
-    factor = _C.minimum(factor, _C.ones_like(factor))
-    for gradient in _gradients(parameters):
-        gradient.mul_(factor.to(gradient.device))
+    gradients = _gradients(parameters)
+    if gradients:
+        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        _C._update("scale", gradients, gradients, (), None, (1.0,), factor)
 
 
 @no_grad()
@@ -83,8 +84,9 @@ def clip_grad_norm_(
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     """Clamps every element of the gradients to -clip_value ... clip_value."""
-    for gradient in _gradients(parameters):
-        gradient.clamp_(-float(clip_value), float(clip_value))
+    gradients, limit = _gradients(parameters), float(clip_value)
+    if gradients:
+        _C._update("clamp", gradients, gradients, (), None, (-limit, limit))
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:

@@ -121,8 +121,13 @@ class Optimizer:
             for parameter in group["params"]:
                 if set_to_none:
                     parameter.grad = None
-                elif parameter.grad is not None:
-                    parameter.grad = parameter.grad.detach().zero_()
+                    continue
+                gradient = parameter.grad
+                if gradient is None:
+                    continue
+                if gradient.requires_grad:
+                    gradient = parameter.grad = gradient.detach()
+                gradient.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of every parameter that has a gradient.

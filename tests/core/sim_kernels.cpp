@@ -173,6 +173,10 @@ UNDEFINED __global__ void divides(int *x, int by)
 {
     x[0] = 10 / by;
 }
+UNDEFINED __global__ void follows_named(float **table, Followed)
+{
+    *FOLLOW(table[0]) = 7;
+}
 UNDEFINED __global__ void follows(float **table)
 {
     table[0][0] = 1;
@@ -416,11 +420,22 @@ static void wrong()
         WRONG(LAUNCH_BARRIERS(wild, 1, 64, 0, nullptr, nullptr, 4), address, "wild");
     }
     schedule("eager");
-    /* Pointers that lie in device memory cannot be translated. */
+    /* Pointers that lie in device memory cannot be translated, unless the launch names
+     * them. */
     float **table = on_device<float *>(1);
     float *inner = on_device<float>(1);
     GOOD(cudaMemcpy(table, &inner, sizeof inner, cudaMemcpyHostToDevice));
     WRONG(LAUNCH(follows, 1, 1, 0, nullptr, table), address, "did not come to it");
+    void *named[] = {inner, nullptr};
+    for (const char *when : {"eager", "lazy"}) {
+        schedule(when);
+        named[0] = inner;
+        GOOD(LAUNCH(follows_named, 1, 1, 0, nullptr, table, FOLLOWED(named, 2)));
+        EQUAL(fetch(inner, 1)[0], 7);
+    }
+    schedule("eager");
+    WRONG(LAUNCH(follows_named, 1, 1, 0, nullptr, table, FOLLOWED(named, 0)), address,
+          "follows_named");
     if (!dt_sim_is_sanitized()) {
         WRONG(LAUNCH(wild, 1, 1, 0, nullptr, inner, (long)1 << 40), address, "wild");
         WRONG(LAUNCH_BARRIERS(too_much_shared, 1, 1, 100, nullptr), address,
