@@ -147,7 +147,8 @@ def diff(
         input = torch.cat(parts, dim)
     else:
         _last(input, dim)  # checks dim
-    for _ in range(n):
+    # After as many rounds as there are elements nothing is left.
+    for _ in range(n if n < input.size(dim) else input.size(dim)):
         size = max(input.size(dim) - 1, 0)
         after = input.narrow(dim, input.size(dim) - size, size)
         before = input.narrow(dim, 0, size)

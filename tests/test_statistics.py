@@ -284,6 +284,7 @@ def test_diff(device):
     assert t([1, 2, 4, 8]).diff(n=2).tolist() == [1, 2]
     assert t([1, 2]).diff(n=0).tolist() == [1, 2]
     assert t([1, 2]).diff(n=5).tolist() == []
+    assert t([1, 2]).diff(n=2**62).tolist() == []
     assert t([1, 2]).diff(prepend=t([0]), append=t([9, 9])).tolist() == [1, 1, 7, 0]
     assert t([True, False, False]).diff().tolist() == [True, False]
     assert t([[1, 2], [5, 9]]).diff(dim=0).tolist() == [[4, 7]]
