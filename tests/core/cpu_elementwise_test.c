@@ -3,6 +3,7 @@
 #include "cpu_support.h"
 #include "cpu/typed.h"
 #include "ops/formula.h"
+#include "ops/special.h"
 
 /* --- the reference
  * ------------------------------------------------------------------------- */
@@ -59,6 +60,18 @@ LIBRARY(floor)
 LIBRARY(ceil)
 LIBRARY(trunc)
 LIBRARY(rint)
+LIBRARY(lgamma)
+static inline float digamma_FLOAT32(float x)
+{
+    return (float)dt_digamma((double)x);
+}
+static inline double digamma_FLOAT64(double x)
+{
+    return dt_digamma(x);
+}
+LIBRARY2(polygamma, dt_polygamma)
+LIBRARY2(hypot, hypot)
+LIBRARY2(copysign, copysign)
 LIBRARY2(atan2, atan2)
 LIBRARY2(fmod, fmod)
 LIBRARY2(pow_raw, pow)
