@@ -392,6 +392,7 @@ def test_spoilt_calls(name, form, method, where):
         values, words = arguments
         told = describe(arguments)
         if method and not (values and isinstance(values[0], torch.Tensor)):
+            del values, words, arguments
             continue
         try:
             with torch.device(where), warnings.catch_warnings():

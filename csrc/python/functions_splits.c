@@ -9,6 +9,10 @@ static PyObject *parts(const char *name, const dt_tensor *x, int dim, Py_ssize_t
                        const void *context)
 {
     PyObject *tuple = PyTuple_New(count);
+    if (!tuple && PyErr_ExceptionMatches(PyExc_MemoryError))
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): there is no memory for %zd parts; ask for fewer", name,
+                     count);
     int64_t start = 0;
     for (Py_ssize_t i = 0; tuple && i < count; i++) {
         int64_t size = size_of(context, i);
