@@ -194,3 +194,38 @@ int dt_recorded_batch_norm(dt_tensor *out, const dt_tensor *x, const dt_tensor *
     return record("NativeBatchNormBackward0", out, &mean, &rstd, x, weight, bias,
                   (normal_data){0, o->training, o->eps});
 }
+
+/* --- dropout
+ * -----------------------------------------------------------------------------------
+ */
+
+/* Of the gradient goes on what went on of the input. */
+static int dropout_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                         dt_tensor **into)
+{
+    if (!gradients[0] || !dt_node_wants(node, 0))
+        return 0;
+    dt_tensor *mask = dt_node_saved(node, 0, scope), *out = dt_scope_slot(scope);
+    if (!mask || !out ||
+        dt_recorded_dropout(node->name, out, gradients[0], mask,
+                            *(const double *)node->data) < 0)
+        return -1;
+    into[0] = out;
+    return 0;
+}
+static const dt_node_type dropout_type = {dropout_apply, NULL};
+
+int dt_recorded_dropout(const char *name, dt_tensor *out, const dt_tensor *x,
+                        const dt_tensor *mask, double kept)
+{
+    if (dt_dropout(out, x, mask, kept) < 0)
+        return -1;
+    if (!dt_recording(x))
+        return 0;
+    dt_node *node = dt_record_node(&dropout_type, name, 1, &x, 1, 1, sizeof kept);
+    if (node) {
+        *(double *)node->data = kept;
+        dt_node_save(node, 0, mask, -1);
+    }
+    return dt_record_steal(out, node);
+}

@@ -12,4 +12,8 @@ int dt_recorded_batch_norm(dt_tensor *out, const dt_tensor *x, const dt_tensor *
                            dt_tensor *running_variance,
                            const dt_batch_norm_options *options);
 
+/* The mask wants no gradient. `name`: of the node. */
+int dt_recorded_dropout(const char *name, dt_tensor *out, const dt_tensor *x,
+                        const dt_tensor *mask, double kept);
+
 #endif

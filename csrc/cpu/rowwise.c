@@ -18,6 +18,7 @@ const unsigned char dt_row_kinds[DT_NROWWISE][DT_ROW_OPERANDS] = {
 #define INDEX              DT_ROW_INDEX
 #define SHARED             DT_ROW_SHARED
 #define SINGLE             DT_ROW_SINGLE
+#define MASK               DT_ROW_MASK
 #define ROWWISE(name, ...) [DT_ROWWISE_##name] = {__VA_ARGS__},
 #include "ops/rowwise.def"
 #undef NONE
@@ -29,13 +30,15 @@ const unsigned char dt_row_kinds[DT_NROWWISE][DT_ROW_OPERANDS] = {
 #undef INDEX
 #undef SHARED
 #undef SINGLE
+#undef MASK
 };
 
-enum { BY_ROWS, BY_CHANNELS, BY_COLUMNS };
+enum { BY_ROWS, BY_CHANNELS, BY_COLUMNS, BY_ELEMENTS };
 static const unsigned char ways[DT_NROWWISE] = {
 #define ROWWISE(name, ...)  [DT_ROWWISE_##name] = BY_ROWS,
 #define CHANNELS(name, ...) [DT_ROWWISE_##name] = BY_CHANNELS,
 #define COLUMNS(name, ...)  [DT_ROWWISE_##name] = BY_COLUMNS,
+#define ELEMENTS(name, ...) [DT_ROWWISE_##name] = BY_ELEMENTS,
 #include "ops/rowwise.def"
 };
 
@@ -216,6 +219,24 @@ static void run_channels(void *context, int64_t begin, int64_t end)
     }
 }
 
+/* --- elements: pieces of the one row
+ * -------------------------------------------------------------------------------------
+ */
+
+static void run_elements(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    dt_cpu_row row;
+    begin_row(j, &row);
+    row.n = end - begin;
+    for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+        char *data = j->call->operands[k];
+        int64_t size = j->kinds[k] == DT_ROW_MASK ? 1 : j->size;
+        row.at[k] = data ? data + begin * size : NULL;
+    }
+    j->kernel(&row);
+}
+
 /* --- calls
  * -------------------------------------------------------------------------------------
  */
@@ -248,6 +269,10 @@ int dt_cpu_rowwise(dt_queue queue, const dt_rowwise *call)
         if (j.kinds[k] == DT_ROW_INDEX && call->operands[k] &&
             check_indices(call, call->operands[k]))
             return -1;
+    if (ways[call->op] == BY_ELEMENTS) {
+        dt_pool_run(run_elements, &j, call->n, 2 * WORK);
+        return 0;
+    }
     int64_t rows = call->outer * call->inner;
     if (call->inner == 1) {
         int64_t bytes = call->n * j.size;

@@ -15,7 +15,8 @@ enum {
     DT_ROW_ONE,
     DT_ROW_INDEX,
     DT_ROW_SHARED,
-    DT_ROW_SINGLE
+    DT_ROW_SINGLE,
+    DT_ROW_MASK
 };
 extern const unsigned char dt_row_kinds[DT_NROWWISE][DT_ROW_OPERANDS];
 

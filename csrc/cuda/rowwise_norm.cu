@@ -140,6 +140,50 @@ CHANNELS_ENTRY(batch_norm, float64, double)
 CHANNELS_ENTRY(batch_norm_backward, float32, float)
 CHANNELS_ENTRY(batch_norm_backward, float64, double)
 
+template <typename T, int N>
+__global__ void dropout_kernel(T *out, const T *x, const unsigned char *mask, T scale,
+                               int64_t numel)
+{
+    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N;
+    if (i >= numel)
+        return;
+    Pack<T, N> made = *(const Pack<T, N> *)(x + i);
+    Pack<unsigned char, N> holds = *(const Pack<unsigned char, N> *)(mask + i);
+    UNROLL
+    for (int k = 0; k < N; k++)
+        made.v[k] *= holds.v[k] ? scale : (T)0;
+    *(Pack<T, N> *)(out + i) = made;
+}
+
+template <typename T>
+static int dropout_start(dt_queue queue, const dt_rowwise *call)
+{
+    constexpr int N = pack_size<T>;
+    T *out = (T *)call->operands[0];
+    const T *x = (const T *)call->operands[1];
+    const unsigned char *mask = (const unsigned char *)call->operands[2];
+    T scale = 1 / (T)call->factor;
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    if (call->n % N == 0 && is_aligned(out, 16) && is_aligned(x, 16) &&
+        is_aligned(mask, N))
+        CUDA_TRY("starting dropout",
+                 LAUNCH((dropout_kernel<T, N>), blocks_for(call->n / N), BLOCK, 0,
+                        stream, out, x, mask, scale, call->n));
+    else
+        CUDA_TRY("starting dropout",
+                 LAUNCH((dropout_kernel<T, 1>), blocks_for(call->n), BLOCK, 0, stream,
+                        out, x, mask, scale, call->n));
+    return 0;
+}
+int rowwise_dropout_float32(dt_queue queue, const dt_rowwise *call)
+{
+    return dropout_start<float>(queue, call);
+}
+int rowwise_dropout_float64(dt_queue queue, const dt_rowwise *call)
+{
+    return dropout_start<double>(queue, call);
+}
+
 /* --- sums over rows
  * -----------------------------------------------------------------------------------
  */

@@ -103,7 +103,28 @@ DT_PUBLIC(batch_norm,
     return dt_tensor_result(out, status);
 }
 
+/* Behind nn.functional.dropout, which draws the mask. */
+DT_PUBLIC(dropout, "dropout(input: Tensor, mask: Tensor, kept: float)")
+{
+    dt_tensor *x, *mask;
+    double kept;
+    int status;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &mask) < 0 ||
+        dt_take_float(args, 2, &kept) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    /* PyTorch's names: on the CPU it multiplies, on a GPU it has a function. */
+    const char *name = dt_device_is_cpu(dt_tensor_device(x)) ? "MulBackward0"
+                                                             : "NativeDropoutBackward0";
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_recorded_dropout(name, &out->tensor, x, mask, kept));
+    return dt_tensor_result(out, status);
+}
+
 static const dt_row rows[] = {
+    DT_FUNCTION(dropout, "_dropout", "Elements that mask chooses, divided by kept."),
     DT_BOTH(softmax, "softmax",
             "e^x divided by its sum along dim: shares that are positive and add up to "
             "1, of input's shape. Integers want a floating dtype."),

@@ -6,6 +6,7 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/rowwise.h"
+#include "tensor/view.h"
 
 static int check_type(const char *what, const dt_tensor *x)
 {
@@ -348,5 +349,77 @@ int dt_batch_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *f
 done:
     dt_tensor_clear(&along);
     dt_tensor_clear(&plain);
+    return status;
+}
+
+/* --- dropout
+ * -----------------------------------------------------------------------------------
+ */
+
+/* Elements of which no two and no gaps share the order in memory of like: t itself, or
+ * a copy. */
+static int lay_out(dt_tensor *out, const dt_tensor *t, const dt_tensor *like)
+{
+    bool same = true;
+    for (int d = 0; d < t->ndim; d++)
+        same = same && (t->shape[d] == 1 || t->strides[d] == like->strides[d]);
+    if (same) {
+        dt_tensor_alias(out, t);
+        return 0;
+    }
+    if (dt_tensor_empty_strided("dropout", out, (dt_dtype)t->dtype, like->ndim,
+                                like->shape, like->strides, dt_tensor_device(t)))
+        return -1;
+    if (dt_copy_into("dropout", out, t) == 0)
+        return 0;
+    dt_tensor_clear(out);
+    return -1;
+}
+
+int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double kept)
+{
+    dt_rows rows;
+    dt_tensor laid = {.storage = NULL}, flat = {.storage = NULL};
+    dt_tensor dense = {.storage = NULL};
+    int status = -1;
+    out->storage = NULL;
+    if (check_type("dropout", x) ||
+        dt_check_same_device("dropout", "input", x, "mask", mask))
+        return -1;
+    if (mask->dtype != DT_BOOL ||
+        !dt_shape_equal(x->ndim, x->shape, mask->ndim, mask->shape))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "dropout: the mask is no bools of the input's shape; give a mask "
+            "like input > 0");
+    /* Dense in any order of dimensions, mask and x are gone through as they lie. */
+    int64_t reach = 1;
+    for (int d = 0; d < mask->ndim; d++)
+        reach += (mask->shape[d] - 1) * mask->strides[d];
+    if (mask->numel && (reach != mask->numel || dt_tensor_overlaps_itself(mask))) {
+        if (dt_contiguous(&dense, mask))
+            return -1;
+        mask = &dense;
+    }
+    if (lay_out(&laid, x, mask))
+        goto done;
+    dt_rows_begin(&rows, "dropout", (dt_dtype)x->dtype, dt_tensor_device(x), 1,
+                  &x->numel, 0);
+    rows.call.factor = kept;
+    dt_tensor line = laid; /* lent: the elements in the order of memory */
+    line.ndim = 1;
+    line.shape[0] = x->numel;
+    line.strides[0] = 1;
+    line.contiguous = true;
+    dt_rows_make(&rows, 0, &flat, 1, &x->numel);
+    dt_rows_take(&rows, 1, &line);
+    dt_rows_take_indices(&rows, 2, mask);
+    status = dt_rows_run(&rows, DT_ROWWISE_dropout);
+    if (!status)
+        status = dt_view_as_strided(out, &flat, x->ndim, x->shape, mask->strides, 0);
+done:
+    dt_tensor_clear(&laid);
+    dt_tensor_clear(&flat);
+    dt_tensor_clear(&dense);
     return status;
 }

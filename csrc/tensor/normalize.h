@@ -36,4 +36,8 @@ int dt_batch_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *f
                            const dt_tensor *weight, const dt_tensor *mean,
                            const dt_tensor *rstd, bool training);
 
+/* x where mask, bools of x's shape, holds, divided by kept (the part of the elements
+ * that is kept); else x * 0. Laid out as mask is. */
+int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double kept);
+
 #endif

@@ -66,8 +66,10 @@ def dropout(
         return input
     if p == 1:
         return input.mul_(0) if inplace else input * 0
-    mask = _C.empty_like(input).bernoulli_(1 - p).div_(1 - p)
-    return input.mul_(mask) if inplace else input * mask
+    if inplace:
+        return input.mul_(_C.empty_like(input).bernoulli_(1 - p).div_(1 - p))
+    mask = _C.empty_like(input, dtype=_C.bool).bernoulli_(1 - p)
+    return _C._dropout(input, mask, 1 - p)
 
 
 # --- activations

@@ -325,6 +325,35 @@ CASES = {
         x, u, v, i, w = x.double(), u.double(), v.double(), i.double(), w.double(); b = w.clone().requires_grad_(); g(F.batch_norm(v.requires_grad_(), w.detach(), w.detach() + 1, w.requires_grad_(), b), v, w, b)
         z = z.double(); g(F.batch_norm(z.requires_grad_(), None, None, training=True), z)[0][::9, ::7]
     """,
+    "dropout": """
+        F.dropout(x, 0.)
+        F.dropout(x, 1.)
+        F.dropout(x, 0.5, False) is x
+        F.dropout(x, 1.5)
+        F.dropout(x, -0.1)
+        F.dropout(torch.tensor([inf, nan, 1.]), 1.)
+        F.dropout(torch.ones(0, 3), 0.5)
+        F.dropout(x.requires_grad_(), 0.5, inplace=True)
+        F.dropout(x.t(), 0.5).stride()
+        F.dropout(u.permute(2, 0, 1), 0.5).stride()
+        F.dropout(x[:, ::2], 0.5).stride()
+        nn.Dropout(0.4).eval()(x)
+    """,
+    "dropout, on the CPU": """
+        torch.manual_seed(1); F.dropout(torch.ones(20), 0.3)
+        torch.manual_seed(2); F.dropout(x, 0.5)
+        torch.manual_seed(2); F.dropout(x.t(), 0.5)
+        torch.manual_seed(2); F.dropout(u.permute(2, 0, 1), 0.4)
+        torch.manual_seed(2); F.dropout(u[..., ::2], 0.4)
+        torch.manual_seed(3); F.dropout(d, 0.2)
+        torch.manual_seed(3); F.dropout(z, 0.1)[::9, ::7]
+        torch.manual_seed(3); F.dropout(x, 0.5); torch.rand(2)
+        torch.manual_seed(4); F.dropout(torch.tensor([inf, nan] * 4), 0.5)
+        torch.manual_seed(5); F.dropout(x, 0.5, inplace=True); x
+        torch.manual_seed(5); nn.Dropout(0.4)(x)
+        torch.manual_seed(5); g(F.dropout(x.requires_grad_(), 0.5), x)
+        F.dropout(x.requires_grad_(), 0.5).grad_fn.name()
+    """,
 }
 
 
