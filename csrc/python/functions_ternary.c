@@ -159,9 +159,12 @@ static PyObject *hold(const dt_args *args, int low_at, int high_at, int out_at,
         return NULL;
     }
     given[0] = dt_arg_tensor(x);
-    if ((has_low && dt_take_value(args, low_at, &given[count++]) < 0) ||
-        (has_high && dt_take_value(args, high_at, &given[count++]) < 0))
+    if (has_low && dt_take_value(args, low_at, &given[count]) < 0)
         return NULL;
+    count += has_low;
+    if (has_high && dt_take_value(args, high_at, &given[count]) < 0)
+        return NULL;
+    count += has_high;
     dt_dtype meet = dt_result_type(given, count);
     dt_arg three[] = {given[0], has_low ? given[1] : boundless(meet, true),
                       has_high ? given[count - 1] : boundless(meet, false)};

@@ -418,9 +418,8 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
         empty_positions(out, count, x->ndim, device))
         goto done;
     call.out = dt_tensor_data(out);
-    status = count && x->ndim
-                 ? backend->nonzero_write(dt_queue_current(device), &call)
-                 : 0;
+    status =
+        count && x->ndim ? backend->nonzero_write(dt_queue_current(device), &call) : 0;
     if (status)
         dt_tensor_clear(out);
 done:
@@ -446,12 +445,12 @@ int dt_nonzero(dt_tensor *out, const dt_tensor *x)
         goto done;
     const bool *holds = x->numel ? dt_tensor_data(&host) : NULL;
     int64_t count = 0, at[DT_MAX_NDIM] = {0};
-    for (int64_t i = 0; i < host.numel; i++)
+    for (int64_t i = 0; i < x->numel; i++)
         count += holds[i];
     if (empty_positions(out, count, x->ndim, device))
         goto done;
     int64_t *to = dt_tensor_data(out);
-    for (int64_t i = 0; i < host.numel; i++) {
+    for (int64_t i = 0; i < x->numel; i++) {
         for (int d = 0; holds[i] && d < x->ndim; d++)
             to[d * count] = at[d];
         to += holds[i];
