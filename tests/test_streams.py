@@ -160,3 +160,30 @@ def test_memory_freed_on_one_stream_is_not_used_too_early(gpu, schedule):
         s.synchronize()
         assert y.tolist() == [i + 1] * 4096
         assert z.sum().item() == -5 * 4096
+
+
+def test_memory_that_a_stream_was_said_to_use(gpu):
+    """record_stream() keeps a block from being handed out before the stream is done."""
+    if not torch.cuda.is_simulated():
+        pytest.skip("a real stream may be done before we look")
+    torch.cuda.sim_schedule("lazy")
+    try:
+        s = torch.cuda.Stream(gpu)
+        for said in (False, True):
+            x = torch.ones(1 << 18, device=gpu)
+            torch.cuda.synchronize(gpu)
+            with s:
+                work = torch.ones(8, device=gpu)  # which waits to be run
+            if said:
+                x.record_stream(s)
+            place = x.data_ptr()
+            del x
+            y = torch.ones(1 << 18, device=gpu)
+            assert (y.data_ptr() == place) is not said
+            s.synchronize()
+            del work, y
+            torch.cuda.synchronize(gpu)
+        with pytest.raises(TypeError):
+            torch.ones(2, device=gpu).record_stream(3)
+    finally:
+        torch.cuda.sim_schedule("eager")

@@ -494,3 +494,22 @@ def test_floats_that_an_integer_type_does_not_hold(device):
         for source in (torch.float32, torch.float64):
             x = torch.tensor(values, dtype=source, device=device)
             assert x.to(dtype).tolist() == integers, (dtype, source)
+
+
+def test_products_of_nothing(device):
+    """A sum of no products is 0, not what the memory held."""
+    for m, n in ((3, 4), (1, 1), (70, 90)):
+        torch.full((m, n), 7.0, device=device)  # memory to be handed out again
+        a, b = torch.ones(m, 0, device=device), torch.ones(0, n, device=device)
+        assert torch.equal(a @ b, torch.zeros(m, n, device=device))
+        stacked = torch.ones(2, m, 0, device=device) @ b
+        assert torch.equal(stacked, torch.zeros(2, m, n, device=device))
+        c = torch.full((m, n), 2.0, device=device)
+        assert torch.equal(torch.addmm(c, a, b), c)
+        assert torch.equal(torch.addmm(c, a, b, beta=0.5), c / 2)
+        assert torch.equal(torch.addmm(c, a, b, beta=0), torch.zeros_like(c))
+    assert torch.ones(0, 3, device=device).matmul(
+        torch.ones(3, device=device)
+    ).shape == (0,)
+    empty = torch.ones(2, 0, device=device) @ torch.ones(0, device=device)
+    assert empty.tolist() == [0.0, 0.0]

@@ -404,6 +404,7 @@ int main()
         check_random();
         check_transfers();
         check_peers();
+        check_a_foreign_choice();
         check_allocator();
         check_failures();
     }
