@@ -27,8 +27,8 @@ MUTATIONS = {
     ),
     "the bounds check of a kernel": (
         "elementwise_kernels.h",
-        "    for (int k = 0; k < N && i + k < n; k++)\n        out[i + k] = Op::run(x[i + k]);",
-        "    for (int k = 0; k < N; k++)\n        out[i + k] = Op::run(x[i + k < n ? i + k : 0]);",
+        "    for (int k = 0; k < N; k++)\n        if (i + k < n)\n            out[i + k] = pack.v[k];",
+        "    for (int k = 0; k < N; k++)\n        out[i + k] = pack.v[k];",
         "eager",
     ),
     "the wait of one device for another": (

@@ -185,7 +185,7 @@ void dt_kernels_choose(void);
     extern const dt_random_kernels dt_random_##name;                                   \
     extern const dt_update_kernels dt_update_##name;                                   \
     extern const dt_scan_kernels dt_scan_##name;                                       \
-    extern const dt_moments_kernels dt_moments_##name;\
+    extern const dt_moments_kernels dt_moments_##name;                                 \
     extern const struct dt_rowwise_kernels dt_rowwise_##name;
 DT_ISAS(ISA)
 #undef ISA

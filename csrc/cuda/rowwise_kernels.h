@@ -75,6 +75,7 @@ static __device__ __forceinline__ T row_meet(T value)
             warps[threadIdx.x / 32] = value;
         __syncthreads();
         value = warps[0];
+        ROLLED
         for (int w = 1; w < THREADS / 32; w++)
             value = F::of(value, warps[w]);
         __syncthreads(); /* before the next meeting writes there */
@@ -190,6 +191,7 @@ struct RowOf {
                     visit(f, i, e.pack(s, i)...);
             }
         } else {
+            ROLLED
             for (int64_t i = first; i < n; i += (int64_t)THREADS * N)
                 visit(f, i, e.pack(0, i)...);
         }
@@ -214,6 +216,7 @@ struct RowOf {
                     put(out, f, i, e.pack(s, i)...);
             }
         } else {
+            ROLLED
             for (int64_t i = first; i < n; i += (int64_t)THREADS * N)
                 put(out, f, i, e.pack(0, i)...);
         }
@@ -253,7 +256,7 @@ struct RowOf {
 };
 
 template <class Op, typename T, int THREADS, int KEPT, int N>
-__global__ void rowwise_kernel(RowCall call)
+__global__ void rowwise_kernel(const GRID_CONSTANT RowCall call)
 {
     int64_t row = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / THREADS;
     /* The threads of a row leave together. */
@@ -277,15 +280,25 @@ static int rowwise_launch(dt_queue queue, const RowCall &call)
     return 0;
 }
 
-template <class Op, typename T, int N>
-static int rowwise_shared(dt_queue queue, const RowCall &call)
+/* Rows that are read whole packs at a time: floats stay in registers, where they fit.
+ * Each form is a kernel of its own, so that doubles, which are rare, have fewer. */
+template <class Op, typename T>
+static int rowwise_packs(dt_queue queue, const RowCall &call)
 {
-    constexpr int of_warp = (int)(128 / sizeof(T)), of_block = (int)(64 / sizeof(T));
-    if (call.n <= 32 * of_warp)
-        return rowwise_launch<Op, T, 32, of_warp, N>(queue, call);
-    if (call.n <= BLOCK * of_block)
-        return rowwise_launch<Op, T, BLOCK, of_block, N>(queue, call);
+    constexpr int N = pack_size<T>, KEPT = sizeof(T) == 4 ? 16 : 0;
+    if (call.n <= 32 * 16)
+        return rowwise_launch<Op, T, 32, KEPT, N>(queue, call);
+    if (KEPT && call.n <= BLOCK * KEPT)
+        return rowwise_launch<Op, T, BLOCK, KEPT, N>(queue, call);
     return rowwise_launch<Op, T, BLOCK, 0, N>(queue, call);
+}
+
+template <class Op, typename T>
+static int rowwise_ones(dt_queue queue, const RowCall &call)
+{
+    if (call.n <= 32 * 16)
+        return rowwise_launch<Op, T, 32, 0, 1>(queue, call);
+    return rowwise_launch<Op, T, BLOCK, 0, 1>(queue, call);
 }
 
 /* Rows from which on a card is busy with one thread for each. */
@@ -323,8 +336,8 @@ static int rowwise_start(dt_queue queue, const dt_rowwise *given, bool reports)
         (call.inner > 1 && call.n <= 256))
         return rowwise_launch<Op, T, 1, 0, 1>(queue, call);
     if (packs)
-        return rowwise_shared<Op, T, pack_size<T>>(queue, call);
-    return rowwise_shared<Op, T, 1>(queue, call);
+        return rowwise_packs<Op, T>(queue, call);
+    return rowwise_ones<Op, T>(queue, call);
 }
 
 /* The functions of cuda/rowwise.h for an operation. */

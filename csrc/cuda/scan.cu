@@ -202,6 +202,7 @@ __global__ void carry_kernel(typename Op::State *carries, const GRID_CONSTANT Ro
     if (row >= r.rows)
         return;
     typename Op::State *c = carries + row * r.parts, sum = Op::none();
+    ROLLED
     for (int64_t p = 0; p < r.parts; p++) {
         typename Op::State part = c[p];
         c[p] = sum;
@@ -219,6 +220,7 @@ __global__ void scan_columns_kernel(typename Op::T *out, int64_t *index,
         return;
     int64_t start = start_of(r, row);
     typename Op::State carry = Op::none();
+    ROLLED
     for (int64_t i = 0; i < r.n; i++) {
         int64_t number = number_of(r, i), at = start + number * r.inner;
         carry = Op::join(carry, Op::of(x[at], number));

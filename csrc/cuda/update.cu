@@ -87,8 +87,9 @@ static __device__ __forceinline__ void update_at(int64_t i, T *p, const T *g,
 }
 
 template <class Rule, typename T>
-__global__ void update_kernel(const UpdateRow *rows, int64_t count, Numbers<T> numbers,
-                              const T *scale, Followed)
+__global__ void update_kernel(const UpdateRow *rows, int64_t count,
+                              const GRID_CONSTANT Numbers<T> numbers, const T *scale,
+                              Followed)
 {
     constexpr int W = pack_size<T>;
     int64_t low = 0, high = count - 1;

@@ -488,7 +488,7 @@ CASES = {
         nn.Sequential(nn.Linear(3, 2), nn.Linear(3, 2))(x)
     """,
     "names of what recorded results": r"""
-        a = x.abs().requires_grad_(); [f(a).grad_fn.name() for f in (nn.ReLU(), nn.LeakyReLU(), nn.ELU(), nn.GELU(), nn.GELU('tanh'), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Softplus(), F.logsigmoid, nn.Dropout())]
+        a = x.abs().requires_grad_(); [f(a).grad_fn.name() for f in (nn.ReLU(), nn.LeakyReLU(), nn.ELU(), nn.GELU(), nn.GELU('tanh'), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Softplus(), F.logsigmoid)]
         a = x.abs().requires_grad_(); [f(a, x).grad_fn.name() for f in (nn.MSELoss(), nn.MSELoss(reduction='none'), nn.MSELoss(reduction='sum'), nn.L1Loss(), nn.L1Loss(reduction='none'), nn.SmoothL1Loss(), nn.SmoothL1Loss(reduction='none'), nn.HuberLoss())]
         a = x.abs().requires_grad_(); [f(a, x.abs()).grad_fn.name() for f in (nn.BCELoss(), nn.BCELoss(reduction='none'), nn.BCEWithLogitsLoss(), nn.BCEWithLogitsLoss(reduction='sum'))]
         str(nn.MSELoss()(x.requires_grad_(), torch.zeros(2, 3, device='cpu').to(x.device)).cpu() * 1)
@@ -496,6 +496,7 @@ CASES = {
         [nn.Linear(3, 2)(x).grad_fn.name(), nn.Linear(3, 2)(x[0]).grad_fn.name(), nn.Bilinear(3, 3, 2)(x, x).grad_fn.name(), nn.Flatten()(nn.Linear(3, 2)(x)[None]).grad_fn.name(), nn.Embedding(3, 2)(t).grad_fn.name()]
     """,
     "results, on the CPU": r"""
+        nn.Dropout()(x.requires_grad_()).grad_fn.name()
         nn.BCELoss()(x + 5, x.sigmoid())
         nn.CrossEntropyLoss()(x, t + 1)
         nn.CrossEntropyLoss()(x, -t)
