@@ -97,7 +97,7 @@ def test_other_sources():
         ([[1], 2], (TypeError, ValueError)),
         ([1, None], RuntimeError),
         (None, RuntimeError),
-        (object(), RuntimeError),
+        (..., RuntimeError),
         ([2**64], (RuntimeError, OverflowError, ValueError)),
         ([1j], (TypeError, RuntimeError)),
         ({1: 2}, (RuntimeError, TypeError, KeyError)),

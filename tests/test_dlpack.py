@@ -329,7 +329,9 @@ def test_no_shape():
 
 
 @pytest.mark.parametrize(
-    "value", [3, "a", None, [1, 2], datetime.datetime_CAPI, object()], ids=repr
+    "value",
+    [3, "a", None, [1, 2], datetime.datetime_CAPI, object()],
+    ids=lambda v: type(v).__name__,
 )
 def test_what_is_no_array(value):
     with pytest.raises(RuntimeError, match="__dlpack__"):

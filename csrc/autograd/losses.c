@@ -98,8 +98,10 @@ static dt_arg scaled(dt_scope *scope, const loss_data *data, const dt_loss_kept 
     const dt_loss_options *o = &data->options;
     if (o->reduction == DT_LOSS_SUM)
         return dt_arg_tensor(g);
-    if (o->reduction == DT_LOSS_MEAN && o->shares)
-        return DIV(dt_arg_tensor(g), NUMBER((double)(x->numel / x->shape[data->dim])));
+    if (o->reduction == DT_LOSS_MEAN && o->shares) {
+        int64_t rows = x->numel / x->shape[data->dim];
+        return DIV(dt_arg_tensor(g), NUMBER((double)rows));
+    }
     if (o->reduction == DT_LOSS_MEAN)
         return DIV(dt_arg_tensor(g), dt_arg_tensor(&kept->total));
     dt_tensor *out = dt_scope_slot(scope);

@@ -229,7 +229,9 @@ DT_PUBLIC(total_norm, "_total_norm(tensors: Any, ord: float = 2.0)")
             status = -1;
         }
     }
-    if (!status && (out = dt_tensor_object_new()))
+    if (!status)
+        out = dt_tensor_object_new();
+    if (out)
         DT_RUN(status, numel > DT_LONG_NUMEL,
                dt_total_norm("get_total_norm", &out->tensor, count, tensors, p));
     PyMem_Free(tensors);

@@ -182,7 +182,7 @@ static PyObject *stream_enter(PyObject *self, PyObject *unused)
     dt_stream_before *before = PyMem_Malloc(sizeof *before);
     if (!before)
         return PyErr_NoMemory();
-    before->device = current.index;
+    before->device = (unsigned char)current.index;
     before->stream = dt_queue_current(s->device).stream;
     before->next = s->before;
     if (dt_stream_set_current(s->device, s->stream) < 0) {
