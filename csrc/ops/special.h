@@ -30,8 +30,10 @@ DT_FN double dt_digamma(double x)
         result = -pi / tan(pi * (x - whole));
         x = 1 - x;
     }
-    for (; x < 12; x += 1)
+    while (x < 12) {
         result -= 1 / x;
+        x += 1;
+    }
     if (x == INFINITY)
         return x;
     /* Bernoulli's numbers: B(2k) / 2k. */
@@ -56,8 +58,10 @@ DT_FN double dt_zeta(double s, double x)
                             1.0 / 74724249600.0};
     double sum = 0;
     double far = s < 188 ? 12 + s : 200; /* the formula converges from there on */
-    for (; x < far; x += 1)
+    while (x < far) {
         sum += pow(x, -s);
+        x += 1;
+    }
     double power = pow(x, -s);
     if (power == 0)
         return sum;
