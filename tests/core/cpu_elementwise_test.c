@@ -225,13 +225,14 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
     bool taken = binary ? binary_references[dtype]((dt_binary_op)(op - DT_NUNARY),
                                                    &zero, &one, &zero, &to)
                         : unary_references[dtype]((dt_unary_op)op, &zero, &zero, &to);
-    dt_plan plan = {.ndim = l->ndim, .noperands = binary ? 3 : 2, .numel = 1};
+    const int noperands = binary ? 3 : 2;
+    dt_plan plan = {.ndim = l->ndim, .noperands = noperands, .numel = 1};
     char *memory[3] = {NULL};
     size_t bytes[3] = {0};
     for (int d = 0; d < l->ndim; d++)
         plan.numel *= plan.shape[d] = l->shape[d];
     bool least = dt_dtype_kind(dtype) == DT_KIND_INTEGER && low >= 0.5;
-    for (int i = 0; i < plan.noperands; i++) {
+    for (int i = 0; i < noperands; i++) {
         dt_operand *o = &plan.operands[i];
         o->dtype = i ? dtype : to;
         size_t size = dt_dtype_size(o->dtype);
@@ -268,15 +269,15 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
         CHECK(status == 0, "%s: %s", name, dt_error_slot()->text);
         for (int64_t item = 0; item < plan.numel; item++) {
             int64_t rest = item;
-            const char *at[3];
-            for (int i = 0; i < plan.noperands; i++)
+            const char *at[3] = {NULL};
+            for (int i = 0; i < noperands; i++)
                 at[i] = plan.operands[i].immediate
                             ? (const char *)plan.operands[i].value.bytes
                             : memory[i];
             for (int d = plan.ndim - 1; d >= 0; d--) {
                 int64_t index = rest % plan.shape[d];
                 rest /= plan.shape[d];
-                for (int i = 0; i < plan.noperands; i++)
+                for (int i = 0; i < noperands; i++)
                     at[i] += index * plan.operands[i].strides[d];
             }
             dt_element wanted = {.bytes = {0}};
@@ -297,7 +298,7 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
             }
         }
     }
-    for (int i = 0; i < plan.noperands; i++)
+    for (int i = 0; i < noperands; i++)
         guarded_free(memory[i], bytes[i]);
 }
 
