@@ -45,7 +45,7 @@ static __device__ __forceinline__ Found<T> from_lane(const Found<T> &mine, int d
  * number. */
 template <typename T>
 __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
-                                 const int64_t *places, const GRID_CONSTANT Folding f,
+                                 const int64_t *places, GRID_CONSTANT(Folding) f,
                                  bool greatest)
 {
     Place p = place_of(f);

@@ -75,7 +75,7 @@ static __device__ __forceinline__ void store_number(char *to, dt_dtype dtype,
 
 __global__ void convert_strided(char *out, dt_dtype out_dtype, const char *x,
                                 dt_dtype x_dtype, unsigned n,
-                                const GRID_CONSTANT Layout<2> layout)
+                                GRID_CONSTANT(Layout<2>) layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -88,7 +88,7 @@ __global__ void convert_strided(char *out, dt_dtype out_dtype, const char *x,
 /* Without a change of type an element is so many bytes. */
 template <typename Word>
 __global__ void copy_strided(char *out, const char *x, unsigned n,
-                             const GRID_CONSTANT Layout<2> layout)
+                             GRID_CONSTANT(Layout<2>) layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -100,7 +100,7 @@ __global__ void copy_strided(char *out, const char *x, unsigned n,
 
 template <typename Word>
 __global__ void fill_strided(char *out, Word value, unsigned n,
-                             const GRID_CONSTANT Layout<1> layout)
+                             GRID_CONSTANT(Layout<1>) layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)

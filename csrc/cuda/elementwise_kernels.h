@@ -72,7 +72,7 @@ __global__ void unary_flat(typename Op::R *out, const T *x, int64_t n, bool alig
 
 template <class Op, typename T>
 __global__ void unary_strided(char *out, const char *x, unsigned n,
-                              const GRID_CONSTANT Layout<2> layout)
+                              GRID_CONSTANT(Layout<2>) layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -102,8 +102,7 @@ __global__ void binary_flat(typename Op::R *out, const T *a, const T *b, T a_val
 
 template <class Op, typename T>
 __global__ void binary_strided(char *out, const char *a, const char *b, T a_value,
-                               T b_value, unsigned n,
-                               const GRID_CONSTANT Layout<3> layout)
+                               T b_value, unsigned n, GRID_CONSTANT(Layout<3>) layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -122,10 +121,14 @@ T value_of(const dt_operand &operand)
     return value;
 }
 
-template <class Op, typename T>
-int run_unary(dt_queue queue, const dt_plan *plan)
+/* Starts one of a row's two kernels. These know types, not rows, so that there are few
+ * of them. */
+template <typename R, typename T>
+int run_unary(dt_queue queue, const dt_plan *plan,
+              void (*flat_unary)(R *, const T *, int64_t, bool),
+              void (*strided_unary)(char *, const char *, unsigned,
+                                    GRID_CONSTANT(Layout<2>)))
 {
-    typedef typename Op::R R;
     constexpr int N = pack_size<T>;
     cudaStream_t stream = (cudaStream_t)queue.stream;
     if (device_use(queue.device))
@@ -135,24 +138,26 @@ int run_unary(dt_queue queue, const dt_plan *plan)
         const T *x = (const T *)plan->operands[1].data;
         bool aligned = is_aligned(out, sizeof(R) * N) && is_aligned(x, 16);
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((unary_flat<Op, T>), blocks_for((plan->numel + N - 1) / N),
-                        BLOCK, 0, stream, out, x, plan->numel, aligned));
+                 LAUNCH(flat_unary, blocks_for((plan->numel + N - 1) / N), BLOCK, 0,
+                        stream, out, x, plan->numel, aligned));
         return 0;
     }
     return each_piece(plan, [&](const dt_plan *piece) {
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((unary_strided<Op, T>), blocks_for(piece->numel), BLOCK, 0,
-                        stream, (char *)piece->operands[0].data,
+                 LAUNCH(strided_unary, blocks_for(piece->numel), BLOCK, 0, stream,
+                        (char *)piece->operands[0].data,
                         (const char *)piece->operands[1].data, (unsigned)piece->numel,
                         layout_of<2>(piece)));
         return 0;
     });
 }
 
-template <class Op, typename T>
-int run_binary(dt_queue queue, const dt_plan *plan)
+template <typename R, typename T>
+int run_binary(dt_queue queue, const dt_plan *plan,
+               void (*flat_binary)(R *, const T *, const T *, T, T, int64_t, bool),
+               void (*strided_binary)(char *, const char *, const char *, T, T,
+                                      unsigned, GRID_CONSTANT(Layout<3>)))
 {
-    typedef typename Op::R R;
     constexpr int N = pack_size<T>;
     cudaStream_t stream = (cudaStream_t)queue.stream;
     const dt_operand &a = plan->operands[1], &b = plan->operands[2];
@@ -168,9 +173,8 @@ int run_binary(dt_queue queue, const dt_plan *plan)
         bool aligned = is_aligned(out, sizeof(R) * N) && is_aligned(a.data, 16) &&
                        is_aligned(b.data, 16);
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((binary_flat<Op, T>), blocks_for((plan->numel + N - 1) / N),
-                        BLOCK, 0, stream, out,
-                        (const T *)(a.immediate ? nullptr : a.data),
+                 LAUNCH(flat_binary, blocks_for((plan->numel + N - 1) / N), BLOCK, 0,
+                        stream, out, (const T *)(a.immediate ? nullptr : a.data),
                         (const T *)(b.immediate ? nullptr : b.data), a_value, b_value,
                         plan->numel, aligned));
         return 0;
@@ -178,8 +182,8 @@ int run_binary(dt_queue queue, const dt_plan *plan)
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand &pa = piece->operands[1], &pb = piece->operands[2];
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((binary_strided<Op, T>), blocks_for(piece->numel), BLOCK, 0,
-                        stream, (char *)piece->operands[0].data,
+                 LAUNCH(strided_binary, blocks_for(piece->numel), BLOCK, 0, stream,
+                        (char *)piece->operands[0].data,
                         (const char *)(pa.immediate ? nullptr : pa.data),
                         (const char *)(pb.immediate ? nullptr : pb.data), a_value,
                         b_value, (unsigned)piece->numel, layout_of<3>(piece)));
@@ -209,7 +213,11 @@ int run_binary(dt_queue queue, const dt_plan *plan)
  */
 template <template <typename> class Op, typename T, bool takes>
 struct unary_entry {
-    static constexpr elementwise_fn fn = run_unary<Op<T>, T>;
+    static int fn(dt_queue queue, const dt_plan *plan)
+    {
+        return run_unary<typename Op<T>::R, T>(queue, plan, unary_flat<Op<T>, T>,
+                                               unary_strided<Op<T>, T>);
+    }
 };
 template <template <typename> class Op, typename T>
 struct unary_entry<Op, T, false> {
@@ -217,7 +225,11 @@ struct unary_entry<Op, T, false> {
 };
 template <template <typename> class Op, typename T, bool takes>
 struct binary_entry {
-    static constexpr elementwise_fn fn = run_binary<Op<T>, T>;
+    static int fn(dt_queue queue, const dt_plan *plan)
+    {
+        return run_binary<typename Op<T>::R, T>(queue, plan, binary_flat<Op<T>, T>,
+                                                binary_strided<Op<T>, T>);
+    }
 };
 template <template <typename> class Op, typename T>
 struct binary_entry<Op, T, false> {

@@ -31,6 +31,10 @@
  * launch names them all there, with FOLLOWED(pointers, count), a list in the host's
  * memory that is used up by the launch. On a GPU both are nothing.
  *
+ * A kernel that only reads a struct, larger than a few numbers, takes it as
+ * GRID_CONSTANT(Layout<3>) layout: threads share the one that the launch brought,
+ * where each would make a copy for itself.
+ *
  * Inside a kernel, DYNAMIC_SHARED(type, name) declares `type *name`, the dynamic shared
  * memory, aligned to 16 bytes.
  *
@@ -94,15 +98,12 @@ static inline dim3 launch_extent(unsigned long long extent)
     SIM_LAUNCH(false, kernel, grid, block, shared, stream, ##__VA_ARGS__)
 #define LAUNCH_BARRIERS(kernel, grid, block, shared, stream, ...)                      \
     SIM_LAUNCH(true, kernel, grid, block, shared, stream, ##__VA_ARGS__)
-/* The kernel goes along twice: as a call that can be inlined, and as a pointer for its
- * types. */
 #define SIM_LAUNCH(barriers, kernel, grid, block, shared, stream, ...)                 \
-    ((void)sim::launch<barriers>(                                                      \
-         {#kernel, nullptr, barriers, launch_extent(grid), launch_extent(block),       \
-          (size_t)(shared), (stream)},                                                 \
-         [=](const auto &...sim_values) { (kernel)(sim_values...); },                  \
-         (kernel), ##__VA_ARGS__),                                                     \
+    ((void)sim::launch<barriers>({#kernel, nullptr, barriers, launch_extent(grid),     \
+                                  launch_extent(block), (size_t)(shared), (stream)},   \
+                                 (kernel), ##__VA_ARGS__),                             \
      cudaGetLastError())
+#define GRID_CONSTANT(...) const __VA_ARGS__ &
 #define DYNAMIC_SHARED(type, name)                                                     \
     type *name = reinterpret_cast<type *>(sim::dynamic_shared_memory())
 struct Followed {
@@ -129,7 +130,8 @@ POINTERS_OF(Followed, for (int64_t i = 0; i < s.count; i++) f(s.pointers[i]);)
     ((kernel)<<<launch_extent(grid), launch_extent(block), (size_t)(shared),           \
                 (stream)>>>(__VA_ARGS__), cudaGetLastError())
 /* clang-format on */
-#define LAUNCH_BARRIERS LAUNCH
+#define LAUNCH_BARRIERS    LAUNCH
+#define GRID_CONSTANT(...) const __grid_constant__ __VA_ARGS__
 #define DYNAMIC_SHARED(type, name)                                                     \
     extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];              \
     type *name = reinterpret_cast<type *>(dynamic_shared_bytes)

@@ -10,13 +10,11 @@
  * not: they are short, and sixteen copies of a kernel's body are what a wheel cannot
  * carry. */
 #ifdef __CUDACC__
-#define UNROLL        _Pragma("unroll")
-#define ROLLED        _Pragma("unroll 1")
-#define GRID_CONSTANT __grid_constant__
+#define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 #else
 #define UNROLL
 #define ROLLED
-#define GRID_CONSTANT
 #endif
 
 /* Divides numbers below 2^31 by a constant (Granlund and Montgomery, 1994): the

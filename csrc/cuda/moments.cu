@@ -35,7 +35,7 @@ static __device__ __forceinline__ Moments<T> from_lane(const Moments<T> &mine,
  * are finished, else they are written to parts, [result][part]. */
 template <typename T, bool First>
 __global__ void moments_kernel(T *variances, T *means, Moments<T> *parts,
-                               const char *input, const GRID_CONSTANT Folding f,
+                               const char *input, GRID_CONSTANT(Folding) f,
                                double divisor)
 {
     Place p = place_of(f);

@@ -63,7 +63,7 @@ struct Shape {
 NO_POINTERS(Shape)
 
 __global__ void write_places(const bool *holds, const int64_t *counts, int64_t *out,
-                             Tiles t, const GRID_CONSTANT Shape shape)
+                             Tiles t, GRID_CONSTANT(Shape) shape)
 {
     int64_t tile = running_number(), begin = tile * TILE;
     if (tile >= t.tiles)

@@ -125,8 +125,8 @@ enum { CHAINS = 4, RUN = 32 };
  * there is one part, and partial ones lie [result][part]. */
 template <class Row, typename In, bool First>
 __global__ void reduce_kernel(typename Row::Acc *out, const char *input,
-                              const GRID_CONSTANT Folding f, double parameter,
-                              int64_t count, bool last)
+                              GRID_CONSTANT(Folding) f, double parameter, int64_t count,
+                              bool last)
 {
     typedef typename Row::Acc Acc;
     Place p = place_of(f);

@@ -256,7 +256,7 @@ struct RowOf {
 };
 
 template <class Op, typename T, int THREADS, int KEPT, int N>
-__global__ void rowwise_kernel(const GRID_CONSTANT RowCall call)
+__global__ void rowwise_kernel(GRID_CONSTANT(RowCall) call)
 {
     int64_t row = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / THREADS;
     /* The threads of a row leave together. */

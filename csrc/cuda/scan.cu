@@ -157,7 +157,7 @@ before(typename Op::State mine, const typename Op::State &lead,
 template <class Op, bool totals>
 __global__ void scan_kernel(typename Op::T *out, int64_t *index,
                             const typename Op::T *x, typename Op::State *carries,
-                            const GRID_CONSTANT Rows r)
+                            GRID_CONSTANT(Rows) r)
 {
     typedef typename Op::State State;
     int64_t row = blockIdx.x / r.parts, part = blockIdx.x - row * r.parts;
@@ -196,7 +196,7 @@ __global__ void scan_kernel(typename Op::T *out, int64_t *index,
 
 /* One thread a row: from the amounts of its parts to what lies before each. */
 template <class Op>
-__global__ void carry_kernel(typename Op::State *carries, const GRID_CONSTANT Rows r)
+__global__ void carry_kernel(typename Op::State *carries, GRID_CONSTANT(Rows) r)
 {
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= r.rows)
@@ -213,7 +213,7 @@ __global__ void carry_kernel(typename Op::State *carries, const GRID_CONSTANT Ro
 /* One thread a row: neighbours read neighbouring columns. */
 template <class Op>
 __global__ void scan_columns_kernel(typename Op::T *out, int64_t *index,
-                                    const typename Op::T *x, const GRID_CONSTANT Rows r)
+                                    const typename Op::T *x, GRID_CONSTANT(Rows) r)
 {
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= r.rows)

@@ -108,8 +108,8 @@ struct Add : Fold<Sum> {
 };
 
 template <class Op, typename T, bool reads>
-__global__ void select_kernel(const GRID_CONSTANT Selection s, char *table,
-                              char *values, Report *report, unsigned numel)
+__global__ void select_kernel(GRID_CONSTANT(Selection) s, char *table, char *values,
+                              Report *report, unsigned numel)
 {
     unsigned left = blockIdx.x * blockDim.x + threadIdx.x;
     if (left >= numel)

@@ -83,11 +83,10 @@ NO_POINTERS(Chunks)
  * keys_out, NULL in the last round, and places_out, whose rows are of_row * keep long.
  */
 template <typename B>
-__global__ void chunk_kernel(const B *x, const typename key_of_bits<B>::Key *keys_in,
-                             const unsigned *places_in,
-                             typename key_of_bits<B>::Key *keys_out,
-                             unsigned *places_out, const GRID_CONSTANT Chunks c,
-                             const GRID_CONSTANT Order order)
+__global__ void
+chunk_kernel(const B *x, const typename key_of_bits<B>::Key *keys_in,
+             const unsigned *places_in, typename key_of_bits<B>::Key *keys_out,
+             unsigned *places_out, GRID_CONSTANT(Chunks) c, GRID_CONSTANT(Order) order)
 {
     typedef typename key_of_bits<B>::Key Key;
     __shared__ Key keys[CHUNK];
@@ -336,7 +335,7 @@ POINTERS_OF(Search, f(s.sorter); f(s.out);)
  * order holds; a NaN goes to the end. */
 template <typename T>
 __global__ void search_kernel(const T *sequence, const T *values, Report *report,
-                              const GRID_CONSTANT Search s)
+                              GRID_CONSTANT(Search) s)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= s.rows * s.m)

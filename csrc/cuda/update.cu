@@ -88,7 +88,7 @@ static __device__ __forceinline__ void update_at(int64_t i, T *p, const T *g,
 
 template <class Rule, typename T>
 __global__ void update_kernel(const UpdateRow *rows, int64_t count,
-                              const GRID_CONSTANT Numbers<T> numbers, const T *scale,
+                              GRID_CONSTANT(Numbers<T>) numbers, const T *scale,
                               Followed)
 {
     constexpr int W = pack_size<T>;

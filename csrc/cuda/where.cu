@@ -16,7 +16,7 @@ __global__ void where_flat(T *out, const bool *c, const T *a, const T *b, bool c
 template <typename T>
 __global__ void where_strided(char *out, const char *c, const char *a, const char *b,
                               bool c_value, T a_value, T b_value, unsigned n,
-                              const GRID_CONSTANT Layout<4> layout)
+                              GRID_CONSTANT(Layout<4>) layout)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)

@@ -59,71 +59,73 @@ struct says_pointers<S, std::void_t<decltype(each_pointer(
                             std::declval<S &>(), std::declval<PointerProbe>()))>>
     : std::true_type {};
 
+/* What is kept of a parameter: itself, or what a GRID_CONSTANT refers to. */
 template <class P>
-void note_pointers(P &parameter, std::vector<void *> &slots)
+using Kept = std::remove_cv_t<std::remove_reference_t<P>>;
+
+template <class P>
+void note_pointers(Kept<P> &parameter, std::vector<void *> &slots)
 {
-    static_assert(!std::is_reference_v<P>, "a kernel takes no references");
-    if constexpr (std::is_pointer_v<P>) {
+    using Parameter = Kept<P>;
+    static_assert(
+        !std::is_reference_v<P> ||
+            (std::is_class_v<Parameter> && std::is_const_v<std::remove_reference_t<P>>),
+        "a kernel takes no references but a GRID_CONSTANT's");
+    if constexpr (std::is_pointer_v<Parameter>) {
         slots.push_back((void *)&parameter);
-    } else if constexpr (std::is_class_v<P> || std::is_union_v<P>) {
-        static_assert(std::is_trivially_copyable_v<P>,
+    } else if constexpr (std::is_class_v<Parameter> || std::is_union_v<Parameter>) {
+        static_assert(std::is_trivially_copyable_v<Parameter>,
                       "a kernel's parameter is copied byte by byte");
-        if constexpr (!std::is_empty_v<P>) {
+        if constexpr (!std::is_empty_v<Parameter>) {
             static_assert(
-                says_pointers<P>::value,
+                says_pointers<Parameter>::value,
                 "say where the struct's pointers are: POINTERS_OF or NO_POINTERS, "
                 "see cuda/launch.h");
-            if constexpr (says_pointers<P>::value)
+            if constexpr (says_pointers<Parameter>::value)
                 each_pointer(parameter,
                              [&slots](auto *&p) { slots.push_back((void *)&p); });
         }
     }
 }
 
-template <bool Barriers, class Call, class... P>
+/* Made for a list of parameters, not for each kernel that has it: there are hundreds of
+ * kernels, and some dozens of lists. */
+template <bool Barriers, class... P>
 struct KernelBody final : Body {
-    Call call;
-    std::tuple<P...> values;
+    void (*kernel)(P...);
+    std::tuple<Kept<P>...> values;
 
     template <class... A>
-    explicit KernelBody(Call c, A &&...arguments)
-        : call(c), values(std::forward<A>(arguments)...)
+    explicit KernelBody(void (*k)(P...), A &&...arguments)
+        : kernel(k), values(std::forward<A>(arguments)...)
     {
     }
     void run() override
     {
         if constexpr (Barriers) {
-            std::apply(call, values);
+            std::apply(kernel, values);
         } else {
             const dim3 n = blockDim;
             for (unsigned z = 0; z < n.z; z++)
                 for (unsigned y = 0; y < n.y; y++)
                     for (unsigned x = 0; x < n.x; x++) {
                         threadIdx = {x, y, z};
-                        std::apply(call, values);
+                        std::apply(kernel, values);
                     }
         }
     }
 };
 
-template <bool Barriers, class Call, class... P, class... A>
-cudaError_t launch(Launch what, Call call, void (*kernel)(P...), A &&...arguments)
+template <bool Barriers, class... P, class... A>
+cudaError_t launch(Launch what, void (*kernel)(P...), A &&...arguments)
 {
     static_assert(sizeof...(P) == sizeof...(A),
                   "the kernel has another number of parameters");
     what.function = reinterpret_cast<const void *>(kernel);
-    /* A lambda that captured nothing names its kernel and can be inlined. Another one
-     * looks it up in variables that may be gone when the work runs, so the pointer is
-     * taken instead. */
-    using Taken = std::conditional_t<std::is_empty_v<Call>, Call, void (*)(P...)>;
-    using Made = KernelBody<Barriers, Taken, P...>;
-    std::unique_ptr<Made> body;
-    if constexpr (std::is_empty_v<Call>)
-        body.reset(new Made(call, std::forward<A>(arguments)...));
-    else
-        body.reset(new Made(kernel, std::forward<A>(arguments)...));
+    using Made = KernelBody<Barriers, P...>;
+    std::unique_ptr<Made> body(new Made(kernel, std::forward<A>(arguments)...));
     std::vector<void *> slots;
-    std::apply([&slots](auto &...values) { (note_pointers(values, slots), ...); },
+    std::apply([&slots](auto &...values) { (note_pointers<P>(values, slots), ...); },
                body->values);
     return submit(what, std::move(body), slots);
 }
