@@ -1,19 +1,28 @@
-/* The kernels of elementwise rows, and one table of them per element type. */
+/* The kernels of elementwise rows, by element type. */
 #ifndef DT_CUDA_ELEMENTWISE_H
 #define DT_CUDA_ELEMENTWISE_H
 
 #include "device/backend.h"
 
-typedef int (*elementwise_fn)(dt_queue queue, const dt_plan *plan);
+/* Which types a class of the op tables takes. */
+#define TAKES_ANY(kind)       true
+#define TAKES_PREDICATE(kind) true
+#define TAKES_COMPARE(kind)   true
+#define TAKES_NUMBER(kind)    ((kind) != DT_KIND_BOOL)
+#define TAKES_DIVIDES(kind)   ((kind) != DT_KIND_BOOL)
+#define TAKES_FLOAT(kind)     ((kind) == DT_KIND_FLOAT)
+#define TAKES_REAL(kind)      ((kind) == DT_KIND_FLOAT)
+#define TAKES_BITS(kind)      ((kind) != DT_KIND_FLOAT)
 
-/* NULL where a row's class does not take the type. */
-typedef struct elementwise_table {
-    elementwise_fn unary[DT_NUNARY];
-    elementwise_fn binary[DT_NBINARY];
-} elementwise_table;
+/* Of the rows that give the type itself, and of those that give a bool. device_use has
+ * been called, and the row takes the type. */
+typedef struct elementwise_kernels {
+    int (*unary[2])(dt_queue queue, dt_unary_op op, const dt_plan *plan);
+    int (*binary[2])(dt_queue queue, dt_binary_op op, const dt_plan *plan);
+} elementwise_kernels;
 
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
-    extern const elementwise_table elementwise_##ID;
+    extern const elementwise_kernels elementwise_##ID;
 #include "ops/dtype.def"
 
 int elementwise_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan);

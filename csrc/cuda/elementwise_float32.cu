@@ -2,10 +2,4 @@
  * are compiled side by side. */
 #include "cuda/elementwise_kernels.h"
 
-#define ROW_TYPE float
-#define ROW_KIND KIND_FLOAT
-const elementwise_table elementwise_FLOAT32 = {
-#include "cuda/elementwise_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
+ELEMENTWISE(FLOAT32, float)

@@ -2,18 +2,5 @@
  * they are compiled side by side. */
 #include "cuda/elementwise_kernels.h"
 
-#define ROW_TYPE int32_t
-#define ROW_KIND KIND_INTEGER
-const elementwise_table elementwise_INT32 = {
-#include "cuda/elementwise_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
-
-#define ROW_TYPE int16_t
-#define ROW_KIND KIND_INTEGER
-const elementwise_table elementwise_INT16 = {
-#include "cuda/elementwise_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
+ELEMENTWISE(INT32, int32_t)
+ELEMENTWISE(INT16, int16_t)

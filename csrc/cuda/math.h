@@ -5,61 +5,73 @@
 #include <math.h>
 #include <stdint.h>
 
-#define DT_F(name) op_##name
-#define DT_FN      static __device__ __forceinline__
-#include "ops/special.h"
+/* Functions of many instructions are called: a kernel has each four times over, and a
+ * wheel for five architectures has every kernel five times. What is short, or common in
+ * float32, lies in the kernel itself. */
+#define SHORT static __device__ __forceinline__
+#ifdef __CUDACC__
+#define LONG static __device__ __noinline__
+#else
+#define LONG static inline
+#endif
 
-#define MATHS(ours, name)                                                              \
-    DT_FN float op_##ours(float a)                                                     \
+#define DT_F(name) op_##name
+#define DT_FN      LONG
+#include "ops/special.h"
+#undef DT_FN
+#define DT_FN SHORT
+
+#define MATHS(single, wide, ours, name)                                                \
+    single float op_##ours(float a)                                                    \
     {                                                                                  \
         return name##f(a);                                                             \
     }                                                                                  \
-    DT_FN double op_##ours(double a)                                                   \
+    wide double op_##ours(double a)                                                    \
     {                                                                                  \
         return name(a);                                                                \
     }
-#define MATHS2(ours, name)                                                             \
-    DT_FN float op_##ours(float a, float b)                                            \
+#define MATHS2(single, wide, ours, name)                                               \
+    single float op_##ours(float a, float b)                                           \
     {                                                                                  \
         return name##f(a, b);                                                          \
     }                                                                                  \
-    DT_FN double op_##ours(double a, double b)                                         \
+    wide double op_##ours(double a, double b)                                          \
     {                                                                                  \
         return name(a, b);                                                             \
     }
-MATHS(abs, fabs)
-MATHS(sqrt, sqrt)
-MATHS(exp, exp)
-MATHS(expm1, expm1)
-MATHS(log, log)
-MATHS(log2, log2)
-MATHS(log10, log10)
-MATHS(log1p, log1p)
-MATHS(sin, sin)
-MATHS(cos, cos)
-MATHS(tan, tan)
-MATHS(sinh, sinh)
-MATHS(cosh, cosh)
-MATHS(tanh, tanh)
-MATHS(exp2, exp2)
-MATHS(asin, asin)
-MATHS(acos, acos)
-MATHS(atan, atan)
-MATHS(asinh, asinh)
-MATHS(acosh, acosh)
-MATHS(atanh, atanh)
-MATHS(erf, erf)
-MATHS(erfc, erfc)
-MATHS(floor, floor)
-MATHS(ceil, ceil)
-MATHS(trunc, trunc)
-MATHS(rint, rint)
-MATHS(lgamma, lgamma)
-MATHS2(atan2, atan2)
-MATHS2(hypot, hypot)
-MATHS2(copysign, copysign)
-MATHS2(fmod, fmod)
-MATHS2(pow_raw, pow)
+MATHS(SHORT, LONG, abs, fabs)
+MATHS(SHORT, SHORT, sqrt, sqrt)
+MATHS(SHORT, LONG, exp, exp)
+MATHS(SHORT, LONG, expm1, expm1)
+MATHS(SHORT, LONG, log, log)
+MATHS(SHORT, LONG, log2, log2)
+MATHS(SHORT, LONG, log10, log10)
+MATHS(SHORT, LONG, log1p, log1p)
+MATHS(LONG, LONG, sin, sin)
+MATHS(LONG, LONG, cos, cos)
+MATHS(LONG, LONG, tan, tan)
+MATHS(SHORT, LONG, sinh, sinh)
+MATHS(SHORT, LONG, cosh, cosh)
+MATHS(SHORT, LONG, tanh, tanh)
+MATHS(SHORT, LONG, exp2, exp2)
+MATHS(SHORT, LONG, asin, asin)
+MATHS(SHORT, LONG, acos, acos)
+MATHS(SHORT, LONG, atan, atan)
+MATHS(LONG, LONG, asinh, asinh)
+MATHS(LONG, LONG, acosh, acosh)
+MATHS(LONG, LONG, atanh, atanh)
+MATHS(SHORT, LONG, erf, erf)
+MATHS(LONG, LONG, erfc, erfc)
+MATHS(SHORT, SHORT, floor, floor)
+MATHS(SHORT, SHORT, ceil, ceil)
+MATHS(SHORT, SHORT, trunc, trunc)
+MATHS(SHORT, SHORT, rint, rint)
+MATHS(LONG, LONG, lgamma, lgamma)
+MATHS2(LONG, LONG, atan2, atan2)
+MATHS2(SHORT, LONG, hypot, hypot)
+MATHS2(SHORT, SHORT, copysign, copysign)
+MATHS2(LONG, LONG, fmod, fmod)
+MATHS2(LONG, LONG, pow_raw, pow)
 DT_FN float op_digamma(float a)
 {
     return (float)dt_digamma((double)a);

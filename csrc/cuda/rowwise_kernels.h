@@ -110,6 +110,13 @@ struct RowElements {
     }
 };
 
+/* Where a row across memory starts. */
+LONG int64_t row_start(int64_t row, int64_t n, int64_t inner)
+{
+    int64_t slab = row / inner;
+    return slab * n * inner + (row - slab * inner);
+}
+
 template <typename Type, int THREADS, int KEPT, int N>
 struct RowOf {
     typedef Type T;
@@ -122,8 +129,7 @@ struct RowOf {
           first(THREADS > 1 ? (int64_t)(threadIdx.x % THREADS) * N : 0)
     {
         if (given.inner > 1) {
-            int64_t slab = row / given.inner;
-            base = slab * given.n * given.inner + (row - slab * given.inner);
+            base = row_start(row, given.n, given.inner);
             stride = given.inner;
         }
     }
@@ -280,25 +286,16 @@ static int rowwise_launch(dt_queue queue, const RowCall &call)
     return 0;
 }
 
-/* Rows that are read whole packs at a time: floats stay in registers, where they fit.
- * Each form is a kernel of its own, so that doubles, which are rare, have fewer. */
+/* Rows that are read whole packs at a time, and stay in registers where they fit. */
 template <class Op, typename T>
 static int rowwise_packs(dt_queue queue, const RowCall &call)
 {
-    constexpr int N = pack_size<T>, KEPT = sizeof(T) == 4 ? 16 : 0;
-    if (call.n <= 32 * 16)
+    constexpr int N = pack_size<T>, KEPT = 8;
+    if (call.n <= 32 * KEPT)
         return rowwise_launch<Op, T, 32, KEPT, N>(queue, call);
-    if (KEPT && call.n <= BLOCK * KEPT)
+    if (call.n <= BLOCK * KEPT)
         return rowwise_launch<Op, T, BLOCK, KEPT, N>(queue, call);
     return rowwise_launch<Op, T, BLOCK, 0, N>(queue, call);
-}
-
-template <class Op, typename T>
-static int rowwise_ones(dt_queue queue, const RowCall &call)
-{
-    if (call.n <= 32 * 16)
-        return rowwise_launch<Op, T, 32, 0, 1>(queue, call);
-    return rowwise_launch<Op, T, BLOCK, 0, 1>(queue, call);
 }
 
 /* Rows from which on a card is busy with one thread for each. */
@@ -335,9 +332,14 @@ static int rowwise_start(dt_queue queue, const dt_rowwise *given, bool reports)
     if (call.n <= ROWS_SHORT || (call.inner > 1 && call.rows >= ROWS_MANY) ||
         (call.inner > 1 && call.n <= 256))
         return rowwise_launch<Op, T, 1, 0, 1>(queue, call);
-    if (packs)
-        return rowwise_packs<Op, T>(queue, call);
-    return rowwise_ones<Op, T>(queue, call);
+    /* Each form is a kernel of its own, so doubles, which are rare, have fewer. */
+    if constexpr (sizeof(T) == 4) {
+        if (packs)
+            return rowwise_packs<Op, T>(queue, call);
+        if (call.n <= 512)
+            return rowwise_launch<Op, T, 32, 0, 1>(queue, call);
+    }
+    return rowwise_launch<Op, T, BLOCK, 0, 1>(queue, call);
 }
 
 /* The functions of cuda/rowwise.h for an operation. */

@@ -84,14 +84,31 @@ struct BatchNormTrack {
 
 ROWWISE_ENTRY(layer_norm, LayerNorm, false)
 ROWWISE_ENTRY(layer_norm_backward, LayerNormBackward, false)
-ROWWISE_ENTRY(batch_norm_track, BatchNormTrack, false)
+
+/* One row, of the channels. */
+template <typename T>
+static int track_start(dt_queue queue, const dt_rowwise *given)
+{
+    RowCall call;
+    if (rowwise_call(queue, given, false, &call))
+        return -1;
+    return rowwise_launch<BatchNormTrack, T, BLOCK, 0, 1>(queue, call);
+}
+int rowwise_batch_norm_track_float32(dt_queue queue, const dt_rowwise *call)
+{
+    return track_start<float>(queue, call);
+}
+int rowwise_batch_norm_track_float64(dt_queue queue, const dt_rowwise *call)
+{
+    return track_start<double>(queue, call);
+}
 
 /* --- channels: an element is a thread's
  * -----------------------------------------------------------------------------------
  */
 
 template <typename T>
-__global__ void batch_norm_kernel(RowCall call, int64_t numel)
+__global__ void batch_norm_kernel(GRID_CONSTANT(RowCall) call, int64_t numel)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= numel)
@@ -106,7 +123,7 @@ __global__ void batch_norm_kernel(RowCall call, int64_t numel)
 }
 
 template <typename T>
-__global__ void batch_norm_backward_kernel(RowCall call, int64_t numel)
+__global__ void batch_norm_backward_kernel(GRID_CONSTANT(RowCall) call, int64_t numel)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= numel)
@@ -233,37 +250,40 @@ struct BatchNormVariances {
     }
 };
 
-/* COLUMNS neighbouring columns to a block, whose threads share the rows of each: those
- * of part blockIdx.y. Partial sums lie [part][sum][column]. */
-template <class Op, typename T, int COLUMNS>
-__global__ void columns_kernel(RowCall call, double *sums, int64_t part)
+/* Neighbouring columns to a block, a power of two of them, whose threads share the rows
+ * of each: those of part blockIdx.y. Partial sums lie [part][sum][column]. */
+template <class Op, typename T>
+__global__ void columns_kernel(GRID_CONSTANT(RowCall) call, double *sums, int64_t part,
+                               unsigned columns)
 {
     __shared__ double one[BLOCK], two[BLOCK];
-    int64_t c = (int64_t)blockIdx.x * COLUMNS + threadIdx.x % COLUMNS;
+    unsigned at = threadIdx.x & (columns - 1), step = BLOCK / columns;
+    int64_t c = (int64_t)blockIdx.x * columns + at;
     int64_t first = blockIdx.y * part;
     int64_t end = first + part < call.rows ? first + part : call.rows;
     RowSum<T> a, b;
-    if (c < call.n)
-        for (int64_t r = first + threadIdx.x / COLUMNS; r < end; r += BLOCK / COLUMNS) {
-            int64_t i = r * call.n + c;
-            if (call.inner > 1) {
-                int64_t slab = r / call.inner;
-                i = (slab * call.n + c) * call.inner + (r - slab * call.inner);
-            }
+    if (c < call.n) {
+        ROLLED
+        for (int64_t r = first + threadIdx.x / columns; r < end; r += step) {
+            int64_t i = call.inner > 1
+                            ? row_start(r, call.n, call.inner) + c * call.inner
+                            : r * call.n + c;
             Terms<T> terms = Op::template of<T>(call, i, r, c);
             a.add(terms.first);
             b.add(terms.second);
         }
+    }
     one[threadIdx.x] = (double)a.value();
     two[threadIdx.x] = (double)b.value();
-    for (int half = BLOCK / 2; half >= COLUMNS; half /= 2) {
+    ROLLED
+    for (unsigned half = BLOCK / 2; half >= columns; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < (unsigned)half) {
+        if (threadIdx.x < half) {
             one[threadIdx.x] += one[threadIdx.x + half];
             two[threadIdx.x] += two[threadIdx.x + half];
         }
     }
-    if (threadIdx.x < COLUMNS && c < call.n) {
+    if (threadIdx.x < columns && c < call.n) {
         sums[(blockIdx.y * 2) * call.n + c] = one[threadIdx.x];
         sums[(blockIdx.y * 2 + 1) * call.n + c] = two[threadIdx.x];
     }
@@ -277,6 +297,7 @@ __global__ void columns_finish(T *first, T *second, const double *sums, int64_t 
     if (c >= n)
         return;
     double one = 0, two = 0;
+    ROLLED
     for (int64_t p = 0; p < parts; p++) {
         one += sums[(p * 2) * n + c];
         two += sums[(p * 2 + 1) * n + c];
@@ -300,7 +321,7 @@ static int columns_start(dt_queue queue, const dt_rowwise *given, bool has_secon
     cudaStream_t stream = (cudaStream_t)queue.stream;
     if (rowwise_call(queue, given, false, &call))
         return -1;
-    int columns = given->inner < 32 ? 32 : 1;
+    unsigned columns = given->inner < 32 ? 32 : 1;
     int64_t tiles = (call.n + columns - 1) / columns;
     int64_t parts = COLUMN_BLOCKS / tiles, most = call.rows / COLUMN_PART;
     parts = parts > most ? most : parts;
@@ -311,11 +332,8 @@ static int columns_start(dt_queue queue, const dt_rowwise *given, bool has_secon
     if (allocator_allocate(queue, bytes, &sums))
         return -1;
     dim3 grid((unsigned)tiles, (unsigned)parts);
-    cudaError_t error = columns == 32
-                            ? LAUNCH_BARRIERS((columns_kernel<Op, T, 32>), grid, BLOCK,
-                                              0, stream, call, (double *)sums, part)
-                            : LAUNCH_BARRIERS((columns_kernel<Op, T, 1>), grid, BLOCK,
-                                              0, stream, call, (double *)sums, part);
+    cudaError_t error = LAUNCH_BARRIERS((columns_kernel<Op, T>), grid, BLOCK, 0, stream,
+                                        call, (double *)sums, part, columns);
     if (error == cudaSuccess)
         error = LAUNCH((columns_finish<T>), blocks_for(call.n), BLOCK, 0, stream,
                        (T *)given->operands[0],

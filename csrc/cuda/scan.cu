@@ -5,11 +5,13 @@
 #include "cuda/scan.h"
 
 #include <math.h>
+#include <type_traits>
 
 #include "cuda/allocator.h"
 #include "cuda/device.h"
 #include "cuda/launch.h"
 #include "cuda/layout.h"
+#include "cuda/math.h"
 
 #define ITEMS 4 /* elements of a thread in a tile */
 #define TILE  (BLOCK * ITEMS)
@@ -42,13 +44,13 @@ struct Sum {
     typedef E T;
     typedef typename carry_of<T>::type State;
     static __device__ __forceinline__ State none() { return 0; }
-    static __device__ __forceinline__ State of(T x, int64_t) { return (State)x; }
+    static __device__ __forceinline__ State of(T x, int64_t, bool) { return (State)x; }
     static __device__ __forceinline__ State join(State a, State b) { return a + b; }
     static __device__ __forceinline__ State from(State s, int d)
     {
         return value_from(s, d);
     }
-    static __device__ __forceinline__ T value(State s) { return (T)s; }
+    static __device__ __forceinline__ T value(State s, bool) { return (T)s; }
     static __device__ __forceinline__ int64_t place(State) { return 0; }
 };
 template <typename E>
@@ -66,37 +68,51 @@ struct LogSumExp : Sum<E> {
         State high = a > b ? a : b, low = a > b ? b : a;
         if (a != a || b != b)
             return a + b;
-        return high == low && high - high != State(0) ? high
-                                                      : high + log1p(exp(low - high));
+        return high == low && high - high != State(0)
+                   ? high
+                   : high + op_log1p(op_exp(low - high));
     }
 };
 
-/* The later of two equal extremes; a NaN is greater and less than all. */
+/* The later of two equal extremes; a NaN is greater and less than all. The least of
+ * numbers is the greatest of what mirrors them: negatives, or of integers their
+ * complements, which have no overflow. */
 template <typename T>
 struct Found {
     T value;
     int64_t place; /* -1: nothing found yet */
 };
-template <typename E, bool greatest>
+template <typename E>
 struct Extreme {
     typedef E T;
     typedef Found<T> State;
     static __device__ __forceinline__ State none() { return {T(0), -1}; }
-    static __device__ __forceinline__ State of(T x, int64_t at) { return {x, at}; }
+    static __device__ __forceinline__ T mirror(T x)
+    {
+        if constexpr (std::is_integral_v<T>)
+            return ~x;
+        else
+            return -x;
+    }
+    static __device__ __forceinline__ State of(T x, int64_t at, bool least)
+    {
+        return {least ? mirror(x) : x, at};
+    }
     static __device__ __forceinline__ State join(const State &a, const State &b)
     {
         if (a.place < 0 || b.place < 0)
             return b.place < 0 ? a : b;
-        bool beats = b.value != b.value ||
-                     (a.value == a.value &&
-                      (greatest ? b.value >= a.value : b.value <= a.value));
+        bool beats = b.value != b.value || (a.value == a.value && b.value >= a.value);
         return beats ? b : a;
     }
     static __device__ __forceinline__ State from(const State &s, int d)
     {
         return {value_from(s.value, d), value_from(s.place, d)};
     }
-    static __device__ __forceinline__ T value(const State &s) { return s.value; }
+    static __device__ __forceinline__ T value(const State &s, bool least)
+    {
+        return least ? mirror(s.value) : s.value;
+    }
     static __device__ __forceinline__ int64_t place(const State &s) { return s.place; }
 };
 
@@ -107,6 +123,7 @@ typedef struct Rows {
     int64_t rows, n, inner;
     int64_t parts, part; /* of a row; elements of a part */
     bool backward;
+    bool least; /* of extremes: the least */
 } Rows;
 NO_POINTERS(Rows)
 
@@ -132,6 +149,7 @@ before(typename Op::State mine, const typename Op::State &lead,
     __shared__ __align__(16) unsigned char bytes[BLOCK / 32 * sizeof(State)];
     State *warps = (State *)bytes;
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    ROLLED
     for (int delta = 1; delta < 32; delta *= 2) {
         State left = Op::from(mine, delta);
         if (lane >= delta)
@@ -143,9 +161,11 @@ before(typename Op::State mine, const typename Op::State &lead,
         warps[warp] = mine;
     __syncthreads();
     State sum = lead;
+    ROLLED
     for (int w = 0; w < warp; w++)
         sum = Op::join(sum, warps[w]);
     State all = sum;
+    ROLLED
     for (int w = warp; w < BLOCK / 32; w++)
         all = Op::join(all, warps[w]);
     *total = all;
@@ -154,24 +174,27 @@ before(typename Op::State mine, const typename Op::State &lead,
 
 /* One block: part p of a row. totals: writes only what the part amounts to, into
  * carries; else starts from what carries has for it (NULL: from nothing). */
-template <class Op, bool totals>
+template <class Op>
 __global__ void scan_kernel(typename Op::T *out, int64_t *index,
                             const typename Op::T *x, typename Op::State *carries,
-                            GRID_CONSTANT(Rows) r)
+                            bool totals, GRID_CONSTANT(Rows) r)
 {
     typedef typename Op::State State;
-    int64_t row = blockIdx.x / r.parts, part = blockIdx.x - row * r.parts;
+    unsigned row = blockIdx.x / (unsigned)r.parts;
+    int64_t part = blockIdx.x - row * (unsigned)r.parts;
     int64_t first = part * r.part, last = first + r.part < r.n ? first + r.part : r.n;
     int64_t start = start_of(r, row);
-    State carry = !totals && carries ? carries[row * r.parts + part] : Op::none();
+    State carry =
+        !totals && carries ? carries[(int64_t)row * r.parts + part] : Op::none();
     for (int64_t tile = first; tile < last; tile += TILE) {
         State mine[ITEMS], all;
         int64_t at = tile + (int64_t)threadIdx.x * ITEMS;
         UNROLL for (int k = 0; k < ITEMS; k++)
         {
             int64_t number = number_of(r, at + k);
-            mine[k] = at + k < last ? Op::of(x[start + number * r.inner], number)
-                                    : Op::none();
+            mine[k] = at + k < last
+                          ? Op::of(x[start + number * r.inner], number, r.least)
+                          : Op::none();
             if (k)
                 mine[k] = Op::join(mine[k - 1], mine[k]);
         }
@@ -183,7 +206,7 @@ __global__ void scan_kernel(typename Op::T *out, int64_t *index,
                     break;
                 int64_t to = start + number_of(r, at + k) * r.inner;
                 State here = Op::join(lead, mine[k]);
-                out[to] = Op::value(here);
+                out[to] = Op::value(here, r.least);
                 if (index)
                     index[to] = Op::place(here);
             }
@@ -191,7 +214,7 @@ __global__ void scan_kernel(typename Op::T *out, int64_t *index,
         carry = all;
     }
     if (totals && threadIdx.x == 0)
-        carries[row * r.parts + part] = carry;
+        carries[(int64_t)row * r.parts + part] = carry;
 }
 
 /* One thread a row: from the amounts of its parts to what lies before each. */
@@ -223,8 +246,8 @@ __global__ void scan_columns_kernel(typename Op::T *out, int64_t *index,
     ROLLED
     for (int64_t i = 0; i < r.n; i++) {
         int64_t number = number_of(r, i), at = start + number * r.inner;
-        carry = Op::join(carry, Op::of(x[at], number));
-        out[at] = Op::value(carry);
+        carry = Op::join(carry, Op::of(x[at], number, r.least));
+        out[at] = Op::value(carry, r.least);
         if (index)
             index[at] = Op::place(carry);
     }
@@ -242,28 +265,21 @@ static int start(dt_queue queue, const dt_scan *s, typename Op::State *carries,
                  const Rows &r, bool totals)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
-    const typename Op::T *x = (const typename Op::T *)s->x;
-    typename Op::T *out = (typename Op::T *)s->out;
-    int64_t blocks = r.rows * r.parts;
-    if (totals) {
-        CUDA_TRY("starting a scan",
-                 LAUNCH_BARRIERS((scan_kernel<Op, true>), blocks, BLOCK, 0, stream, out,
-                                 s->index, x, carries, r));
+    CUDA_TRY("starting a scan",
+             LAUNCH_BARRIERS((scan_kernel<Op>), r.rows * r.parts, BLOCK, 0, stream,
+                             (typename Op::T *)s->out, s->index,
+                             (const typename Op::T *)s->x, carries, totals, r));
+    if (totals)
         CUDA_TRY("starting a scan", LAUNCH((carry_kernel<Op>), blocks_for(r.rows),
                                            BLOCK, 0, stream, carries, r));
-    } else {
-        CUDA_TRY("starting a scan",
-                 LAUNCH_BARRIERS((scan_kernel<Op, false>), blocks, BLOCK, 0, stream,
-                                 out, s->index, x, carries, r));
-    }
     return 0;
 }
 
 template <class Op>
-static int run(dt_queue queue, const dt_scan *s)
+static int run(dt_queue queue, const dt_scan *s, bool least = false)
 {
     typedef typename Op::State State;
-    Rows r = {s->outer * s->inner, s->n, s->inner, 1, s->n, s->backward};
+    Rows r = {s->outer * s->inner, s->n, s->inner, 1, s->n, s->backward, least};
     if ((s->inner >= 32 && r.rows >= 1024) || s->n <= 16) {
         CUDA_TRY("starting a scan",
                  LAUNCH((scan_columns_kernel<Op>), blocks_for(r.rows), BLOCK, 0,
@@ -302,9 +318,9 @@ static int choose(dt_queue queue, dt_scan_op op, const dt_scan *s)
     case DT_SCAN_PRODUCT:
         return run<Product<T>>(queue, s);
     case DT_SCAN_MAX:
-        return run<Extreme<T, true>>(queue, s);
+        return run<Extreme<T>>(queue, s);
     case DT_SCAN_MIN:
-        return run<Extreme<T, false>>(queue, s);
+        return run<Extreme<T>>(queue, s, true);
     default:
         if constexpr (T(0.5) != T(0))
             return run<LogSumExp<T>>(queue, s);

@@ -91,7 +91,8 @@ __global__ void update_kernel(const UpdateRow *rows, int64_t count,
                               GRID_CONSTANT(Numbers<T>) numbers, const T *scale,
                               Followed)
 {
-    constexpr int W = pack_size<T>;
+    /* Doubles, which are rare, one at a time. */
+    constexpr int W = sizeof(T) == 4 ? pack_size<T> : 1;
     int64_t low = 0, high = count - 1;
     while (low < high) {
         int64_t middle = (low + high + 1) / 2;
@@ -110,9 +111,13 @@ __global__ void update_kernel(const UpdateRow *rows, int64_t count,
     for (int k = 0; k < DT_UPDATE_OWN; k++)
         own[k] = (T)row.own[k];
     T factor = scale ? *scale : (T)1;
-    int64_t packed = row.aligned ? (end - begin) / W * W : 0;
-    for (int64_t i = threadIdx.x * W; i < packed; i += (int64_t)blockDim.x * W)
-        update_at<Rule, T, W>(begin + i, p, g, states, numbers.v, own, factor);
+    int64_t packed = W > 1 && row.aligned ? (end - begin) / W * W : 0;
+    if constexpr (W > 1) {
+        ROLLED
+        for (int64_t i = threadIdx.x * W; i < packed; i += (int64_t)blockDim.x * W)
+            update_at<Rule, T, W>(begin + i, p, g, states, numbers.v, own, factor);
+    }
+    ROLLED
     for (int64_t i = begin + packed + threadIdx.x; i < end; i += blockDim.x)
         update_at<Rule, T, 1>(i, p, g, states, numbers.v, own, factor);
 }
