@@ -43,7 +43,7 @@ check: build ## the fast tests, under two minutes
 	$(VENV)/bin/pytest -q -m "not slow" $(PYTEST_ARGS)
 
 test: build ## all tests
-	@$(PREPARE) $(VENV) test notebook
+	@$(PREPARE) $(VENV) test types notebook
 	$(VENV)/bin/pytest -q $(PYTEST_ARGS)
 
 # The sanitizers' runtimes have to be there before Python is; libstdc++ too, since they
@@ -78,7 +78,7 @@ clean: ## remove what was built and the virtual environments
 	rm -rf build dist .venv .venv-asan *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find pydevtensor tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
-	rm -f pydevtensor/*.so pydevtensor/_build.json
+	rm -f pydevtensor/*.so pydevtensor/*.pyi pydevtensor/_build.json
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

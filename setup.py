@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tools" / "build"))
 
 import objects  # noqa: E402
 import products  # noqa: E402
+import stubs  # noqa: E402
 from toolchain import BuildError  # noqa: E402
 
 if int(setuptools.__version__.split(".")[0]) < 77:
@@ -43,16 +44,20 @@ class BuildPython(build_py):
 
 
 class BuildLibraries(build_ext):
-    """Takes the libraries from tools/build and puts them beside the Python files."""
+    """Takes the libraries from tools/build and puts them beside the Python files, and
+    the stubs that say what is in them."""
 
     def run(self):
         try:
-            self.files, self.info = products.build(lambda line: print(line, flush=True))
+            self._build(lambda line: print(line, flush=True))
         except BuildError as error:
             sys.exit(f"pydevtensor: {error}")
+
+    def _build(self, say):
+        self.files, self.info = products.build(say)
         folder = self._folder()
         folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob("_*.so"):
+        for old in [*folder.glob("_*.so"), *folder.glob("*.pyi")]:
             if old.name not in self.files:
                 old.unlink()
         for name, path in self.files.items():
@@ -60,6 +65,11 @@ class BuildLibraries(build_ext):
             fresh = folder / (name + ".new")
             shutil.copy2(path, fresh)
             fresh.replace(folder / name)
+        (core,) = (path for name, path in self.files.items() if name.startswith("_C."))
+        # A sanitizer has to be there before Python is, so what is built with one cannot
+        # be asked for its signatures here.
+        sanitized = self.info["sanitize"]
+        self.stubs = [] if sanitized else stubs.write(core, folder, say)
         facts = json.dumps(self.info, indent=4) + "\n"
         (folder / "_build.json").write_text(facts)
 
@@ -68,7 +78,8 @@ class BuildLibraries(build_ext):
         return base / "pydevtensor"
 
     def get_outputs(self):
-        names = [*getattr(self, "files", ()), "_build.json"]
+        made = [*getattr(self, "files", ()), *getattr(self, "stubs", ())]
+        names = [*made, "_build.json"]
         return [os.path.join(self.build_lib, "pydevtensor", name) for name in names]
 
     def get_output_mapping(self):

@@ -65,12 +65,12 @@ def __dir__():
     return sorted({*globals(), *_LATER})
 
 
-def try_gpu(i=0):
+def try_gpu(i: "int" = 0) -> _C.device:
     """GPU i where it exists, else the CPU; cuda.why_unavailable() says why not."""
     return _C.device("cuda", i) if 0 <= i < _C._cuda_count() else _C.device("cpu")
 
 
-def try_all_gpus():
+def try_all_gpus() -> "list[_C.device]":
     """All GPUs, or [device(type='cpu')] where there is none."""
     gpus = [_C.device("cuda", i) for i in range(_C._cuda_count())]
     return gpus or [_C.device("cpu")]

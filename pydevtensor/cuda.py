@@ -5,7 +5,10 @@ machine does not have, why_unavailable(), and transfers(), which counts what cro
 between devices. Nothing here touches a GPU before it is asked to.
 """
 
+from __future__ import annotations
+
 import os
+from typing import Any, Literal, Self
 
 from pydevtensor import _C
 from pydevtensor._C import AcceleratorError, Event, OutOfMemoryError, Stream
@@ -59,27 +62,27 @@ __all__ = [
 # --- which devices there are ---------------------------------------------------------
 
 
-def device_count():
+def device_count() -> int:
     """How many GPUs can be used. Never raises and creates no context."""
     return _C._cuda_count()
 
 
-def is_available():
+def is_available() -> bool:
     """Whether there is a GPU that can be used."""
     return _C._cuda_count() > 0
 
 
-def why_unavailable():
+def why_unavailable() -> str | None:
     """Why there is no GPU, or which cards were left out; '' when all is well."""
     return _C._cuda_why()
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Whether the CUDA part is loaded and has found a GPU."""
     return _C._cuda_loaded()
 
 
-def init():
+def init() -> None:
     """Load the CUDA part now rather than at the first use."""
     _C._cuda_index(None)
 
@@ -93,7 +96,12 @@ def _count(function, n):
     return n
 
 
-def simulate(n, memory=None, schedule=None, peer=None):
+def simulate(
+    n: int,
+    memory: int | str | None = None,
+    schedule: str | None = None,
+    peer: bool | None = None,
+) -> None:
     """Choose n simulated GPUs, before the first use of a device.
 
     memory    bytes of each, as an int or like '64M' (default 1G)
@@ -140,12 +148,12 @@ def _check_schedule(function, name):
         )
 
 
-def virtual(n):
+def virtual(n: int) -> None:
     """Choose n virtual GPUs that share the first card, before any device is used."""
     _C._cuda_choose(-1, _count("virtual", n))
 
 
-def is_simulated(device=None):
+def is_simulated(device: Any = None) -> bool:
     """Whether the GPU is a simulated one; False where there is none."""
     return is_available() and _C._cuda_properties(device)["simulated"]
 
@@ -153,12 +161,12 @@ def is_simulated(device=None):
 # --- the current device --------------------------------------------------------------
 
 
-def current_device():
+def current_device() -> int:
     """The index of the GPU that 'cuda' means."""
     return _C._cuda_index(None)
 
 
-def set_device(device):
+def set_device(device: Any) -> None:
     """Make device current: what 'cuda' means from now on in this thread."""
     if device == -1 and type(device) is int:
         return
@@ -168,7 +176,7 @@ def set_device(device):
 class device:
     """Makes a GPU current within a with statement; -1 leaves all as it is."""
 
-    def __init__(self, device):
+    def __init__(self, device: Any) -> None:
         if not isinstance(device, int) and device is not None:
             named = _C.device(device)
             if named.type != "cuda":
@@ -176,9 +184,9 @@ class device:
                     f"cuda.device(): {named} is no GPU; give an index or 'cuda:0'"
                 )
         self.device = device
-        self._before = []
+        self._before: list[int | None] = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if type(self.device) is int and self.device < 0:
             self._before.append(None)
         else:
@@ -187,7 +195,7 @@ class device:
             self._before.append(before)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> Literal[False]:
         before = self._before.pop()
         if before is not None:
             _C._cuda_set_device(before)
@@ -207,10 +215,10 @@ class _CudaDeviceProperties:
     simulated: bool
     physical: int
 
-    def __init__(self, facts):
+    def __init__(self, facts: dict[str, Any]) -> None:
         vars(self).update(facts)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"_CudaDeviceProperties(name='{self.name}', major={self.major}, "
             f"minor={self.minor}, total_memory={self.total_memory >> 20}MB, "
@@ -220,35 +228,35 @@ class _CudaDeviceProperties:
         )
 
 
-def get_device_properties(device=None):
+def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
     """Name, compute capability, memory and more of a GPU, as attributes."""
     return _CudaDeviceProperties(_C._cuda_properties(device))
 
 
-def get_device_name(device=None):
+def get_device_name(device: Any = None) -> str:
     """The name of a GPU; a simulated one says so."""
     return _C._cuda_properties(device)["name"]
 
 
-def get_device_capability(device=None):
+def get_device_capability(device: Any = None) -> tuple[int, int]:
     """The compute capability of a GPU as (major, minor)."""
     facts = _C._cuda_properties(device)
     return facts["major"], facts["minor"]
 
 
-def is_bf16_supported(including_emulation=True):
+def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the current GPU computes with bfloat16."""
     return is_available() and (
         bool(including_emulation) or get_device_capability()[0] >= 8
     )
 
 
-def can_device_access_peer(device, peer_device):
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether device reaches the memory of peer_device without the host."""
     return _C._cuda_peer(device, peer_device)
 
 
-def synchronize(device=None):
+def synchronize(device: Any = None) -> None:
     """Wait until all work of the device is done."""
     _C._cuda_synchronize(device)
 
@@ -256,17 +264,17 @@ def synchronize(device=None):
 # --- streams -------------------------------------------------------------------------
 
 
-def current_stream(device=None):
+def current_stream(device: Any = None) -> Stream:
     """The stream on which this thread puts work for the device."""
     return _C._cuda_current_stream(device)
 
 
-def default_stream(device=None):
+def default_stream(device: Any = None) -> Stream:
     """The stream that is current until another is chosen."""
     return _C._cuda_default_stream(device)
 
 
-def set_stream(stream):
+def set_stream(stream: Stream | None) -> None:
     """Make stream and its device current; None changes nothing."""
     if stream is None:
         return
@@ -277,23 +285,23 @@ def set_stream(stream):
 class StreamContext:
     """What stream() gives: makes a stream and its device current within a with."""
 
-    def __init__(self, stream):
+    def __init__(self, stream: Stream | None) -> None:
         if stream is not None and not isinstance(stream, Stream):
             raise TypeError(f"stream(): stream is {stream!r}; give a Stream or None")
         self.stream = stream
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if self.stream is not None:
             self.stream.__enter__()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> Literal[False]:
         if self.stream is not None:
             self.stream.__exit__(*error)
         return False
 
 
-def stream(stream):
+def stream(stream: Stream | None) -> StreamContext:
     """Put work on stream within a with statement; None changes nothing."""
     return StreamContext(stream)
 
@@ -301,7 +309,7 @@ def stream(stream):
 # --- memory --------------------------------------------------------------------------
 
 
-def memory_stats(device=None):
+def memory_stats(device: Any = None) -> dict[str, int]:
     """Counters of a GPU's memory by name; {} where there is no GPU.
 
     'allocated_bytes.all.current', '.peak', '.allocated' and '.freed', and so for
@@ -311,38 +319,38 @@ def memory_stats(device=None):
     return _C._cuda_memory_stats(device) if is_available() else {}
 
 
-def memory_allocated(device=None):
+def memory_allocated(device: Any = None) -> int:
     """Bytes that tensors on the GPU take up."""
     return memory_stats(device).get("allocated_bytes.all.current", 0)
 
 
-def max_memory_allocated(device=None):
+def max_memory_allocated(device: Any = None) -> int:
     """The most that memory_allocated() has been since the last reset."""
     return memory_stats(device).get("allocated_bytes.all.peak", 0)
 
 
-def memory_reserved(device=None):
+def memory_reserved(device: Any = None) -> int:
     """Bytes taken from the GPU, those kept for the next tensors included."""
     return memory_stats(device).get("reserved_bytes.all.current", 0)
 
 
-def max_memory_reserved(device=None):
+def max_memory_reserved(device: Any = None) -> int:
     """The most that memory_reserved() has been since the last reset."""
     return memory_stats(device).get("reserved_bytes.all.peak", 0)
 
 
-def reset_peak_memory_stats(device=None):
+def reset_peak_memory_stats(device: Any = None) -> None:
     """Let the peaks start again from what is in use now."""
     _C._cuda_reset_peaks(device)
 
 
-def empty_cache():
+def empty_cache() -> None:
     """Give memory that no tensor uses back to the GPUs."""
     for i in range(device_count()):
         _C._cuda_empty_cache(i)
 
 
-def mem_get_info(device=None):
+def mem_get_info(device: Any = None) -> tuple[int, int]:
     """(free, total) bytes of a GPU, as its driver sees them."""
     return _C._cuda_memory_info(device)
 
@@ -354,10 +362,10 @@ def _size(n):
         n /= 1024
 
 
-def memory_summary(device=None, abbreviated=False):
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """The memory of a GPU as a table to print."""
     if not is_available():
-        return "no CUDA device: " + why_unavailable()
+        return f"no CUDA device: {why_unavailable()}"
     index = _C._cuda_index(device)
     stats = _C._cuda_memory_stats(index)
     free, total = _C._cuda_memory_info(index)
@@ -390,31 +398,31 @@ def memory_summary(device=None, abbreviated=False):
 # --- random numbers ------------------------------------------------------------------
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> None:
     """Seed the current GPU's random numbers; does nothing where there is no GPU."""
     if is_available():
         _C._cuda_seed(None, seed)
 
 
-def manual_seed_all(seed):
+def manual_seed_all(seed: int) -> None:
     """Seed the random numbers of all GPUs; does nothing where there is none."""
     for i in range(device_count()):
         _C._cuda_seed(i, seed)
 
 
-def seed():
+def seed() -> None:
     """Seed the current GPU's random numbers from the system's randomness."""
     if is_available():
         _C._cuda_seed(None, None)
 
 
-def seed_all():
+def seed_all() -> None:
     """Seed all GPUs' random numbers with one seed from the system's randomness."""
     if is_available():
         manual_seed_all(_C._cuda_seed(0, None))
 
 
-def initial_seed():
+def initial_seed() -> int:
     """The seed of the current GPU's random numbers."""
     return _C._cuda_initial_seed(None)
 
@@ -431,24 +439,24 @@ class transfers:
     waits in waits. A copy to the host waits, and counts as both. reset() starts again.
     """
 
-    def __init__(self):
-        self._end = None
+    def __init__(self) -> None:
+        self._end: Any = None
         self._start = _C._traffic()
 
-    def reset(self):
+    def reset(self) -> None:
         """Start again from 0."""
         self._end = None
         self._start = _C._traffic()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.reset()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> Literal[False]:
         self._end = _C._traffic()
         return False
 
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """All counts as a dict."""
         now = self._end or _C._traffic()
         counts = {}
@@ -459,14 +467,14 @@ class transfers:
                 counts[name + "_bytes"] = total - bytes_before
         return counts
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> int:
         if not name.startswith("_"):
             counts = self.counts()
             if name in counts:
                 return counts[name]
         raise AttributeError(f"transfers has no {name!r}; counts() gives all there is")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         cells = (f"{name}={value}" for name, value in self.counts().items())
         return f"transfers({', '.join(cells)})"
 
@@ -474,7 +482,7 @@ class transfers:
 # --- the simulator -------------------------------------------------------------------
 
 
-def sim_counters(device=None):
+def sim_counters(device: Any = None) -> dict[str, int]:
     """What simulated GPUs have been asked for: launches, copies, waits, ... of one
     device, or of all for None."""
     from json import loads
@@ -483,13 +491,13 @@ def sim_counters(device=None):
     return loads(_C._sim_control(f"count {index}"))
 
 
-def sim_fail(text):
+def sim_fail(text: str) -> None:
     """Let a simulated call fail once: 'malloc:3' the third allocation from now on,
     'copy:1,launch:2' several; '' takes all back."""
     _C._sim_control(f"failures {text}")
 
 
-def sim_schedule(name):
+def sim_schedule(name: str) -> None:
     """Choose when simulated work runs: 'eager', 'lazy' or 'random:SEED'."""
     _check_schedule("sim_schedule", name)
     _C._sim_control(f"schedule {name}")

@@ -1,9 +1,13 @@
 """Functions of any number of tensors, over the others."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from pydevtensor import _C
 
 
-def meshgrid(*tensors, indexing=None):
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[_C.Tensor, ...]:
     """The coordinates of a grid, one Tensor for each of its axes.
 
     Takes Tensors of one dimension (or none), as arguments or as one sequence, all of

@@ -1,8 +1,13 @@
 """Norms and products of vectors and matrices, under torch.linalg's names."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import inf
+from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import Tensor
 from pydevtensor._composed import _wrap
 
 __all__ = ["cross", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm"]
@@ -20,7 +25,15 @@ def _floating(function, x):
         )
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def vector_norm(
+    x: Tensor,
+    ord: float = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """The norm of order `ord` of x as one vector, or of the vectors along dim.
 
     ord is any number, also 0 (how many elements are not 0) and inf. RuntimeError for
@@ -40,7 +53,15 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     return _finish(result, out)
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+def matrix_norm(
+    A: Tensor,
+    ord: float | str = "fro",
+    dim: tuple[int, int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """The norm of the matrices in the two dimensions dim.
 
     ord is "fro" (the root of the sum of squares), 1 or -1 (the greatest or least sum of
@@ -85,7 +106,15 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     return _finish(result, out)
 
 
-def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
+def norm(
+    A: Tensor,
+    ord: float | str | None = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
     """A vector's or a matrix's norm, by the number of dimensions.
 
     Without ord, the root of the sum of squares of all elements, or along dim. With ord,
@@ -115,7 +144,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     return matrix_norm(A, ord, both, keepdim, dtype=dtype, out=out)
 
 
-def multi_dot(tensors, *, out=None):
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of two or more matrices, in the order that costs the least.
 
     The first and the last may be vectors. RuntimeError where they do not fit together.
@@ -179,16 +208,18 @@ def multi_dot(tensors, *, out=None):
     return _finish(result, out)
 
 
-def cross(input, other, *, dim=-1, out=None):
+def cross(
+    input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None
+) -> Tensor:
     """The cross product of vectors of 3 elements along dim, broadcasting."""
     return _C.cross(input, other, dim, out=out)
 
 
-def matmul(input, other, *, out=None):
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of vectors, matrices or batches of matrices."""
     return _C.matmul(input, other, out=out)
 
 
-def matrix_power(A, n, *, out=None):
+def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """A square matrix, or a batch of them, multiplied n times with itself."""
     return _C.matrix_power(A, n, out=out)

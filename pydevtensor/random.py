@@ -1,6 +1,10 @@
 """Seeds and states of the default generators, as torch.random has them."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pydevtensor import _C
 
@@ -10,7 +14,7 @@ initial_seed = _C.initial_seed
 default_generator = _C.default_generator
 
 
-def get_rng_state():
+def get_rng_state() -> _C.Tensor:
     """The state of the CPU's default generator, as a Tensor of 5056 uint8.
 
     Its bytes are laid out as PyTorch's, so either library goes on where the other was.
@@ -25,7 +29,7 @@ def get_rng_state():
     return default_generator.get_state()
 
 
-def set_rng_state(new_state):
+def set_rng_state(new_state: _C.Tensor) -> None:
     """Let the CPU's default generator go on from what get_rng_state() gave.
 
     Raises TypeError where new_state is no CPU Tensor of uint8, RuntimeError where its
@@ -35,7 +39,7 @@ def set_rng_state(new_state):
 
 
 @contextmanager
-def fork_rng(devices=None, enabled=True):
+def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
     """A `with` block whose random numbers leave no trace on the CPU's generator.
 
     devices is accepted for PyTorch's sake where it is empty or None: the generators of

@@ -3,9 +3,13 @@
 docs/checkpoints.md compares it with `pydevtensor.save`.
 """
 
+from __future__ import annotations
+
 import json
 import os
+from collections.abc import Mapping
 from io import BytesIO
+from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._archive import replacing
@@ -120,7 +124,11 @@ def _write(file, text, tensors):
             file.write(memoryview(raw[start : start + tensor.nbytes].cpu()))
 
 
-def save_file(tensors, filename, metadata=None):
+def save_file(
+    tensors: Mapping[str, _C.Tensor],
+    filename: Any,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
     """Write a dict from names to tensors into a file.
 
     Tensors are contiguous and share no memory; they may be on any device, which the
@@ -135,7 +143,9 @@ def save_file(tensors, filename, metadata=None):
         _write(file, text, order)
 
 
-def save(tensors, metadata=None):
+def save(
+    tensors: Mapping[str, _C.Tensor], metadata: Mapping[str, str] | None = None
+) -> bytes:
     """The same file as bytes."""
     text, order = _plan(tensors, metadata)
     file = BytesIO()
@@ -143,7 +153,7 @@ def save(tensors, metadata=None):
     return file.getvalue()
 
 
-def load_file(filename, device="cpu"):
+def load_file(filename: Any, device: Any = "cpu") -> dict[str, _C.Tensor]:
     """The dict from names to tensors that a file holds, on the device.
 
     Raises SafetensorError, a ValueError, where the file is damaged or no such file;
@@ -154,7 +164,7 @@ def load_file(filename, device="cpu"):
         return _read(file, size, _C.device(device))
 
 
-def load(data):
+def load(data: Any) -> dict[str, _C.Tensor]:
     """The same from bytes, on the CPU."""
     data = memoryview(data).cast("B")
     return _read(_Bytes(data), len(data), _C.device("cpu"))

@@ -4,10 +4,13 @@ A file is data that lists of known constructors turn into values; nothing in it 
 executed. docs/checkpoints.md says what can be saved, and what is refused.
 """
 
+from __future__ import annotations
+
 import io
 import os
 import sys
 from pickle import UnpicklingError
+from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._archive import Reader, Writer, damaged, replacing
@@ -26,7 +29,7 @@ _LEGACY = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 _NEWEST = 10  # the newest version of the archive's layout that PyTorch names
 
 
-def save(obj, f):
+def save(obj: Any, f: Any) -> None:
     """Write obj to f in PyTorch's checkpoint format.
 
     obj: tensors, and None, bools, numbers, strings, bytes, lists, tuples, dicts, sets,
@@ -94,7 +97,13 @@ def _write(file, data, storages):
         writer.write("version", b"3\n")
 
 
-def load(f, map_location=None, *, weights_only=True, mmap=None):
+def load(
+    f: Any,
+    map_location: Any = None,
+    *,
+    weights_only: bool = True,
+    mmap: bool | None = None,
+) -> Any:
     """The value that a checkpoint holds, written here or by PyTorch's torch.save.
 
     f: a path, or a binary file object (one that cannot seek is read to its end).

@@ -178,7 +178,7 @@ def test_source_distribution_is_complete(tmp_path):
     needed = {"setup.py", "pyproject.toml", "LICENSE"}
     for folder in ("csrc", "tools/build", "pydevtensor"):
         for file in (ROOT / folder).rglob("*"):
-            if file.is_file() and file.suffix not in (".pyc", ".so", ".json", ".new"):
+            if file.is_file() and file.suffix not in (".pyc", ".so", ".json", ".new", ".pyi"):
                 needed.add(file.relative_to(ROOT).as_posix())
     assert needed <= inside
     assert not [n for n in inside if Path(n).suffix in (".so", ".a", ".o", ".pyc")]

@@ -81,7 +81,7 @@ static Py_hash_t node_hash(PyObject *self)
 
 static PyMethodDef node_methods[] = {
     {"name", node_name, METH_NOARGS,
-     "name()\n--\n\nThe operation's name, such as 'MulBackward0'."},
+     "name($self)\n--\n\nThe operation's name, such as 'MulBackward0'."},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef node_properties[] = {

@@ -174,8 +174,8 @@ class ModuleList(_ListOfModules):
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
 
-    def __add__(self, other: Iterable[Module]) -> ModuleList:
-        return ModuleList([*self, *other])
+    def __add__(self, modules: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *modules])
 
     def __repr__(self) -> str:
         # Runs of modules that print alike are shown once, as PyTorch does.

@@ -151,11 +151,13 @@ class LazyLinear(Linear):
             super().reset_parameters()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if is_lazy(self.weight):
+        lazy: Any = self.weight
+        if is_lazy(lazy):
             self.in_features = args[0].shape[-1]
-            self.weight.materialize((self.out_features, self.in_features))
-            if self.bias is not None:
-                self.bias.materialize((self.out_features,))
+            lazy.materialize((self.out_features, self.in_features))
+            lazy = self.bias
+            if lazy is not None:
+                lazy.materialize((self.out_features,))
             with _C_no_grad():
                 self.reset_parameters()
         if type(self) is LazyLinear:

@@ -97,7 +97,8 @@ class UninitializedParameter(Parameter):
         self.data = _C.empty(
             shape, device=device or self.device, dtype=dtype or self.dtype
         )
-        self.__class__ = Parameter
+        known: Any = Parameter
+        self.__class__ = known
 
 
 def is_lazy(value: Any) -> bool:

@@ -27,7 +27,11 @@ def requirements(group: str) -> list[str]:
     }
     if group not in groups:
         raise BuildError(f"{group!r} is none of {', '.join(groups)}.")
-    return groups[group]
+    wanted = []
+    for word in groups[group]:
+        included = isinstance(word, dict)
+        wanted += requirements(word["include-group"]) if included else [word]
+    return wanted
 
 
 def _base_version(python: Path) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 import objects
 import products
 import toolchain
-from objects import ROOT
+from objects import BUILD, ROOT
 
 BIN = Path(sys.executable).parent
 C_FILES = ("csrc/**/*.[ch]", "csrc/**/*.cpp", "csrc/**/*.cu", "csrc/**/*.cuh")
@@ -26,10 +26,10 @@ TEST_FILES = ("tests/core/*.[ch]", "tests/core/*.cpp")
 PYTHON_ROOTS = ("pydevtensor", "tests", "tools", "benchmarks", "setup.py")
 
 
-def tool(name: str, *arguments: str) -> tuple[bool, str]:
+def tool(name: str, *arguments: str, cwd: Path = ROOT) -> tuple[bool, str]:
     done = subprocess.run(
         [str(BIN / name), *arguments],
-        cwd=ROOT,
+        cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -40,6 +40,12 @@ def tool(name: str, *arguments: str) -> tuple[bool, str]:
 
 def python_roots() -> list[str]:
     return [root for root in PYTHON_ROOTS if (ROOT / root).exists()]
+
+
+def types() -> tuple[bool, str]:
+    """On the installed package, which has the stubs of its C functions."""
+    config = ("--config-file", str(ROOT / "pyproject.toml"))
+    return tool("mypy", *config, "--python-executable", sys.executable, cwd=BUILD)
 
 
 def clang_format(fix: bool) -> tuple[bool, str]:
@@ -86,7 +92,7 @@ def main() -> int:
             "clang-format": lambda: clang_format(False),
             "ruff check": lambda: tool("ruff", "check", "-q", *roots),
             "ruff format": lambda: tool("ruff", "format", "-q", "--check", *roots),
-            "mypy": lambda: tool("mypy"),
+            "mypy": types,
             "clang-tidy": clang_tidy,
         }
     failed = []
