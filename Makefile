@@ -23,7 +23,7 @@ INSTALL = -m pip install -q --disable-pip-version-check --no-build-isolation --n
 	--force-reinstall .
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan bench lint format gpu-check notebooks clean help python
+.PHONY: build demo check test asan bench lint format gpu-check docs notebooks clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -69,6 +69,10 @@ format: python ## lay the sources out as lint wants them
 
 gpu-check: ## on a machine with a GPU: build, test, compute-sanitizer, benchmarks
 	@PYTHON="$(PYTHON)" sh tools/gpu_check.sh
+
+docs: build ## write the table of operations, types and devices
+	@$(PREPARE) $(VENV) test
+	@$(VENV)/bin/python tools/operations.py
 
 notebooks: build ## run the notebooks and store their outputs
 	@$(PREPARE) $(VENV) notebook

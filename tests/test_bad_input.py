@@ -178,6 +178,16 @@ VALID = {
     "copy_": {"src": M},
     "bernoulli": {"input": lambda: floats(2, 3) / 2},
     "multinomial": {"input": M},
+    "bincount": {"input": lambda: index(0, 1, 1)},
+    "bucketize": {"boundaries": V},
+    "dsplit": {"input": lambda: floats(2, 3, 4)},
+    "nanquantile": {"q": lambda: 0.5},
+    "quantile": {"q": lambda: 0.5},
+    "repeat": {"repeats": lambda: (2, 2)},
+    "split_with_sizes": {"split_sizes": lambda: (1, 1)},
+    "unflatten": {"dim": lambda: 1, "sizes": lambda: (3, 1)},
+    "unfold": {"size": lambda: 2, "step": lambda: 1},
+    "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},
 }
 BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 for each in (*BITS, "bitwise_left_shift", "bitwise_right_shift"):
