@@ -137,6 +137,10 @@ def test_data_that_misbehaves():
 
 def test_classes_named_after_types():
     assert torch.FloatTensor([1, 2]).dtype is torch.float32
+    assert torch.FloatTensor([1, 2]).tolist() == [1, 2]
+    assert torch.LongTensor([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    assert torch.FloatTensor().shape == (0,)
+    assert torch.FloatTensor(2, 3).shape == (2, 3)
     assert torch.LongTensor([1, 2]).dtype is torch.int64
     assert torch.Tensor(2, 3).shape == (2, 3) and torch.Tensor([2, 3]).tolist() == [
         2,

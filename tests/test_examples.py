@@ -1,13 +1,20 @@
-"""The examples in docstrings of nn and optim give what they say."""
+"""The examples in docstrings give what they say, and everything public shows one."""
 
 import doctest
+import inspect
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
+from conftest import GPUS
 
 import pydevtensor as torch
 
+# Public modules in Python; what they define is public unless it begins with `_`.
 MODULES = [
+    *("autograd", "cuda", "functional", "linalg", "printing", "random"),
+    *("safetensors", "serialization", "_einsum"),
     *(
         f"nn.{name}"
         for name in ("activations", "containers", "embedding", "functional")
@@ -17,20 +24,107 @@ MODULES = [
         for name in ("init", "layers", "losses", "module", "parameter", "utils")
     ),
     *(f"optim.{name}" for name in ("algorithms", "lr_scheduler", "optimizer")),
+    *(f"utils.data.{name}" for name in ("collate", "dataset", "loader", "sampler")),
 ]
-# Public classes that show an example.
-SHOWN = [name for name in torch.nn.__all__ if isinstance(getattr(torch.nn, name), type)]
+EXAMPLES = Path(__file__).resolve().parents[1] / "csrc" / "python" / "examples.def"
+# Public callables that show no example yet: the tests hold this to be exact.
+WITHOUT = (Path(__file__).parent / "without_example.txt").read_text().split()
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples(name):
+def test_examples(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     module = import_module(f"pydevtensor.{name}")
     found = doctest.testmod(module, extraglobs={"torch": torch, "nn": torch.nn})
     assert not found.failed
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_every_class_shows_an_example(name):
-    if name == "UninitializedParameter":
-        pytest.skip("users meet it only inside lazy layers")
-    assert ">>> " in getattr(torch.nn, name).__doc__
+def in_c():
+    """Functions and methods of the extension, by the names that users write."""
+    for name, value in vars(torch._C).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(value, type):
+            for inner, method in vars(value).items():
+                if not inner.startswith("_") and inspect.isroutine(method):
+                    yield f"{name}.{inner}", method
+        elif callable(value):
+            yield name, value
+
+
+def in_python():
+    """Functions and classes of the modules in Python, and methods of their own."""
+    for name in MODULES:
+        module = import_module(f"pydevtensor.{name}")
+        for inner, value in vars(module).items():
+            own = getattr(value, "__module__", None) == module.__name__
+            if inner.startswith("_") or not own or not callable(value):
+                continue
+            yield f"{name}.{inner}", value
+    for name in ("try_gpu", "try_all_gpus", "chain_matmul"):
+        yield name, getattr(torch, name)
+
+
+def callables():
+    yield from in_c()
+    yield from in_python()
+
+
+DOCTESTS = {}
+for each, value in in_c():
+    DOCTESTS.setdefault(inspect.getdoc(value) or "", each)
+
+
+@pytest.mark.parametrize(
+    ("doc", "name"),
+    [pytest.param(d, n, id=n) for d, n in DOCTESTS.items() if ">>> " in d],
+)
+def test_examples_of_c(doc, name, capsys):
+    if not GPUS and re.search("cuda|pin_memory", doc):
+        pytest.skip("needs a GPU")
+    test = doctest.DocTestParser().get_doctest(doc, {"torch": torch}, name, None, 0)
+    runner = doctest.DocTestRunner()
+    assert not runner.run(test).failed, capsys.readouterr().out
+    test.globs.clear()
+
+
+def test_everything_shows_an_example():
+    without = [n for n, value in callables() if ">>> " not in (value.__doc__ or "")]
+    new = sorted(set(without) - set(WITHOUT))
+    assert not new, f"csrc/python/examples.def or a docstring is to show {new}"
+    shown = sorted(set(WITHOUT) - set(without))
+    assert not shown, f"tests/without_example.txt is to lose {shown}"
+
+
+def test_everything_says_what_it_does():
+    silent = [
+        n for n, value in callables() if not (inspect.getdoc(value) or "").strip()
+    ]
+    assert silent == []
+
+
+# Classes whose constructor C has not described: exceptions and what is never constructed.
+NO_SIGNATURE = {
+    *("autograd.GradcheckError", "safetensors.SafetensorError"),
+    *("AcceleratorError", "OutOfMemoryError"),
+}
+
+
+def test_everything_has_a_signature():
+    silent = []
+    for name, value in callables():
+        try:
+            inspect.signature(value)
+        except ValueError:
+            silent.append(name)
+    assert set(silent) <= NO_SIGNATURE
+
+
+def test_rows_of_examples():
+    """In order, which the search for them needs, and for something that there is."""
+    names = re.findall(r"^EXAMPLE\((\w+),", EXAMPLES.read_text(), re.M)
+    assert len(names) > 300
+    assert names == sorted(names)
+    assert len(set(names)) == len(names)
+    there = {name for name, *_ in torch._C._signatures()}
+    assert set(names) <= there, set(names) - there

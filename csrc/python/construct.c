@@ -450,7 +450,9 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwar
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     DT_PUBLIC(class, #class "(*size: Any)")                                            \
     {                                                                                  \
-        return construct_old(#class, DT_##ID, args->rest, args->nrest);                \
+        bool one = args->slots[0] != NULL; /* a sequence, which is data */             \
+        return construct_old(#class, DT_##ID, one ? args->slots : args->rest,          \
+                             one ? 1 : args->nrest);                                   \
     }
 #include "ops/dtype.def"
 

@@ -72,6 +72,11 @@ int dt_add_rows(PyObject *module, const dt_row *rows, size_t count);
 #define DT_ADD_ROWS(module, rows)                                                      \
     dt_add_rows(module, rows, sizeof(rows) / sizeof *(rows))
 
+/* doc and the example of the function (examples.def) for help(); of an in-place method
+ * that has none, the one of its function, made to write; of a second name, that of the
+ * first, which its signature has. For PyMem_Free; NULL with MemoryError. */
+char *dt_example_doc(const char *name, const char *signature, const char *doc);
+
 /* What a function of a module of ours gives for the arguments, which it takes by name,
  * `out` left aside. A value that is not of the kind that its word promises is a
  * TypeError. NULL with an exception set. */

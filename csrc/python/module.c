@@ -31,7 +31,10 @@ PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
 static PyMethodDef *make_definition(const dt_row *row, dt_call call, bool method)
 {
     PyMethodDef *definition = PyMem_RawMalloc(sizeof *definition);
-    char *doc = dt_signature_doc(row->signature->text, row->name, method, row->doc);
+    char *text = dt_example_doc(row->name, row->signature->text, row->doc);
+    char *doc =
+        text ? dt_signature_doc(row->signature->text, row->name, method, text) : NULL;
+    PyMem_Free(text);
     if (!definition || !doc) {
         PyMem_RawFree(definition);
         PyMem_Free(doc);

@@ -99,7 +99,8 @@ static int read_form(dt_signature *s, const char *text, const char **out_end)
         }
         if (p->word == DT_NWORDS)
             return broken(text);
-        if (p->word == DT_WORD_TENSORS && s->rest == s->count - 1)
+        bool many = p->word == DT_WORD_TENSORS || p->word == DT_WORD_ANY;
+        if (many && s->rest == s->count - 1)
             p->required = false; /* none at all is a number of them too */
         c = skip(c);
         if (*c == '=')

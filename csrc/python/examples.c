@@ -1,0 +1,122 @@
+/* The examples that docstrings show. tests/test_examples.py runs them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/functions.h"
+
+typedef struct example {
+    const char *name, *code, *result;
+} example;
+
+static const example examples[] = {
+#define EXAMPLE(name, code, result) {#name, code, result},
+#include "python/examples.def"
+#undef EXAMPLE
+};
+
+static int compare(const void *name, const void *row)
+{
+    return strcmp(name, ((const example *)row)->name);
+}
+
+/* The example of the first `length` letters of name, or NULL. */
+static const example *find(const char *name, size_t length)
+{
+    char key[40];
+    if (length >= sizeof key)
+        return NULL;
+    memcpy(key, name, length);
+    key[length] = '\0';
+    return bsearch(key, examples, sizeof examples / sizeof *examples, sizeof *examples,
+                   compare);
+}
+
+/* Each line of code with the prompt before it. */
+static char *prompt(char *out, const char *code, const char *end)
+{
+    while (code < end) {
+        const char *line = memchr(code, '\n', (size_t)(end - code));
+        const char *stop = line ? line + 1 : end;
+        out = stpcpy(out, ">>> ");
+        memcpy(out, code, (size_t)(stop - code));
+        out += stop - code;
+        code = stop;
+    }
+    *out = '\0';
+    return out;
+}
+
+static const char *closing(const char *c)
+{
+    int depth = 0;
+    for (; *c; c++) {
+        depth += *c == '(' ? 1 : *c == ')' ? -1 : 0;
+        if (!depth)
+            return c + 1;
+    }
+    return c;
+}
+
+/* What the example of `name` does to its receiver, in place: "torch.ones(2).exp()"
+ * becomes "x = torch.ones(2)" and "x.exp_() is x". Gives the end; out where the example
+ * does not call the method. */
+static char *write_in_place(char *out, const example *e)
+{
+    char call[48];
+    snprintf(call, sizeof call, ".%s(", e->name);
+    const char *last = strrchr(e->code, '\n');
+    last = last ? last + 1 : e->code;
+    const char *dot = strstr(last, call);
+    if (!dot)
+        return out;
+    bool named = dot == last + 1; /* x.exp() after lines that say what x is */
+    const char *arguments = dot + strlen(call) - 1;
+    const char *end = closing(arguments);
+    out = prompt(out, e->code, last);
+    if (!named) {
+        out = stpcpy(out, ">>> x = ");
+        memcpy(out, last, (size_t)(dot - last));
+        out = stpcpy(out + (dot - last), "\n");
+    }
+    out = stpcpy(out, ">>> ");
+    *out++ = named ? *last : 'x';
+    memcpy(out, dot, (size_t)(arguments - dot));
+    out = stpcpy(out + (arguments - dot), "_");
+    memcpy(out, arguments, (size_t)(end - arguments));
+    out += end - arguments;
+    out = stpcpy(out, " is ");
+    *out++ = named ? *last : 'x';
+    return stpcpy(out, "\nTrue");
+}
+
+char *dt_example_doc(const char *name, const char *signature, const char *doc)
+{
+    size_t length = strlen(name), first = strcspn(signature, "(");
+    const example *e = find(name, length), *base = NULL;
+    if (!e)
+        e = find(signature, first);
+    if (!e && first > 1 && signature[first - 1] == '_')
+        base = find(signature, first - 1);
+    const example *any = e ? e : base;
+    size_t room = strlen(doc) + 64;
+    if (any)
+        /* Four letters for each line; a line is more than one letter. */
+        room += 5 * strlen(any->code) + strlen(any->result) + strlen(name);
+    char *text = PyMem_Malloc(room);
+    if (!text) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    char *end = stpcpy(text, doc);
+    if (!any || strstr(doc, ">>> "))
+        return text;
+    char *start = stpcpy(end, "\n\n");
+    if (e) {
+        start = prompt(start, e->code, e->code + strlen(e->code));
+        if (*e->result)
+            stpcpy(stpcpy(start, "\n"), e->result);
+    } else if (write_in_place(start, base) == start) {
+        *end = '\0';
+    }
+    return text;
+}
