@@ -66,12 +66,20 @@ def __dir__():
 
 
 def try_gpu(i: "int" = 0) -> _C.device:
-    """GPU i where it exists, else the CPU; cuda.why_unavailable() says why not."""
+    """GPU i where it exists, else the CPU; cuda.why_unavailable() says why not.
+
+    >>> torch.try_gpu(1000)
+    device(type='cpu')
+    """
     return _C.device("cuda", i) if 0 <= i < _C._cuda_count() else _C.device("cpu")
 
 
 def try_all_gpus() -> "list[_C.device]":
-    """All GPUs, or [device(type='cpu')] where there is none."""
+    """All GPUs, or [device(type='cpu')] where there is none.
+
+    >>> torch.try_all_gpus()[0].type in ('cuda', 'cpu')
+    True
+    """
     gpus = [_C.device("cuda", i) for i in range(_C._cuda_count())]
     return gpus or [_C.device("cpu")]
 

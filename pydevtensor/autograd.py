@@ -98,19 +98,40 @@ def _is_generator_function(function: Callable) -> bool:
 
 
 class no_grad(_Mode):
-    """Records nothing: `with torch.no_grad():`, or `@torch.no_grad()`."""
+    """Records nothing: `with torch.no_grad():`, or `@torch.no_grad()`.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     _enabled = False
 
 
 class enable_grad(_Mode):
-    """Records again inside no_grad()."""
+    """Records again inside no_grad().
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad(), torch.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     _enabled = True
 
 
 class set_grad_enabled(_Mode):
-    """Records or not, from this call on, or in a `with` block."""
+    """Records or not, from this call on, or in a `with` block.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
@@ -139,7 +160,12 @@ _inference_depth = 0
 
 
 class inference_mode(_Mode):
-    """Records nothing, as no_grad(); its results can be used in recorded code later."""
+    """Records nothing, as no_grad(); its results can be used in recorded code later.
+
+    >>> with torch.inference_mode():
+    ...     torch.is_grad_enabled()
+    False
+    """
 
     _enabled = False
 
@@ -159,7 +185,11 @@ class inference_mode(_Mode):
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether an inference_mode() block is being run."""
+    """Whether an inference_mode() block is being run.
+
+    >>> torch.is_inference_mode_enabled()
+    False
+    """
     return _inference_depth > 0
 
 
@@ -187,6 +217,11 @@ def backward(
 
     grad_tensors has one gradient, or None for a single element, for each of them.
     inputs: only these Tensors' .grad. Errors are those of Tensor.backward.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.autograd.backward((x * 3).sum())
+    >>> x.grad
+    tensor([3., 3.])
     """
     tensors = _as_tuple(tensors)
     wanted = () if inputs is None else _as_tuple(inputs)
@@ -211,6 +246,10 @@ def grad(
 
     An input that outputs do not depend on is a RuntimeError, or gives None with
     allow_unused, or zeros with materialize_grads.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.grad(x ** 2, x)
+    (tensor(6.),)
     """
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if is_grads_batched:
@@ -241,7 +280,15 @@ def grad(
 
 
 class RemovableHandle:
-    """What register_hook gives: remove() takes the hook out; also as a `with` block."""
+    """What register_hook gives: remove() takes the hook out; also as a `with` block.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(lambda gradient: gradient * 10)
+    >>> handle.remove()
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
 
     def __init__(self, remove: Callable[[], None]) -> None:
         self._remove: Callable[[], None] | None = remove
@@ -267,7 +314,21 @@ def _hook_handle(tensor: Tensor, number: int) -> RemovableHandle:
 
 
 class FunctionCtx:
-    """What forward() keeps for backward()."""
+    """What forward() keeps for backward().
+
+    >>> class Scale(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor
+    ...         return x * factor
+    ...     @staticmethod
+    ...     def backward(ctx, gradient):
+    ...         return gradient * ctx.factor, None
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> Scale.apply(x, 3).sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
+    """
 
     def __init__(self) -> None:
         self.needs_input_grad: tuple[bool, ...] = ()
@@ -342,6 +403,20 @@ class Function:
             return 2 * x * grad
 
     y = Square.apply(x)
+
+    >>> class Cube(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x ** 3
+    ...     @staticmethod
+    ...     def backward(ctx, gradient):
+    ...         (x,) = ctx.saved_tensors
+    ...         return gradient * 3 * x ** 2
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
     """
 
     def __init__(self) -> None:
@@ -456,6 +531,10 @@ def gradcheck(
     inputs are float64 Tensors of which those with requires_grad are varied. True, or
     GradcheckError (False without raise_exception) where an entry of a Jacobian differs
     by more than atol + rtol * its size.
+
+    >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradcheck(torch.sin, x)
+    True
     """
     inputs = _as_tuple(inputs)
     leaves = _leaves(inputs)
@@ -513,7 +592,12 @@ def gradgradcheck(
     grad_outputs: Tensor | Sequence[Tensor] | None = None,
     **options: Any,
 ) -> bool:
-    """gradcheck of func's gradients: its second derivatives. Options as gradcheck's."""
+    """gradcheck of func's gradients: its second derivatives. Options as gradcheck's.
+
+    >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradgradcheck(torch.sin, x)
+    True
+    """
     inputs = _as_tuple(inputs)
     leaves = _leaves(inputs)
     outputs = _outputs(func(*inputs))

@@ -63,27 +63,47 @@ __all__ = [
 
 
 def device_count() -> int:
-    """How many GPUs can be used. Never raises and creates no context."""
+    """How many GPUs can be used. Never raises and creates no context.
+
+    >>> torch.cuda.device_count() > 0
+    True
+    """
     return _C._cuda_count()
 
 
 def is_available() -> bool:
-    """Whether there is a GPU that can be used."""
+    """Whether there is a GPU that can be used.
+
+    >>> torch.cuda.is_available()
+    True
+    """
     return _C._cuda_count() > 0
 
 
-def why_unavailable() -> str | None:
-    """Why there is no GPU, or which cards were left out; '' when all is well."""
+def why_unavailable() -> str:
+    """Why there is no GPU, or which cards were left out; '' when all is well.
+
+    >>> torch.cuda.why_unavailable()
+    ''
+    """
     return _C._cuda_why()
 
 
 def is_initialized() -> bool:
-    """Whether the CUDA part is loaded and has found a GPU."""
+    """Whether the CUDA part is loaded and has found a GPU.
+
+    >>> torch.cuda.init()
+    >>> torch.cuda.is_initialized()
+    True
+    """
     return _C._cuda_loaded()
 
 
 def init() -> None:
-    """Load the CUDA part now rather than at the first use."""
+    """Load the CUDA part now rather than at the first use.
+
+    >>> torch.cuda.init()
+    """
     _C._cuda_index(None)
 
 
@@ -154,7 +174,11 @@ def virtual(n: int) -> None:
 
 
 def is_simulated(device: Any = None) -> bool:
-    """Whether the GPU is a simulated one; False where there is none."""
+    """Whether the GPU is a simulated one; False where there is none.
+
+    >>> torch.cuda.is_simulated()
+    True
+    """
     return is_available() and _C._cuda_properties(device)["simulated"]
 
 
@@ -162,19 +186,33 @@ def is_simulated(device: Any = None) -> bool:
 
 
 def current_device() -> int:
-    """The index of the GPU that 'cuda' means."""
+    """The index of the GPU that 'cuda' means.
+
+    >>> torch.cuda.current_device()
+    0
+    """
     return _C._cuda_index(None)
 
 
 def set_device(device: Any) -> None:
-    """Make device current: what 'cuda' means from now on in this thread."""
+    """Make device current: what 'cuda' means from now on in this thread.
+
+    >>> torch.cuda.set_device('cuda:0')
+    >>> torch.cuda.current_device()
+    0
+    """
     if device == -1 and type(device) is int:
         return
     _C._cuda_set_device(device)
 
 
 class device:
-    """Makes a GPU current within a with statement; -1 leaves all as it is."""
+    """Makes a GPU current within a with statement; -1 leaves all as it is.
+
+    >>> with torch.cuda.device(0):
+    ...     torch.zeros(1, device='cuda').device
+    device(type='cuda', index=0)
+    """
 
     def __init__(self, device: Any) -> None:
         if not isinstance(device, int) and device is not None:
@@ -229,35 +267,58 @@ class _CudaDeviceProperties:
 
 
 def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
-    """Name, compute capability, memory and more of a GPU, as attributes."""
+    """Name, compute capability, memory and more of a GPU, as attributes.
+
+    >>> torch.cuda.get_device_properties(0).total_memory > 0
+    True
+    """
     return _CudaDeviceProperties(_C._cuda_properties(device))
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a GPU; a simulated one says so."""
+    """The name of a GPU; a simulated one says so.
+
+    >>> isinstance(torch.cuda.get_device_name(0), str)
+    True
+    """
     return _C._cuda_properties(device)["name"]
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The compute capability of a GPU as (major, minor)."""
+    """The compute capability of a GPU as (major, minor).
+
+    >>> torch.cuda.get_device_capability() >= (7, 5)
+    True
+    """
     facts = _C._cuda_properties(device)
     return facts["major"], facts["minor"]
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the current GPU computes with bfloat16."""
+    """Whether the current GPU computes with bfloat16.
+
+    >>> torch.cuda.is_bf16_supported()
+    True
+    """
     return is_available() and (
         bool(including_emulation) or get_device_capability()[0] >= 8
     )
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether device reaches the memory of peer_device without the host."""
+    """Whether device reaches the memory of peer_device without the host.
+
+    >>> torch.cuda.can_device_access_peer(0, 0)
+    True
+    """
     return _C._cuda_peer(device, peer_device)
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until all work of the device is done."""
+    """Wait until all work of the device is done.
+
+    >>> torch.cuda.synchronize()
+    """
     _C._cuda_synchronize(device)
 
 
@@ -265,17 +326,28 @@ def synchronize(device: Any = None) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream on which this thread puts work for the device."""
+    """The stream on which this thread puts work for the device.
+
+    >>> torch.cuda.current_stream().device
+    device(type='cuda', index=0)
+    """
     return _C._cuda_current_stream(device)
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream that is current until another is chosen."""
+    """The stream that is current until another is chosen.
+
+    >>> torch.cuda.default_stream() == torch.cuda.current_stream()
+    True
+    """
     return _C._cuda_default_stream(device)
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Make stream and its device current; None changes nothing."""
+    """Make stream and its device current; None changes nothing.
+
+    >>> torch.cuda.set_stream(torch.cuda.default_stream())
+    """
     if stream is None:
         return
     _C._cuda_set_stream(stream)
@@ -283,7 +355,13 @@ def set_stream(stream: Stream | None) -> None:
 
 
 class StreamContext:
-    """What stream() gives: makes a stream and its device current within a with."""
+    """What stream() gives: makes a stream and its device current within a with.
+
+    >>> context = torch.cuda.stream(torch.cuda.Stream())
+    >>> with context:
+    ...     torch.cuda.current_stream() == context.stream
+    True
+    """
 
     def __init__(self, stream: Stream | None) -> None:
         if stream is not None and not isinstance(stream, Stream):
@@ -302,7 +380,15 @@ class StreamContext:
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """Put work on stream within a with statement; None changes nothing."""
+    """Put work on stream within a with statement; None changes nothing.
+
+    >>> stream = torch.cuda.Stream()
+    >>> with torch.cuda.stream(stream):
+    ...     x = torch.ones(2, device='cuda')
+    >>> stream.synchronize()
+    >>> x
+    tensor([1., 1.], device='cuda:0')
+    """
     return StreamContext(stream)
 
 
@@ -315,43 +401,77 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     'allocated_bytes.all.current', '.peak', '.allocated' and '.freed', and so for
     reserved_bytes, requested_bytes, allocation and segment; num_alloc_retries and
     num_ooms.
+
+    >>> torch.cuda.memory_stats()['num_ooms'] >= 0
+    True
     """
     return _C._cuda_memory_stats(device) if is_available() else {}
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors on the GPU take up."""
+    """Bytes that tensors on the GPU take up.
+
+    >>> before = torch.cuda.memory_allocated()
+    >>> x = torch.zeros(1024, device='cuda')
+    >>> torch.cuda.memory_allocated() - before
+    4096
+    """
     return memory_stats(device).get("allocated_bytes.all.current", 0)
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most that memory_allocated() has been since the last reset."""
+    """The most that memory_allocated() has been since the last reset.
+
+    >>> torch.cuda.max_memory_allocated() >= torch.cuda.memory_allocated()
+    True
+    """
     return memory_stats(device).get("allocated_bytes.all.peak", 0)
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes taken from the GPU, those kept for the next tensors included."""
+    """Bytes taken from the GPU, those kept for the next tensors included.
+
+    >>> torch.cuda.memory_reserved() >= torch.cuda.memory_allocated()
+    True
+    """
     return memory_stats(device).get("reserved_bytes.all.current", 0)
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most that memory_reserved() has been since the last reset."""
+    """The most that memory_reserved() has been since the last reset.
+
+    >>> torch.cuda.max_memory_reserved() >= torch.cuda.memory_reserved()
+    True
+    """
     return memory_stats(device).get("reserved_bytes.all.peak", 0)
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the peaks start again from what is in use now."""
+    """Let the peaks start again from what is in use now.
+
+    >>> torch.cuda.reset_peak_memory_stats()
+    >>> torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
+    True
+    """
     _C._cuda_reset_peaks(device)
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor uses back to the GPUs."""
+    """Give memory that no tensor uses back to the GPUs.
+
+    >>> torch.cuda.empty_cache()
+    """
     for i in range(device_count()):
         _C._cuda_empty_cache(i)
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """(free, total) bytes of a GPU, as its driver sees them."""
+    """(free, total) bytes of a GPU, as its driver sees them.
+
+    >>> free, total = torch.cuda.mem_get_info()
+    >>> 0 <= free <= total
+    True
+    """
     return _C._cuda_memory_info(device)
 
 
@@ -363,7 +483,11 @@ def _size(n):
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The memory of a GPU as a table to print."""
+    """The memory of a GPU as a table to print.
+
+    >>> len(torch.cuda.memory_summary().splitlines()) > 5
+    True
+    """
     if not is_available():
         return f"no CUDA device: {why_unavailable()}"
     index = _C._cuda_index(device)
@@ -399,31 +523,58 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the current GPU's random numbers; does nothing where there is no GPU."""
+    """Seed the current GPU's random numbers; does nothing where there is no GPU.
+
+    >>> torch.cuda.manual_seed(0)
+    >>> x = torch.rand(2, device='cuda')
+    >>> torch.cuda.manual_seed(0)
+    >>> torch.equal(torch.rand(2, device='cuda'), x)
+    True
+    """
     if is_available():
         _C._cuda_seed(None, seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the random numbers of all GPUs; does nothing where there is none."""
+    """Seed the random numbers of all GPUs; does nothing where there is none.
+
+    >>> torch.cuda.manual_seed_all(3)
+    >>> torch.cuda.initial_seed()
+    3
+    """
     for i in range(device_count()):
         _C._cuda_seed(i, seed)
 
 
 def seed() -> None:
-    """Seed the current GPU's random numbers from the system's randomness."""
+    """Seed the current GPU's random numbers from the system's randomness.
+
+    >>> torch.cuda.seed()
+    >>> torch.cuda.initial_seed() >= 0
+    True
+    """
     if is_available():
         _C._cuda_seed(None, None)
 
 
 def seed_all() -> None:
-    """Seed all GPUs' random numbers with one seed from the system's randomness."""
+    """Seed all GPUs' random numbers with one seed from the system's randomness.
+
+    >>> torch.cuda.seed_all()
+    >>> torch.cuda.initial_seed() >= 0
+    True
+    """
     if is_available():
         manual_seed_all(_C._cuda_seed(0, None))
 
 
 def initial_seed() -> int:
-    """The seed of the current GPU's random numbers."""
+    """The seed of the current GPU's random numbers.
+
+    >>> torch.cuda.manual_seed(3)
+    >>> torch.cuda.initial_seed()
+    3
+    """
     return _C._cuda_initial_seed(None)
 
 
@@ -437,6 +588,11 @@ class transfers:
     counts what happens in the block. Copies by direction in host_to_device,
     device_to_host and device_to_device, their bytes in the same names with _bytes,
     waits in waits. A copy to the host waits, and counts as both. reset() starts again.
+
+    >>> with torch.cuda.transfers() as moved:
+    ...     x = torch.ones(256, 4).cuda()
+    >>> moved.host_to_device, moved.host_to_device_bytes
+    (1, 4096)
     """
 
     def __init__(self) -> None:
@@ -484,7 +640,13 @@ class transfers:
 
 def sim_counters(device: Any = None) -> dict[str, int]:
     """What simulated GPUs have been asked for: launches, copies, waits, ... of one
-    device, or of all for None."""
+    device, or of all for None.
+
+    >>> before = torch.cuda.sim_counters()['launches']
+    >>> x = torch.ones(2, device='cuda')
+    >>> torch.cuda.sim_counters()['launches'] > before
+    True
+    """
     from json import loads
 
     index = -1 if device is None else _C._cuda_index(device)
@@ -493,11 +655,17 @@ def sim_counters(device: Any = None) -> dict[str, int]:
 
 def sim_fail(text: str) -> None:
     """Let a simulated call fail once: 'malloc:3' the third allocation from now on,
-    'copy:1,launch:2' several; '' takes all back."""
+    'copy:1,launch:2' several; '' takes all back.
+
+    >>> torch.cuda.sim_fail('')
+    """
     _C._sim_control(f"failures {text}")
 
 
 def sim_schedule(name: str) -> None:
-    """Choose when simulated work runs: 'eager', 'lazy' or 'random:SEED'."""
+    """Choose when simulated work runs: 'eager', 'lazy' or 'random:SEED'.
+
+    >>> torch.cuda.sim_schedule('eager')
+    """
     _check_schedule("sim_schedule", name)
     _C._sim_control(f"schedule {name}")

@@ -211,15 +211,28 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 def cross(
     input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The cross product of vectors of 3 elements along dim, broadcasting."""
+    """The cross product of vectors of 3 elements along dim, broadcasting.
+
+    >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
     return _C.cross(input, other, dim, out=out)
 
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of vectors, matrices or batches of matrices."""
+    """The product of vectors, matrices or batches of matrices.
+
+    >>> torch.linalg.matmul(torch.ones(2, 3), torch.ones(3))
+    tensor([3., 3.])
+    """
     return _C.matmul(input, other, out=out)
 
 
 def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
-    """A square matrix, or a batch of them, multiplied n times with itself."""
+    """A square matrix, or a batch of them, multiplied n times with itself.
+
+    >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     return _C.matrix_power(A, n, out=out)

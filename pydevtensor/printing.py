@@ -45,6 +45,11 @@ def set_printoptions(
     profile     'default', 'short' or 'full', set before the other arguments
     sci_mode    True or False for scientific notation always or never; None (also when
                 left out) to choose for each tensor
+
+    >>> torch.set_printoptions(precision=2)
+    >>> torch.tensor([1.23456])
+    tensor([1.23])
+    >>> torch.set_printoptions(profile='default')
     """
     chosen: dict[str, Any] = {}
     if profile is not None:
@@ -76,12 +81,20 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The options in force, as a dict by the names that set_printoptions takes."""
+    """The options in force, as a dict by the names that set_printoptions takes.
+
+    >>> torch.get_printoptions()['precision']
+    4
+    """
     return dict(_options)
 
 
 def tensor_repr(tensor: Tensor) -> str:
-    """The text of repr(tensor) and str(tensor)."""
+    """The text of repr(tensor) and str(tensor).
+
+    >>> torch.printing.tensor_repr(torch.tensor([1, 2]))
+    'tensor([1, 2])'
+    """
     kind = type(tensor).__name__
     opening = "tensor(" if kind in ("Tensor", "Parameter") else kind + "("
     notes = []
@@ -118,7 +131,11 @@ def tensor_repr(tensor: Tensor) -> str:
 
 
 def format_tensor(tensor: Tensor, spec: str) -> str:
-    """The text of format(tensor, spec): of the number, where the tensor is just one."""
+    """The text of format(tensor, spec): of the number, where the tensor is just one.
+
+    >>> f'{torch.tensor(3.14159):.2f}'
+    '3.14'
+    """
     if tensor.dim() == 0 and type(tensor).__name__ == "Tensor":
         return format(tensor.item(), spec)
     # As for any object without a format of its own: only the empty one is known.

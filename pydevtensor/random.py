@@ -34,6 +34,12 @@ def set_rng_state(new_state: _C.Tensor) -> None:
 
     Raises TypeError where new_state is no CPU Tensor of uint8, RuntimeError where its
     bytes are not a state; the generator is then unchanged.
+
+    >>> state = torch.get_rng_state()
+    >>> x = torch.rand(3)
+    >>> torch.set_rng_state(state)
+    >>> torch.equal(torch.rand(3), x)
+    True
     """
     default_generator.set_state(new_state)
 

@@ -137,6 +137,10 @@ def save_file(
 
     Raises ValueError for what is no such dict or not contiguous, RuntimeError for
     shared memory, each naming the tensor.
+
+    >>> torch.safetensors.save_file({'w': torch.tensor([1, 2])}, 'w.safetensors')
+    >>> torch.safetensors.load_file('w.safetensors')
+    {'w': tensor([1, 2])}
     """
     text, order = _plan(tensors, metadata)
     with replacing(filename) as file:
@@ -146,7 +150,12 @@ def save_file(
 def save(
     tensors: Mapping[str, _C.Tensor], metadata: Mapping[str, str] | None = None
 ) -> bytes:
-    """The same file as bytes."""
+    """The same file as bytes.
+
+    >>> file = torch.safetensors.save({'w': torch.tensor([1.0, 2.0])})
+    >>> torch.safetensors.load(file)
+    {'w': tensor([1., 2.])}
+    """
     text, order = _plan(tensors, metadata)
     file = BytesIO()
     _write(file, text, order)
@@ -158,6 +167,10 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, _C.Tensor]:
 
     Raises SafetensorError, a ValueError, where the file is damaged or no such file;
     then nothing is loaded.
+
+    >>> torch.safetensors.save_file({'w': torch.tensor([1, 2])}, 'w.safetensors')
+    >>> torch.safetensors.load_file('w.safetensors')['w']
+    tensor([1, 2])
     """
     with open(filename, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -165,7 +178,11 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, _C.Tensor]:
 
 
 def load(data: Any) -> dict[str, _C.Tensor]:
-    """The same from bytes, on the CPU."""
+    """The same from bytes, on the CPU.
+
+    >>> torch.safetensors.load(torch.safetensors.save({'w': torch.tensor([1, 2])}))
+    {'w': tensor([1, 2])}
+    """
     data = memoryview(data).cast("B")
     return _read(_Bytes(data), len(data), _C.device("cpu"))
 

@@ -117,6 +117,10 @@ def load(
     Raises pickle.UnpicklingError for a constructor that is not among those that
     checkpoints may call (it is named) and for a damaged pickle; RuntimeError for a
     damaged archive, and for tensors of a device that is not there and no map_location.
+
+    >>> torch.save({'w': torch.tensor([1, 2])}, 'w.pt')
+    >>> torch.load('w.pt')
+    {'w': tensor([1, 2])}
     """
     del weights_only
     if mmap:

@@ -311,7 +311,8 @@ static PyMethodDef functions[] = {
     {"_named", (PyCFunction)(void (*)(void))named, METH_FASTCALL,
      "_named(result, name, /)\n--\n\nresult, whose grad_fn is called name now."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
-     "is_grad_enabled()\n--\n\nWhether the calling thread records operations."},
+     "is_grad_enabled()\n--\n\nWhether the calling thread records operations.\n\n"
+     ">>> torch.is_grad_enabled()\nTrue"},
     {"_exchange_grad_enabled", exchange_grad_enabled, METH_O,
      "_exchange_grad_enabled(enabled, /)\n--\n\nSets the mode and gives the old one."},
     {"_run_backward", run_backward, METH_VARARGS,

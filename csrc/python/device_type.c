@@ -276,12 +276,19 @@ static PyGetSetDef properties[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "device(type, index=None)\n--\n\n"
-                "A device on which tensors live: device('cpu'), device('cuda:1'), "
-                "device('cuda', 1) or\n"
-                "device(1). Building one needs no GPU; using one does. In a with "
-                "statement it is where\n"
-                "factories such as ones() make their tensors."},
+    {Py_tp_doc,
+     "device(type, index=None)\n--\n\n"
+     "A device on which tensors live: device('cpu'), device('cuda:1'), "
+     "device('cuda', 1) or\n"
+     "device(1). Building one needs no GPU; using one does. In a with "
+     "statement it is where\n"
+     "factories such as ones() make their tensors.\n\n"
+     "Equal and ordered by type and index; type is a str, index an int or None.\n"
+     "\n"
+     ">>> torch.ones(2, device=torch.device('cpu')).device\n"
+     "device(type='cpu')\n"
+     ">>> torch.device('cuda:1').index\n"
+     "1"},
     {Py_tp_new, device_new},
     {Py_tp_repr, device_repr},
     {Py_tp_str, device_str},

@@ -65,7 +65,9 @@ static PyGetSetDef properties[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "The type of a tensor's elements, such as float32 or int64."},
+    {Py_tp_doc, "The type of a tensor's elements, such as float32 or int64.\n\n"
+                ">>> torch.float32.itemsize, torch.float32.is_floating_point\n"
+                "(4, True)"},
     {Py_tp_repr, dtype_repr},
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},

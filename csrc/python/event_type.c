@@ -200,17 +200,37 @@ static PyObject *get_handle(PyObject *self, void *unused)
 static PyMethodDef methods[] = {
     {"record", KEYWORDS(event_record),
      "record($self, stream=None)\n--\n\n"
-     "Mark the end of what stream (the current one for None) has to do so far."},
+     "Mark the end of what stream (the current one for None) has to do so far.\n\n"
+     ">>> event = torch.cuda.Event()\n"
+     ">>> event.record()\n"
+     ">>> event.synchronize()\n"
+     ">>> event.query()\n"
+     "True"},
     {"wait", KEYWORDS(event_wait),
      "wait($self, stream=None)\n--\n\n"
-     "Let further work of stream start after the event; the host does not wait."},
+     "Let further work of stream start after the event; the host does not wait.\n\n"
+     ">>> event = torch.cuda.Event()\n"
+     ">>> event.record()\n"
+     ">>> event.wait(torch.cuda.Stream())"},
     {"query", event_query, METH_NOARGS,
-     "query($self)\n--\n\nWhether the work before the event is done."},
+     "query($self)\n--\n\nWhether the work before the event is done.\n\n"
+     ">>> torch.cuda.Event().query()\n"
+     "True"},
     {"synchronize", event_synchronize, METH_NOARGS,
-     "synchronize($self)\n--\n\nWait until the work before the event is done."},
+     "synchronize($self)\n--\n\nWait until the work before the event is done.\n\n"
+     ">>> event = torch.cuda.Event()\n"
+     ">>> event.record()\n"
+     ">>> event.synchronize()"},
     {"elapsed_time", event_elapsed_time, METH_O,
      "elapsed_time($self, end_event, /)\n--\n\nMilliseconds from this event to "
-     "end_event."},
+     "end_event.\n\n"
+     ">>> start = torch.cuda.Event(enable_timing=True)\n"
+     ">>> end = torch.cuda.Event(enable_timing=True)\n"
+     ">>> start.record()\n"
+     ">>> end.record()\n"
+     ">>> end.synchronize()\n"
+     ">>> start.elapsed_time(end) >= 0\n"
+     "True"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -224,7 +244,10 @@ static PyGetSetDef properties[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc,
      "Event(enable_timing=False, blocking=False, interprocess=False)\n--\n\n"
-     "A mark in the work of a stream: wait for it, ask for it, measure between two."},
+     "A mark in the work of a stream: wait for it, ask for it, measure between two.\n\n"
+     ">>> event = torch.cuda.Event()\n"
+     ">>> event.record()\n"
+     ">>> event.synchronize()"},
     {Py_tp_new, event_new},
     {Py_tp_dealloc, event_dealloc},
     {Py_tp_repr, event_repr},

@@ -207,19 +207,39 @@ static PyObject *generator_device(PyObject *self, void *unused)
 static PyMethodDef methods[] = {
     {"manual_seed", generator_manual_seed, METH_O,
      "manual_seed($self, seed)\n--\n\nStart again from seed; gives the generator "
-     "itself."},
+     "itself.\n\n"
+     ">>> torch.Generator().manual_seed(3).initial_seed()\n"
+     "3"},
     {"seed", generator_seed, METH_NOARGS,
      "seed($self)\n--\n\nStart again from a seed drawn by the system, and give that "
-     "seed."},
+     "seed.\n\n"
+     ">>> generator = torch.Generator()\n"
+     ">>> generator.seed() == generator.initial_seed()\n"
+     "True"},
     {"initial_seed", generator_initial_seed, METH_NOARGS,
-     "initial_seed($self)\n--\n\nThe seed that the numbers started from."},
+     "initial_seed($self)\n--\n\nThe seed that the numbers started from.\n\n"
+     ">>> torch.Generator().manual_seed(3).initial_seed()\n"
+     "3"},
     {"get_state", generator_get_state, METH_NOARGS,
      "get_state($self)\n--\n\nWhere the numbers are, as a Tensor of uint8 for "
-     "set_state."},
+     "set_state.\n\n"
+     ">>> torch.Generator().get_state().dtype\n"
+     "torch.uint8"},
     {"set_state", generator_set_state, METH_O,
-     "set_state($self, new_state)\n--\n\nGo on from where another get_state() was."},
+     "set_state($self, new_state)\n--\n\nGo on from where another get_state() was.\n\n"
+     ">>> generator = torch.Generator()\n"
+     ">>> state = generator.get_state()\n"
+     ">>> first = torch.rand(2, generator=generator)\n"
+     ">>> again = torch.rand(2, generator=generator.set_state(state))\n"
+     ">>> torch.equal(first, again)\n"
+     "True"},
     {"clone_state", generator_clone_state, METH_NOARGS,
-     "clone_state($self)\n--\n\nA Generator of its own that gives the same numbers."},
+     "clone_state($self)\n--\n\nA Generator of its own that gives the same numbers.\n\n"
+     ">>> generator = torch.Generator().manual_seed(3)\n"
+     ">>> twin = generator.clone_state()\n"
+     ">>> a, b = torch.rand(2, generator=generator), torch.rand(2, generator=twin)\n"
+     ">>> torch.equal(a, b)\n"
+     "True"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -230,7 +250,10 @@ static PyGetSetDef properties[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "Generator(device='cpu')\n--\n\n"
-                "A source of random numbers for one device, apart from all others."},
+                "A source of random numbers for one device, apart from all others.\n\n"
+                ">>> generator = torch.Generator().manual_seed(0)\n"
+                ">>> torch.rand(2, generator=generator)\n"
+                "tensor([0.4963, 0.7682])"},
     {Py_tp_new, generator_new},
     {Py_tp_dealloc, generator_dealloc},
     {Py_tp_methods, methods},

@@ -81,7 +81,8 @@ static Py_hash_t node_hash(PyObject *self)
 
 static PyMethodDef node_methods[] = {
     {"name", node_name, METH_NOARGS,
-     "name($self)\n--\n\nThe operation's name, such as 'MulBackward0'."},
+     "name($self)\n--\n\nThe operation's name, such as 'MulBackward0'.\n\n"
+     ">>> (torch.ones(1, requires_grad=True) * 2).grad_fn.name()\n'MulBackward0'"},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef node_properties[] = {
@@ -91,7 +92,10 @@ static PyGetSetDef node_properties[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot node_slots[] = {
-    {Py_tp_doc, "A recorded operation, as Tensor.grad_fn gives it."},
+    {Py_tp_doc, "A recorded operation, as Tensor.grad_fn gives it.\n\n"
+                ">>> x = torch.ones(2, requires_grad=True)\n"
+                ">>> type((x * 2).grad_fn).__name__\n"
+                "'Node'"},
     {Py_tp_dealloc, node_dealloc},
     {Py_tp_repr, node_repr},
     {Py_tp_hash, node_hash},

@@ -126,13 +126,16 @@ static PyObject *size_subscript(PyObject *self, PyObject *key)
 
 static PyMethodDef methods[] = {
     {"numel", size_numel, METH_NOARGS,
-     "numel($self)\n--\n\nThe number of elements of a tensor of this shape."},
+     "numel($self)\n--\n\nThe number of elements of a tensor of this shape.\n\n"
+     ">>> torch.Size([2, 3]).numel()\n6"},
     {"__reduce__", size_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Size(iterable=())\n--\n\nThe shape of a tensor: a tuple of ints."},
+    {Py_tp_doc, "Size(iterable=())\n--\n\nThe shape of a tensor: a tuple of ints.\n\n"
+                ">>> torch.zeros(2, 3).shape + (4,)\n"
+                "torch.Size([2, 3, 4])"},
     {Py_tp_new, size_new},
     {Py_tp_repr, size_repr},
     {Py_tp_methods, methods},

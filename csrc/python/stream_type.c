@@ -256,18 +256,29 @@ static PyObject *get_priority(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
     {"synchronize", stream_synchronize, METH_NOARGS,
-     "synchronize($self)\n--\n\nWait until all work of the stream is done."},
+     "synchronize($self)\n--\n\nWait until all work of the stream is done.\n\n"
+
+     ">>> torch.cuda.current_stream().synchronize()"},
     {"query", stream_query, METH_NOARGS,
-     "query($self)\n--\n\nWhether all work of the stream is done."},
+     "query($self)\n--\n\nWhether all work of the stream is done.\n\n"
+     ">>> torch.cuda.Stream().query()\n"
+     "True"},
     {"record_event", stream_record_event, METH_VARARGS,
      "record_event($self, event=None, /)\n--\n\n"
-     "Record event (a new one for None) behind the stream's work so far, and give it."},
+     "Record event (a new one for None) behind the stream's work so far, and give "
+     "it.\n\n"
+     ">>> event = torch.cuda.current_stream().record_event()\n"
+     ">>> event.synchronize()"},
     {"wait_event", stream_wait_event, METH_O,
      "wait_event($self, event, /)\n--\n\n"
-     "Let further work of the stream start after event; the host does not wait."},
+     "Let further work of the stream start after event; the host does not wait.\n\n"
+     ">>> event = torch.cuda.current_stream().record_event()\n"
+     ">>> torch.cuda.Stream().wait_event(event)"},
     {"wait_stream", stream_wait_stream, METH_O,
      "wait_stream($self, stream, /)\n--\n\n"
-     "Let further work start after what the other stream has so far."},
+     "Let further work start after what the other stream has so far.\n\n"
+
+     ">>> torch.cuda.Stream().wait_stream(torch.cuda.current_stream())"},
     {"__enter__", stream_enter, METH_NOARGS,
      "__enter__($self)\n--\n\nMake the stream and its device current."},
     {"__exit__", stream_exit, METH_VARARGS,
@@ -285,7 +296,11 @@ static PyGetSetDef properties[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc,
      "Stream(device=None, priority=0)\n--\n\n"
-     "Work that runs in order on one GPU, beside that of its other streams."},
+     "Work that runs in order on one GPU, beside that of its other streams.\n\n"
+     ">>> stream = torch.cuda.Stream()\n"
+     ">>> with stream:\n"
+     "...     x = torch.ones(2, device='cuda')\n"
+     ">>> stream.synchronize()"},
     {Py_tp_new, stream_new},
     {Py_tp_dealloc, stream_dealloc},
     {Py_tp_repr, stream_repr},

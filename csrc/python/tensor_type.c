@@ -493,7 +493,10 @@ static PyGetSetDef getset[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "A multi-dimensional array of numbers of one type, on one device."},
+    {Py_tp_doc, "A multi-dimensional array of numbers of one type, on one device.\n\n"
+                ">>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])\n"
+                ">>> x[0] + x[:, 1]\n"
+                "tensor([3., 6.])"},
     {Py_tp_new, dt_tensor_construct},
     {Py_tp_dealloc, tensor_dealloc},
     {Py_tp_traverse, tensor_traverse},

@@ -14,7 +14,11 @@ Tensor = _C.Tensor
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    """input @ weight.T + bias; input (..., in), weight (out, in), bias (out)."""
+    """input @ weight.T + bias; input (..., in), weight (out, in), bias (out).
+
+    >>> nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).shape
+    torch.Size([2, 4])
+    """
     if input.ndim and weight.ndim == 2 and input.shape[-1] != weight.shape[1]:
         raise RuntimeError(
             f"linear: the input has shape {[*input.shape]}, and the weight, of shape "
@@ -31,7 +35,12 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """x1 A x2 for each matrix A of weight (out, in1, in2), plus bias."""
+    """x1 A x2 for each matrix A of weight (out, in1, in2), plus bias.
+
+    >>> x, y = torch.ones(2, 3), torch.ones(2, 4)
+    >>> nn.functional.bilinear(x, y, torch.ones(5, 3, 4)).shape
+    torch.Size([2, 5])
+    """
     if input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(
             "bilinear: the inputs have to be of one shape up to their last dimensions, "
@@ -59,7 +68,11 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 def dropout(
     input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Any:
-    """Elements zeroed with probability p, the others divided by 1 - p, in training."""
+    """Elements zeroed with probability p, the others divided by 1 - p, in training.
+
+    >>> nn.functional.dropout(torch.ones(3), p=0.5, training=False)
+    tensor([1., 1., 1.])
+    """
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
@@ -76,18 +89,30 @@ def dropout(
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
-    """Each element, or 0 where it is negative."""
+    """Each element, or 0 where it is negative.
+
+    >>> nn.functional.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     return input.relu_() if inplace else input.relu()
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """Each element, times negative_slope where it is negative."""
+    """Each element, times negative_slope where it is negative.
+
+    >>> nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
     result = _C.where(input > 0, input, input * negative_slope)
     return input.copy_(result) if inplace else _C._named(result, "LeakyReluBackward0")
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """Each element, or alpha * (e^x - 1) where it is negative."""
+    """Each element, or alpha * (e^x - 1) where it is negative.
+
+    >>> nn.functional.elu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
     # The exponential of what is positive would overflow, and its gradient with it.
     low = _C.minimum(input, _C.zeros_like(input))
     result = _C.where(input > 0, input, alpha * low.expm1())
@@ -95,7 +120,11 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
-    """x times the normal distribution function of x; approximate: 'none' or 'tanh'."""
+    """x times the normal distribution function of x; approximate: 'none' or 'tanh'.
+
+    >>> nn.functional.gelu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """
     if approximate == "none":
         result = 0.5 * input * (1 + _C.erf(input * math.sqrt(0.5)))
         return _C._named(result, "GeluBackward0")
@@ -108,13 +137,21 @@ def gelu(input: Any, approximate: str = "none") -> Any:
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
-    """x times its sigmoid."""
+    """x times its sigmoid.
+
+    >>> nn.functional.silu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
     result = input * input.sigmoid()
     return input.copy_(result) if inplace else _C._named(result, "SiluBackward0")
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """log(1 + e^(beta x)) / beta; x itself where beta x is above threshold."""
+    """log(1 + e^(beta x)) / beta; x itself where beta x is above threshold.
+
+    >>> nn.functional.softplus(torch.tensor([-1.0, 2.0]))
+    tensor([0.3133, 2.1269])
+    """
     scaled = input * beta
     low = _C.minimum(scaled, _C.full_like(scaled, threshold))
     result = _C.where(scaled > threshold, input, low.exp().log1p() / beta)
@@ -122,18 +159,30 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 
 
 def logsigmoid(input: Any) -> Any:
-    """Logarithm of the sigmoid, without its rounding."""
+    """Logarithm of the sigmoid, without its rounding.
+
+    >>> nn.functional.logsigmoid(torch.tensor([-1.0, 2.0]))
+    tensor([-1.3133, -0.1269])
+    """
     result = _C.minimum(input, _C.zeros_like(input)) - (-input.abs()).exp().log1p()
     return _C._named(result, "LogSigmoidBackward0")
 
 
 def sigmoid(input: Any) -> Any:
-    """1 / (1 + e^-x)."""
+    """1 / (1 + e^-x).
+
+    >>> nn.functional.sigmoid(torch.tensor([-1.0, 2.0]))
+    tensor([0.2689, 0.8808])
+    """
     return input.sigmoid()
 
 
 def tanh(input: Any) -> Any:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    >>> nn.functional.tanh(torch.tensor([-1.0, 2.0]))
+    tensor([-0.7616,  0.9640])
+    """
     return input.tanh()
 
 
@@ -152,7 +201,11 @@ def _softmax_dim(name: str, dim: Any, ndim: int) -> int:
 def softmax(
     input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Any:
-    """e^x divided by its sum along dim, in dtype where one is given."""
+    """e^x divided by its sum along dim, in dtype where one is given.
+
+    >>> nn.functional.softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([0.0900, 0.2447, 0.6652])
+    """
     dim = _softmax_dim("softmax", dim, input.ndim)
     return _C.softmax(input, dim, dtype)
 
@@ -160,14 +213,22 @@ def softmax(
 def softmin(
     input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Any:
-    """softmax of -input."""
+    """softmax of -input.
+
+    >>> nn.functional.softmin(torch.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([0.6652, 0.2447, 0.0900])
+    """
     return softmax(-input, _softmax_dim("softmin", dim, input.ndim), dtype=dtype)
 
 
 def log_softmax(
     input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Any:
-    """Logarithm of softmax, without its rounding."""
+    """Logarithm of softmax, without its rounding.
+
+    >>> nn.functional.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([-2.4076, -1.4076, -0.4076])
+    """
     dim = _softmax_dim("log_softmax", dim, input.ndim)
     return _C.log_softmax(input, dim, dtype)
 
@@ -194,6 +255,9 @@ def layer_norm(
 
     normalized_shape names the sizes of those dimensions; weight and bias have that
     shape. RuntimeError where input's shape does not end with it.
+
+    >>> nn.functional.layer_norm(torch.tensor([[1.0, 2.0, 3.0]]), (3,))
+    tensor([[-1.2247,  0.0000,  1.2247]])
     """
     return _C.layer_norm(input, normalized_shape, weight, bias, eps)
 
@@ -213,6 +277,10 @@ def batch_norm(
     In training by the batch's own statistics, which the running ones follow with
     momentum (the variance without bias); else by the running ones. weight, bias and
     the running statistics have shape (C,).
+
+    >>> mean, var = torch.tensor([2.0]), torch.tensor([4.0])
+    >>> nn.functional.batch_norm(torch.tensor([[4.0]]), mean, var)
+    tensor([[1.0000]])
     """
     if training:
         if (running_mean is None) != (running_var is None):
@@ -274,7 +342,11 @@ def mse_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Squared differences, averaged, summed or one by one."""
+    """Squared differences, averaged, summed or one by one.
+
+    >>> nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
     _same_size("mse_loss", input, target)
     loss = _reduce((input - target).square(), reduction)
     return _C._named(loss, "MseLossBackward0")
@@ -287,7 +359,11 @@ def l1_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Absolute differences."""
+    """Absolute differences.
+
+    >>> nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(1.)
+    """
     _same_size("l1_loss", input, target)
     return _reduce((input - target).abs(), reduction)
 
@@ -295,7 +371,11 @@ def l1_loss(
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0
 ) -> Any:
-    """Half the squared difference up to delta, then growing by delta."""
+    """Half the squared difference up to delta, then growing by delta.
+
+    >>> nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(0.7500)
+    """
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
     _same_size("huber_loss", input, target)
@@ -317,7 +397,11 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Any:
-    """huber_loss divided by beta; l1_loss where beta is 0."""
+    """huber_loss divided by beta; l1_loss where beta is 0.
+
+    >>> nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(0.7500)
+    """
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss: beta is {beta}; give 0 or more")
     if beta == 0:
@@ -335,7 +419,12 @@ def binary_cross_entropy(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """-(t log x + (1 - t) log(1 - x)); logarithms are at least -100."""
+    """-(t log x + (1 - t) log(1 - x)); logarithms are at least -100.
+
+    >>> p = torch.tensor([0.9, 0.2])
+    >>> nn.functional.binary_cross_entropy(p, torch.tensor([1.0, 0.0]))
+    tensor(0.1643)
+    """
     _same_device("binary_cross_entropy", input, target)
     if input.shape != target.shape:
         raise ValueError(
@@ -366,7 +455,12 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Any:
-    """binary_cross_entropy of the sigmoid of input, without its rounding."""
+    """binary_cross_entropy of the sigmoid of input, without its rounding.
+
+    >>> x = torch.tensor([2.0, -1.0])
+    >>> nn.functional.binary_cross_entropy_with_logits(x, torch.tensor([1.0, 0.0]))
+    tensor(0.2201)
+    """
     _same_device("binary_cross_entropy_with_logits", input, target)
     if input.shape != target.shape:
         raise ValueError(
@@ -390,7 +484,12 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Any:
-    """target * (log target - input); input holds log-probabilities."""
+    """target * (log target - input); input holds log-probabilities.
+
+    >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.9, 0.1])
+    >>> nn.functional.kl_div(q.log(), p, reduction='sum')
+    tensor(0.5108)
+    """
     if log_target:
         loss = target.exp() * (target - input)
     else:
@@ -428,6 +527,10 @@ def nll_loss(
 
     IndexError for a class that is not there, on the CPU; a GPU reports it at the next
     wait, as AcceleratorError, and works on.
+
+    >>> x = torch.tensor([[0.9, 0.1], [0.2, 0.8]]).log()
+    >>> nn.functional.nll_loss(x, torch.tensor([0, 1]))
+    tensor(0.1643)
     """
     reduction = _old_words(size_average, reduce, reduction)
     return _C._nll_loss(input, target, weight, ignore_index, reduction)
@@ -448,6 +551,10 @@ def cross_entropy(
     input is (N, C, ...) or (C); target holds classes, of input's shape without C, or
     probabilities, of input's shape. The others are as for nll_loss; label_smoothing is
     the part of each target that goes to all classes alike.
+
+    >>> x = torch.tensor([[2.0, -1.0], [0.0, 3.0]])
+    >>> nn.functional.cross_entropy(x, torch.tensor([0, 1]))
+    tensor(0.0486)
     """
     if label_smoothing > 1:
         raise RuntimeError(
@@ -469,6 +576,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     num_classes -1: the greatest element and 1, which waits for a GPU. RuntimeError for
     elements below 0 or from num_classes on; on a GPU the next wait raises
     AcceleratorError.
+
+    >>> nn.functional.one_hot(torch.tensor([0, 2]), 3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
     """
     return _C._one_hot(tensor, num_classes)
 
@@ -490,6 +601,11 @@ def embedding(
     by how often it occurs in input. sparse changes nothing: gradients are dense.
     IndexError for a number below 0 or from n on; on a GPU the next wait raises
     AcceleratorError, which names it.
+
+    >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
+    >>> nn.functional.embedding(torch.tensor([1, 0]), weight)
+    tensor([[2., 3.],
+            [0., 1.]])
     """
     if padding_idx is None:
         padding_idx = -1
@@ -517,6 +633,10 @@ def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
-    """input divided by its p-norm along dim, which counts as at least eps."""
+    """input divided by its p-norm along dim, which counts as at least eps.
+
+    >>> nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     norm = input.norm(p, dim, keepdim=True)
     return input / _C.maximum(norm, _C.full_like(norm, eps))

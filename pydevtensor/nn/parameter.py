@@ -66,7 +66,11 @@ class Buffer(_C.Tensor):
 
 
 class UninitializedParameter(Parameter):
-    """A parameter whose shape the first input will tell."""
+    """A parameter whose shape the first input will tell.
+
+    >>> nn.LazyLinear(2).weight
+    <UninitializedParameter>
+    """
 
     def __new__(
         cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
@@ -102,7 +106,11 @@ class UninitializedParameter(Parameter):
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether value is a parameter without a shape."""
+    """Whether value is a parameter without a shape.
+
+    >>> nn.parameter.is_lazy(nn.LazyLinear(2).weight)
+    True
+    """
     return isinstance(value, UninitializedParameter)
 
 

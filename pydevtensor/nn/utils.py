@@ -42,6 +42,9 @@ def get_total_norm(
     """The norm of all tensors taken as one vector: a Tensor on the first one's device.
 
     foreach changes nothing.
+
+    >>> nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
+    tensor(5.)
     """
     if isinstance(tensors, _C.Tensor):
         tensors = [tensors]
@@ -59,7 +62,14 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None
 ) -> None:
-    """Scales all gradients as their joint norm, total_norm, asks for."""
+    """Scales all gradients as their joint norm, total_norm, asks for.
+
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([3.0, 4.0])
+    >>> nn.utils.clip_grads_with_norm_([w], 1, torch.tensor(5.0))
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
     gradients = _gradients(parameters)
     if gradients:
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
@@ -74,7 +84,14 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: Any = None,
 ) -> Any:
-    """Scales all gradients so that their joint norm is at most max_norm; gives it."""
+    """Scales all gradients so that their joint norm is at most max_norm; gives it.
+
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([3.0, 4.0])
+    >>> norm = nn.utils.clip_grad_norm_([w], max_norm=1)
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
     parameters = [parameters] if isinstance(parameters, _C.Tensor) else [*parameters]
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
@@ -83,7 +100,14 @@ def clip_grad_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
-    """Clamps every element of the gradients to -clip_value ... clip_value."""
+    """Clamps every element of the gradients to -clip_value ... clip_value.
+
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([3.0, -4.0])
+    >>> nn.utils.clip_grad_value_([w], 3.5)
+    >>> w.grad
+    tensor([ 3.0000, -3.5000])
+    """
     gradients, limit = _gradients(parameters), float(clip_value)
     if gradients:
         _C._update("clamp", gradients, gradients, (), None, (-limit, limit))
@@ -93,6 +117,9 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     """The elements of all parameters, one after the other, as one vector.
 
     They have to be on one device. Gradients go through.
+
+    >>> nn.utils.parameters_to_vector([torch.zeros(2), torch.ones(1, 2)])
+    tensor([0., 0., 1., 1.])
     """
     parameters = [*parameters]
     _check_one_device("parameters_to_vector", parameters)
@@ -103,6 +130,11 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     """Makes the parts of a vector the data of parameters, one after the other.
 
     The vector's memory is shared, not copied.
+
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0]), [w])
+    >>> w.data
+    tensor([1., 2.])
     """
     if not isinstance(vec, _C.Tensor):
         raise TypeError(

@@ -135,6 +135,13 @@ class AdamW(Adam):
     """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019).
 
     Each step first multiplies parameters by 1 - lr * weight_decay.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.AdamW([w], lr=0.1)
+    >>> w.grad = torch.tensor([1.0, -1.0])
+    >>> trainer.step()
+    >>> w.data
+    tensor([0.8990, 1.0990])
     """
 
     def __init__(
@@ -173,6 +180,13 @@ class Adagrad(Optimizer):
 
     lr_decay lets it fall with the number of steps, too; the sums start at
     initial_accumulator_value.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.Adagrad([w], lr=0.1)
+    >>> w.grad = torch.tensor([1.0, -1.0])
+    >>> trainer.step()
+    >>> w.data
+    tensor([0.9000, 1.1000])
     """
 
     def __init__(
@@ -229,6 +243,13 @@ class Adadelta(Optimizer):
     """Adadelta (Zeiler, 2012): steps of the size of those before.
 
     rho: how slowly the means of squared gradients and steps follow.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.Adadelta([w])
+    >>> w.grad = torch.tensor([1.0, -1.0])
+    >>> trainer.step()
+    >>> w.data
+    tensor([0.9968, 1.0032])
     """
 
     def __init__(
@@ -270,6 +291,13 @@ class RMSprop(Optimizer):
 
     alpha: how slowly the mean of squared gradients follows; centered takes the square
     of their mean off it.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.RMSprop([w], lr=0.1)
+    >>> w.grad = torch.tensor([1.0, -1.0])
+    >>> trainer.step()
+    >>> w.data
+    tensor([5.9605e-08, 2.0000e+00])
     """
 
     def __init__(

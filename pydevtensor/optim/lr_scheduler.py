@@ -137,7 +137,18 @@ def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list:
 
 
 class StepLR(LRScheduler):
-    """Times gamma every step_size epochs."""
+    """Times gamma every step_size epochs.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(sgd, step_size=2, gamma=0.1)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 1.0, 0.1, 0.1]
+    """
 
     def __init__(
         self,
@@ -161,7 +172,18 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times gamma at each of the milestones."""
+    """Times gamma at each of the milestones.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiStepLR(sgd, milestones=[1, 3])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.1, 0.1, 0.01]
+    """
 
     def __init__(
         self,
@@ -185,7 +207,18 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times factor for the first total_iters epochs."""
+    """Times factor for the first total_iters epochs.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [0.1, 0.1, 1.0]
+    """
 
     def __init__(
         self,
@@ -213,7 +246,18 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """From start_factor to end_factor times the rate, in total_iters even steps."""
+    """From start_factor to end_factor times the rate, in total_iters even steps.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LinearLR(sgd, 0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [0.5, 0.75, 1.0]
+    """
 
     def __init__(
         self,
@@ -253,7 +297,18 @@ class LinearLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """To 0 in total_iters epochs, as a power of what is left of them."""
+    """To 0 in total_iters epochs, as a power of what is left of them.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.PolynomialLR(sgd, total_iters=4, power=2.0)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.562, 0.25, 0.062]
+    """
 
     def __init__(
         self,
@@ -282,7 +337,18 @@ class PolynomialLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times gamma every epoch."""
+    """Times gamma every epoch.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.5, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, gamma: float, last_epoch: int = -1
@@ -334,7 +400,18 @@ class _FunctionLR(LRScheduler):
 
 
 class LambdaLR(_FunctionLR):
-    """The first rate times what a function makes of the epoch."""
+    """The first rate times what a function makes of the epoch.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LambdaLR(sgd, lambda epoch: 1 / (1 + epoch))
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.5, 0.333]
+    """
 
     def get_lr(self) -> list[float]:
         """The rates of this epoch."""
@@ -343,7 +420,18 @@ class LambdaLR(_FunctionLR):
 
 
 class MultiplicativeLR(_FunctionLR):
-    """Times what a function makes of the epoch, every epoch."""
+    """Times what a function makes of the epoch, every epoch.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(sgd, lambda epoch: 0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.5, 0.25]
+    """
 
     def get_lr(self) -> list[float]:
         """The rates of this epoch."""
@@ -354,7 +442,18 @@ class MultiplicativeLR(_FunctionLR):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """To eta_min by half a cosine in T_max epochs (Loshchilov and Hutter, 2017)."""
+    """To eta_min by half a cosine in T_max epochs (Loshchilov and Hutter, 2017).
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(sgd, T_max=4)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.854, 0.5, 0.146, 0.0]
+    """
 
     def __init__(
         self,
@@ -393,6 +492,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     T_0 is the length of the first. step(epoch) takes fractions too (Loshchilov and
     Hutter, 2017).
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(sgd, T_0=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.5, 1.0, 0.5]
     """
 
     def __init__(
@@ -449,6 +558,16 @@ class OneCycleLR(LRScheduler):
     pct_start of the steps. anneal_strategy is "cos" or "linear". three_phase goes back
     to the first rate before it goes below. With cycle_momentum the momentum (of Adam,
     the first beta) goes the other way, between max_momentum and base_momentum.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.OneCycleLR(sgd, max_lr=1.0, total_steps=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [0.04, 0.812, 0.283, 0.0]
     """
 
     def __init__(
@@ -610,7 +729,16 @@ class _ManyLR(LRScheduler):
 
 
 class SequentialLR(_ManyLR):
-    """One schedule after the other; a milestone is the next one's epoch 0."""
+    """One schedule after the other; a milestone is the next one's epoch 0.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> warm = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=9)
+    >>> fade = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)
+    >>> schedule = torch.optim.lr_scheduler.SequentialLR(sgd, [warm, fade], [2])
+    >>> for _ in range(3): sgd.step(); schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(
         self,
@@ -650,7 +778,16 @@ class SequentialLR(_ManyLR):
 
 
 class ChainedScheduler(_ManyLR):
-    """Several schedules that all work on the rate at every step."""
+    """Several schedules that all work on the rate at every step.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> halve = torch.optim.lr_scheduler.StepLR(sgd, 1, gamma=0.5)
+    >>> fade = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.9)
+    >>> schedule = torch.optim.lr_scheduler.ChainedScheduler([halve, fade])
+    >>> sgd.step(); schedule.step()
+    >>> schedule.get_last_lr()
+    [0.45]
+    """
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
@@ -669,7 +806,14 @@ class ChainedScheduler(_ManyLR):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times factor when a figure has not become better for patience epochs."""
+    """Times factor when a figure has not become better for patience epochs.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd, patience=1)
+    >>> for loss in (3.0, 2.0, 2.0, 2.0): schedule.step(loss)
+    >>> schedule.get_last_lr()
+    [0.1]
+    """
 
     def __init__(
         self,

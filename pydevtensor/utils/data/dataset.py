@@ -11,6 +11,14 @@ class Dataset:
     """What gives a sample for an index; subclass it and write __getitem__ and __len__.
 
     A loader asks a set that has __getitems__(indices) for the samples of a whole batch.
+
+    >>> class Squares(torch.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, i):
+    ...         return i * i
+    >>> [*torch.utils.data.DataLoader(Squares(), batch_size=2)]
+    [tensor([0, 1]), tensor([4])]
     """
 
     def __class_getitem__(cls, item):
@@ -30,6 +38,12 @@ class IterableDataset(Dataset):
 
     With worker processes each of them goes through its own copy, so __iter__ has to
     ask get_worker_info() which part is its part, or every sample comes once a worker.
+
+    >>> class Countdown(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([3, 2, 1])
+    >>> [*torch.utils.data.DataLoader(Countdown(), batch_size=2)]
+    [tensor([3, 2]), tensor([1])]
     """
 
     def __getitem__(self, index):
@@ -77,7 +91,11 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Several sets side by side: sample i is a tuple, or a dict, of the samples i."""
+    """Several sets side by side: sample i is a tuple, or a dict, of the samples i.
+
+    >>> torch.utils.data.StackDataset(range(3), 'abc')[1]
+    (1, 'b')
+    """
 
     def __init__(self, *args, **kwargs):
         if bool(args) == bool(kwargs):
@@ -101,7 +119,12 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Sets one after the other. They need lengths, so IterableDatasets do not go."""
+    """Sets one after the other. They need lengths, so IterableDatasets do not go.
+
+    >>> data = torch.utils.data.ConcatDataset([range(3), range(10, 12)])
+    >>> [*data]
+    [0, 1, 2, 10, 11]
+    """
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -138,7 +161,11 @@ class ConcatDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The samples of a set that have the given indices, in their order."""
+    """The samples of a set that have the given indices, in their order.
+
+    >>> [*torch.utils.data.Subset('abcd', [3, 1])]
+    ['d', 'b']
+    """
 
     def __init__(self, dataset, indices):
         self.dataset = dataset

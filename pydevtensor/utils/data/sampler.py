@@ -11,7 +11,14 @@ def draw_seed(generator=None):
 
 
 class Sampler:
-    """What gives indices; subclass it and write __iter__, and __len__ if known."""
+    """What gives indices; subclass it and write __iter__, and __len__ if known.
+
+    >>> class Backwards(torch.utils.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    >>> [*torch.utils.data.DataLoader('abc', sampler=Backwards())]
+    [['c'], ['b'], ['a']]
+    """
 
     def __class_getitem__(cls, item):
         return cls
@@ -26,7 +33,11 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """0, 1, ..., in this order."""
+    """0, 1, ..., in this order.
+
+    >>> [*torch.utils.data.SequentialSampler('abc')]
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source):
         self.data_source = data_source
@@ -53,6 +64,9 @@ class RandomSampler(Sampler):
 
     num_samples of them; as many as there are samples where it is None. Without a
     generator, each pass draws one seed from the default generator, for one of its own.
+
+    >>> sorted(torch.utils.data.RandomSampler(range(4)))
+    [0, 1, 2, 3]
     """
 
     def __init__(
@@ -94,7 +108,11 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given indices in random order."""
+    """The given indices in random order.
+
+    >>> sorted(torch.utils.data.SubsetRandomSampler([7, 5]))
+    [5, 7]
+    """
 
     def __init__(self, indices, generator=None):
         self.indices = indices
@@ -110,7 +128,11 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """num_samples indices, each drawn with its weight; weights need not add up to 1."""
+    """num_samples indices, each drawn with its weight; weights need not add up to 1.
+
+    >>> [*torch.utils.data.WeightedRandomSampler([0.0, 1.0], num_samples=3)]
+    [1, 1, 1]
+    """
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         _check_count("WeightedRandomSampler(): num_samples", num_samples)
@@ -136,7 +158,11 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of batch_size indices of a sampler, the last one shorter or dropped."""
+    """Lists of batch_size indices of a sampler, the last one shorter or dropped.
+
+    >>> [*torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False)]
+    [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, sampler, batch_size, drop_last):
         _check_count("BatchSampler(): batch_size", batch_size)
