@@ -16,6 +16,7 @@ from pydevtensor import __version__
 ROOT = Path(__file__).resolve().parents[1]
 # The aim is 5 MB: kernels of rows, scans and updates for five architectures are over it.
 LARGEST = 10_000_000
+MADE = {".pyc", ".so", ".json", ".new", ".pyi"}
 SUFFIXES = {".py", ".pyi", ".so", ".json", ".typed"}
 # What every Linux has; the C++ runtime is linked statically, CUDA's too.
 SYSTEM = re.compile(r"(lib(c|m|dl|rt|pthread)\.so\.\d+|ld-linux[\w.-]*|ld-musl[\w.-]*)")
@@ -178,7 +179,7 @@ def test_source_distribution_is_complete(tmp_path):
     needed = {"setup.py", "pyproject.toml", "LICENSE"}
     for folder in ("csrc", "tools/build", "pydevtensor"):
         for file in (ROOT / folder).rglob("*"):
-            if file.is_file() and file.suffix not in (".pyc", ".so", ".json", ".new", ".pyi"):
+            if file.is_file() and file.suffix not in MADE:
                 needed.add(file.relative_to(ROOT).as_posix())
     assert needed <= inside
     assert not [n for n in inside if Path(n).suffix in (".so", ".a", ".o", ".pyc")]

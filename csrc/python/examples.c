@@ -89,6 +89,25 @@ static char *write_in_place(char *out, const example *e)
     return stpcpy(out, "\nTrue");
 }
 
+/* Breaks lines of prose at spaces, in place: help() shows them as they are. */
+static void wrap(char *text)
+{
+    char *line = text, *space = NULL;
+    for (char *c = text; *c; c++) {
+        if (*c == '\n') {
+            line = c + 1;
+            space = NULL;
+        } else if (*c == ' ' && *line != ' ') {
+            space = c;
+        }
+        if (c - line >= 80 && space) {
+            *space = '\n';
+            line = space + 1;
+            space = NULL;
+        }
+    }
+}
+
 char *dt_example_doc(const char *name, const char *signature, const char *doc)
 {
     size_t length = strlen(name), first = strcspn(signature, "(");
@@ -108,7 +127,10 @@ char *dt_example_doc(const char *name, const char *signature, const char *doc)
         return NULL;
     }
     char *end = stpcpy(text, doc);
-    if (!any || strstr(doc, ">>> "))
+    if (strstr(doc, ">>> "))
+        return text;
+    wrap(text);
+    if (!any)
         return text;
     char *start = stpcpy(end, "\n\n");
     if (e) {

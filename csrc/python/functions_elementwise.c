@@ -653,17 +653,56 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
     return PyBool_FromLong(verdict.i != 0);
 }
 
+/* What docstrings say of a class of ops/unary.def. */
+#define UNARY_FLOAT                                                                    \
+    "\n\nFor any shape and type; integers and bools become the default floating "      \
+    "type. "                                                                           \
+    "The result has input's shape."
+#define UNARY_NUMBER                                                                   \
+    "\n\nFor integers and floats of any shape. The result has input's shape and type."
+#define UNARY_ANY "\n\nFor any shape and type. The result has both."
+#define UNARY_BITS                                                                     \
+    "\n\nFor integers and bools of any shape; NotImplementedError for floats. The "    \
+    "result has input's shape and type."
+#define UNARY_PREDICATE                                                                \
+    "\n\nFor any shape and type. The result is of bool, in input's shape."
+
+/* And of one of ops/binary.def. */
+#define BROADCASTS                                                                     \
+    "\n\nThe shapes broadcast and the devices are one (RuntimeError where not). "
+#define BINARY_ANY BROADCASTS "The result has the type that both promote to."
+#define BINARY_NUMBER                                                                  \
+    BROADCASTS "The result has the type that both promote to; not for two of bool."
+#define BINARY_DIVIDES                                                                 \
+    BINARY_NUMBER " An integer divided by 0 is a RuntimeError on the CPU; on a GPU "   \
+                  "it gives 0."
+#define BINARY_FLOAT                                                                   \
+    BROADCASTS "The result has the type that both promote to, and where that is no "   \
+               "floating type, the default one."
+#define BINARY_REAL                                                                    \
+    BROADCASTS "The result has the type that both promote to, which is a floating "    \
+               "one (NotImplementedError where not)."
+#define BINARY_BITS                                                                    \
+    BROADCASTS "For integers and bools (NotImplementedError for floats); the result "  \
+               "has the type that both promote to."
+#define BINARY_COMPARE BROADCASTS "The result is of bool."
+
+/* And of any in-place method. */
+#define WRITES                                                                         \
+    "\n\nThe result has to have input's shape, and a type that input's can hold "      \
+    "(RuntimeError where not)."
+
 static const dt_row rows[] = {
 #define UNARY(name, class, low, high, value, derivative, doc)                          \
-    {#name, &name##_signature, name##_function, name##_method, doc},                   \
+    {#name, &name##_signature, name##_function, name##_method, doc UNARY_##class},     \
         {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
-         "In place: " doc},
+         "In place: " doc WRITES},
 #include "ops/unary.def"
 #undef UNARY
 #define BINARY(name, class, low, high, value, da, db, doc)                             \
-    {#name, &name##_signature, name##_function, name##_method, doc},                   \
+    {#name, &name##_signature, name##_function, name##_method, doc BINARY_##class},    \
         {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
-         "In place: " doc},
+         "In place: " doc WRITES},
 #include "ops/binary.def"
 #undef BINARY
 #define ALIAS(name, row)                                                               \

@@ -230,17 +230,31 @@ DT_PUBLIC(
     return dt_finish(args, 4, out, status);
 }
 
+/* What docstrings say of a class of ops/reduce.def. */
+#define ALONG                                                                          \
+    "\n\ndim: the dimension or dimensions that are folded, all for None (IndexError "  \
+    "beyond input's); they stay with size 1 where keepdim is True. "
+#define ABOUT_TOTAL                                                                    \
+    ALONG "Bools and integers are converted to int64 first, or all to dtype."
+#define ABOUT_FLOAT                                                                    \
+    ALONG "For floating types, or with one as dtype (RuntimeError without)."
+#define ABOUT_ORDER                                                                    \
+    ALONG "The result has input's type. Nothing to fold is an IndexError or, for all " \
+          "dimensions, a RuntimeError."
+#define ABOUT_TRUTH ALONG "The result is of bool; for uint8, of uint8."
+
 static const dt_row rows[] = {
-#define ROW(name, doc) {#name, &name##_signature, name##_function, name##_method, doc},
+#define ROW(name, about, doc)                                                          \
+    {#name, &name##_signature, name##_function, name##_method, doc about},
 #undef CLASS_TOTAL
 #undef CLASS_FLOAT
 #undef CLASS_ORDER
 #undef CLASS_TRUTH
 #undef CLASS_NORM
-#define CLASS_TOTAL ROW
-#define CLASS_FLOAT ROW
-#define CLASS_ORDER ROW
-#define CLASS_TRUTH ROW
+#define CLASS_TOTAL(name, doc) ROW(name, ABOUT_TOTAL, doc)
+#define CLASS_FLOAT(name, doc) ROW(name, ABOUT_FLOAT, doc)
+#define CLASS_ORDER(name, doc) ROW(name, ABOUT_ORDER, doc)
+#define CLASS_TRUTH(name, doc) ROW(name, ABOUT_TRUTH, doc)
 #define CLASS_NORM(name, doc)
 #define REDUCE(name, class, identity, map, combine, finish, doc)                       \
     CLASS_##class(name, doc)
