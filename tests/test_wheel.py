@@ -86,6 +86,8 @@ def test_holds_only_what_runs(names):
     package = [name for name in names if name.startswith("pydevtensor/")]
     assert {Path(name).suffix for name in package} <= SUFFIXES
     assert "pydevtensor/__init__.py" in package
+    for name in ("py.typed", "__init__.pyi", "_C.pyi"):
+        assert f"pydevtensor/{name}" in package
 
 
 def test_every_python_file_is_in(names):
