@@ -618,3 +618,88 @@ def test_copies_and_pickles(device):
 def test_steps_are_not_recorded():
     with pytest.raises(NotImplementedError, match="not recorded"):
         optim.SGD([nn.Parameter(torch.ones(1))], differentiable=True)
+
+
+def test_hooks_around_steps():
+    weight = torch.nn.Parameter(torch.ones(2))
+    weight.grad = torch.ones(2)
+    optimizer, log = torch.optim.SGD([weight], lr=0.25), []
+
+    def note(name):
+        return lambda *given: log.append((name, *given, weight[0].item()))
+
+    before = optimizer.register_step_pre_hook(note("before"))
+    after = optimizer.register_step_post_hook(note("after"))
+    closure = lambda: 3.0
+    optimizer.step()
+    assert optimizer.step(closure) == 3.0
+    assert optimizer.step(closure=closure) == 3.0
+    assert log == [
+        ("before", optimizer, (optimizer,), {}, 1.0),
+        ("after", optimizer, (optimizer,), {}, 0.75),
+        ("before", optimizer, (optimizer, closure), {}, 0.75),
+        ("after", optimizer, (optimizer, closure), {}, 0.5),
+        ("before", optimizer, (optimizer,), {"closure": closure}, 0.5),
+        ("after", optimizer, (optimizer,), {"closure": closure}, 0.25),
+    ]
+    before.remove()
+    after.remove()
+    del log[:]
+    optimizer.step()
+    assert not log
+    with optimizer.register_step_pre_hook(lambda o, a, k: ((*a, closure), k)):
+        assert optimizer.step() == 3.0
+    with (
+        optimizer.register_step_pre_hook(lambda *given: 3),
+        pytest.raises(RuntimeError, match="None or a tuple"),
+    ):
+        optimizer.step()
+    optimizer.step()  # the failure left nothing behind
+
+
+def test_hooks_and_schedules_know_of_a_step_of_ones_own(recwarn):
+    class Own(torch.optim.SGD):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    weight, calls = torch.nn.Parameter(torch.ones(1)), []
+    optimizer = Own([weight], lr=1.0)
+    optimizer.register_step_post_hook(lambda *given: calls.append(1))
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    optimizer.step()
+    schedule.step()
+    assert calls == [1] and not recwarn.list
+
+
+# What PyTorch gives after three steps: a parameter that a group mentions twice is
+# updated for each mention, and its last number stands in the state.
+REPEATED = {
+    "SGD": (0.21600002, 0.09999996),
+    "Adam": (0.41233641, 0.69999993),
+    "AdamW": (0.40801170, 0.69730288),
+    "RMSprop": (-0.02567163, -1.28913045),
+    "Adagrad": (0.66171837, 0.77155429),
+    "Adadelta": (0.99801636, 0.99902928),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_parameter_named_twice(device, name):
+    p, q = (torch.nn.Parameter(torch.ones(2, device=device)) for _ in range(2))
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        optimizer = getattr(torch.optim, name)([p, q, p], lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        ((p * p).sum() + (q * 3).sum()).backward()
+        optimizer.step()
+    wanted = REPEATED[name]
+    assert p.tolist() == pytest.approx([wanted[0]] * 2, rel=1e-5)
+    assert q.tolist() == pytest.approx([wanted[1]] * 2, rel=1e-5)
+    saved = optimizer.state_dict()
+    assert saved["param_groups"][0]["params"] == [2, 1, 2]
+    assert set(saved["state"]) == (set() if name == "SGD" else {1, 2})
+    optimizer.load_state_dict(saved)
+    optimizer.step()
+    for groups in ([{"params": [p]}, {"params": [p]}],):
+        with pytest.raises(ValueError, match="more than one parameter group"):
+            torch.optim.SGD(groups, lr=0.1)

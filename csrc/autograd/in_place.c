@@ -11,17 +11,17 @@ int dt_in_place_check(const char *what, const dt_tensor *t)
     const dt_variable *v = dt_variable_of(t);
     if (!v || !dt_grad_enabled)
         return 0;
+    if (v->base && !v->base->made.node && dt_requires_grad(t))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: a view of a leaf Variable that requires grad is being used "
+                       "in an in-place operation, which would lose its gradient; write "
+                       "under no_grad(), or to a clone() of the leaf",
+                       what);
     if (v->requires_grad && !v->made.node)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: a leaf Variable that requires grad is being used in an "
                        "in-place operation, which would lose its gradient; write under "
                        "no_grad(), or to a clone()",
-                       what);
-    if (v->base && v->base->variable->requires_grad && !v->base->variable->made.node)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: a view of a leaf Variable that requires grad is being used "
-                       "in an in-place operation, which would lose its gradient; write "
-                       "under no_grad(), or to a clone() of the leaf",
                        what);
     return 0;
 }
@@ -88,27 +88,22 @@ static int strided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradi
 }
 static const dt_node_type strided_type = {strided_apply, NULL};
 
-static void set_geometry(dt_tensor *out, const dt_tensor *t)
-{
-    *out = *t;
-    out->storage = NULL;
-    out->history = NULL;
-}
-
 int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
 {
-    dt_variable *base = v->base->variable;
     dt_node *node =
         dt_node_new(&strided_type, "AsStridedBackward0", 1, 0, 1, sizeof(strided_data));
     if (!node)
         return -1;
     strided_data *data = node->data;
-    data->base = *dt_base_geometry(v->base);
-    set_geometry(&data->view, view);
-    node->edges[0].node = dt_node_retain(base->made.node);
-    node->edges[0].index = base->made.index;
+    data->base = *v->base->geometry;
+    dt_variable_set_geometry(&data->view, view);
+    if (dt_variable_base_edge(v, view->storage, &node->edges[0]) < 0) {
+        dt_node_release(node);
+        return -1;
+    }
     dt_node_set_result(node, 0, view);
     dt_node *old = v->made.node;
+    v->requires_grad = false; /* it is no leaf any more */
     v->made.node = node;
     v->made.index = 0;
     dt_node_release(old);
@@ -121,13 +116,13 @@ int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
     if (dt_view_as_strided(out, x, ndim, shape, strides, offset) < 0)
         return -1;
     if (!dt_recording(x))
-        return 0;
+        return dt_variable_follow(out, x);
     dt_node *node = dt_record_node(&strided_type, "AsStridedBackward0", 1, &x, 0, 1,
                                    sizeof(strided_data));
     if (node) {
         strided_data *data = node->data;
-        set_geometry(&data->base, x);
-        set_geometry(&data->view, out);
+        dt_variable_set_geometry(&data->base, x);
+        dt_variable_set_geometry(&data->view, out);
     }
     return dt_record_view_steal(out, x, node);
 }
@@ -195,7 +190,7 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
         dt_node_release(node);
         return status;
     }
-    dt_variable *base = v->base->variable;
+    dt_variable *base = v->base;
     dt_node *outer = dt_node_new(&slices_type, "CopySlices", node->nedges, 0, 1,
                                  sizeof(slices_data));
     if (!outer) {
@@ -203,8 +198,8 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
         return -1;
     }
     slices_data *data = outer->data;
-    data->geometry.base = *dt_base_geometry(v->base);
-    set_geometry(&data->geometry.view, t);
+    data->geometry.base = *base->geometry;
+    dt_variable_set_geometry(&data->geometry.view, t);
     data->inner = node;
     outer->edges[0] = base->made;
     dt_node_retain(base->made.node);
@@ -212,7 +207,7 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
         outer->edges[i] = node->edges[i];
         dt_node_retain(outer->edges[i].node);
     }
-    dt_tensor whole = *dt_base_geometry(v->base);
+    dt_tensor whole = *base->geometry;
     whole.storage = t->storage; /* lent, for its device */
     dt_node_set_result(outer, 0, &whole);
     dt_node *old = base->made.node;
@@ -233,12 +228,6 @@ int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
 {
     int status = dt_in_place_check(what, t);
     dt_variable *v = dt_variable_of(t), *of = dt_variable_of(view);
-    if (!status && v && !v->base && !v->reshaped) { /* it may be the base of views */
-        v->reshaped = malloc(sizeof *v->reshaped);
-        if (!v->reshaped)
-            status = dt_fail(DT_ERROR_HOST_MEMORY,
-                             "%s: no memory is left to record it; free some", what);
-    }
     if (!status && of && of->made.node) {
         of->made.node->name = name;
         status = dt_variable_set_made(t, of->made.node, of->made.index);
@@ -253,8 +242,8 @@ int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
             t->shape[d] = view->shape[d];
             t->strides[d] = view->strides[d];
         }
-        if (v && v->reshaped)
-            set_geometry(v->reshaped, t);
+        if (v && v->geometry)
+            dt_variable_set_geometry(v->geometry, t);
     }
     dt_tensor_clear(view);
     return status;

@@ -201,7 +201,9 @@ static int folded(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
         return -1;
     dt_tensor *product =
         call(scope, b->ndim == 2 ? dt_recorded_mm : dt_recorded_mv, matrix, b);
-    return product ? dt_recorded_reshape(out, product, ndim, shape) : -1;
+    return product ? dt_recorded_shape_of_result("UnsafeViewBackward0", out, product,
+                                                 ndim, shape)
+                   : -1;
 }
 
 /* t as a batch of `batch` matrices. */
@@ -238,7 +240,8 @@ static int batched(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
         return -1;
     batch[ndim] = a->shape[a->ndim - 2];
     batch[ndim + 1] = b->shape[b->ndim - 1];
-    return dt_recorded_reshape(out, product, ndim + 2, batch);
+    return dt_recorded_shape_of_result("UnsafeViewBackward0", out, product, ndim + 2,
+                                       batch);
 }
 
 static int compose(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
@@ -254,7 +257,6 @@ static int compose(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
         return folded(scope, out, a, b);
     /* A vector on either side becomes a matrix, whose added size goes again. */
     dt_tensor *wider = dt_scope_slot(scope);
-    int64_t added = a->ndim == 1 ? -2 : -1;
     if (!wider)
         return -1;
     if (a->ndim > 1 && b->ndim > 1)
@@ -263,7 +265,16 @@ static int compose(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
         return -1;
     dt_tensor *product = call(scope, dt_recorded_matmul, a->ndim == 1 ? wider : a,
                               a->ndim == 1 ? b : wider);
-    return product ? dt_recorded_squeeze(out, product, 1, &added) : -1;
+    if (!product)
+        return -1;
+    int64_t shape[DT_MAX_NDIM];
+    int ndim = 0, added = product->ndim - (a->ndim == 1 ? 2 : 1);
+    for (int d = 0; d < product->ndim; d++)
+        if (d != added)
+            shape[ndim++] = product->shape[d];
+    return dt_recorded_shape_of_result(product->ndim == 2 ? "SqueezeBackward4"
+                                                          : "UnsafeViewBackward0",
+                                       out, product, ndim, shape);
 }
 
 int dt_recorded_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)

@@ -28,12 +28,38 @@ int dt_record_steal(dt_tensor *out, dt_node *node)
     return status;
 }
 
+static int refusal_apply(dt_node *node, struct dt_scope *scope,
+                         dt_tensor *const *gradients, dt_tensor **into)
+{
+    (void)scope, (void)gradients, (void)into;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "backward: %s with out= has no derivative; leave out= away",
+                   *(const char **)node->data);
+}
+static const dt_node_type refusal_type = {refusal_apply, NULL};
+
+int dt_record_refusal(dt_tensor *out, const char *what, const dt_tensor *x)
+{
+    dt_node *node =
+        dt_record_node(&refusal_type, "NotImplemented", 1, &x, 0, 1, sizeof what);
+    if (!node)
+        return -1;
+    *(const char **)node->data = what;
+    dt_node_set_result(node, 0, out);
+    int status = dt_variable_set_made(out, node, 0);
+    dt_node_release(node);
+    return status;
+}
+
 int dt_record_view_steal(dt_tensor *out, const dt_tensor *x, dt_node *node)
 {
     int status = -1;
     if (node) {
         dt_node_set_result(node, 0, out);
-        status = dt_variable_set_view(out, x, node);
+        status = dt_variable_set_made(out, node, 0);
+    }
+    if (!status) {
+        status = dt_variable_set_view(out, x);
     }
     dt_node_release(node);
     if (status < 0)

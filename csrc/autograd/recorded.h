@@ -30,6 +30,10 @@ dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
 /* Makes out the only result of node, whose reference is taken over. On failure out is
  * cleared. */
 int dt_record_steal(dt_tensor *out, dt_node *node);
+/* Makes out, which stays as it is on failure, the result of something without a
+ * derivative: a backward pass that comes to it fails, naming `what`, which is static.
+ */
+int dt_record_refusal(dt_tensor *out, const char *what, const dt_tensor *x);
 /* As dt_record_steal, out being a view of x. */
 int dt_record_view_steal(dt_tensor *out, const dt_tensor *x, dt_node *node);
 
@@ -104,6 +108,9 @@ int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t dim0,
 int dt_recorded_t(dt_tensor *out, const dt_tensor *x);
 int dt_recorded_mT(dt_tensor *out, const dt_tensor *x);
 int dt_recorded_reverse(dt_tensor *out, const dt_tensor *x);
+/* The shape of what an operation computed, before anybody sees it: out is no view. */
+int dt_recorded_shape_of_result(const char *name, dt_tensor *out, const dt_tensor *x,
+                                int ndim, const int64_t *shape);
 int dt_recorded_squeeze(dt_tensor *out, const dt_tensor *x, int count,
                         const int64_t *dims);
 int dt_recorded_unsqueeze(dt_tensor *out, const dt_tensor *x, int64_t dim);

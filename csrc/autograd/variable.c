@@ -13,14 +13,6 @@
  * that is recorded asks for accumulators itself, so the thread may take it twice. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-static void base_free(dt_base *base)
-{
-    if (base) {
-        dt_history_release(&base->variable->head);
-        free(base);
-    }
-}
-
 static void kept_free(dt_history *history)
 {
     dt_kept *kept = (dt_kept *)history;
@@ -40,8 +32,9 @@ static void variable_free(dt_history *history)
     dt_tensor_clear(&v->grad);
     kept_release(v->kept);
     dt_hooks_free(&v->hooks);
-    base_free(v->base);
-    free(v->reshaped);
+    if (v->base)
+        dt_history_release(&v->base->head);
+    free(v->geometry);
     free(v);
 }
 
@@ -70,7 +63,7 @@ dt_variable *dt_variable_new(void)
     v->hooks = NULL;
     v->base = NULL;
     v->version = 0;
-    v->reshaped = NULL;
+    v->geometry = NULL;
     v->object = NULL;
     return v;
 }
@@ -199,21 +192,20 @@ static dt_node *accumulator_of(dt_variable *v, const dt_tensor *t)
     return node;
 }
 
-int dt_variable_edge(const dt_tensor *t, dt_edge *out)
+int dt_variable_refresh(const dt_tensor *t)
 {
     dt_variable *v = dt_variable_of(t);
-    out->node = NULL;
-    out->index = 0;
-    if (!v)
+    if (!v || !v->base || v->version == t->storage->version)
         return 0;
-    if (v->base && v->version != t->storage->version) {
-        /* Somebody wrote to the memory: what this view holds comes from its base now.
-         */
-        dt_base *base = v->base;
-        if (base->variable->made.node && dt_record_as_strided(t, v) < 0)
-            return -1;
-        v->version = t->storage->version;
-    }
+    /* Somebody wrote to the memory: what this view holds comes from its base now. */
+    if (dt_variable_requires_grad(v->base) && dt_record_as_strided(t, v) < 0)
+        return -1;
+    v->version = t->storage->version;
+    return 0;
+}
+
+static int edge_of(dt_variable *v, const dt_tensor *t, dt_edge *out)
+{
     if (v->made.node) {
         out->node = dt_node_retain(v->made.node);
         out->index = v->made.index;
@@ -223,6 +215,25 @@ int dt_variable_edge(const dt_tensor *t, dt_edge *out)
             return -1;
     }
     return 0;
+}
+
+int dt_variable_edge(const dt_tensor *t, dt_edge *out)
+{
+    dt_variable *v = dt_variable_of(t);
+    out->node = NULL;
+    out->index = 0;
+    if (!v)
+        return 0;
+    return dt_variable_refresh(t) < 0 ? -1 : edge_of(v, t, out);
+}
+
+int dt_variable_base_edge(const dt_variable *v, dt_storage *storage, dt_edge *out)
+{
+    dt_tensor base = *v->base->geometry;
+    base.storage = storage; /* lent, for its device */
+    out->node = NULL;
+    out->index = 0;
+    return edge_of(v->base, &base, out);
 }
 
 int dt_variable_set_made(dt_tensor *t, dt_node *node, int index)
@@ -237,44 +248,43 @@ int dt_variable_set_made(dt_tensor *t, dt_node *node, int index)
     return 0;
 }
 
-/* Notes that v, which is that of a tensor over storage, looks into t. */
-static int set_base(dt_variable *v, const dt_tensor *t)
+int dt_variable_set_view(dt_tensor *view, const dt_tensor *t)
 {
-    dt_variable *of = dt_variable_of(t);
-    dt_base *base = malloc(sizeof *base);
-    if (!base)
-        return no_memory();
+    /* A history is no part of what a tensor holds. */
+    dt_variable *of = dt_variable_ensure((dt_tensor *)t);
+    dt_variable *v = of ? dt_variable_ensure(view) : NULL;
+    if (!v)
+        return -1;
     if (of->base) {
-        *base = *of->base;
-    } else {
-        base->variable = of;
-        base->geometry = *t;
-        base->geometry.storage = NULL;
-        base->geometry.history = NULL;
+        of = of->base;
+    } else if (!of->geometry) {
+        of->geometry = malloc(sizeof *of->geometry);
+        if (!of->geometry)
+            return no_memory();
+        dt_variable_set_geometry(of->geometry, t);
     }
-    dt_history_retain(&base->variable->head);
-    base_free(v->base);
-    v->base = base;
+    dt_history_retain(&of->head);
+    if (v->base)
+        dt_history_release(&v->base->head);
+    v->base = of;
     v->version = t->storage->version;
     return 0;
 }
 
-int dt_variable_set_view(dt_tensor *out, const dt_tensor *t, dt_node *node)
+int dt_variable_set_part(dt_tensor *part, const dt_tensor *whole)
 {
-    if (!t->history || !node)
-        return 0;
-    if (dt_variable_set_made(out, node, 0) < 0)
+    if (dt_variable_set_view(part, whole) < 0)
         return -1;
-    return set_base(dt_variable_of(out), t);
+    dt_variable *v = dt_variable_of(part);
+    return v->base->made.node ? dt_record_as_strided(part, v) : 0;
 }
 
-int dt_variable_set_part(dt_tensor *part, dt_tensor *whole)
+int dt_variable_follow_slowly(dt_tensor *view, const dt_tensor *t)
 {
-    dt_variable *of = dt_variable_ensure(whole), *v = dt_variable_ensure(part);
-    if (!of || !v || set_base(v, whole) < 0)
-        return -1;
-    assert(v->base);
-    return v->base->variable->made.node ? dt_record_as_strided(part, v) : 0;
+    if (dt_variable_set_view(view, t) == 0)
+        return 0;
+    dt_tensor_clear(view);
+    return -1;
 }
 
 /* --- leaves
@@ -283,8 +293,10 @@ int dt_variable_set_part(dt_tensor *part, dt_tensor *whole)
 int dt_variable_require(dt_tensor *t, bool wanted)
 {
     dt_variable *v = dt_variable_of(t);
-    if (!wanted && (!v || (!v->made.node && !v->requires_grad)))
+    if (!wanted && (!v || !dt_variable_requires_grad(v)))
         return 0;
+    if (dt_variable_refresh(t) < 0)
+        return -1;
     if (v && v->made.node) {
         if (wanted)
             return 0;
@@ -363,6 +375,8 @@ int dt_variable_retain_grad(const dt_tensor *t)
         return 0;
     if (dt_variable_edge(t, &edge) < 0)
         return -1;
+    if (!edge.node) /* a view taken before its base began to want gradients */
+        return 0;
     dt_kept *kept = malloc(sizeof *kept);
     if (!kept) {
         dt_node_release(edge.node);

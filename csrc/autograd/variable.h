@@ -7,12 +7,6 @@
 #include "autograd/mode.h"
 #include "autograd/node.h"
 
-/* The tensor that a view looks into. */
-typedef struct dt_base {
-    struct dt_variable *variable; /* one reference */
-    dt_tensor geometry;           /* shape and strides it had; it holds nothing */
-} dt_base;
-
 /* The gradient that a tensor keeps though it is no leaf. The node that computes it has
  * a hook which puts it here; were it put into the variable, that and the node would
  * keep each other alive. */
@@ -30,30 +24,30 @@ typedef struct dt_variable {
     dt_node *accumulator; /* of a leaf: the node in graphs that stands for it; lent */
     dt_tensor grad;       /* holds nothing: there is none */
     dt_hook *hooks;       /* of a leaf; else they are the node's */
-    dt_base *base;        /* of a view; NULL: it is none */
-    unsigned version;     /* of a view: of the storage when `made` was true */
-    dt_tensor *reshaped;  /* the geometry, after unsqueeze_ and its like; or NULL */
+    struct dt_variable *base; /* of a view: of what it looks into, which is no view; one
+                                 reference; or NULL */
+    unsigned version;         /* of a view: of the storage when `made` was true */
+    dt_tensor *geometry; /* of a base: shape and strides it has; it holds nothing */
     void *object; /* of the program, which stands for grad; lent by the binding, which
                      takes it away in time; or NULL */
 } dt_variable;
-
-/* The geometry of a view's base as it is now. */
-static inline const dt_tensor *dt_base_geometry(const dt_base *base)
-{
-    return base->variable->reshaped ? base->variable->reshaped : &base->geometry;
-}
 
 static inline dt_variable *dt_variable_of(const dt_tensor *t)
 {
     return (dt_variable *)t->history;
 }
 
+static inline bool dt_variable_requires_grad(const dt_variable *v)
+{
+    return v->requires_grad || v->made.node;
+}
+
 /* Whether gradients for t are wanted. */
 static inline bool dt_requires_grad(const dt_tensor *t)
 {
     dt_variable *v = dt_variable_of(t);
-    return v && (v->requires_grad || v->made.node ||
-                 (v->base && v->base->variable->made.node));
+    return v && (dt_variable_requires_grad(v) ||
+                 (v->base && dt_variable_requires_grad(v->base)));
 }
 
 /* Whether an operation on t is to be recorded now. */
@@ -63,15 +57,38 @@ static inline bool dt_recording(const dt_tensor *t)
            dt_requires_grad(t);
 }
 
+/* What t is like, without what it holds. */
+static inline void dt_variable_set_geometry(dt_tensor *out, const dt_tensor *t)
+{
+    *out = *t;
+    out->storage = NULL;
+    out->history = NULL;
+}
+
 /* A leaf that wants no gradient yet. NULL after dt_fail. */
 dt_variable *dt_variable_new(void);
 
 /* t's variable, made where it has none; lent. NULL after dt_fail. */
 dt_variable *dt_variable_ensure(dt_tensor *t);
 
-/* Where gradients for t go: a new reference, or an edge to nowhere. A view whose base
- * was written gets a new history here. -1 after dt_fail. */
+/* Gives a view whose base was written since a history that leads to the base. -1 after
+ * dt_fail. */
+int dt_variable_refresh(const dt_tensor *t);
+
+/* Whether a recorded operation made t, which is no leaf then. Refreshes. */
+static inline int dt_variable_is_made(const dt_tensor *t, bool *out)
+{
+    int status = dt_variable_refresh(t);
+    *out = !status && t->history && dt_variable_of(t)->made.node;
+    return status;
+}
+
+/* Where gradients for t go: a new reference, or an edge to nowhere. Refreshes. -1 after
+ * dt_fail. */
 int dt_variable_edge(const dt_tensor *t, dt_edge *out);
+
+/* Where gradients for the base of v go, which is that of a view of storage. */
+int dt_variable_base_edge(const dt_variable *v, dt_storage *storage, dt_edge *out);
 
 /* A second tensor over the same storage with the same history. */
 void dt_variable_alias(dt_tensor *out, const dt_tensor *t);
@@ -79,13 +96,24 @@ void dt_variable_alias(dt_tensor *out, const dt_tensor *t);
 /* Makes t the result number `index` of node. -1 after dt_fail. */
 int dt_variable_set_made(dt_tensor *t, dt_node *node, int index);
 
-/* Says that out is a view of t, both being result and input of node (NULL: t is not
- * recorded, and this does nothing). */
-int dt_variable_set_view(dt_tensor *out, const dt_tensor *t, dt_node *node);
+/* Says that view looks into t, so that writing to either in place reaches the history
+ * of the other. -1 after dt_fail. */
+int dt_variable_set_view(dt_tensor *view, const dt_tensor *t);
 
-/* Says that part, without a history, looks into whole, so that writing to it in place
- * reaches the history of the whole. */
-int dt_variable_set_part(dt_tensor *part, dt_tensor *whole);
+/* The same for one that is written at once. */
+int dt_variable_set_part(dt_tensor *part, const dt_tensor *whole);
+
+/* The same for a view that was not recorded because t wants no gradient; that may
+ * change. What is made under no_grad() of a tensor without history stays alone. On
+ * failure view is cleared. */
+int dt_variable_follow_slowly(dt_tensor *view, const dt_tensor *t);
+static inline int dt_variable_follow(dt_tensor *view, const dt_tensor *t)
+{
+    return dt_dtype_is_float((dt_dtype)t->dtype) && (dt_grad_enabled || t->history) &&
+                   view->storage == t->storage
+               ? dt_variable_follow_slowly(view, t)
+               : 0;
+}
 
 /* Makes a leaf want gradients, or not. */
 int dt_variable_require(dt_tensor *t, bool wanted);

@@ -35,14 +35,9 @@ static int expand_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradie
 }
 static const dt_node_type expand_type = {expand_apply, NULL};
 
-/* out, made from x with status, shows or holds the elements of x in another shape. */
-static int reshaped(const char *name, const dt_node_type *type, dt_tensor *out,
-                    const dt_tensor *x, int status)
+static dt_node *shape_node(const char *name, const dt_node_type *type,
+                           const dt_tensor *x)
 {
-    if (status < 0)
-        return -1;
-    if (!dt_recording(x))
-        return 0;
     dt_node *node = dt_record_node(type, name, 1, &x, 0, 1, sizeof(shape_data));
     if (node) {
         shape_data *data = node->data;
@@ -50,6 +45,18 @@ static int reshaped(const char *name, const dt_node_type *type, dt_tensor *out,
         for (int d = 0; d < x->ndim; d++)
             data->shape[d] = x->shape[d];
     }
+    return node;
+}
+
+/* out, made from x with status, shows or holds the elements of x in another shape. */
+static int reshaped(const char *name, const dt_node_type *type, dt_tensor *out,
+                    const dt_tensor *x, int status)
+{
+    if (status < 0)
+        return -1;
+    if (!dt_recording(x))
+        return dt_variable_follow(out, x);
+    dt_node *node = shape_node(name, type, x);
     return out->storage == x->storage ? dt_record_view_steal(out, x, node)
                                       : dt_record_steal(out, node);
 }
@@ -69,6 +76,15 @@ int dt_recorded_reshape(dt_tensor *out, const dt_tensor *x, int ndim,
     return reshaped(out->storage == x->storage ? "ViewBackward0"
                                                : "UnsafeViewBackward0",
                     &reshape_type, out, x, 0);
+}
+
+int dt_recorded_shape_of_result(const char *name, dt_tensor *out, const dt_tensor *x,
+                                int ndim, const int64_t *shape)
+{
+    if (dt_view_shape(out, x, ndim, shape) < 0)
+        return -1;
+    return dt_recording(x) ? dt_record_steal(out, shape_node(name, &reshape_type, x))
+                           : 0;
 }
 
 int dt_recorded_squeeze(dt_tensor *out, const dt_tensor *x, int count,
@@ -129,7 +145,7 @@ static int permuted(const char *name, dt_tensor *out, const dt_tensor *x,
     if (status < 0)
         return -1;
     if (!dt_recording(x))
-        return 0;
+        return dt_variable_follow(out, x);
     dt_node *node =
         dt_record_node(&permute_type, name, 1, &x, 0, 1, sizeof(order_data));
     if (node) {
@@ -231,7 +247,7 @@ static int part_of(const char *name, dt_tensor *out, const dt_tensor *x,
                    const dt_index *items, int count)
 {
     if (!dt_recording(x))
-        return 0;
+        return dt_variable_follow(out, x);
     dt_node *node =
         dt_record_node(&part_type, name, 1, &x, 0, 1,
                        sizeof(part_data) + (size_t)count * sizeof(dt_index));
@@ -259,7 +275,7 @@ static int where_of(const dt_node_type *type, const char *name, dt_tensor *out,
                     const dt_tensor *x, int64_t a, int64_t b, int64_t c)
 {
     if (!dt_recording(x))
-        return 0;
+        return dt_variable_follow(out, x);
     dt_node *node = dt_record_node(type, name, 1, &x, 0, 1, sizeof(where_data));
     if (node) {
         where_data *data = node->data;
@@ -386,7 +402,7 @@ int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_index *items,
     if (dt_view_index(out, x, items, count) < 0)
         return -1;
     if (!dt_recording(x))
-        return 0;
+        return dt_variable_follow(out, x);
     /* The name is that of PyTorch's last step: it takes the items one after another. */
     const char *name = "AliasBackward0";
     for (int i = 0; i < count; i++)
@@ -417,7 +433,7 @@ int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
     if (dt_view_narrow(out, x, dim, start, length) < 0)
         return -1;
     if (!dt_recording(x))
-        return 0;
+        return dt_variable_follow(out, x);
     int64_t size = x->shape[dim < 0 ? dim + x->ndim : dim];
     if (start < 0)
         start += size;
@@ -436,7 +452,7 @@ int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
     if (dt_view_select(out, x, dim, index) < 0)
         return -1;
     if (!dt_recording(x))
-        return 0;
+        return dt_variable_follow(out, x);
     return part_along(name, out, x, dim,
                       (dt_index){.kind = DT_INDEX_INTEGER, .start = index});
 }

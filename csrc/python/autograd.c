@@ -84,6 +84,15 @@ static int begin_with(const char *function, PyObject *given, const dt_tensor *t,
     return 0;
 }
 
+static void not_recorded(const char *function, int i)
+{
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s(): element %d of tensors does not require grad and does not have "
+                 "a grad_fn: nothing it was computed from wants gradients, or it was "
+                 "computed under no_grad(); set requires_grad=True on the inputs",
+                 function, i);
+}
+
 static int add_roots(const char *function, batch *b, PyObject *tensors,
                      PyObject *gradients)
 {
@@ -97,13 +106,7 @@ static int add_roots(const char *function, batch *b, PyObject *tensors,
         }
         const dt_tensor *t = dt_tensor_of(root);
         if (!dt_requires_grad(t)) {
-            PyErr_Format(
-                PyExc_RuntimeError,
-                "%s(): element %d of tensors does not require grad and does not "
-                "have a grad_fn: nothing it was computed from wants gradients, "
-                "or it was computed under no_grad(); set requires_grad=True on "
-                "the inputs",
-                function, i);
+            not_recorded(function, i);
             return -1;
         }
         if (begin_with(function, PyTuple_GET_ITEM(gradients, i), t, &b->made[i],
@@ -111,6 +114,10 @@ static int add_roots(const char *function, batch *b, PyObject *tensors,
             return -1;
         if (dt_variable_edge(t, &b->edges[i]) < 0)
             return dt_raise_status();
+        if (!b->edges[i].node) { /* its base began to want gradients later */
+            not_recorded(function, i);
+            return -1;
+        }
     }
     return 0;
 }

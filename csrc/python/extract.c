@@ -71,8 +71,10 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
 /* Only leaves can be copied or stored: what made the others cannot. */
 static int refuse_history(const char *what, const dt_tensor *t)
 {
-    const dt_variable *v = dt_variable_of(t);
-    if (!v || v->requires_grad || !dt_requires_grad(t))
+    bool made;
+    if (dt_variable_is_made(t, &made) < 0)
+        return dt_raise_status();
+    if (!made)
         return 0;
     PyErr_Format(
         PyExc_RuntimeError,

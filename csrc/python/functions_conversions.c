@@ -248,7 +248,7 @@ DT_PUBLIC(copy_, "copy_(input: Tensor, src: Value, non_blocking: bool = False)")
     int status;
     bool waits = source.tensor &&
                  !dt_device_equal(dt_tensor_device(x), dt_tensor_device(source.tensor));
-    if (waits && non_blocking && !x->history && !dt_recording(source.tensor))
+    if (waits && non_blocking && !dt_recording(x) && !dt_recording(source.tensor))
         DT_RUN(status, true, dt_send_into("copy_", x, source.tensor));
     else
         DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,

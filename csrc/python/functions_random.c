@@ -164,7 +164,7 @@ static int fill_recorded(const char *what, dt_tensor *x, const dt_tensor *p,
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: the target's memory is read-only; clone() it before writing", what);
-    if (x->history) {
+    if (dt_recording(x)) {
         if (dt_in_place_check(what, x) ||
             dt_convert(&fresh, x, (dt_dtype)x->dtype, dt_tensor_device(x)))
             return -1;

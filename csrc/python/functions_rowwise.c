@@ -2,6 +2,7 @@
 #include "python/functions.h"
 #include "python/output.h"
 #include "autograd/normalize.h"
+#include "autograd/recorded.h"
 #include "autograd/rowwise.h"
 
 /* Exponentials take a while. */
@@ -18,9 +19,25 @@ static PyObject *softmax(const dt_args *args, dt_rowwise_op op)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
+    /* Into a tensor that is given: PyTorch's result has a history then, from which no
+     * gradient can be computed. */
+    dt_tensor alone;
+    bool refuses = dt_given(args, 3) && dt_recording(x) &&
+                   !(dt_tensor_check(args->slots[3]) &&
+                     dt_requires_grad(dt_tensor_of(args->slots[3])));
+    if (refuses)
+        dt_tensor_alias(&alone, x);
     DT_RUN(status, x->numel > LONG_ROWS,
-           dt_recorded_softmax(op, &out->tensor, x, dim, dtype));
-    return dt_finish(args, 3, out, status);
+           dt_recorded_softmax(op, &out->tensor, refuses ? &alone : x, dim, dtype));
+    PyObject *result = dt_finish(args, 3, out, status);
+    if (refuses)
+        dt_tensor_clear(&alone);
+    if (result && refuses &&
+        dt_record_refusal(dt_tensor_of(result), args->signature->name, x) < 0) {
+        Py_DECREF(result);
+        return dt_raise();
+    }
+    return result;
 }
 
 DT_PUBLIC(softmax, "softmax(input: Tensor, dim: int, dtype: Dtype = None, *, "

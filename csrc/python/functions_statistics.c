@@ -122,7 +122,7 @@ static PyObject *in_python(const dt_args *args, int out_at)
     if (!result || out_at < 0 || !dt_given(args, out_at))
         return result;
     int status = -1;
-    if (dt_tensor_of(result)->history)
+    if (dt_requires_grad(dt_tensor_of(result)))
         dt_output_refuse(args->signature->name);
     else
         status = dt_copy_to_output(args->signature->name, args->slots[out_at],

@@ -35,26 +35,19 @@ static int set_requires_grad(PyObject *self, PyObject *value, void *unused)
 static PyObject *get_is_leaf(PyObject *self, void *unused)
 {
     (void)unused;
-    const dt_tensor *t = dt_tensor_of(self);
-    dt_variable *v = dt_variable_of(t);
-    return PyBool_FromLong(!v || !dt_requires_grad(t) || v->requires_grad);
+    bool made;
+    return dt_variable_is_made(dt_tensor_of(self), &made) < 0 ? dt_raise()
+                                                              : PyBool_FromLong(!made);
 }
 
 static PyObject *get_grad_fn(PyObject *self, void *unused)
 {
     (void)unused;
     const dt_tensor *t = dt_tensor_of(self);
-    dt_variable *v = dt_variable_of(t);
-    dt_edge edge;
-    if (!v || v->requires_grad)
-        Py_RETURN_NONE;
-    if (dt_variable_edge(t, &edge) < 0)
+    bool made;
+    if (dt_variable_is_made(t, &made) < 0)
         return dt_raise();
-    if (!edge.node)
-        Py_RETURN_NONE;
-    PyObject *node = dt_node_object_new(edge.node);
-    dt_node_release(edge.node);
-    return node;
+    return made ? dt_node_object_new(dt_variable_of(t)->made.node) : Py_NewRef(Py_None);
 }
 
 /* Whether two structs are the same tensor, not only the same memory. */
@@ -180,6 +173,8 @@ static int set_data(PyObject *self, PyObject *value, void *unused)
     /* The node that stands for the leaf in new graphs has to know the new shape. */
     if (v && v->accumulator)
         v->accumulator = NULL;
+    if (v && v->geometry)
+        dt_variable_set_geometry(v->geometry, t);
     old.history = NULL;
     dt_tensor_clear(&old);
     return 0;
@@ -358,6 +353,8 @@ DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
     }
     if (!PyCallable_Check(args->slots[1]))
         return dt_argument_error(args, 1), NULL;
+    if (dt_variable_refresh(x) < 0)
+        return dt_raise();
     dt_hook **hooks = hooks_of(x, &index);
     int64_t id = dt_hooks_add(hooks, index, call_hook, dt_object_free,
                               Py_NewRef(args->slots[1]));

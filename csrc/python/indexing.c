@@ -460,7 +460,7 @@ static int assign(dt_select_op op, PyObject *self, PyObject *key, PyObject *valu
     /* A write that is recorded changes the history of the whole. */
     bool recorded =
         dt_grad_enabled &&
-        (whole->history || (!is_number && dt_recording(dt_tensor_of(value))));
+        (dt_requires_grad(whole) || (!is_number && dt_recording(dt_tensor_of(value))));
     if (recorded && (dt_in_place_check("x[...] = value", whole) < 0 ||
                      dt_variable_set_part(&place, whole) < 0)) {
         dt_tensor_clear(&place);

@@ -49,7 +49,7 @@ PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int st
     PyObject *object = dt_tensor_result(result, status);
     if (!object || !dt_given(args, i))
         return object;
-    if (dt_tensor_of(object)->history) {
+    if (dt_requires_grad(dt_tensor_of(object))) {
         dt_output_refuse(args->signature->name);
         Py_DECREF(object);
         return NULL;

@@ -1,3 +1,4 @@
+#include "autograd/variable.h"
 #include "python/results.h"
 
 #include "python/errors.h"
@@ -43,7 +44,7 @@ static int into_output(const dt_args *args, PyObject *out, PyObject *pair)
         return -1;
     }
     for (int i = 0; i < 2; i++)
-        if (dt_tensor_of(PyTuple_GET_ITEM(pair, i))->history) {
+        if (dt_requires_grad(dt_tensor_of(PyTuple_GET_ITEM(pair, i)))) {
             dt_output_refuse(name);
             return -1;
         }

@@ -75,7 +75,9 @@ static inline dt_history *dt_history_retain(dt_history *history)
 }
 static inline void dt_history_release(dt_history *history)
 {
-    if (history && __atomic_fetch_sub(&history->references, 1, __ATOMIC_ACQ_REL) == 1)
+    /* Who holds the only reference need not count it down. */
+    if (history && (__atomic_load_n(&history->references, __ATOMIC_ACQUIRE) == 1 ||
+                    __atomic_fetch_sub(&history->references, 1, __ATOMIC_ACQ_REL) == 1))
         history->free(history);
 }
 

@@ -49,7 +49,7 @@ class LRScheduler:
         self._is_initial = False
         self._get_lr_called_within_step = False
         self._last_lr: list[float] = []
-        optimizer._stepped = type(optimizer).step is not Optimizer.step
+        optimizer._stepped = False
         self._begin()
 
     def _begin(self) -> None:

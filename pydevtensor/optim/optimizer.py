@@ -6,16 +6,48 @@ of a group that are on one device and of one type.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.autograd import enable_grad, no_grad
+from pydevtensor.autograd import RemovableHandle, enable_grad, no_grad
 
 # The names of what each rule keeps for a parameter.
 _STATES = {name: states for name, (states, _) in _C._update_rules().items()}
+
+
+def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
+    """step(), with the hooks around it, and noted for schedules."""
+
+    @functools.wraps(step)
+    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if self._in_step:  # a step() that calls its base's
+            return step(self, *args, **kwargs)
+        self._in_step = True
+        try:
+            for hook in [*self._step_pre_hooks.values()]:
+                changed = hook(self, (self, *args), kwargs)
+                if changed is None:
+                    continue
+                if not isinstance(changed, tuple) or len(changed) != 2:
+                    raise RuntimeError(
+                        "a step pre-hook must return None or a tuple of "
+                        f"(new_args, new_kwargs), but got {changed}"
+                    )
+                (_, *args), kwargs = changed
+            result = step(self, *args, **kwargs)
+            for hook in [*self._step_post_hooks.values()]:
+                hook(self, (self, *args), kwargs)
+        finally:
+            self._in_step = False
+        self._stepped = True
+        return result
+
+    return hooked
 
 
 class Optimizer:
@@ -36,6 +68,14 @@ class Optimizer:
     _stepped = False
     # Whether the updates of each parameter are counted, in its state "step".
     _counted = True
+    # Whether a group mentions a parameter more than once.
+    _repeats = False
+    _in_step = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _hooked(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if defaults.get("differentiable"):
@@ -49,6 +89,8 @@ class Optimizer:
                 "Tensors or dicts, but got a Tensor; give [tensor]"
             )
         self.defaults = defaults
+        self._step_pre_hooks: OrderedDict[object, Callable] = OrderedDict()
+        self._step_post_hooks: OrderedDict[object, Callable] = OrderedDict()
         self.state: defaultdict = defaultdict(dict)
         self.param_groups: list[dict] = []
         groups = [*params]
@@ -104,8 +146,11 @@ class Optimizer:
                     "some parameters appear in more than one parameter group"
                 )
         if len({id(p) for p in parameters}) != len(parameters):
-            raise ValueError(
-                "a parameter group holds one parameter twice; name each once"
+            self._repeats = True
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters, which "
+                "are updated once for each mention; name each once",
+                stacklevel=3,
             )
         group: dict[str, Any] = {"params": parameters}
         if names:
@@ -129,6 +174,19 @@ class Optimizer:
                     gradient = parameter.grad = gradient.detach()
                 gradient.zero_()
 
+    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """hook(optimizer, args, kwargs) before each step(); it may return new ones.
+
+        args begins with the optimizer. RuntimeError from step() where what it returns
+        is neither None nor (args, kwargs).
+        """
+        return _add(self._step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+        """hook(optimizer, args, kwargs) after each step()."""
+        return _add(self._step_post_hooks, hook)
+
+    @_hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of every parameter that has a gradient.
 
@@ -140,8 +198,8 @@ class Optimizer:
                 loss = closure()
         with no_grad():
             for group in self.param_groups:
-                self._update(group)
-        self._stepped = True
+                for once in _mentions(group) if self._repeats else (group,):
+                    self._update(once)
         return loss
 
     def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
@@ -188,8 +246,9 @@ class Optimizer:
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
-            for parameter in group["params"]:
-                numbers.setdefault(id(parameter), len(numbers))
+            first = sum(len(packed["params"]) for packed in groups)
+            # One that is mentioned again has the later number, as in PyTorch's files.
+            numbers.update({id(p): first + i for i, p in enumerate(group["params"])})
             packed = {k: v for k, v in group.items() if k != "params"}
             packed["params"] = [numbers[id(p)] for p in group["params"]]
             groups.append(packed)
@@ -238,6 +297,26 @@ class Optimizer:
         return value.detach().to(
             device=parameter.device, dtype=parameter.dtype, copy=True
         )
+
+
+def _add(hooks: OrderedDict[object, Callable], hook: Callable) -> RemovableHandle:
+    key = object()
+    hooks[key] = hook
+    return RemovableHandle(lambda: hooks.pop(key, None) and None)
+
+
+def _mentions(group: dict) -> Iterator[dict]:
+    """The group as parts that mention no parameter twice: an update writes to all of
+    its parameters at once."""
+    rest = group["params"]
+    while rest:
+        known: set[int] = set()
+        once, again = [], []
+        for parameter in rest:
+            (again if id(parameter) in known else once).append(parameter)
+            known.add(id(parameter))
+        yield {**group, "params": once}
+        rest = again
 
 
 def new_count(start: float = 0.0) -> Any:

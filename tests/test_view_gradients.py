@@ -1,0 +1,237 @@
+"""Views of tensors that want no gradient yet: they learn of it when their base does.
+
+What these tests expect is what PyTorch gives for the same lines.
+"""
+
+import gc
+
+import pytest
+
+import pydevtensor as torch
+
+
+def weights(n, device):
+    return torch.ones(n, device=device, requires_grad=True)
+
+
+WRITES = {
+    "row of a row": lambda b, w: b[1][:].copy_(w),
+    "subscript of a row": lambda b, w: b[1].__setitem__(slice(None), w),
+    "augmented": lambda b, w: b[1].add_(w),
+    "narrow": lambda b, w: b.narrow(0, 1, 1)[0].copy_(w),
+    "select": lambda b, w: b.select(0, 1).copy_(w),
+    "transposed": lambda b, w: b.T[:, 1].copy_(w),
+    "flat": lambda b, w: b.view(12)[4:8].copy_(w),
+    "chunk": lambda b, w: b.chunk(3)[1][0].copy_(w),
+    "unbind": lambda b, w: b.unbind(0)[1].copy_(w),
+    "unsqueezed": lambda b, w: b.unsqueeze(0)[0, 1].copy_(w),
+    "as_strided": lambda b, w: b.as_strided((4,), (1,), 4).copy_(w),
+    "masked_fill": lambda b, w: b[1].masked_scatter_(b[1] == 0, w),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_writing_to_a_view_reaches_the_base(device, write):
+    b, w = torch.zeros(3, 4, device=device), weights(4, device)
+    write(b, w)
+    assert b.requires_grad and not b.is_leaf and b.grad_fn.name() == "CopySlices"
+    assert b.tolist() == [[0.0] * 4, [1.0] * 4, [0.0] * 4]
+    (b * torch.arange(12.0, device=device).reshape(3, 4)).sum().backward()
+    assert w.grad.tolist() == [4.0, 5.0, 6.0, 7.0]
+
+
+def test_rows_filled_in_a_loop(device):
+    b, w = torch.zeros(3, 4, device=device), weights(4, device)
+    for i in range(3):
+        b[i][:] = w * i
+    b.sum().backward()
+    assert w.grad.tolist() == [3.0] * 4
+    for row in (c := torch.zeros(3, 4, device=device)):
+        row += w
+    w.grad = None
+    c.sum().backward()
+    assert w.grad.tolist() == [3.0] * 4
+
+
+def test_a_view_shows_what_its_base_was_made_of(device):
+    b, w = torch.zeros(3, 4, device=device), weights(4, device)
+    v, other = b.T, b[0]
+    b[1] = w
+    assert v.requires_grad and v.grad_fn.name() == "AsStridedBackward0"
+    assert other.requires_grad and not other.is_leaf
+    (v * 2).sum().backward()
+    assert w.grad.tolist() == [2.0] * 4
+    b, v = torch.ones(3, device=device), None
+    v = b[:2]
+    b.mul_(weights(3, device))
+    assert (
+        v.grad_fn.name() == "AsStridedBackward0" and b.grad_fn.name() == "MulBackward0"
+    )
+    v = torch.ones(3, device=device)[:2].requires_grad_()
+    assert v.is_leaf and v.grad_fn is None
+
+
+def test_a_view_made_a_leaf_of_its_own_comes_from_its_base_once_that_is_written(device):
+    b = torch.ones(3, device=device)
+    v = b[:2].requires_grad_()
+    assert v.is_leaf and not b.requires_grad
+    w = weights(3, device)
+    b.mul_(w)
+    assert v.grad_fn.name() == "AsStridedBackward0"
+    v.sum().backward()
+    assert v.grad is None and w.grad.tolist() == [1.0, 1.0, 0.0]
+
+
+def test_a_base_that_begins_to_want_gradients(device):
+    b = torch.ones(3, device=device)
+    v = b[:2]
+    b.requires_grad_()
+    assert v.requires_grad and v.is_leaf and v.grad_fn is None
+    for write in (lambda: v.mul_(2), lambda: v.mul_(weights(2, device))):
+        with pytest.raises(RuntimeError, match="view of a leaf"):
+            write()
+    assert b.tolist() == [1.0, 1.0, 1.0]
+    # The view was taken before: what is computed from it leads nowhere, ...
+    (v * 2).sum().backward()
+    assert b.grad is None
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        v.backward(torch.ones(2, device=device))
+    v.retain_grad()
+    # ... until the memory is written, and the view looks again.
+    with torch.no_grad():
+        b.mul_(2)
+    (v * 2).sum().backward()
+    assert not v.is_leaf and b.grad.tolist() == [2.0, 2.0, 0.0]
+
+
+def test_detached_memory_is_of_another_family(device):
+    for apart in (lambda t: t.detach(), lambda t: t.data):
+        b, w = torch.ones(3, device=device), weights(3, device)
+        v = apart(b)[:2]
+        b.mul_(w)
+        assert not v.requires_grad and b.requires_grad
+        b = torch.ones(3, device=device)
+        apart(b).add_(w)
+        assert not b.requires_grad
+    with pytest.raises(RuntimeError, match="view"):
+        torch.ones(4, device=device).view(2, 2).detach_()
+
+
+def test_nothing_is_recorded_under_no_grad(device):
+    b, w = torch.zeros(3, 4, device=device), weights(4, device)
+    with torch.no_grad():
+        b[0] = w
+        v = b[1]
+        v.add_(w)
+    assert not b.requires_grad and not v.requires_grad
+    assert b.sum().item() == 8
+
+
+def test_shapes_changed_in_place_between_view_and_write(device):
+    b, w = torch.zeros(3, 4, device=device), weights(4, device)
+    v = b[0]
+    b.unsqueeze_(0)
+    v.add_(w)
+    b.sum().backward()
+    assert b.shape == (1, 3, 4) and w.grad.tolist() == [1.0] * 4
+    b, w = torch.zeros(3, 4, device=device), weights(4, device)
+    v = b[0]
+    v.unsqueeze_(0)
+    v.add_(w)
+    b.sum().backward()
+    assert w.grad.tolist() == [1.0] * 4
+
+
+def test_other_memory_in_the_place_of_a_base(device):
+    b, w = torch.zeros(6, device=device), weights(2, device)
+    old = b[4:]
+    b.data = torch.zeros(2, device=device)
+    fresh = b[:1]
+    try:  # whatever it means, it ends
+        old.mul_(w)
+        old.sum().backward()
+        b.sum().backward()
+    except RuntimeError as error:
+        assert str(error)
+    assert fresh.shape == (1,)
+
+
+def test_a_leaf_over_a_view_is_a_leaf(device):
+    x = torch.arange(6.0, device=device).reshape(2, 3).requires_grad_()
+    for _ in range(2):
+        (x * x).sum().backward()
+        with torch.no_grad():
+            x -= 0.1 * x.grad
+            x.grad.zero_()
+    assert x.is_leaf and x.grad_fn is None
+    assert x[0, 1].item() == pytest.approx(0.64)
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.mul_(2)
+    with pytest.raises(RuntimeError, match="view of a leaf"):
+        x[0].mul_(2)
+
+
+def test_numbers_of_other_types_have_no_family(device):
+    b = torch.zeros(3, 4, device=device, dtype=torch.int64)
+    b[1][:] = 1
+    assert b.sum().item() == 4 and not b[1].requires_grad
+
+
+def test_views_keep_no_memory_of_a_base_that_is_gone(device):
+    # The fixture that follows every test counts storages.
+    views = [torch.ones(4, device=device)[i] for i in range(4)]
+    whole = torch.zeros(4, device=device)
+    parts = list(whole)
+    del whole
+    parts[1].mul_(weights(1, device)[0])
+    assert parts[0].requires_grad and sum(v.item() for v in views) == 4
+    del views, parts
+    gc.collect()
+
+
+def test_second_derivatives_through_a_written_view(device):
+    def f(w):
+        b = torch.zeros(3, 3, device=device, dtype=torch.float64)
+        b[1][:2] = w * w
+        return (b * b).sum(0)
+
+    w = torch.tensor([0.5, 2.0], dtype=torch.float64, device=device, requires_grad=True)
+    assert torch.autograd.gradcheck(f, (w,))
+    assert torch.autograd.gradgradcheck(f, (w,))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "name"),
+    [
+        ((2, 2, 3), (3, 2), "UnsafeViewBackward0"),
+        ((2, 2, 3), (2, 3, 4), "UnsafeViewBackward0"),
+        ((2, 2, 3), (3,), "UnsafeViewBackward0"),
+        ((3,), (2, 3, 2), "UnsafeViewBackward0"),
+        ((3,), (3, 2), "SqueezeBackward4"),
+        ((2, 3), (3,), "MvBackward0"),
+        ((3,), (3,), "DotBackward0"),
+    ],
+)
+def test_a_product_is_no_view(device, a, b, name):
+    x = torch.ones(a, device=device, requires_grad=True)
+    product = x @ torch.ones(b, device=device)
+    assert product.grad_fn.name() == name
+    product.detach_()  # which a view refuses
+    linear = torch.nn.Linear(3, 2, bias=False, device=device)
+    assert (linear(torch.ones(2, 2, 3, device=device)).grad_fn.name()) == (
+        "UnsafeViewBackward0"
+    )
+
+
+def test_softmax_into_a_tensor_has_no_derivative(device):
+    x = torch.ones(2, 3, device=device, requires_grad=True)
+    for function in (torch.softmax, torch.log_softmax):
+        out = torch.empty(0, device=device)
+        assert function(x, 1, out=out) is out and out.requires_grad
+        assert out.grad_fn.name() == "NotImplemented"
+        with pytest.raises(RuntimeError, match=f"{function.__name__} with out="):
+            out.sum().backward()
+        with pytest.raises(RuntimeError, match="automatic differentiation"):
+            function(x, 1, out=torch.empty(2, 3, device=device, requires_grad=True))
+        with torch.no_grad():
+            assert not function(x, 1, out=torch.empty(0, device=device)).requires_grad
