@@ -125,6 +125,60 @@ def test_a_copy_waits_unless_it_is_told_not_to():
     )
 
 
+def test_a_copy_to_page_locked_memory_waits_for_nobody():
+    isolated(
+        """
+        import pydevtensor as torch
+        source = torch.full((1000,), 5.0, device="cuda")
+        here = torch.zeros(1000, pin_memory=True)
+        torch.cuda.synchronize()
+        with torch.cuda.transfers() as transfers:
+            assert here.copy_(source, non_blocking=True) is here
+        counts = transfers.counts()
+        assert counts["device_to_host"] == 1 and counts["waits"] == 0, counts
+        assert here.sum().item() == 0   # too early
+        event = torch.cuda.Event()
+        event.record()
+        source.zero_()                  # behind the copy in the stream
+        event.synchronize()
+        assert here.sum().item() == 5000
+        # What cannot be queued waits, and so does who does not ask.
+        for target in (torch.zeros(1000), torch.zeros(1000, pin_memory=True).double(),
+                       torch.zeros(2, 1000, pin_memory=True),
+                       torch.zeros(1000, 2, pin_memory=True)[:, 0]):
+            source = torch.ones(1000, device="cuda")
+            target.copy_(source, non_blocking=True)
+            assert target.sum().item() == target.numel()
+        here.copy_(source)
+        assert here.sum().item() == 1000
+        assert source.to("cpu", non_blocking=True).sum().item() == 1000
+        """,
+        PYDEVTENSOR_SIM_GPUS="1",
+        PYDEVTENSOR_SIM_SCHEDULE="lazy",
+    )
+
+
+def test_memory_is_not_handed_out_while_a_copy_writes_it():
+    isolated(
+        """
+        import pydevtensor as torch
+        source = torch.full((1000,), 5.0, device="cuda")
+        here = torch.zeros(1000, pin_memory=True)
+        torch.cuda.synchronize()
+        place = here.data_ptr()
+        here.copy_(source, non_blocking=True)
+        del here, source
+        other = torch.zeros(1000, pin_memory=True)  # asking for more lets work go on
+        assert place != other.data_ptr()
+        torch.cuda.synchronize()
+        assert other.sum().item() == 0
+        assert torch.zeros(1000, pin_memory=True).data_ptr() == place
+        """,
+        PYDEVTENSOR_SIM_GPUS="1",
+        PYDEVTENSOR_SIM_SCHEDULE="lazy",
+    )
+
+
 def test_without_a_gpu():
     isolated(
         """

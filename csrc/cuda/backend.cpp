@@ -98,6 +98,7 @@ static const dt_backend backend = {
     pinned_allocate,
     pinned_release,
     pinned_upload,
+    pinned_download,
     convert_fill,
     convert_copy,
     elementwise_unary,

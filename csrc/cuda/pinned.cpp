@@ -13,7 +13,7 @@ namespace {
 const int kClasses = 48;
 const int kSmallest = 9;
 
-/* The last copy out of a block that was queued on a stream. */
+/* The last copy out of a block, or into it, that was queued on a stream. */
 struct Use {
     cudaStream_t stream;
     cudaEvent_t event;
@@ -30,7 +30,7 @@ struct Heap {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     std::map<char *, Block *> blocks;
     std::vector<Block *> free[kClasses];
-    std::vector<Block *> waiting; /* given back while a copy may still read them */
+    std::vector<Block *> waiting; /* given back while a copy may still use them */
 };
 
 /* Never destroyed: tensors may outlive the library's static objects at exit. */
@@ -87,7 +87,7 @@ Block *block_of(Heap &all, const void *data)
     return offset < (size_t)1 << block->order ? block : nullptr;
 }
 
-/* Notes that a copy out of the block is queued. */
+/* Notes that a copy out of the block, or into it, is queued. */
 int note_use(Block *block, dt_queue queue)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
@@ -106,6 +106,24 @@ int note_use(Block *block, dt_queue queue)
     }
     block->uses.push_back({stream, event, queue.device});
     return 0;
+}
+
+/* Copies bytes from or to the block that `inside` lies in. */
+int copy(dt_queue queue, void *target, const void *source, size_t bytes,
+         cudaMemcpyKind kind, const void *inside, const char *what)
+{
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    if (device_use(queue.device))
+        return -1;
+    Heap &all = heap();
+    Guard guard(&all.lock);
+    Block *block = block_of(all, inside);
+    CUDA_TRY(what, cudaMemcpyAsync(target, source, bytes, kind, stream));
+    if (block && !note_use(block, queue))
+        return 0;
+    /* Nothing keeps the memory until the copy is over, so it is waited for here. */
+    CUDA_TRY(what, cudaStreamSynchronize(stream));
+    return block ? -1 : 0;
 }
 
 } /* namespace */
@@ -151,17 +169,12 @@ void pinned_release(void *data)
 
 int pinned_upload(dt_queue queue, void *target, const void *source, size_t bytes)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    if (device_use(queue.device))
-        return -1;
-    Heap &all = heap();
-    Guard guard(&all.lock);
-    Block *block = block_of(all, source);
-    CUDA_TRY("copying to a device",
-             cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream));
-    if (block && !note_use(block, queue))
-        return 0;
-    /* Nothing keeps the memory until the copy is over, so it is waited for here. */
-    CUDA_TRY("waiting for a copy to a device", cudaStreamSynchronize(stream));
-    return block ? -1 : 0;
+    return copy(queue, target, source, bytes, cudaMemcpyHostToDevice, source,
+                "copying to a device");
+}
+
+int pinned_download(dt_queue queue, void *target, const void *source, size_t bytes)
+{
+    return copy(queue, target, source, bytes, cudaMemcpyDeviceToHost, target,
+                "copying from a device");
 }

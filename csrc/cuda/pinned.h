@@ -1,5 +1,5 @@
 /* Page-locked memory of the host's: blocks that are kept for the next tensor, and
- * copies out of them that nobody waits for. */
+ * copies out of and into them that nobody waits for. */
 #ifndef DT_CUDA_PINNED_H
 #define DT_CUDA_PINNED_H
 
@@ -8,5 +8,6 @@
 int pinned_allocate(int device, size_t bytes, void **out);
 void pinned_release(void *data);
 int pinned_upload(dt_queue queue, void *target, const void *source, size_t bytes);
+int pinned_download(dt_queue queue, void *target, const void *source, size_t bytes);
 
 #endif

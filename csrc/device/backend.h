@@ -138,12 +138,16 @@ typedef struct dt_backend {
      * every device copies from by itself; device: the one whose driver is asked. Fails
      * with DT_ERROR_HOST_MEMORY or DT_ERROR_DEVICE_MEMORY. */
     int (*pinned_allocate)(int device, size_t bytes, void **out);
-    /* Gives a block back; copies already queued may still read it. */
+    /* Gives a block back; copies already queued may still use it. */
     void (*pinned_release)(void *data);
     /* Host to device from within such a block, which is to stay as it is until the
      * copy is over. Does not wait. */
     int (*pinned_upload)(dt_queue queue, void *target, const void *source,
                          size_t bytes);
+    /* Device to host, into such a block, which nobody is to look at until the copy is
+     * over. Does not wait. */
+    int (*pinned_download)(dt_queue queue, void *target, const void *source,
+                           size_t bytes);
 
     /* --- work: operands are on the queue's device
      * ------------------------------------------- */

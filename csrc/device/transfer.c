@@ -31,9 +31,14 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
     return dt_backend_of(target_device)->copy_peer(to, target, from, source, bytes);
 }
 
-int dt_transfer_pinned(dt_device target_device, void *target, const void *source,
-                       size_t bytes)
+int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_device,
+                       const void *source, size_t bytes)
 {
+    if (dt_device_is_cpu(target_device)) {
+        COUNT(device_to_host, bytes);
+        return dt_backend_of(source_device)
+            ->pinned_download(dt_queue_current(source_device), target, source, bytes);
+    }
     COUNT(host_to_device, bytes);
     return dt_backend_of(target_device)
         ->pinned_upload(dt_queue_current(target_device), target, source, bytes);

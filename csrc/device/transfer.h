@@ -25,10 +25,11 @@ typedef struct dt_traffic {
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes);
 
-/* Copies bytes of a pinned storage to a GPU, in the order of its current queue, without
- * waiting: the source is to stay as it is until the copy is over. */
-int dt_transfer_pinned(dt_device target_device, void *target, const void *source,
-                       size_t bytes);
+/* Copies bytes from a pinned storage to a GPU, or from a GPU to a pinned storage, in
+ * the order of the GPU's current queue, without waiting: until the copy is over the
+ * source is to stay as it is, and the target is not to be looked at. */
+int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_device,
+                       const void *source, size_t bytes);
 
 /* The host waits: for the queue, the device, or the event. No-ops on the CPU. */
 int dt_wait_queue(dt_device device, dt_queue queue);

@@ -264,7 +264,7 @@ static const dt_row rows[] = {
     DT_METHOD(cuda, "cuda", "On a GPU, the current one if none is named."),
     DT_METHOD(
         pin_memory, "pin_memory",
-        "In page-locked memory of the CPU, from which copies to a GPU with\n"
+        "In page-locked memory of the CPU: copies between it and a GPU with\n"
         "non_blocking=True wait for nobody; itself where it is already. RuntimeError\n"
         "where there is no GPU."),
     DT_METHOD(is_pinned, "is_pinned", "Whether it is in page-locked memory."),
@@ -272,7 +272,11 @@ static const dt_row rows[] = {
     DT_BOTH(clone, "clone", "A copy."),
     DT_METHOD(contiguous, "contiguous",
               "In row-major order; itself where it is already."),
-    DT_METHOD(copy_, "copy_", "Copy the elements of src, converting and broadcasting."),
+    DT_METHOD(copy_, "copy_",
+              "Copy the elements of src, converting and broadcasting.\n\nWith "
+              "non_blocking=True a copy between a GPU and page-locked memory, of one "
+              "type and\nshape, is only queued: what comes to the CPU is there after "
+              "torch.cuda.synchronize()\nor an event."),
 };
 
 /* x.float(), x.long(), ...: named after the old classes, FloatTensor and so on. */

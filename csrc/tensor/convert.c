@@ -61,10 +61,10 @@ static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device, boo
     if (!bytes)
         return 0;
     if (dt_storage_use(t->storage) ||
-        (later
-             ? dt_transfer_pinned(device, dt_tensor_data(out), dt_tensor_data(t), bytes)
-             : dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t),
-                           dt_tensor_data(t), bytes))) {
+        (later ? dt_transfer_pinned(device, dt_tensor_data(out), dt_tensor_device(t),
+                                    dt_tensor_data(t), bytes)
+               : dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t),
+                             dt_tensor_data(t), bytes))) {
         dt_tensor_clear(out);
         return -1;
     }
@@ -220,15 +220,18 @@ int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
 
 int dt_send_into(const char *what, dt_tensor *target, const dt_tensor *source)
 {
-    dt_device device = dt_tensor_device(target);
-    if (!source->storage->pinned || dt_device_is_cpu(device) || !target->contiguous ||
-        !source->contiguous || target->dtype != source->dtype || !target->numel ||
+    dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
+    bool crosses = dt_device_is_cpu(to) != dt_device_is_cpu(from);
+    const dt_tensor *here = dt_device_is_cpu(to) ? target : source;
+    if (!crosses || !here->storage->pinned || target->storage->read_only ||
+        !target->contiguous || !source->contiguous || target->dtype != source->dtype ||
+        !target->numel ||
         !dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape))
         return dt_copy_into(what, target, source);
-    if (dt_storage_use(target->storage))
+    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
         return -1;
     dt_tensor_written(target);
-    return dt_transfer_pinned(device, dt_tensor_data(target), dt_tensor_data(source),
+    return dt_transfer_pinned(to, dt_tensor_data(target), from, dt_tensor_data(source),
                               (size_t)source->numel *
                                   dt_dtype_size((dt_dtype)source->dtype));
 }

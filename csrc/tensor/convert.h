@@ -13,7 +13,8 @@ int dt_convert(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device dev
  * piece, without waiting: t is to stay as it is until the copy is over. */
 int dt_send(dt_tensor *out, const dt_tensor *t, dt_device device);
 
-/* As dt_copy_into, with the same liberty. */
+/* As dt_copy_into, with the same liberty; also from a GPU to page-locked memory, which
+ * holds the copy once the GPU has come to it. */
 int dt_send_into(const char *what, dt_tensor *target, const dt_tensor *source);
 
 /* A copy of t, on the CPU, in memory that the driver of GPU number `device` locks; an
