@@ -101,6 +101,8 @@ int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
         dt_node_release(node);
         return -1;
     }
+    if (node->edges[0].node)
+        node->calls_back = node->edges[0].node->calls_back;
     dt_node_set_result(node, 0, view);
     dt_node *old = v->made.node;
     v->requires_grad = false; /* it is no leaf any more */

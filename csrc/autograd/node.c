@@ -44,6 +44,8 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     node->data = block + head + edges + saved + results;
     node->stream = NULL;
     node->used = false;
+    node->calls_back = false;
+    node->inside = 0;
     node->hooks = NULL;
     node->pending = NULL;
     memset(node->edges, 0, (size_t)nedges * sizeof(dt_edge));

@@ -69,8 +69,14 @@ struct dt_node {
     void *data;   /* of the type's own */
     void *stream; /* current on the first result's device when it was recorded */
     bool used;    /* a backward pass has freed what was saved */
+    /* Whether it, or a node that its edges lead to, calls functions of the program: of
+     * hooks that were there when the node was made. */
+    bool calls_back;
     dt_hook *hooks;
     dt_node *pending; /* while nodes are being freed */
+    /* While the part of a graph that a tensor owns is looked for (owned.h). */
+    int inside;
+    dt_node *next_met, *next_ready;
 };
 
 /* A node with room for that many, all empty, and data_bytes of zeros. NULL after

@@ -179,10 +179,10 @@ static PyObject *run_backward(PyObject *module, PyObject *arguments)
         add_inputs(function, &wanted, inputs) < 0)
         goto done;
     int status;
-    Py_BEGIN_ALLOW_THREADS status =
+    DT_BEGIN_ALLOW_THREADS status =
         dt_backward(roots.count, roots.edges, roots.gradients, wanted.count,
                     wanted.edges, wanted.made, keep, create);
-    Py_END_ALLOW_THREADS if (status < 0)
+    DT_END_ALLOW_THREADS if (status < 0)
     {
         dt_raise();
         goto done;

@@ -19,11 +19,20 @@ static inline int dt_raise_status(void)
  * `status`. Where `releases` is true other Python threads run meanwhile: worth its 30
  * ns for a call that computes long or may wait for a device. The tensors in it have to
  * stay as they are. */
+/* Py_BEGIN_ALLOW_THREADS and its end, where the work may use histories of tensors. */
+#define DT_BEGIN_ALLOW_THREADS                                                         \
+    {                                                                                  \
+        dt_py.outside++;                                                               \
+        Py_BEGIN_ALLOW_THREADS
+#define DT_END_ALLOW_THREADS                                                           \
+    Py_END_ALLOW_THREADS dt_py.outside--;                                              \
+    }
+
 #define DT_RUN(status, releases, expression)                                           \
     do {                                                                               \
         if (releases) {                                                                \
-            Py_BEGIN_ALLOW_THREADS(status) = (expression);                             \
-            Py_END_ALLOW_THREADS                                                       \
+            DT_BEGIN_ALLOW_THREADS(status) = (expression);                             \
+            DT_END_ALLOW_THREADS                                                       \
         } else {                                                                       \
             (status) = (expression);                                                   \
         }                                                                              \

@@ -72,7 +72,7 @@ static PyObject *round_to(const dt_args *args, bool in_place)
     if (!out)
         return NULL;
     int status;
-    Py_BEGIN_ALLOW_THREADS if (!decimals)
+    DT_BEGIN_ALLOW_THREADS if (!decimals)
     {
         status = dt_recorded_unary(DT_UNARY_round, &out->tensor, x);
     }
@@ -86,7 +86,7 @@ static PyObject *round_to(const dt_args *args, bool in_place)
                 dt_recorded_binary(down, &out->tensor, dt_arg_tensor(&scaled), power);
         dt_tensor_clear(&scaled);
     }
-    Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 2, out, status);
+    DT_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 2, out, status);
     PyObject *made = dt_tensor_result(out, status);
     status =
         made ? dt_copy_to_output("round_", args->slots[0], dt_tensor_of(made)) : -1;
@@ -126,14 +126,14 @@ static PyObject *logit_of(const dt_args *args, bool in_place)
     dt_arg X = dt_arg_tensor(x), low = dt_arg_scalar(dt_scalar_float(eps)),
            high = dt_arg_scalar(dt_scalar_float(1 - eps));
     int status = -1;
-    Py_BEGIN_ALLOW_THREADS dt_arg below = dt_scope_binary(&scope, DT_BINARY_lt, X, low);
+    DT_BEGIN_ALLOW_THREADS dt_arg below = dt_scope_binary(&scope, DT_BINARY_lt, X, low);
     dt_arg above = dt_scope_binary(&scope, DT_BINARY_gt, X, high);
     dt_arg kept =
         dt_scope_where(&scope, below, low, dt_scope_where(&scope, above, high, X));
     if (!scope.failed)
         status = dt_recorded_unary(DT_UNARY_logit, &out->tensor, kept.tensor);
     dt_scope_end(&scope);
-    Py_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 2, out, status);
+    DT_END_ALLOW_THREADS if (!in_place) return dt_finish(args, 2, out, status);
     PyObject *made = dt_tensor_result(out, status);
     status =
         made ? dt_copy_to_output("logit_", args->slots[0], dt_tensor_of(made)) : -1;
@@ -363,11 +363,11 @@ static PyObject *divide(const dt_args *args, bool in_place)
         dt_tensor_object *out = dt_tensor_object_new();
         if (!out)
             return NULL;
-        Py_BEGIN_ALLOW_THREADS status = dt_recorded_binary(DT_BINARY_div, &part, a, b);
+        DT_BEGIN_ALLOW_THREADS status = dt_recorded_binary(DT_BINARY_div, &part, a, b);
         if (status == 0)
             status = dt_recorded_unary(DT_UNARY_trunc, &out->tensor, &part);
         dt_tensor_clear(&part);
-        Py_END_ALLOW_THREADS if (in_place)
+        DT_END_ALLOW_THREADS if (in_place)
         {
             PyObject *whole = dt_tensor_result(out, status);
             status =
@@ -378,10 +378,10 @@ static PyObject *divide(const dt_args *args, bool in_place)
         }
         return dt_finish(args, out_at, out, status);
     }
-    Py_BEGIN_ALLOW_THREADS status = dt_recorded_binary(DT_BINARY_fmod, &rest, a, b);
+    DT_BEGIN_ALLOW_THREADS status = dt_recorded_binary(DT_BINARY_fmod, &rest, a, b);
     if (status == 0)
         status = dt_recorded_binary(DT_BINARY_sub, &part, a, dt_arg_tensor(&rest));
-    Py_END_ALLOW_THREADS if (status < 0) dt_raise();
+    DT_END_ALLOW_THREADS if (status < 0) dt_raise();
     else if (!in_place) result = binary_of(op, dt_arg_tensor(&part), b, args, out_at);
     else if (dt_recorded_binary_into(op, dt_tensor_of(args->slots[0]),
                                      dt_arg_tensor(&part), b) < 0) dt_raise();
@@ -601,14 +601,14 @@ static PyObject *closeness(const dt_args *args, bool all)
     dt_tensor total = {.storage = NULL};
     dt_scalar verdict = dt_scalar_bool(false);
     int status;
-    Py_BEGIN_ALLOW_THREADS status = is_close(&out->tensor, a, b, rtol, atol, equal_nan);
+    DT_BEGIN_ALLOW_THREADS status = is_close(&out->tensor, a, b, rtol, atol, equal_nan);
     if (status == 0 && all)
         status = dt_recorded_reduce(DT_REDUCE_all, &total, &out->tensor, 0, NULL, false,
                                     -1, 0);
     if (status == 0 && all)
         status = dt_item("allclose", &total, &verdict);
     dt_tensor_clear(&total);
-    Py_END_ALLOW_THREADS PyObject *close = dt_tensor_result(out, status);
+    DT_END_ALLOW_THREADS PyObject *close = dt_tensor_result(out, status);
     if (!close || !all)
         return close;
     Py_DECREF(close);
@@ -637,7 +637,7 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
     dt_tensor same = {.storage = NULL}, total = {.storage = NULL};
     dt_scalar verdict = dt_scalar_bool(false);
     int status;
-    Py_BEGIN_ALLOW_THREADS status =
+    DT_BEGIN_ALLOW_THREADS status =
         dt_check_same_device("equal", "input", a, "other", b);
     if (status == 0)
         status =
@@ -649,7 +649,7 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
         status = dt_item("equal", &total, &verdict);
     dt_tensor_clear(&total);
     dt_tensor_clear(&same);
-    Py_END_ALLOW_THREADS if (status < 0) return dt_raise();
+    DT_END_ALLOW_THREADS if (status < 0) return dt_raise();
     return PyBool_FromLong(verdict.i != 0);
 }
 

@@ -46,7 +46,7 @@ static PyObject *nan_to_num_of(const dt_args *args, int out_at)
     int status = -1;
     dt_scope scope;
     dt_scope_begin(&scope);
-    Py_BEGIN_ALLOW_THREADS if (!dt_dtype_is_float(dtype))
+    DT_BEGIN_ALLOW_THREADS if (!dt_dtype_is_float(dtype))
     {
         status = dt_recorded_contiguous(&out->tensor, x);
     }
@@ -64,7 +64,7 @@ static PyObject *nan_to_num_of(const dt_args *args, int out_at)
                                        dt_arg_scalar(dt_scalar_float(nan)), rest);
     }
     dt_scope_end(&scope);
-    Py_END_ALLOW_THREADS return finish(args, out_at, out, status);
+    DT_END_ALLOW_THREADS return finish(args, out_at, out, status);
 }
 
 #define NUMBERS "nan: float = None, posinf: float = None, neginf: float = None"
@@ -104,7 +104,7 @@ static PyObject *float_power_of(const dt_args *args, int out_at)
     dt_tensor wide[2];
     wide[0].storage = wide[1].storage = NULL;
     int status = 0;
-    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < 2; i++)
+    DT_BEGIN_ALLOW_THREADS for (int i = 0; i < 2; i++)
     {
         const dt_tensor *t = operands[i].tensor;
         if (!t) {
@@ -120,7 +120,7 @@ static PyObject *float_power_of(const dt_args *args, int out_at)
             dt_recorded_binary(DT_BINARY_pow, &out->tensor, operands[0], operands[1]);
     for (int i = 0; i < 2; i++)
         dt_tensor_clear(&wide[i]);
-    Py_END_ALLOW_THREADS return finish(args, out_at, out, status);
+    DT_END_ALLOW_THREADS return finish(args, out_at, out, status);
 }
 
 DT_PUBLIC(float_power,

@@ -1,6 +1,7 @@
 /* What a Tensor says about its gradient and its history, and hooks on them. */
 #include "python/history.h"
 
+#include "autograd/owned.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
 #include "python/node_type.h"
@@ -12,8 +13,10 @@
 PyObject *dt_tensor_object_alias(const dt_tensor *t)
 {
     dt_tensor_object *out = dt_tensor_object_new();
-    if (out)
+    if (out) {
         dt_variable_alias(&out->tensor, t);
+        dt_tensor_object_track(out);
+    }
     return (PyObject *)out;
 }
 
@@ -312,31 +315,47 @@ static dt_hook **hooks_of(const dt_tensor *t, int *index)
     return v->made.node ? &v->made.node->hooks : &v->hooks;
 }
 
-/* The hooks on t's history, where no other tensor and no graph shares it. */
-static dt_hook **own_hooks(const dt_tensor *t)
-{
-    dt_variable *v = t->storage ? dt_variable_of(t) : NULL;
-    if (!v || v->head.references != 1)
-        return NULL;
-    if (!v->made.node)
-        return &v->hooks;
-    return v->made.node->references == 1 ? &v->made.node->hooks : NULL;
-}
+typedef struct visitor {
+    visitproc visit;
+    void *arg;
+} visitor;
 
-int dt_hooks_traverse(const dt_tensor *t, visitproc visit, void *arg)
+static int visit_hooks(dt_hook *hooks, visitproc visit, void *arg)
 {
-    dt_hook **hooks = own_hooks(t);
-    for (dt_hook *hook = hooks ? *hooks : NULL; hook; hook = hook->next)
+    for (dt_hook *hook = hooks; hook; hook = hook->next)
         if (hook->call == call_hook)
             Py_VISIT((PyObject *)hook->context);
     return 0;
 }
 
-void dt_hooks_drop(dt_tensor *t)
+static int visit_node(void *context, const dt_node *node)
 {
-    dt_hook **hooks = own_hooks(t);
-    if (hooks)
-        dt_hooks_free(hooks);
+    const visitor *v = context;
+    PyObject *function = dt_function_object(node);
+    int status = function ? v->visit(function, v->arg) : 0;
+    return status ? status : visit_hooks(node->hooks, v->visit, v->arg);
+}
+
+int dt_history_traverse(const dt_tensor *t, visitproc visit, void *arg)
+{
+    visitor v = {visit, arg};
+    dt_variable *own = t->storage ? dt_variable_of(t) : NULL;
+    /* The collector comes several times and has to hear the same each time. A thread
+     * that works without the GIL may hold on to nodes; how many do cannot change while
+     * the collector runs. */
+    if (!own || dt_py.outside || own->head.references != 1)
+        return 0;
+    int status = visit_hooks(own->hooks, visit, arg);
+    return status ? status : dt_owned_visit(t, visit_node, &v);
+}
+
+void dt_history_drop(dt_tensor *t)
+{
+    dt_history *history = t->storage ? t->history : NULL;
+    if (!history)
+        return;
+    t->history = NULL;
+    dt_history_release(history);
 }
 
 DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
@@ -360,6 +379,8 @@ DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
                               Py_NewRef(args->slots[1]));
     if (id < 0)
         return dt_raise();
+    if (dt_variable_of(x)->made.node)
+        dt_variable_of(x)->made.node->calls_back = true;
     if (!PyObject_GC_IsTracked(args->slots[0])) /* it may be part of a cycle now */
         PyObject_GC_Track(args->slots[0]);
     PyObject *module = PyImport_ImportModule("pydevtensor.autograd");

@@ -2,6 +2,7 @@
 #ifndef DT_PYTHON_HISTORY_H
 #define DT_PYTHON_HISTORY_H
 
+#include "autograd/node.h"
 #include "python/tensor_type.h"
 
 /* A new object over the same storage with the same history. */
@@ -10,6 +11,10 @@ PyObject *dt_tensor_object_alias(const dt_tensor *t);
 /* After Python code that the core called has raised: fails, and leaves the exception
  * with the thread, where dt_raise finds it. Returns -1. */
 int dt_fail_in_python(void);
+
+/* What a node that was recorded by a program calls for gradients, lent; of other nodes:
+ * NULL. */
+PyObject *dt_function_object(const dt_node *node);
 
 /* Gives back a reference that the core held, from whichever thread. */
 void dt_object_free(void *context);

@@ -86,6 +86,9 @@ typedef struct dt_python {
 #define NAME(word) PyObject *s_##word;
     DT_NAMES(NAME)
 #undef NAME
+    /* Threads that work without the GIL, and may use the histories of tensors: it
+     * changes only with the GIL held. */
+    int outside;
 } dt_python;
 
 extern dt_python dt_py;

@@ -99,6 +99,12 @@ done:
 }
 static const dt_node_type function_type = {function_apply, function_free};
 
+PyObject *dt_function_object(const dt_node *node)
+{
+    return node->type == &function_type ? ((function_data *)node->data)->backward
+                                        : NULL;
+}
+
 /* _record_function(name, backward, inputs, outputs): hangs a node on the outputs, fresh
  * Tensors, whose gradients go to those of inputs that are Tensors. */
 static PyObject *record_function(PyObject *module, PyObject *arguments)
@@ -116,6 +122,7 @@ static PyObject *record_function(PyObject *module, PyObject *arguments)
     if (!node)
         return dt_raise();
     function_data *data = node->data;
+    node->calls_back = true;
     data->backward = Py_NewRef(backward);
     snprintf(data->name, sizeof data->name, "%s", name);
     node->name = data->name;
@@ -136,6 +143,9 @@ static PyObject *record_function(PyObject *module, PyObject *arguments)
     dt_node_release(node);
     if (status < 0)
         return dt_raise();
+    for (int i = 0; i < noutputs; i++)
+        if (dt_tensor_check(PyTuple_GET_ITEM(outputs, i)))
+            dt_tensor_object_track((dt_tensor_object *)PyTuple_GET_ITEM(outputs, i));
     Py_RETURN_NONE;
 }
 

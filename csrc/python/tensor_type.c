@@ -63,6 +63,8 @@ PyObject *dt_tensor_object_steal(dt_tensor *t)
     }
     self->tensor = *t;
     t->storage = NULL;
+    if (self->tensor.history)
+        dt_tensor_object_track(self);
     return (PyObject *)self;
 }
 
@@ -107,14 +109,22 @@ static int tensor_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((dt_tensor_object *)self)->dict);
     Py_VISIT(Py_TYPE(self));
-    return dt_hooks_traverse(dt_tensor_of(self), visit, arg);
+    return dt_history_traverse(dt_tensor_of(self), visit, arg);
 }
 
 static int tensor_clear(PyObject *self)
 {
     Py_CLEAR(((dt_tensor_object *)self)->dict);
-    dt_hooks_drop(dt_tensor_of(self));
+    dt_history_drop(dt_tensor_of(self));
     return 0;
+}
+
+void dt_tensor_object_track(dt_tensor_object *object)
+{
+    const dt_variable *v = dt_variable_of(&object->tensor);
+    if (v && v->made.node && v->made.node->calls_back &&
+        !PyObject_GC_IsTracked((PyObject *)object))
+        PyObject_GC_Track((PyObject *)object);
 }
 
 /* With a __dict__ it may be part of a cycle. */
@@ -430,7 +440,7 @@ static int contains(PyObject *self, PyObject *value)
     dt_tensor equal = {.storage = NULL}, any = {.storage = NULL};
     dt_scalar found = dt_scalar_bool(false);
     const dt_tensor *x = dt_tensor_of(self);
-    Py_BEGIN_ALLOW_THREADS status =
+    DT_BEGIN_ALLOW_THREADS status =
         dt_recorded_binary(DT_BINARY_eq, &equal, dt_arg_tensor(x), y);
     if (status == 0)
         status = dt_recorded_reduce(DT_REDUCE_any, &any, &equal, 0, NULL, false, -1, 0);
@@ -438,7 +448,7 @@ static int contains(PyObject *self, PyObject *value)
         status = dt_item("in", &any, &found);
     dt_tensor_clear(&any);
     dt_tensor_clear(&equal);
-    Py_END_ALLOW_THREADS return status < 0 ? dt_raise_status() : found.i != 0;
+    DT_END_ALLOW_THREADS return status < 0 ? dt_raise_status() : found.i != 0;
 }
 
 /* --- text

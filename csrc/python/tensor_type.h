@@ -36,6 +36,9 @@ dt_tensor_object *dt_tensor_object_new(void);
 /* The same for a subclass. */
 dt_tensor_object *dt_tensor_object_new_of(PyTypeObject *type);
 
+/* Shows the object to the garbage collector where its history calls the program. */
+void dt_tensor_object_track(dt_tensor_object *object);
+
 /* Gives the object when status is 0; else drops it, raises the core's error, gives
  * NULL. dt_tensor_object *out = dt_tensor_object_new(); if (!out) return NULL; return
  * dt_tensor_result(out, dt_view_t(&out->tensor, x)); */
@@ -45,6 +48,8 @@ static inline PyObject *dt_tensor_result(dt_tensor_object *object, int status)
         Py_DECREF((PyObject *)object);
         return dt_raise();
     }
+    if (__builtin_expect(object->tensor.history != NULL, 0))
+        dt_tensor_object_track(object);
     return (PyObject *)object;
 }
 
@@ -66,10 +71,10 @@ PyObject *dt_scalar_to_python(dt_scalar scalar);
  * complex numbers). */
 int dt_scalar_from_python(PyObject *value, dt_scalar *out);
 
-/* For the garbage collector, csrc/python/autograd.c: visits the hooks that only this
- * tensor keeps alive, and drops them. */
-int dt_hooks_traverse(const dt_tensor *t, visitproc visit, void *arg);
-void dt_hooks_drop(dt_tensor *t);
+/* For the garbage collector, in history.c: visits what those hooks and functions of the
+ * program refer to which only this tensor keeps alive, and lets go of its history. */
+int dt_history_traverse(const dt_tensor *t, visitproc visit, void *arg);
+void dt_history_drop(dt_tensor *t);
 
 /* Slots of the type that are written in indexing.c and construct.c. */
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key);
