@@ -56,22 +56,27 @@ static dt_tensor *zeros_in(dt_scope *scope, dt_node *node, const dt_tensor *like
  * -------------------------------------------------------------------------------------
  */
 
+/* g where choice chose it, added up, and zeros around it. */
+static dt_tensor *put_back(dt_scope *scope, dt_node *node, const char *name,
+                           const dt_choice *choice, const dt_tensor *g)
+{
+    const choice_data *data = node->data;
+    dt_tensor *whole = zeros_in(scope, node, g, data->ndim, data->shape);
+    return whole && dt_recorded_choose_into(name, DT_SELECT_ADD, whole, choice, g) == 0
+               ? whole
+               : NULL;
+}
+
 static int read_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
                       dt_tensor **into)
 {
-    const choice_data *data = node->data;
     dt_choice choice;
-    dt_tensor *g = gradients[0];
-    if (!g || !dt_node_wants(node, 0))
+    if (!gradients[0] || !dt_node_wants(node, 0))
         return 0;
     if (restore(&choice, node, scope) < 0)
         return -1;
-    dt_tensor *whole = zeros_in(scope, node, g, data->ndim, data->shape);
-    if (!whole || dt_recorded_choose_into("IndexPutBackward0", DT_SELECT_ADD, whole,
-                                          &choice, g) < 0)
-        return -1;
-    into[0] = whole;
-    return 0;
+    into[0] = put_back(scope, node, "IndexPutBackward0", &choice, gradients[0]);
+    return into[0] ? 0 : -1;
 }
 static const dt_node_type read_type = {read_apply, NULL};
 
@@ -213,9 +218,9 @@ static int embedding_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gra
     if (restore(&choice, node, scope) < 0 ||
         (data->by_frequency && !(g = per_frequency(scope, node, g, &choice))))
         return -1;
-    dt_tensor *whole = zeros_in(scope, node, g, data->ndim, data->shape);
-    if (!whole || dt_recorded_choose_into("EmbeddingDenseBackwardBackward0",
-                                          DT_SELECT_ADD, whole, &choice, g) < 0)
+    dt_tensor *whole =
+        put_back(scope, node, "EmbeddingDenseBackwardBackward0", &choice, g);
+    if (!whole)
         return -1;
     if (data->padding >= 0) {
         dt_tensor *row = dt_scope_slot(scope);
