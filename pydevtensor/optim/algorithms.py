@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.optim.optimizer import Optimizer, check, new_count
+from pydevtensor.optim.optimizer import Optimizer, checked, new_count
 
 
 def _sign(group: dict) -> float:
@@ -44,22 +44,19 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: Any = None,
     ) -> None:
-        check("learning rate", lr, lr >= 0)
-        check("momentum value", momentum, momentum >= 0)
-        check("weight_decay value", weight_decay, weight_decay >= 0)
+        options = checked(
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+            maximize=maximize,
+            foreach=foreach,
+            differentiable=differentiable,
+            fused=fused,
+        )
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        options = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
         super().__init__(params, options)
 
     _counted = False
@@ -102,25 +99,22 @@ class Adam(Optimizer):
         fused: Any = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        check("learning rate", lr, lr >= 0)
-        check("epsilon value", eps, eps >= 0)
-        check("beta parameter at index 0", betas[0], 0 <= betas[0] < 1)
-        check("beta parameter at index 1", betas[1], 0 <= betas[1] < 1)
-        check("weight_decay value", weight_decay, weight_decay >= 0)
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, options)
+        super().__init__(
+            params,
+            checked(
+                lr=lr,
+                betas=betas,
+                eps=eps,
+                weight_decay=weight_decay,
+                amsgrad=amsgrad,
+                maximize=maximize,
+                foreach=foreach,
+                capturable=capturable,
+                differentiable=differentiable,
+                fused=fused,
+                decoupled_weight_decay=decoupled_weight_decay,
+            ),
+        )
 
     def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
         decay, shrink = group["weight_decay"], 1.0
@@ -203,27 +197,20 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: Any = None,
     ) -> None:
-        check("learning rate", lr, lr >= 0)
-        check("lr_decay value", lr_decay, lr_decay >= 0)
-        check("weight_decay value", weight_decay, weight_decay >= 0)
-        check(
-            "initial_accumulator_value value",
-            initial_accumulator_value,
-            initial_accumulator_value >= 0,
+        super().__init__(
+            params,
+            checked(
+                lr=lr,
+                lr_decay=lr_decay,
+                eps=eps,
+                weight_decay=weight_decay,
+                initial_accumulator_value=initial_accumulator_value,
+                foreach=foreach,
+                maximize=maximize,
+                differentiable=differentiable,
+                fused=fused,
+            ),
         )
-        check("epsilon value", eps, eps >= 0)
-        options = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, options)
         for group in self.param_groups:
             for parameter in group["params"]:
                 self.state[parameter] = {
@@ -265,21 +252,19 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check("learning rate", lr, lr >= 0)
-        check("rho value", rho, 0 <= rho <= 1)
-        check("epsilon value", eps, eps >= 0)
-        check("weight_decay value", weight_decay, weight_decay >= 0)
-        options = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, options)
+        super().__init__(
+            params,
+            checked(
+                lr=lr,
+                rho=rho,
+                eps=eps,
+                weight_decay=weight_decay,
+                maximize=maximize,
+                capturable=capturable,
+                foreach=foreach,
+                differentiable=differentiable,
+            ),
+        )
 
     def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
         numbers = (group["lr"], group["rho"], group["eps"])
@@ -314,24 +299,21 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check("learning rate", lr, lr >= 0)
-        check("epsilon value", eps, eps >= 0)
-        check("momentum value", momentum, momentum >= 0)
-        check("weight_decay value", weight_decay, weight_decay >= 0)
-        check("alpha value", alpha, alpha >= 0)
-        options = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, options)
+        super().__init__(
+            params,
+            checked(
+                lr=lr,
+                momentum=momentum,
+                alpha=alpha,
+                eps=eps,
+                centered=centered,
+                weight_decay=weight_decay,
+                capturable=capturable,
+                foreach=foreach,
+                maximize=maximize,
+                differentiable=differentiable,
+            ),
+        )
 
     def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
         rule = "rmsprop"

@@ -327,7 +327,29 @@ def new_count(start: float = 0.0) -> Any:
     )
 
 
-def check(name: str, value: Any, holds: bool) -> None:
-    """ValueError in PyTorch's words where an option is out of range."""
-    if not holds:
-        raise ValueError(f"Invalid {name}: {value}")
+_LEAST_0 = {
+    "lr": "learning rate",
+    "momentum": "momentum value",
+    "weight_decay": "weight_decay value",
+    "lr_decay": "lr_decay value",
+    "initial_accumulator_value": "initial_accumulator_value value",
+    "eps": "epsilon value",
+    "alpha": "alpha value",
+}
+
+
+def checked(**options: Any) -> dict[str, Any]:
+    """The options; ValueError in PyTorch's words where one is out of range."""
+    for name, value in options.items():
+        called, holds = _LEAST_0.get(name), True
+        if called:
+            holds = value >= 0
+        elif name == "rho":
+            called, holds = "rho value", 0 <= value <= 1
+        elif name == "betas":
+            for i, beta in enumerate(value):
+                if not 0 <= beta < 1:
+                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        if not holds:
+            raise ValueError(f"Invalid {called}: {value}")
+    return options
