@@ -173,15 +173,21 @@ DT_PUBLIC(index_put_in_place, "index_put_(input: Tensor, indices: Any, values: T
 }
 
 static const dt_row rows[] = {
-    DT_BOTH(outer, "outer",
-            "The products of all elements of one vector with all of another: [n, m]."),
+    DT_BOTH(
+        outer, "outer",
+        "The products of all elements of one vector with all of another: [n, m].\n\n"
+        "Of vectors of n and of m elements; RuntimeError for other shapes."),
     DT_BOTH(outer, "ger", "The same as outer."),
     DT_BOTH(inner, "inner",
             "Sums of products along the last dimension of both: the inner product of "
             "vectors, and of all pairs of them where there are more dimensions."),
-    DT_BOTH(vdot, "vdot", "The inner product of two vectors."),
+    DT_BOTH(vdot, "vdot",
+            "The inner product of two vectors.\n\n"
+            "Both of one size; the result has no dimensions. RuntimeError for other "
+            "shapes and for two types."),
     DT_BOTH(kron, "kron",
-            "The Kronecker product: other, times each element of input, in blocks."),
+            "The Kronecker product: other, times each element of input, in blocks.\n\n"
+            "The sizes of both are multiplied, dimension by dimension."),
     DT_BOTH(cross, "cross",
             "The cross product of vectors of 3 elements along dim, broadcasting.\n\n"
             "Without dim, the first dimension of size 3."),

@@ -269,14 +269,16 @@ static const dt_row rows[] = {
         "where there is no GPU."),
     DT_METHOD(is_pinned, "is_pinned", "Whether it is in page-locked memory."),
     DT_METHOD(type, "type", "The name of its type, or a conversion to the type given."),
-    DT_BOTH(clone, "clone", "A copy."),
+    DT_BOTH(clone, "clone",
+            "A copy.\n\n"
+            "In memory of its own; the gradient goes through."),
     DT_METHOD(contiguous, "contiguous",
               "In row-major order; itself where it is already."),
     DT_METHOD(copy_, "copy_",
-              "Copy the elements of src, converting and broadcasting.\n\nWith "
-              "non_blocking=True a copy between a GPU and page-locked memory, of one "
-              "type and\nshape, is only queued: what comes to the CPU is there after "
-              "torch.cuda.synchronize()\nor an event."),
+              "Copy the elements of src, converting and broadcasting (RuntimeError "
+              "where its shape does not).\n\nWith non_blocking=True a copy between a "
+              "GPU and page-locked memory, of one type and shape, is only queued: what "
+              "comes to the CPU is there after torch.cuda.synchronize() or an event."),
 };
 
 /* x.float(), x.long(), ...: named after the old classes, FloatTensor and so on. */

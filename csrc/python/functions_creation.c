@@ -500,15 +500,45 @@ DT_PUBLIC(initial_seed, "initial_seed()")
 
 static const dt_row rows[] = {
     DT_FUNCTION(empty, "empty",
-                "A tensor whose elements are whatever was in its memory."),
-    DT_FUNCTION(zeros, "zeros", "A tensor of zeros."),
-    DT_FUNCTION(ones, "ones", "A tensor of ones."),
-    DT_FUNCTION(full, "full", "A tensor of one value."),
-    DT_FUNCTION(rand, "rand", "Random numbers, uniform from 0 up to but without 1."),
-    DT_FUNCTION(randn, "randn", "Random numbers of mean 0 and standard deviation 1."),
-    DT_FUNCTION(randint, "randint", "Random integers from low up to but without high."),
-    DT_FUNCTION(arange, "arange", "start, start + step, ... up to but without end."),
-    DT_FUNCTION(eye, "eye", "The identity matrix."),
+                "A tensor whose elements are whatever was in its memory.\n\n"
+                "Sizes as arguments or as one sequence; dtype is the default floating "
+                "type, device the default one. RuntimeError for negative sizes and "
+                "where memory does not suffice."),
+    DT_FUNCTION(zeros, "zeros",
+                "A tensor of zeros.\n\n"
+                "Sizes as arguments or as one sequence; dtype is the default floating "
+                "type, device the default one. RuntimeError for negative sizes and "
+                "where memory does not suffice."),
+    DT_FUNCTION(ones, "ones",
+                "A tensor of ones.\n\n"
+                "Sizes as arguments or as one sequence; dtype is the default floating "
+                "type, device the default one. RuntimeError for negative sizes and "
+                "where memory does not suffice."),
+    DT_FUNCTION(full, "full",
+                "A tensor of one value.\n\n"
+                "Its type is that of fill_value: bool, int64 or the default floating "
+                "one."),
+    DT_FUNCTION(rand, "rand",
+                "Random numbers, uniform from 0 up to but without 1.\n\n"
+                "Sizes as arguments or as one sequence; dtype is the default floating "
+                "type, device the default one. RuntimeError for negative sizes and "
+                "where memory does not suffice."),
+    DT_FUNCTION(randn, "randn",
+                "Random numbers of mean 0 and standard deviation 1.\n\n"
+                "Sizes as arguments or as one sequence; dtype is the default floating "
+                "type, device the default one. RuntimeError for negative sizes and "
+                "where memory does not suffice."),
+    DT_FUNCTION(randint, "randint",
+                "Random integers from low up to but without high.\n\n"
+                "int64. RuntimeError where low is not below high."),
+    DT_FUNCTION(
+        arange, "arange",
+        "start, start + step, ... up to but without end.\n\n"
+        "int64 where all are ints, else the default floating type. RuntimeError "
+        "for a step of 0 or one that leads away from end."),
+    DT_FUNCTION(eye, "eye",
+                "The identity matrix.\n\n"
+                "n rows and m (n) columns. RuntimeError where one is negative."),
     DT_FUNCTION(empty_like, "empty_like", "As empty, of the shape and type of input."),
     DT_FUNCTION(zeros_like, "zeros_like", "As zeros, of the shape and type of input."),
     DT_FUNCTION(ones_like, "ones_like", "As ones, of the shape and type of input."),
@@ -526,8 +556,11 @@ static const dt_row rows[] = {
     DT_METHOD(new_tensor, "new_tensor",
               "As tensor, of the type and on the device of this."),
     DT_METHOD(uniform_, "uniform_",
-              "Fill with random numbers, uniform in [from_, to)."),
-    DT_METHOD(normal_, "normal_", "Fill with normally distributed random numbers."),
+              "Fill with random numbers, uniform in [from_, to).\n\n"
+              "Floating types only (NotImplementedError)."),
+    DT_METHOD(normal_, "normal_",
+              "Fill with normally distributed random numbers.\n\n"
+              "Floating types only (NotImplementedError)."),
     DT_METHOD(random_, "random_", "Fill with random integers."),
     DT_METHOD(fill_, "fill_", "Fill with one value."),
     DT_METHOD(zero_, "zero_", "Fill with zeros."),

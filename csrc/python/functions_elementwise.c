@@ -713,10 +713,15 @@ static const dt_row rows[] = {
 #undef ALIAS
     DT_FUNCTION(rsub, "rsub", "other minus alpha times input."),
     DT_BOTH(isclose, "isclose",
-            "Where elements differ by at most atol + rtol * abs(other)."),
+            "Where elements differ by at most atol + rtol * abs(other).\n\n"
+            "NaN is close to NaN where equal_nan is True. Bools of the shape that "
+            "both broadcast to. RuntimeError for two types."),
     DT_BOTH(allclose, "allclose",
-            "Whether all elements are close, in the sense of isclose."),
-    DT_BOTH(equal, "equal", "Whether both have the same shape and elements."),
+            "Whether all elements are close, in the sense of isclose.\n\n"
+            "A bool, for which a GPU is waited for."),
+    DT_BOTH(equal, "equal",
+            "Whether both have the same shape and elements.\n\n"
+            "A bool, for which a GPU is waited for. RuntimeError for two devices."),
 };
 
 int dt_setup_elementwise(PyObject *module)

@@ -425,9 +425,15 @@ static const dt_row rows[] = {
     DT_METHOD(index_fill_, "index_fill_", "index_fill() in place."),
     DT_FUNCTION(where, "where",
                 "input where condition holds, else other, broadcast. With condition "
-                "alone:\nits nonzero(as_tuple=True)."),
-    DT_METHOD(where_of, "where", "self where condition holds, else other."),
-    DT_BOTH(masked_fill, "masked_fill", "A copy with value wherever mask holds."),
+                "alone:\nits nonzero(as_tuple=True).\n\n"
+                "RuntimeError where the shapes do not broadcast."),
+    DT_METHOD(where_of, "where",
+              "self where condition holds, else other.\n\n"
+              "RuntimeError where the shapes do not broadcast."),
+    DT_BOTH(masked_fill, "masked_fill",
+            "A copy with value wherever mask holds.\n\n"
+            "mask: bools that broadcast with input (RuntimeError where not); value: "
+            "a number or a Tensor without dimensions."),
     DT_METHOD(masked_fill_, "masked_fill_", "Write value wherever mask holds."),
     DT_BOTH(
         nonzero, "nonzero",

@@ -81,12 +81,31 @@ DT_PUBLIC(addmm_in_place, "addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, 
 
 static const dt_row rows[] = {
     DT_BOTH(matmul, "matmul",
-            "The product of vectors, matrices or batches of matrices."),
-    DT_BOTH(mm, "mm", "The product of two matrices."),
-    DT_BOTH(mv, "mv", "The product of a matrix and a vector."),
-    DT_BOTH(dot, "dot", "The inner product of two vectors."),
-    DT_BOTH(bmm, "bmm", "The products of two batches of matrices."),
-    DT_BOTH(addmm, "addmm", "beta * input + alpha * (mat1 @ mat2)."),
+            "The product of vectors, matrices or batches of matrices.\n\n"
+            "Two vectors give a number, a matrix and a vector a vector; with more "
+            "dimensions the leading ones broadcast: (..., n, k) and (..., k, m) "
+            "give (..., n, m). Both of one type and on one device, and the inner "
+            "sizes equal: a RuntimeError where not."),
+    DT_BOTH(mm, "mm",
+            "The product of two matrices.\n\n"
+            "(n, k) and (k, m) give (n, m). RuntimeError for other shapes and for "
+            "two types."),
+    DT_BOTH(mv, "mv",
+            "The product of a matrix and a vector.\n\n"
+            "(n, k) and (k) give (n). RuntimeError for other shapes and for two "
+            "types."),
+    DT_BOTH(dot, "dot",
+            "The inner product of two vectors.\n\n"
+            "Both of one size; the result has no dimensions. RuntimeError for other "
+            "shapes and for two types."),
+    DT_BOTH(bmm, "bmm",
+            "The products of two batches of matrices.\n\n"
+            "(b, n, k) and (b, k, m) give (b, n, m). RuntimeError for other shapes "
+            "and for two types."),
+    DT_BOTH(addmm, "addmm",
+            "beta * input + alpha * (mat1 @ mat2).\n\n"
+            "input broadcasts to the shape of the product, (n, m). RuntimeError for "
+            "other shapes."),
     DT_METHOD(addmm_in_place, "addmm_",
               "In place: beta * input + alpha * (mat1 @ mat2)."),
 };

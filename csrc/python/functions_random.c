@@ -326,21 +326,36 @@ DT_PUBLIC(triu_, "triu_(input: Tensor, diagonal: int = 0)")
 }
 
 static const dt_row rows[] = {
-    DT_FUNCTION(randperm, "randperm", "0, ..., n - 1 in random order."),
+    DT_FUNCTION(randperm, "randperm",
+                "0, ..., n - 1 in random order.\n\n"
+                "int64. RuntimeError for a negative n."),
     DT_FUNCTION(linspace, "linspace",
-                "steps numbers at even distances from start to end, both included."),
+                "steps numbers at even distances from start to end, both included.\n\n"
+                "Of the default floating type. RuntimeError for negative steps."),
     DT_FUNCTION(logspace, "logspace",
-                "base to the powers of linspace(start, end, steps)."),
+                "base to the powers of linspace(start, end, steps).\n\n"
+                "Of the default floating type. RuntimeError for negative steps."),
     DT_FUNCTION(normal, "normal",
                 "Normally distributed numbers; mean and std may be Tensors."),
     DT_METHOD(exponential_, "exponential_",
               "Fill with intervals between events that happen lambd times a unit."),
     DT_METHOD(bernoulli_, "bernoulli_", "Fill with 1 with probability p, else 0."),
-    DT_BOTH(bernoulli, "bernoulli", "1 with the probability that input says, else 0."),
+    DT_BOTH(bernoulli, "bernoulli",
+            "1 with the probability that input says, else 0.\n\n"
+            "Of input's shape and type. RuntimeError for probabilities beyond 0 to "
+            "1."),
     DT_BOTH(multinomial, "multinomial",
-            "Indices drawn by the weights of each row of input."),
-    DT_BOTH(tril, "tril", "A matrix with zeros above the diagonal."),
-    DT_BOTH(triu, "triu", "A matrix with zeros below the diagonal."),
+            "Indices drawn by the weights of each row of input.\n\n"
+            "(n, num_samples) for (n, k), int64. RuntimeError for negative weights, "
+            "rows of zeros, and more than there are without replacement."),
+    DT_BOTH(tril, "tril",
+            "A matrix with zeros above the diagonal.\n\n"
+            "diagonal: how far above (or, negative, below) the main one. A batch of "
+            "matrices too; RuntimeError for fewer than two dimensions."),
+    DT_BOTH(triu, "triu",
+            "A matrix with zeros below the diagonal.\n\n"
+            "diagonal: how far above (or, negative, below) the main one. A batch of "
+            "matrices too; RuntimeError for fewer than two dimensions."),
     DT_METHOD(tril_, "tril_", "Set what is above the diagonal to zero."),
     DT_METHOD(triu_, "triu_", "Set what is below the diagonal to zero."),
 };

@@ -312,7 +312,8 @@ static const dt_row rows[] = {
             "dimensions dim1 and dim2."),
     DT_BOTH(diagflat, "diagflat", "diag of the flattened Tensor."),
     DT_BOTH(trace, "trace",
-            "The sum of the diagonal of a matrix; of integers in int64."),
+            "The sum of the diagonal of a matrix; of integers in int64.\n\n"
+            "RuntimeError for anything but a matrix."),
 };
 
 int dt_setup_rearrangements(PyObject *module)

@@ -261,11 +261,27 @@ static const dt_row rows[] = {
 #include "ops/reduce.def"
 #undef REDUCE
     DT_BOTH(max, "max",
-            "The greatest element; along dim also where; or of two tensors."),
-    DT_BOTH(min, "min", "The least element; along dim also where; or of two tensors."),
-    DT_BOTH(argmax, "argmax", "Where the greatest element is."),
-    DT_BOTH(argmin, "argmin", "Where the least element is."),
-    DT_BOTH(norm, "norm", "The p-norm, the Euclidean length where p is not given."),
+            "The greatest element; along dim also where; or of two tensors.\n\n"
+            "With dim a tuple (values, indices) without that dimension, or with "
+            "size 1 where keepdim is True; a NaN is taken. IndexError for a dim "
+            "that is not there, RuntimeError for no elements."),
+    DT_BOTH(min, "min",
+            "The least element; along dim also where; or of two tensors.\n\n"
+            "With dim a tuple (values, indices) without that dimension, or with "
+            "size 1 where keepdim is True; a NaN is taken. IndexError for a dim "
+            "that is not there, RuntimeError for no elements."),
+    DT_BOTH(argmax, "argmax",
+            "Where the greatest element is.\n\n"
+            "int64: without dim the place in the flattened Tensor, with dim along "
+            "it. IndexError for a dim that is not there or has nothing."),
+    DT_BOTH(argmin, "argmin",
+            "Where the least element is.\n\n"
+            "int64: without dim the place in the flattened Tensor, with dim along "
+            "it. IndexError for a dim that is not there or has nothing."),
+    DT_BOTH(norm, "norm",
+            "The p-norm, the Euclidean length where p is not given.\n\n"
+            "p: a number, float(\"inf\") or \"fro\". Floating types only "
+            "(RuntimeError)."),
 };
 
 int dt_setup_reductions(PyObject *module)

@@ -144,9 +144,12 @@ static const dt_row rows[] = {
     DT_FUNCTION(dropout, "_dropout", "Elements that mask chooses, divided by kept."),
     DT_BOTH(softmax, "softmax",
             "e^x divided by its sum along dim: shares that are positive and add up to "
-            "1, of input's shape. Integers want a floating dtype."),
-    DT_BOTH(log_softmax, "log_softmax",
-            "Logarithm of softmax along dim, without its rounding: x - logsumexp(x)."),
+            "1, of input's shape. Integers want a floating dtype.\n\n"
+            "IndexError for a dim that is not there."),
+    DT_BOTH(
+        log_softmax, "log_softmax",
+        "Logarithm of softmax along dim, without its rounding: x - logsumexp(x).\n\n"
+        "IndexError for a dim that is not there."),
     DT_BOTH(logsumexp, "logsumexp",
             "Logarithm of the sum of e^x over the dimensions dim, without overflow."),
     DT_FUNCTION(layer_norm, "layer_norm",

@@ -364,13 +364,21 @@ DT_PUBLIC(dsplit, CUT_FORMS("dsplit", ""))
 }
 
 static const dt_row rows[] = {
-    DT_BOTH(split, "split", "A tuple of parts, of one size or of the sizes given."),
+    DT_BOTH(split, "split",
+            "A tuple of parts, of one size or of the sizes given.\n\n"
+            "Views; the last part may be smaller. RuntimeError where the sizes "
+            "given do not add up."),
     DT_BOTH(
         split_with_sizes, "split_with_sizes",
         "A tuple of views of parts of the given sizes along dim. RuntimeError where\n"
         "they do not add up to its size."),
-    DT_BOTH(chunk, "chunk", "A tuple of at most that many parts."),
-    DT_BOTH(unbind, "unbind", "A tuple of the slices along a dimension."),
+    DT_BOTH(chunk, "chunk",
+            "A tuple of at most that many parts.\n\n"
+            "Views of one size, the last one smaller. RuntimeError for fewer than "
+            "1."),
+    DT_BOTH(unbind, "unbind",
+            "A tuple of the slices along a dimension.\n\n"
+            "Views without that dimension. IndexError where it is not there."),
     DT_BOTH(
         tensor_split, "tensor_split",
         "A tuple of views of parts along dim. An int says how many parts there are,\n"

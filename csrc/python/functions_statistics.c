@@ -214,7 +214,8 @@ static const dt_row rows[] = {
     DT_BOTH(nanmean, "nanmean", "The mean of the elements that are no NaN."),
     DT_BOTH(diff, "diff",
             "Each element less the one before it along dim, n times over. prepend and\n"
-            "append are joined to input first."),
+            "append are joined to input first.\n\n"
+            "RuntimeError for a negative n."),
     DT_BOTH(
         quantile, "quantile",
         "The element that a share q, from 0 to 1, of the others lies below; between\n"

@@ -374,36 +374,71 @@ DT_PUBLIC(squeeze_, "squeeze_(input: Tensor, dim: Dims = None)")
                   &view, dt_recorded_squeeze(&view, x, count, dims));
 }
 
+/* What docstrings of functions and methods have in common. */
+#define RESHAPES                                                                       \
+    "\n\nOne size may be -1: what is left. RuntimeError where the sizes do not "       \
+    "multiply to the number of elements."
+#define PERMUTES                                                                       \
+    "\n\ndims names every dimension once. RuntimeError where it does not, "            \
+    "IndexError for one that is not there."
+#define BROADCASTS                                                                     \
+    "\n\n-1 keeps a size; new dimensions go in front. The elements share "             \
+    "memory. RuntimeError where a size other than 1 would change."
+
 static const dt_row rows[] = {
     DT_FUNCTION(reshape_to, "reshape",
-                "The elements in another shape, copied where necessary."),
+                "The elements in another shape, copied where necessary." RESHAPES),
     DT_METHOD(reshape, "reshape",
-              "The elements in another shape, copied only where necessary."),
+              "The elements in another shape, copied only where necessary." RESHAPES),
     {"view", &view_sized_signature, NULL, view_method,
-     "The same memory in another shape; or, given a dtype, as elements of that type."},
+     "The same memory in another shape; or, given a dtype, as elements of that "
+     "type.\n\n"
+     "One size may be -1: what is left. RuntimeError where the shape does not fit the "
+     "elements, or their strides: reshape() copies then."},
     DT_FUNCTION(permute_to, "permute",
-                "The same memory with its dimensions reordered."),
+                "The same memory with its dimensions reordered." PERMUTES),
     DT_METHOD(permute, "permute",
-              "The same memory with its dimensions in another order."),
-    DT_METHOD(expand, "expand", "Dimensions of size 1 repeated, without a copy."),
-    DT_FUNCTION(broadcast_to_size, "broadcast_to", "input broadcast, without a copy."),
+              "The same memory with its dimensions in another order." PERMUTES),
+    DT_METHOD(expand, "expand",
+              "Dimensions of size 1 repeated, without a copy." BROADCASTS),
+    DT_FUNCTION(broadcast_to_size, "broadcast_to",
+                "input broadcast, without a copy." BROADCASTS),
     DT_METHOD(broadcast_to, "broadcast_to",
-              "input broadcast to a shape, without a copy."),
+              "input broadcast to a shape, without a copy." BROADCASTS),
     DT_METHOD(reshape_as, "reshape_as", "The elements in the shape of other."),
     DT_METHOD(view_as, "view_as", "The same memory in the shape of other."),
     DT_METHOD(expand_as, "expand_as",
               "Dimensions of size 1 repeated to the shape of other."),
-    DT_BOTH(transpose, "transpose", "The same memory with two dimensions exchanged."),
+    DT_BOTH(transpose, "transpose",
+            "The same memory with two dimensions exchanged.\n\n"
+            "IndexError for a dimension that is not there."),
     DT_BOTH(swapaxes, "swapaxes", "The same as transpose."),
     DT_BOTH(swapdims, "swapdims", "The same as transpose."),
-    DT_BOTH(t, "t", "A matrix transposed; vectors and single elements as they are."),
-    DT_BOTH(unsqueeze, "unsqueeze", "A dimension of size 1 added at dim."),
-    DT_BOTH(flatten, "flatten", "The dimensions from start_dim to end_dim as one."),
+    DT_BOTH(t, "t",
+            "A matrix transposed; vectors and single elements as they are.\n\n"
+            "RuntimeError for more than two dimensions."),
+    DT_BOTH(unsqueeze, "unsqueeze",
+            "A dimension of size 1 added at dim.\n\n"
+            "dim counts in the result. IndexError for one that is not there."),
+    DT_BOTH(flatten, "flatten",
+            "The dimensions from start_dim to end_dim as one.\n\n"
+            "A view where memory allows it, else a copy. IndexError for a dimension "
+            "that is not there."),
     DT_BOTH(ravel, "ravel", "All dimensions as one."),
-    DT_BOTH(narrow, "narrow", "The part of a dimension from start on, length long."),
-    DT_BOTH(select, "select", "One index of a dimension, which is gone then."),
-    DT_BOTH(squeeze, "squeeze", "Without dimensions of size 1: all, or those of dim."),
-    DT_BOTH(movedim, "movedim", "Dimensions moved to other places."),
+    DT_BOTH(narrow, "narrow",
+            "The part of a dimension from start on, length long.\n\n"
+            "A view. IndexError or RuntimeError where the part goes beyond the "
+            "dimension."),
+    DT_BOTH(select, "select",
+            "One index of a dimension, which is gone then.\n\n"
+            "A view. IndexError for an index or a dimension that is not there."),
+    DT_BOTH(squeeze, "squeeze",
+            "Without dimensions of size 1: all, or those of dim.\n\n"
+            "A view. IndexError for a dimension that is not there; others than of "
+            "size 1 stay."),
+    DT_BOTH(movedim, "movedim",
+            "Dimensions moved to other places.\n\n"
+            "A view. IndexError for a dimension that is not there."),
     DT_BOTH(moveaxis, "moveaxis", "The same as movedim."),
     DT_BOTH(adjoint, "adjoint", "The last two dimensions exchanged."),
     DT_BOTH(diagonal, "diagonal",
@@ -423,7 +458,10 @@ static const dt_row rows[] = {
     DT_METHOD(unsqueeze_, "unsqueeze_", "unsqueeze() in place."),
     DT_METHOD(squeeze_, "squeeze_", "squeeze() in place."),
     DT_BOTH(as_strided_, "as_strided_", "as_strided() in place."),
-    DT_BOTH(as_strided, "as_strided", "The same memory under any sizes and strides."),
+    DT_BOTH(as_strided, "as_strided",
+            "The same memory under any sizes and strides.\n\n"
+            "A view, counted in elements from storage_offset. RuntimeError beyond "
+            "the memory and for negative strides."),
 };
 
 int dt_setup_views(PyObject *module)

@@ -199,7 +199,9 @@ DT_PUBLIC(get_num_threads, "get_num_threads()")
 }
 
 static const dt_row rows[] = {
-    DT_METHOD(size, "size", "The sizes of the dimensions, or that of one."),
+    DT_METHOD(size, "size",
+              "The sizes of the dimensions, or that of one.\n\n"
+              "A Size, or with dim an int. IndexError for a dim that is not there."),
     DT_METHOD(stride, "stride",
               "The steps in memory between neighbours, or that of one."),
     DT_BOTH(numel, "numel", "The number of elements."),
