@@ -335,6 +335,19 @@ def _same_size(name: str, input: Any, target: Any) -> None:
         )
 
 
+def _need_same_size(name: str, input: Any, target: Any) -> None:
+    _same_device(name, input, target)
+    if input.shape != target.shape:
+        raise ValueError(
+            f"{name}: the target's size {[*target.shape]} must be the same as the "
+            f"input's, {[*input.shape]}; reshape one of them"
+        )
+
+
+def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
+    return _reduce(loss if weight is None else loss * weight, reduction)
+
+
 def mse_loss(
     input: Any,
     target: Any,
@@ -425,12 +438,7 @@ def binary_cross_entropy(
     >>> nn.functional.binary_cross_entropy(p, torch.tensor([1.0, 0.0]))
     tensor(0.1643)
     """
-    _same_device("binary_cross_entropy", input, target)
-    if input.shape != target.shape:
-        raise ValueError(
-            f"binary_cross_entropy: the target's size {[*target.shape]} has to be the "
-            f"input's, {[*input.shape]}"
-        )
+    _need_same_size("binary_cross_entropy", input, target)
     # On a GPU the answer would have to be waited for.
     if input.device.type == "cpu" and ((input < 0) | (input > 1)).any():
         raise RuntimeError(
@@ -442,7 +450,7 @@ def binary_cross_entropy(
         target * _C.maximum(input.log(), least)
         + (1 - target) * _C.maximum((1 - input).log(), least)
     )
-    loss = _reduce(loss if weight is None else loss * weight, reduction)
+    loss = _weighted(loss, weight, reduction)
     return _C._named(loss, "BinaryCrossEntropyBackward0")
 
 
@@ -461,18 +469,13 @@ def binary_cross_entropy_with_logits(
     >>> nn.functional.binary_cross_entropy_with_logits(x, torch.tensor([1.0, 0.0]))
     tensor(0.2201)
     """
-    _same_device("binary_cross_entropy_with_logits", input, target)
-    if input.shape != target.shape:
-        raise ValueError(
-            f"Target size ({target.shape}) must be the same as input size "
-            f"({input.shape}); reshape one of them"
-        )
+    _need_same_size("binary_cross_entropy_with_logits", input, target)
     loss = (1 - target) * input
     soft = -logsigmoid(input)
     loss = loss + (
         soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
     )
-    loss = _reduce(loss if weight is None else loss * weight, reduction)
+    loss = _weighted(loss, weight, reduction)
     return _C._named(loss, "BinaryCrossEntropyWithLogitsBackward0")
 
 
