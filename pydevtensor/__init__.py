@@ -29,6 +29,8 @@ _LATER = {
     "random": "random",
     "get_rng_state": "random",
     "set_rng_state": "random",
+    "finfo": "limits",
+    "iinfo": "limits",
     "functional": "functional",
     "meshgrid": "functional",
     "einsum": "_einsum",

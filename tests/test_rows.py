@@ -21,6 +21,16 @@ TYPES = {
     "int64": np.int64,
     "float32": np.float32,
     "float64": np.float64,
+    # NumPy has no bfloat16: its numbers go as float32.
+    "float16": np.float16,
+    "bfloat16": np.float32,
+}
+# The step from 1 to the next number.
+EPS = {
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float32": 2.0**-23,
+    "float64": 2.0**-52,
 }
 
 
@@ -99,7 +109,7 @@ def reference(row, table):
 
 def takes(row, name):
     """Whether a row's class takes a type."""
-    floating = name.startswith("float")
+    floating = "float" in name
     if row.kind == "REAL":
         return floating
     if row.kind == "BITS":
@@ -113,7 +123,10 @@ def values(row, name, shape, seed=0):
     """Values of the row's range in a type."""
     random = np.random.default_rng(seed)
     low, high = row.low, row.high
-    if name.startswith("float"):
+    if name == "bfloat16":
+        drawn = random.uniform(low, high, shape).astype(np.float32)
+        return (drawn.view(np.uint32) & 0xFFFF0000).view(np.float32)
+    if "float" in name:
         return random.uniform(low, high, shape).astype(TYPES[name])
     if name == "bool":
         return random.integers(0, 2, shape).astype(bool)
@@ -121,6 +134,10 @@ def values(row, name, shape, seed=0):
     return random.integers(math.ceil(low), math.floor(high) + 1, shape).astype(
         TYPES[name]
     )
+
+
+def made(values, name, device):
+    return torch.tensor(values, dtype=getattr(torch, name), device=device)
 
 
 def plain(x):
@@ -152,12 +169,20 @@ def check(found, expected, name):
     if not found.dtype.is_floating_point:
         assert found.tolist() == expected.tolist(), name
         return
-    eps = 2.0**-23 if found.dtype is torch.float32 else 2.0**-52
+    dtype = str(found.dtype).removeprefix("torch.")
+    eps = EPS[dtype]
+    # The halves are float32's results, rounded once; a small number has fewer digits.
+    half = dtype in ("float16", "bfloat16")
+    if half:
+        greatest = torch.finfo(found.dtype).max * (1 + eps / 2)
+        expected = np.where(
+            np.abs(expected) >= greatest, np.copysign(np.inf, expected), expected
+        )
     np.testing.assert_allclose(
-        found.cpu().numpy().astype(np.float64),
+        found.cpu().double().numpy(),
         expected,
-        rtol=16 * eps,
-        atol=8 * eps,
+        rtol=0.51 * eps + 16 * 2.0**-23 if half else 16 * eps,
+        atol=2.0**-20 if half else 8 * eps,
         err_msg=name,
     )
 
@@ -194,20 +219,20 @@ def test_unary(row, name, device):
     a = values(row, name, (5, 37))
     expected = expected_unary(row, a)
     for layout in LAYOUTS:
-        x = layout(torch.tensor(a, device=device))
+        x = layout(made(a, name, device))
         found = getattr(torch, row.name)(x)
         check(found, expected, layout.__name__)
         assert same(getattr(x, row.name)(), found)
         out = torch.empty(0, dtype=found.dtype, device=device)
         assert getattr(torch, row.name)(x, out=out) is out and same(out, found)
         if found.dtype is x.dtype:
-            target = layout(torch.tensor(a, device=device))
+            target = layout(made(a, name, device))
             assert getattr(target, row.name + "_")() is target
             assert same(target, found)
     for shape in ((), (0,), (2, 0), (1,)):
         b = values(row, name, shape)
         check(
-            getattr(torch, row.name)(torch.tensor(b, device=device)),
+            getattr(torch, row.name)(made(b, name, device)),
             expected_unary(row, b),
             shape,
         )
@@ -253,7 +278,7 @@ def test_binary(row, name, device):
             b = np.where(b == 0, 1, b).astype(b.dtype)
         expected = expected_binary(row, a, b)
         for layout in LAYOUTS:
-            x, y = torch.tensor(a, device=device), torch.tensor(b, device=device)
+            x, y = made(a, name, device), made(b, name, device)
             x = layout(x) if x.ndim == 2 else x
             y = layout(y) if y.ndim == 2 else y
             check(function(x, y), expected, (layout.__name__, left, right))

@@ -17,10 +17,16 @@ const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
 
 dt_float_limits dt_dtype_limits(dt_dtype dtype)
 {
-    dt_float_limits limits = {FLT_MAX, FLT_EPSILON, FLT_MIN, 1e-6};
-    if (dtype == DT_FLOAT64)
-        limits = (dt_float_limits){DBL_MAX, DBL_EPSILON, DBL_MIN, 1e-15};
-    return limits;
+    switch (dtype) {
+    case DT_FLOAT16:
+        return (dt_float_limits){65504, 0x1p-10, 0x1p-14, 1e-3};
+    case DT_BFLOAT16:
+        return (dt_float_limits){0x1.fep127, 0x1p-7, FLT_MIN, 1e-2};
+    case DT_FLOAT64:
+        return (dt_float_limits){DBL_MAX, DBL_EPSILON, DBL_MIN, 1e-15};
+    default:
+        return (dt_float_limits){FLT_MAX, FLT_EPSILON, FLT_MIN, 1e-6};
+    }
 }
 
 dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b)
@@ -31,6 +37,9 @@ dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b)
     /* uint8 is the one unsigned type: with a signed byte neither holds the other. */
     if (low == DT_UINT8 && high == DT_INT8)
         return DT_INT16;
+    /* One has the greater range, the other the finer steps. */
+    if (low == DT_FLOAT16 && high == DT_BFLOAT16)
+        return DT_FLOAT32;
     return high;
 }
 
@@ -68,6 +77,12 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
     case DT_##ID:                                                                      \
         element.as_##name = scalar.kind == DT_KIND_FLOAT ? (type)scalar.f : (type)i;   \
         break;
+/* By way of float32, as everywhere. */
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        element.as_##name.bits = dt_##name##_narrow(                                   \
+            scalar.kind == DT_KIND_FLOAT ? (float)scalar.f : (float)i);                \
+        break;
 #include "ops/dtype.def"
     case DT_NDTYPES:
         break;
@@ -89,6 +104,9 @@ dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes)
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
         return dt_scalar_float((double)element.as_##name);
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        return dt_scalar_float((double)dt_##name##_widen(element.as_##name.bits));
 #include "ops/dtype.def"
     case DT_NDTYPES:
         break;

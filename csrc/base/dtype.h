@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/half.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -46,6 +48,17 @@ static inline const char *dt_dtype_name(dt_dtype dtype)
 static inline bool dt_dtype_is_float(dt_dtype dtype)
 {
     return dt_dtype_kind(dtype) == DT_KIND_FLOAT;
+}
+
+/* Whether elements are of 16 bits, which nothing computes in. */
+static inline bool dt_dtype_is_half(dt_dtype dtype)
+{
+    return dtype == DT_FLOAT16 || dtype == DT_BFLOAT16;
+}
+/* The type that kernels compute in: float32 for the halves, else the type itself. */
+static inline dt_dtype dt_dtype_compute(dt_dtype dtype)
+{
+    return dt_dtype_is_half(dtype) ? DT_FLOAT32 : dtype;
 }
 
 /* What a floating type can hold. */

@@ -2,6 +2,7 @@
  * caches. */
 #include <string.h>
 
+#include "cpu/half.h"
 #include "cpu/kernels.h"
 #include "cpu/typed.h"
 
@@ -44,8 +45,98 @@ static inline int64_t float_to_64(double x)
             default: float_to_32(x)))
 #define FROM_OTHER(T, x) _Generic((T)0, bool: (x) != 0, default: (T)(x))
 
+/* --- floats of 16 bits
+ * ---------------------------------------------------------------------- */
+
+/* Eight at a time where the processor has instructions for it; the rest, and elements
+ * that lie apart, one by one. */
+#if defined(__F16C__)
+static inline int64_t widen_float16(int64_t n, float *out, const uint16_t *x)
+{
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(out + i,
+                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+    return i;
+}
+static inline int64_t narrow_float16(int64_t n, uint16_t *out, const float *x)
+{
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128(
+            (__m128i *)(out + i),
+            _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+    return i;
+}
+#else
+#define widen_float16(n, out, x)  0
+#define narrow_float16(n, out, x) 0
+#endif
+/* Shifts and additions of integers, which compilers make vectors of. */
+#define widen_bfloat16(n, out, x)  0
+#define narrow_bfloat16(n, out, x) 0
+
+#define HALF(ID, name)                                                                 \
+    static void from_##ID##_FLOAT32(int64_t n, char *const *data,                      \
+                                    const int64_t *strides)                            \
+    {                                                                                  \
+        const int64_t os = strides[0], xs = strides[1];                                \
+        if (os == 4 && xs == 2) {                                                      \
+            float *out = (float *)data[0];                                             \
+            const uint16_t *x = (const uint16_t *)data[1];                             \
+            int64_t done = widen_##name(n, out, x);                                    \
+            DT_VECTOR_LOOP                                                             \
+            for (int64_t i = done; i < n; i++)                                         \
+                out[i] = dt_##name##_widen(x[i]);                                      \
+            return;                                                                    \
+        }                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                \
+            *(float *)(data[0] + i * os) =                                             \
+                dt_##name##_widen(*(const uint16_t *)(data[1] + i * xs));              \
+    }                                                                                  \
+    static void from_FLOAT32_##ID(int64_t n, char *const *data,                        \
+                                  const int64_t *strides)                              \
+    {                                                                                  \
+        const int64_t os = strides[0], xs = strides[1];                                \
+        if (os == 2 && xs == 4) {                                                      \
+            uint16_t *out = (uint16_t *)data[0];                                       \
+            const float *x = (const float *)data[1];                                   \
+            int64_t done = narrow_##name(n, out, x);                                   \
+            DT_VECTOR_LOOP                                                             \
+            for (int64_t i = done; i < n; i++)                                         \
+                out[i] = dt_##name##_narrow(x[i]);                                     \
+            return;                                                                    \
+        }                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                \
+            *(uint16_t *)(data[0] + i * os) =                                          \
+                dt_##name##_narrow(*(const float *)(data[1] + i * xs));                \
+    }
+HALF(FLOAT16, float16)
+HALF(BFLOAT16, bfloat16)
+
+/* Through float32 from and to the other types (cpu/half.c). */
+#define dt_half_from_FLOAT16_FLOAT32  from_FLOAT16_FLOAT32
+#define dt_half_from_BFLOAT16_FLOAT32 from_BFLOAT16_FLOAT32
+
 #define DT_EACH_TYPE "cpu/convert.inc"
 #include "cpu/types.inc"
+
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = dt_half_from_##ID##_FLOAT16,
+static dt_kernel *const convert_FLOAT16[DT_NDTYPES] = {
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class) [DT_##ID] = TO_FLOAT16_##ID,
+#define TO_FLOAT16_FLOAT32                           from_FLOAT32_FLOAT16
+#define TO_FLOAT16_FLOAT64                           dt_half_from_FLOAT64_FLOAT16
+#define DT_DTYPE_HALF                                DT_DTYPE
+#include "ops/dtype.def"
+};
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = dt_half_from_##ID##_BFLOAT16,
+static dt_kernel *const convert_BFLOAT16[DT_NDTYPES] = {
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class) [DT_##ID] = TO_BFLOAT16_##ID,
+#define TO_BFLOAT16_FLOAT32                          from_FLOAT32_BFLOAT16
+#define TO_BFLOAT16_FLOAT64                          dt_half_from_FLOAT64_BFLOAT16
+#define DT_DTYPE_HALF                                DT_DTYPE
+#include "ops/dtype.def"
+};
 
 /* --- transposes
  * ------------------------------------------------------------------------------ */
@@ -235,6 +326,7 @@ const dt_copy_kernels DT_ISA_NAME(dt_copy) = {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = convert_##ID,
 #include "ops/dtype.def"
         },
+    .move_16 = from_INT16_INT16,
     .transpose = {transpose_8, transpose_16, transpose_32, transpose_64},
     .where = {where_8, where_16, where_32, where_64},
     .stream = stream,

@@ -108,7 +108,7 @@ int dt_cpu_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan)
 {
     (void)queue;
     const dt_operand *divisor = &plan->operands[2];
-    dt_dtype dtype = plan->operands[1].dtype;
+    dt_dtype dtype = plan->operands[plan->operands[1].immediate ? 2 : 1].dtype;
     dt_kernel *kernel = dt_cpu_kernels.elementwise->binary[dtype][op];
     if (!kernel)
         return fail_for_type(binary_names[op], dtype);

@@ -1,4 +1,5 @@
 /* The rows of ops/unary.def and ops/binary.def as loops over elements. */
+#include "cpu/half.h"
 #include "cpu/kernels.h"
 #include "cpu/math.h"
 #include "cpu/typed.h"
@@ -10,12 +11,14 @@
 const dt_elementwise_kernels DT_ISA_NAME(dt_elementwise) = {
     .unary =
         {
-#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = unary_##ID,
+#define DT_DTYPE(ID, name, alias, type, class)      [DT_##ID] = unary_##ID,
+#define DT_DTYPE_HALF(ID, name, alias, type, class) [DT_##ID] = dt_half_unary_##ID,
 #include "ops/dtype.def"
         },
     .binary =
         {
-#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = binary_##ID,
+#define DT_DTYPE(ID, name, alias, type, class)      [DT_##ID] = binary_##ID,
+#define DT_DTYPE_HALF(ID, name, alias, type, class) [DT_##ID] = dt_half_binary_##ID,
 #include "ops/dtype.def"
         },
 };

@@ -31,6 +31,7 @@ const dt_gemm_kernels DT_ISA_NAME(dt_gemm) = {
     .product =
         {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = product_##ID,
+#define DT_DTYPE_HALF(ID, name, alias, type, class)
 #include "ops/dtype.def"
         },
     .scratch = ((size_t)BLOCK_M * BLOCK_K + (size_t)(BLOCK_N + 2 * VECTOR) * BLOCK_K) *

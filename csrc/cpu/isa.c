@@ -3,6 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+int dt_isa_has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+#endif
+
 static const char *const names[DT_NISAS] = {
 #define ISA(name, test) #name,
     DT_ISAS(ISA)

@@ -15,7 +15,9 @@
     ISA(baseline, 1)
 #define DT_ISA_HAS_AVX2                                                                \
     (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&                \
-     __builtin_cpu_supports("bmi2"))
+     __builtin_cpu_supports("bmi2") && dt_isa_has_f16c())
+/* Whether there are conversions of float16; not every compiler's builtin knows. */
+int dt_isa_has_f16c(void);
 #else
 #define DT_ISAS(ISA) ISA(baseline, 1)
 #endif

@@ -22,6 +22,7 @@ typedef dt_kernel *const *dt_ternary_kernels[DT_NDTYPES]; /* [dtype][op] */
 
 typedef struct dt_copy_kernels {
     dt_kernel *const *convert[DT_NDTYPES]; /* [target dtype][source dtype] */
+    dt_kernel *move_16;                    /* elements of 16 bits as they are */
     /* rows x columns of elements, the source's rows becoming the target's columns:
      * target[j][i] = source[i][j]; row strides in bytes, elements next to each other.
      * By log2 of the size. */
@@ -65,7 +66,8 @@ typedef struct dt_arg_kernel {
 } dt_arg_kernel;
 
 typedef struct dt_reduce_kernels {
-    const dt_reduce_kernel *fold[DT_NDTYPES]; /* [dtype][op]; run is NULL: not taken */
+    /* [dtype][op]; run is NULL: not taken. Those of a type of 16 bits are float32's. */
+    const dt_reduce_kernel *fold[DT_NDTYPES];
     const dt_arg_kernel *arg[DT_NDTYPES];
 } dt_reduce_kernels;
 
@@ -84,7 +86,7 @@ typedef struct dt_gemm_args {
 } dt_gemm_args;
 
 typedef struct dt_gemm_kernels {
-    void (*product[DT_NDTYPES])(const dt_gemm_args *args);
+    void (*product[DT_NDTYPES])(const dt_gemm_args *args); /* NULL: of 16 bits */
     size_t scratch;
 } dt_gemm_kernels;
 

@@ -23,6 +23,16 @@ int64_t dt_loop_stream_bytes(void)
     return known;
 }
 
+/* Where an operand's elements are. A number in float32 for elements of 16 bits is told
+ * by its odd address (cpu/half.c). */
+static char *place_of(const dt_plan *plan, int i)
+{
+    const dt_operand *o = &plan->operands[i];
+    bool wide = o->immediate && i && plan->noperands == 3 && o->dtype == DT_FLOAT32 &&
+                dt_dtype_is_half(plan->operands[3 - i].dtype);
+    return o->immediate ? (char *)&o->value + wide : o->data;
+}
+
 /* --- contiguous results
  * ------------------------------------------------------------------- */
 
@@ -159,7 +169,7 @@ static void run_strided(dt_kernel *kernel, const dt_plan *plan, int64_t grain)
     size_t sizes[DT_MAX_OPERANDS];
     for (int i = 0; i < plan->noperands; i++) {
         const dt_operand *o = &plan->operands[i];
-        t.data[i] = o->immediate ? (char *)&o->value : o->data;
+        t.data[i] = place_of(plan, i);
         sizes[i] = dt_dtype_size(o->dtype);
         for (int d = 0; d < plan->ndim; d++)
             t.strides[d][i] = o->immediate ? 0 : o->strides[d];
@@ -209,7 +219,7 @@ void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight)
         flat f;
         for (int i = 0; i < plan->noperands; i++) {
             const dt_operand *o = &plan->operands[i];
-            f.data[i] = o->immediate ? (char *)&o->value : o->data;
+            f.data[i] = place_of(plan, i);
             f.strides[i] = o->immediate ? 0 : (int64_t)dt_dtype_size(o->dtype);
         }
         int64_t grain = DT_LOOP_GRAIN / weight;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/blas.h"
+#include "cpu/elementwise.h"
 #include "cpu/kernels.h"
 #include "cpu/pool.h"
 
@@ -32,6 +33,7 @@ typedef struct product {
     }
 #pragma GCC diagnostic ignored "-Wint-in-bool-context"
 #define DT_DTYPE SCALE
+#define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
 
 static void scale(const dt_gemm *g)
@@ -43,6 +45,7 @@ static void scale(const dt_gemm *g)
     case DT_##ID:                                                                      \
         scale_##ID(g, g->c);                                                           \
         break;
+#define DT_DTYPE_HALF(ID, name, alias, type, class) case DT_##ID: /* widened before */
 #include "ops/dtype.def"
     case DT_NDTYPES:
         break;
@@ -157,9 +160,116 @@ static bool fits(const dt_gemm *g)
            g->c_row < INT_MAX;
 }
 
+/* --- elements of 16 bits
+ * --------------------------------------------------------------------- */
+
+/* Room for widened matrices: of a batch, so many at a time as fit. */
+#define WIDE_BYTES ((int64_t)32 << 20)
+
+/* Matrices between their place, with its strides, and `wide`, where they lie next to
+ * each other with rows or columns in a run. */
+typedef struct matrices {
+    dt_dtype dtype;
+    int64_t batch, rows, columns;
+    int64_t batch_stride, row, column;
+    void *data;
+    float *wide;
+} matrices;
+
+static bool by_rows(const matrices *x)
+{
+    return x->column == 1 || x->row != 1;
+}
+
+static int convert(dt_queue queue, const matrices *x, bool widens)
+{
+    dt_plan plan;
+    bool rows = by_rows(x);
+    int64_t inner = rows ? x->columns : x->rows, outer = rows ? x->rows : x->columns;
+    int64_t inner_stride = rows ? x->column : x->row;
+    int64_t outer_stride = rows ? x->row : x->column;
+    const int64_t shape[] = {x->batch, outer, inner};
+    const int64_t near[] = {outer * inner * 4, inner * 4, 4};
+    const int64_t far[] = {x->batch_stride * 2, outer_stride * 2, inner_stride * 2};
+    dt_operand *place = &plan.operands[widens ? 1 : 0];
+    dt_operand *wide = &plan.operands[widens ? 0 : 1];
+    plan.ndim = 3;
+    plan.noperands = 2;
+    plan.numel = x->batch * outer * inner;
+    plan.contiguous = inner_stride == 1 && (outer == 1 || outer_stride == inner) &&
+                      (x->batch == 1 || x->batch_stride == outer * inner);
+    memcpy(plan.shape, shape, sizeof shape);
+    memcpy(place->strides, far, sizeof far);
+    memcpy(wide->strides, near, sizeof near);
+    place->data = x->data;
+    place->dtype = x->dtype;
+    wide->data = (char *)x->wide;
+    wide->dtype = DT_FLOAT32;
+    place->immediate = wide->immediate = false;
+    if (plan.contiguous) {
+        plan.ndim = 1;
+        plan.shape[0] = plan.numel;
+        place->strides[0] = 2;
+        wide->strides[0] = 4;
+    }
+    return plan.numel ? dt_cpu_copy(queue, &plan) : 0;
+}
+
+/* Products in float32 between conversions. */
+static int half_gemm(dt_queue queue, const dt_gemm *g)
+{
+    int64_t sizes[] = {g->m * g->k, g->k * g->n, g->m * g->n};
+    int64_t each = (sizes[0] + sizes[1] + sizes[2]) * (int64_t)sizeof(float);
+    int64_t most = each ? WIDE_BYTES / each : 1, status = 0;
+    most = most < 1 ? 1 : most > g->batch ? g->batch : most;
+    float *room = malloc((size_t)(most * each) + 1);
+    if (!room)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "matmul: no memory to widen the operands in; delete some "
+                       "tensors first");
+    for (int64_t first = 0; first < g->batch && !status; first += most) {
+        int64_t some = g->batch - first < most ? g->batch - first : most;
+        float *wide[] = {room, room + most * sizes[0],
+                         room + most * (sizes[0] + sizes[1])};
+        matrices a = {g->dtype,   some,
+                      g->m,       g->k,
+                      g->a_batch, g->a_row,
+                      g->a_col,   (char *)(uintptr_t)g->a + 2 * first * g->a_batch,
+                      wide[0]};
+        matrices b = {g->dtype,   some,
+                      g->k,       g->n,
+                      g->b_batch, g->b_row,
+                      g->b_col,   (char *)(uintptr_t)g->b + 2 * first * g->b_batch,
+                      wide[1]};
+        matrices c = {g->dtype,   some,     g->m, g->n,
+                      g->c_batch, g->c_row, 1,    (char *)g->c + 2 * first * g->c_batch,
+                      wide[2]};
+        dt_gemm w = *g;
+        w.dtype = DT_FLOAT32;
+        w.batch = some;
+        w.a = wide[0];
+        w.b = wide[1];
+        w.c = wide[2];
+        w.a_batch = sizes[0];
+        w.b_batch = sizes[1];
+        w.c_batch = sizes[2];
+        w.a_row = by_rows(&a) ? g->k : 1;
+        w.a_col = by_rows(&a) ? 1 : g->m;
+        w.b_row = by_rows(&b) ? g->n : 1;
+        w.b_col = by_rows(&b) ? 1 : g->k;
+        w.c_row = g->n;
+        status = convert(queue, &a, true) || convert(queue, &b, true) ||
+                 (g->beta != 0 && convert(queue, &c, true)) || dt_cpu_gemm(queue, &w) ||
+                 convert(queue, &c, false);
+    }
+    free(room);
+    return status ? -1 : 0;
+}
+
 int dt_cpu_gemm(dt_queue queue, const dt_gemm *g)
 {
-    (void)queue;
+    if (dt_dtype_is_half(g->dtype))
+        return half_gemm(queue, g);
     product p = {.g = g, .row_parts = 1, .column_parts = 1};
     double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
     p.blas = work > TINY && dt_blas_has(g->dtype) && fits(g);

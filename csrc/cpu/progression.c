@@ -6,6 +6,7 @@
 /* PyTorch makes a progression in pairs of vectors, each from its own first element
  * rounded to the type; what is left at the end, element by element. So do we, to the
  * last bit. */
+#define LANES_HALF    16
 #define LANES_FLOAT32 8
 #define LANES_FLOAT64 4
 
@@ -26,6 +27,25 @@
 FLOATS(FLOAT32, float)
 FLOATS(FLOAT64, double)
 
+#define HALVES(ID, name)                                                               \
+    static void run_##ID(void *context, int64_t begin, int64_t end)                    \
+    {                                                                                  \
+        const dt_progression *p = context;                                             \
+        uint16_t *out = p->out;                                                        \
+        double start = dt_scalar_as_double(p->start),                                  \
+               step = dt_scalar_as_double(p->step);                                    \
+        int64_t whole = p->numel - p->numel % (2 * LANES_HALF);                        \
+        for (int64_t i = begin; i < end; i++) {                                        \
+            int64_t first = i < whole ? i - i % LANES_HALF : i;                        \
+            float base = (float)fma(step, (double)first, start);                       \
+            base = dt_##name##_widen(dt_##name##_narrow(base));                        \
+            out[i] = dt_##name##_narrow(                                               \
+                (float)fma(step, (double)(i - first), (double)base));                  \
+        }                                                                              \
+    }
+#define DT_DTYPE_HALF(ID, name, alias, type, class) HALVES(ID, name)
+#include "ops/dtype.def"
+
 #define INTEGERS(ID, type)                                                             \
     static void run_##ID(void *context, int64_t begin, int64_t end)                    \
     {                                                                                  \
@@ -38,6 +58,7 @@ FLOATS(FLOAT64, double)
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)    INTEGERS(ID, type)
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class) INTEGERS(ID, type)
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)
+#define DT_DTYPE_HALF(ID, name, alias, type, class)
 #include "ops/dtype.def"
 
 static const dt_pool_task tasks[DT_NDTYPES] = {

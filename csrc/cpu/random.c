@@ -68,6 +68,20 @@ static void fill_float64(dt_generator *g, int64_t n, double *out)
     }
 }
 
+static void narrow(dt_dtype dtype, int64_t n, uint16_t *out, const float *x)
+{
+    char *data[2] = {(char *)out, (char *)(uintptr_t)x};
+    const int64_t strides[2] = {sizeof *out, sizeof *x};
+    dt_cpu_kernels.copy->convert[dtype][DT_FLOAT32](n, data, strides);
+}
+
+static void widen(dt_dtype dtype, int64_t n, float *out, const uint16_t *x)
+{
+    char *data[2] = {(char *)out, (char *)(uintptr_t)x};
+    const int64_t strides[2] = {sizeof *out, sizeof *x};
+    dt_cpu_kernels.copy->convert[DT_FLOAT32][dtype](n, data, strides);
+}
+
 /* --- uniform
  * ------------------------------------------------------------------------------- */
 
@@ -91,8 +105,33 @@ static void stretch(void *context, int64_t begin, int64_t end)
     }
 }
 
+/* Elements of 16 bits are drawn as float32 and then rounded. Where that reaches the
+ * upper bound, which does not belong to the interval, it is the lower one. */
+static void uniform_halves(dt_generator *g, const dt_random_call *call)
+{
+    float block[CHUNK];
+    float low = (float)dt_scalar_as_double(call->low),
+          high = (float)dt_scalar_as_double(call->high);
+    for (int64_t i = 0; i < call->numel; i += CHUNK) {
+        int64_t some = call->numel - i > CHUNK ? CHUNK : call->numel - i;
+        fill_float32(g, some, block);
+        for (int64_t j = 0; j < some; j++)
+            block[j] = fmaf(block[j], high - low, low);
+        uint16_t *out = (uint16_t *)call->out + i;
+        narrow(call->dtype, some, out, block);
+        widen(call->dtype, some, block, out);
+        for (int64_t j = 0; j < some; j++)
+            if (block[j] >= high && high > low)
+                narrow(call->dtype, 1, out + j, &low);
+    }
+}
+
 static void uniform(dt_generator *g, const dt_random_call *call)
 {
+    if (dt_dtype_is_half(call->dtype)) {
+        uniform_halves(g, call);
+        return;
+    }
     span s = {.out = call->out,
               .low = dt_scalar_as_double(call->low),
               .high = dt_scalar_as_double(call->high),
@@ -134,8 +173,42 @@ static void transform(void *context, int64_t begin, int64_t end)
                                               (float)s->low, (float)s->high);
 }
 
+/* Whole blocks one after the other; where something is left over, the last 16 afresh.
+ */
+static void normal_halves(dt_generator *g, const dt_random_call *call)
+{
+    float block[CHUNK];
+    uint16_t *out = call->out;
+    int64_t n = call->numel, whole = n - n % BLOCK;
+    float mean = (float)dt_scalar_as_double(call->low),
+          deviation = (float)dt_scalar_as_double(call->high);
+    if (n < BLOCK || call->singly) {
+        for (int64_t i = 0; i < n; i++) {
+            *block = (float)(one_normal(g) * dt_scalar_as_double(call->high) +
+                             dt_scalar_as_double(call->low));
+            narrow(call->dtype, 1, out + i, block);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < whole; i += CHUNK) {
+        int64_t some = whole - i > CHUNK ? CHUNK : whole - i;
+        fill_float32(g, some, block);
+        dt_cpu_kernels.random->normal_float32(some, block, mean, deviation);
+        narrow(call->dtype, some, out + i, block);
+    }
+    if (whole == n)
+        return;
+    fill_float32(g, BLOCK, block);
+    dt_cpu_kernels.random->normal_float32(BLOCK, block, mean, deviation);
+    narrow(call->dtype, BLOCK, out + n - BLOCK, block);
+}
+
 static void normal(dt_generator *g, const dt_random_call *call)
 {
+    if (dt_dtype_is_half(call->dtype)) {
+        normal_halves(g, call);
+        return;
+    }
     int64_t n = call->numel;
     span s = {.out = call->out,
               .low = dt_scalar_as_double(call->low),
@@ -199,6 +272,12 @@ static void integers(dt_generator *g, const dt_random_call *call)
             ((type *)call->out)[i] =                                                   \
                 (type)(int64_t)((uint64_t)first + next_integer(g, range));             \
         break;
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        for (int64_t i = 0; i < call->numel; i++)                                      \
+            ((type *)call->out)[i].bits = dt_##name##_narrow(                          \
+                (float)(int64_t)((uint64_t)first + next_integer(g, range)));           \
+        break;
 #include "ops/dtype.def"
     case DT_NDTYPES:
         break;
@@ -217,6 +296,12 @@ static void bernoulli(dt_generator *g, const dt_random_call *call)
     case DT_##ID:                                                                      \
         for (int64_t j = 0; j < some; j++)                                             \
             ((type *)call->out)[i + j] = (type)(draws[j] < p);                         \
+        break;
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        for (int64_t j = 0; j < some; j++)                                             \
+            ((type *)call->out)[i + j].bits =                                          \
+                dt_##name##_narrow((float)(draws[j] < p));                             \
         break;
 #include "ops/dtype.def"
         case DT_NDTYPES:

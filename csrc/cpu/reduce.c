@@ -227,14 +227,40 @@ static int join_groups(const call *c, int64_t results, int64_t columns, char *ou
     return 0;
 }
 
+/* n float32 numbers narrowed to the type of 16 bits. */
+static void narrow(dt_dtype dtype, int64_t n, void *out, const float *x)
+{
+    char *data[2] = {out, (char *)(uintptr_t)x};
+    int64_t strides[2] = {(int64_t)dt_dtype_size(dtype), sizeof *x};
+    dt_cpu_kernels.copy->convert[dtype][DT_FLOAT32](n, data, strides);
+}
+
+/* A result of 16 bits is rounded at the very end. */
+static int reduce_to_half(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
+{
+    float few[64], *wide = few;
+    if (r->kept_numel > 64 && !(wide = malloc((size_t)r->kept_numel * sizeof *wide)))
+        return fail_for_memory(names[op]);
+    dt_reduction same = *r;
+    same.output = wide;
+    same.output_dtype = DT_FLOAT32;
+    int status = dt_cpu_reduce(queue, op, &same);
+    if (!status)
+        narrow(r->output_dtype, r->kept_numel, r->output, wide);
+    if (wide != few)
+        free(wide);
+    return status;
+}
+
 int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
 {
-    (void)queue;
     const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
+    if (dt_dtype_is_half(r->output_dtype))
+        return reduce_to_half(queue, op, r);
     call c = {.r = r, .compute = r->output_dtype};
     c.kernel = &kernels->fold[r->input_dtype][op];
     if (c.kernel->run && c.kernel->gives_bool)
-        c.compute = r->input_dtype;
+        c.compute = dt_dtype_compute(r->input_dtype);
     else
         c.kernel = &kernels->fold[r->output_dtype][op];
     if (!c.kernel->run || (c.kernel->gives_bool && r->output_dtype != DT_BOOL))
@@ -302,17 +328,25 @@ typedef struct arg_call {
     const dt_reduction *r;
     const dt_reduce_kernel *extreme;
     const dt_arg_kernel *arg;
-    size_t element;
+    dt_dtype compute;
+    size_t element; /* bytes of one of it */
     bool dense, greatest;
     int64_t blocks;
 } arg_call;
 
-static void store(const arg_call *c, int64_t kept, const void *value, int64_t index)
+/* n results from number `kept` on. */
+static void store(const arg_call *c, int64_t kept, int64_t n, const void *values,
+                  const int64_t *where)
 {
-    if (c->r->output)
-        memcpy((char *)c->r->output + (size_t)kept * c->element, value, c->element);
-    if (c->r->index)
-        c->r->index[kept] = index;
+    const dt_reduction *r = c->r;
+    char *out = r->output;
+    if (out && r->input_dtype != c->compute)
+        narrow(r->input_dtype, n, out + kept * (int64_t)dt_dtype_size(r->input_dtype),
+               values);
+    else if (out)
+        memcpy(out + (size_t)kept * c->element, values, (size_t)n * c->element);
+    if (r->index)
+        memcpy(r->index + kept, where, (size_t)n * sizeof *where);
 }
 
 static void find_each(void *context, int64_t begin, int64_t end)
@@ -331,7 +365,7 @@ static void find_each(void *context, int64_t begin, int64_t end)
             int64_t n = r->folded_numel - i > LEAF ? LEAF : r->folded_numel - i;
             const char *x = base + i * (int64_t)c->element;
             if (!c->dense) {
-                gather(&w, r->input_dtype, r->input_dtype, n, buffer);
+                gather(&w, r->input_dtype, c->compute, n, buffer);
                 x = buffer;
             }
             dt_element top;
@@ -342,8 +376,15 @@ static void find_each(void *context, int64_t begin, int64_t end)
             /* The very element, since 0 and -0 are equal. */
             memcpy(&best, x + (index - i) * (int64_t)c->element, c->element);
         }
-        store(c, kept, &best, index);
+        store(c, kept, 1, &best, &index);
     }
+}
+
+static void widen(dt_dtype dtype, int64_t n, float *out, const void *x)
+{
+    char *data[2] = {(char *)out, (char *)(uintptr_t)x};
+    int64_t strides[2] = {sizeof *out, (int64_t)dt_dtype_size(dtype)};
+    dt_cpu_kernels.copy->convert[DT_FLOAT32][dtype](n, data, strides);
 }
 
 static void find_blocks(void *context, int64_t begin, int64_t end)
@@ -356,21 +397,25 @@ static void find_blocks(void *context, int64_t begin, int64_t end)
         int64_t columns = width - column > COLUMNS ? COLUMNS : width - column;
         int64_t kept = outer * width + column;
         _Alignas(64) char best[COLUMNS * 8];
+        _Alignas(64) float widened[COLUMNS];
         int64_t where[COLUMNS];
         walk w = {.ndim = 0};
         walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape,
                    r->folded_strides, 0);
-        memcpy(best, w.data, (size_t)columns * c->element);
         memset(where, 0, (size_t)columns * sizeof *where);
-        for (int64_t i = 1; i < r->folded_numel; i++) {
+        for (int64_t i = 0; i < r->folded_numel; i++) {
+            const void *x = w.data;
+            if (r->input_dtype != c->compute) {
+                widen(r->input_dtype, columns, widened, x);
+                x = widened;
+            }
+            if (i)
+                c->arg->row(columns, x, c->greatest, i, best, where);
+            else
+                memcpy(best, x, (size_t)columns * c->element);
             walk_on(&w, 1);
-            c->arg->row(columns, w.data, c->greatest, i, best, where);
         }
-        if (r->output)
-            memcpy((char *)r->output + (size_t)kept * c->element, best,
-                   (size_t)columns * c->element);
-        if (r->index)
-            memcpy(r->index + kept, where, (size_t)columns * sizeof *where);
+        store(c, kept, columns, best, where);
     }
 }
 
@@ -388,11 +433,13 @@ int dt_cpu_argreduce(dt_queue queue, bool greatest, const dt_reduction *r)
         .extreme =
             &kernels->fold[r->input_dtype][greatest ? DT_REDUCE_amax : DT_REDUCE_amin],
         .arg = kernels->arg[r->input_dtype],
-        .element = dt_dtype_size(r->input_dtype),
+        .compute = dt_dtype_compute(r->input_dtype),
+        .element = dt_dtype_size(dt_dtype_compute(r->input_dtype)),
         .greatest = greatest,
     };
-    c.dense = r->folded_ndim == 0 ||
-              (r->folded_ndim == 1 && r->folded_strides[0] == (int64_t)c.element);
+    c.dense = c.compute == r->input_dtype &&
+              (r->folded_ndim == 0 ||
+               (r->folded_ndim == 1 && r->folded_strides[0] == (int64_t)c.element));
     bool columns = by_columns(r);
     c.blocks = columns ? (inner_columns(r) + COLUMNS - 1) / COLUMNS : 1;
     int64_t items =

@@ -10,12 +10,14 @@
 const dt_reduce_kernels DT_ISA_NAME(dt_reduce) = {
     .fold =
         {
-#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = fold_##ID,
+#define DT_DTYPE(ID, name, alias, type, class)      [DT_##ID] = fold_##ID,
+#define DT_DTYPE_HALF(ID, name, alias, type, class) [DT_##ID] = fold_FLOAT32,
 #include "ops/dtype.def"
         },
     .arg =
         {
-#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = &arg_##ID,
+#define DT_DTYPE(ID, name, alias, type, class)      [DT_##ID] = &arg_##ID,
+#define DT_DTYPE_HALF(ID, name, alias, type, class) [DT_##ID] = &arg_FLOAT32,
 #include "ops/dtype.def"
         },
 };

@@ -90,6 +90,13 @@ ROW(write_8, uint64_t, *x = *y)
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     ROW(add_##ID, type, *x = *x + *y)                                                  \
     ROW(multiply_##ID, type, *x = *x * *y)
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    ROW(add_##ID, type,                                                                \
+        x->bits = dt_##name##_narrow(dt_##name##_widen(x->bits) +                      \
+                                     dt_##name##_widen(y->bits)))                      \
+    ROW(multiply_##ID, type,                                                           \
+        x->bits = dt_##name##_narrow(dt_##name##_widen(x->bits) *                      \
+                                     dt_##name##_widen(y->bits)))
 #include "ops/dtype.def"
 
 static const row_fn reads[] = {read_1, read_2, read_4, read_8};

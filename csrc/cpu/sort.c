@@ -1,6 +1,7 @@
 #include "cpu/sort.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,8 +69,10 @@ static order order_of(dt_dtype dtype, bool descending)
     order o = {.is_float = dt_dtype_is_float(dtype),
                .is_signed =
                    dt_dtype_kind(dtype) == DT_KIND_INTEGER && dtype != DT_UINT8,
-               .infinity = dtype == DT_FLOAT32 ? 0x7f800000u : 0x7ff0000000000000u,
                .flip = descending ? ~(uint64_t)0 : 0};
+    dt_element infinity = dt_element_from_scalar(dtype, dt_scalar_float(INFINITY));
+    if (o.is_float)
+        memcpy(&o.infinity, infinity.bytes, dt_dtype_size(dtype));
     return o;
 }
 

@@ -11,6 +11,7 @@ const dt_update_kernels DT_ISA_NAME(dt_update) = {
     .update =
         {
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class) [DT_##ID] = update_##ID,
+#define DT_DTYPE_HALF(ID, name, alias, type, class)
 #include "ops/dtype.def"
         },
 };

@@ -1,5 +1,6 @@
 /* Where the greatest or least element is: reductions of pairs of value and place. */
 #include "cuda/allocator.h"
+#include "cuda/compute.h"
 #include "cuda/device.h"
 #include "cuda/folding.h"
 
@@ -46,15 +47,16 @@ static __device__ __forceinline__ Found<T> from_lane(const Found<T> &mine, int d
 template <typename T>
 __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
                                  const int64_t *places, GRID_CONSTANT(Folding) f,
-                                 bool greatest)
+                                 bool greatest, bool brain)
 {
+    typedef Compute<T> C;
     Place p = place_of(f);
-    Found<T> best = {T(), -1};
+    Found<C> best = {C(), -1};
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
         ROLLED
         for (int64_t i = p.first; i < p.end; i += f.threads) {
-            Found<T> next = {*(const T *)(base + offset_in(f.folded, i)),
+            Found<C> next = {loaded((const T *)(base + offset_in(f.folded, i)), brain),
                              places ? places[p.result * f.elements + i] : i};
             if (goes_before(next, best, greatest))
                 best = next;
@@ -63,13 +65,13 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
     if (f.threads > 1) {
         ROLLED
         for (int delta = 16; delta; delta /= 2) {
-            Found<T> other = from_lane(best, delta);
+            Found<C> other = from_lane(best, delta);
             if (goes_before(other, best, greatest))
                 best = other;
         }
     }
     if (f.threads > 32) {
-        __shared__ T warp_values[BLOCK / 32];
+        __shared__ C warp_values[BLOCK / 32];
         __shared__ int64_t warp_indices[BLOCK / 32];
         if (threadIdx.x % 32 == 0) {
             warp_values[threadIdx.x / 32] = best.value;
@@ -79,7 +81,7 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
         if (threadIdx.x == 0) {
             ROLLED
             for (int w = 1; w < BLOCK / 32; w++) {
-                Found<T> other = {warp_values[w], warp_indices[w]};
+                Found<C> other = {warp_values[w], warp_indices[w]};
                 if (goes_before(other, best, greatest))
                     best = other;
             }
@@ -88,7 +90,7 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
         int64_t at = p.result * f.parts + p.part;
         if (values)
-            values[at] = best.value;
+            store(values + at, best.value, brain);
         if (indices)
             indices[at] = best.index;
     }
@@ -96,16 +98,17 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
 
 template <typename T>
 static int launch(dt_queue queue, T *values, int64_t *indices, const void *input,
-                  const int64_t *places, Folding *f, bool greatest)
+                  const int64_t *places, Folding *f, bool greatest, bool brain)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
     int64_t blocks = reduce_blocks(f);
     cudaError_t error =
         f->threads == 1
             ? LAUNCH((argreduce_kernel<T>), blocks, BLOCK, 0, stream, values, indices,
-                     (const char *)input, places, *f, greatest)
+                     (const char *)input, places, *f, greatest, brain)
             : LAUNCH_BARRIERS((argreduce_kernel<T>), blocks, BLOCK, 0, stream, values,
-                              indices, (const char *)input, places, *f, greatest);
+                              indices, (const char *)input, places, *f, greatest,
+                              brain);
     CUDA_TRY("starting a search for an extreme", error);
     return 0;
 }
@@ -115,10 +118,12 @@ static int run(dt_queue queue, bool greatest, const dt_reduction *call)
 {
     Folding f;
     T *values = (T *)call->output;
+    bool brain = call->input_dtype == DT_BFLOAT16;
     if (reduce_plan(call, &f))
         return -1;
     if (f.parts == 1)
-        return launch(queue, values, call->index, call->input, nullptr, &f, greatest);
+        return launch(queue, values, call->index, call->input, nullptr, &f, greatest,
+                      brain);
     void *partial = nullptr, *places = nullptr;
     size_t count = (size_t)(f.results * f.parts);
     int status = -1;
@@ -126,10 +131,10 @@ static int run(dt_queue queue, bool greatest, const dt_reduction *call)
         !allocator_allocate(queue, count * sizeof(int64_t), &places)) {
         Folding second = reduce_plan_parts(f.results, f.parts, sizeof(T));
         status = launch(queue, (T *)partial, (int64_t *)places, call->input, nullptr,
-                        &f, greatest);
+                        &f, greatest, brain);
         if (!status)
             status = launch(queue, values, call->index, partial,
-                            (const int64_t *)places, &second, greatest);
+                            (const int64_t *)places, &second, greatest, brain);
     }
     if (places)
         allocator_release(queue.device, places, count * sizeof(int64_t));
@@ -146,6 +151,9 @@ int reduce_arg(dt_queue queue, bool greatest, const dt_reduction *call)
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     case DT_##ID:                                                                      \
         return run<type>(queue, greatest, call);
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        return run<Bits16>(queue, greatest, call);
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME,

@@ -29,6 +29,11 @@ static __device__ __forceinline__ Number load_number(const char *from, dt_dtype 
         x.is_float = true;                                                             \
         x.f = (double)*(const type *)from;                                             \
         break;
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        x.is_float = true;                                                             \
+        x.f = (double)(float)*(const type *)from;                                      \
+        break;
 #include "ops/dtype.def"
     default:
         break;

@@ -13,6 +13,12 @@ static_assert(DT_CUBLAS_ALLOC_FAILED == CUBLAS_STATUS_ALLOC_FAILED, "cublas.h di
 static_assert(DT_CUBLAS_OP_N == CUBLAS_OP_N && DT_CUBLAS_OP_T == CUBLAS_OP_T,
               "cublas.h differs");
 
+static_assert((int)DT_CUBLAS_16F == CUDA_R_16F && (int)DT_CUBLAS_16BF == CUDA_R_16BF,
+              "cublas.h differs");
+static_assert((int)DT_CUBLAS_COMPUTE_32F == CUBLAS_COMPUTE_32F &&
+                  (int)DT_CUBLAS_GEMM_DEFAULT == CUBLAS_GEMM_DEFAULT,
+              "cublas.h differs");
+
 /* Enumerations count as the integers that they are passed as. */
 template <class T>
 struct plain {

@@ -4,6 +4,7 @@
 
 static const elementwise_kernels *const kernels[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) &elementwise_##ID,
+#define DT_DTYPE_HALF(...)                     &elementwise_half,
 #include "ops/dtype.def"
 };
 
@@ -29,11 +30,18 @@ static const Row binary_rows[] = {
 #undef BINARY
 };
 
+/* The type of the inputs: among floats of 16 bits a number may be a float32. */
+static dt_dtype input_type(const dt_plan *plan)
+{
+    bool second = plan->noperands == 3 && plan->operands[1].immediate;
+    return plan->operands[second ? 2 : 1].dtype;
+}
+
 /* Makes the queue's device the current one; fails for a row that does not take the
  * plan's inputs. */
 static int prepare(dt_queue queue, const Row &row, const dt_plan *plan)
 {
-    dt_dtype dtype = plan->operands[1].dtype;
+    dt_dtype dtype = input_type(plan);
     if (!row.takes[dt_dtype_kind(dtype)])
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -44,19 +52,19 @@ static int prepare(dt_queue queue, const Row &row, const dt_plan *plan)
 
 static bool gives_other(const dt_plan *plan)
 {
-    return plan->operands[0].dtype != plan->operands[1].dtype;
+    return plan->operands[0].dtype != input_type(plan);
 }
 
 int elementwise_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan)
 {
     if (prepare(queue, unary_rows[op], plan))
         return -1;
-    return kernels[plan->operands[1].dtype]->unary[gives_other(plan)](queue, op, plan);
+    return kernels[input_type(plan)]->unary[gives_other(plan)](queue, op, plan);
 }
 
 int elementwise_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan)
 {
     if (prepare(queue, binary_rows[op], plan))
         return -1;
-    return kernels[plan->operands[1].dtype]->binary[gives_other(plan)](queue, op, plan);
+    return kernels[input_type(plan)]->binary[gives_other(plan)](queue, op, plan);
 }

@@ -102,6 +102,7 @@ int fold_run(dt_queue queue, dt_reduce_op op, const dt_fold_call *call)
     case DT_##ID:                                                                      \
         status = launch_op<type>(stream, op, call, (const FoldRow *)table, pointers);  \
         break;
+#define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
     default:
         dt_fail(DT_ERROR_RUNTIME, "norm: elements of type %s have none",

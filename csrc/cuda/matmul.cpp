@@ -80,6 +80,19 @@ static int call(F gemm, dt_cublas_handle handle, const dt_gemm *g)
                 (int)g->batch);
 }
 
+/* Elements of 16 bits, sums in float32. */
+static int call_half(const dt_cublas *cublas, dt_cublas_handle handle, const dt_gemm *g)
+{
+    float alpha = (float)g->alpha, beta = (float)g->beta;
+    int type = g->dtype == DT_FLOAT16 ? DT_CUBLAS_16F : DT_CUBLAS_16BF;
+    return cublas->gemm_ex(
+        handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m, (int)g->k,
+        &alpha, g->b, type, leading(g->b_row, g->b_col), g->b_batch, g->a, type,
+        leading(g->a_row, g->a_col), g->a_batch, &beta, g->c, type,
+        (int)(g->c_row > 0 ? g->c_row : 1), g->c_batch, (int)g->batch,
+        DT_CUBLAS_COMPUTE_32F, DT_CUBLAS_GEMM_DEFAULT);
+}
+
 static bool fits(const dt_gemm *g)
 {
     const int64_t sizes[] = {g->m,     g->n,     g->k,     g->batch, g->a_row,
@@ -127,8 +140,9 @@ int matmul_gemm(dt_queue queue, const dt_gemm *g)
     pthread_mutex_lock(&handles.lock);
     dt_cublas_handle handle = handle_for(cublas, queue);
     if (handle) {
-        status = g->dtype == DT_FLOAT32 ? call<float>(cublas->sgemm, handle, g)
-                                        : call<double>(cublas->dgemm, handle, g);
+        status = dt_dtype_is_half(g->dtype) ? call_half(cublas, handle, g)
+                 : g->dtype == DT_FLOAT32   ? call<float>(cublas->sgemm, handle, g)
+                                            : call<double>(cublas->dgemm, handle, g);
         if (status)
             status = fail_cublas(status, "multiplying matrices");
     }

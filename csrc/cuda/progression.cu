@@ -1,16 +1,17 @@
 #include "cuda/progression.h"
 
+#include "cuda/compute.h"
 #include "cuda/device.h"
 #include "cuda/layout.h"
 
 /* Step is the type to compute in: 64-bit integers or doubles, so that each element is
  * rounded once. */
 template <typename T, typename Step>
-__global__ void progression_kernel(T *out, int64_t n, Step start, Step step)
+__global__ void progression_kernel(T *out, int64_t n, Step start, Step step, bool brain)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
-        out[i] = (T)(start + step * (Step)i);
+        store(out + i, (Compute<T>)(start + step * (Step)i), brain);
 }
 
 template <typename T, typename Step>
@@ -18,7 +19,8 @@ static int run(dt_queue queue, const dt_progression *p, Step start, Step step)
 {
     CUDA_TRY("starting a progression",
              LAUNCH((progression_kernel<T, Step>), blocks_for(p->numel), BLOCK, 0,
-                    (cudaStream_t)queue.stream, (T *)p->out, p->numel, start, step));
+                    (cudaStream_t)queue.stream, (T *)p->out, p->numel, start, step,
+                    p->dtype == DT_BFLOAT16));
     return 0;
 }
 
@@ -34,6 +36,10 @@ int progression_run(dt_queue queue, const dt_progression *p)
     case DT_##ID:                                                                      \
         return run<type>(queue, p, dt_scalar_as_double(p->start),                      \
                          dt_scalar_as_double(p->step));
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        return run<Bits16>(queue, p, dt_scalar_as_double(p->start),                    \
+                           dt_scalar_as_double(p->step));
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)
 #include "ops/dtype.def"
     default:

@@ -1,5 +1,6 @@
 #include "cuda/random.h"
 
+#include "cuda/compute.h"
 #include "cuda/device.h"
 #include "cuda/layout.h"
 #define DT_FN static __host__ __device__ __forceinline__
@@ -45,66 +46,73 @@ struct Draw<double> {
     }
 };
 
-template <typename T>
-__global__ void uniform_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, T low,
-                               T high)
+/* Numbers are drawn in Compute<T>. */
+template <typename T, typename C>
+__global__ void uniform_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, C low,
+                               C high, bool brain)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
-    T value = Draw<T>::uniform(dt_philox_words(seed, offset + (uint64_t)i, 0)) *
+    C value = Draw<C>::uniform(dt_philox_words(seed, offset + (uint64_t)i, 0)) *
                   (high - low) +
               low;
     /* Rounding may reach the upper bound, which does not belong to the interval. */
-    out[i] = value >= high && high > low ? low : value;
+    store(out + i, value, brain);
+    if (loaded(out + i, brain) >= high && high > low)
+        store(out + i, low, brain);
 }
 
-template <typename T>
-__global__ void normal_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, T mean,
-                              T std)
+template <typename T, typename C>
+__global__ void normal_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, C mean,
+                              C std, bool brain)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
-        out[i] = Draw<T>::normal(dt_philox_words(seed, offset + (uint64_t)i, 0)) * std +
-                 mean;
+        store(out + i,
+              Draw<C>::normal(dt_philox_words(seed, offset + (uint64_t)i, 0)) * std +
+                  mean,
+              brain);
 }
 
 template <typename T>
 __global__ void integers_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
-                                int64_t low, uint64_t range)
+                                int64_t low, uint64_t range, bool brain)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
     dt_philox p = dt_philox_words(seed, offset + (uint64_t)i, 0);
     uint64_t bits = (uint64_t)p.words[0] << 32 | p.words[1];
-    out[i] = (T)(int64_t)((uint64_t)low + bits % range);
+    store(out + i, (Compute<T>)(int64_t)((uint64_t)low + bits % range), brain);
 }
 
 template <typename T>
 __global__ void bernoulli_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
-                                 double p)
+                                 double p, bool brain)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
     dt_philox drawn = dt_philox_words(seed, offset + (uint64_t)i, 0);
-    out[i] = (T)(to_double(drawn.words[0], drawn.words[1]) < p);
+    store(out + i, (Compute<T>)(to_double(drawn.words[0], drawn.words[1]) < p), brain);
 }
 
 template <typename T>
 static int run_float(dt_queue queue, const dt_random_call *call, uint64_t seed,
                      uint64_t offset)
 {
+    typedef Compute<T> C;
     cudaStream_t stream = (cudaStream_t)queue.stream;
-    T low = (T)dt_scalar_as_double(call->low),
-      high = (T)dt_scalar_as_double(call->high);
+    bool brain = call->dtype == DT_BFLOAT16;
+    C low = (C)dt_scalar_as_double(call->low),
+      high = (C)dt_scalar_as_double(call->high);
     cudaError_t error =
         call->distribution == DT_RANDOM_UNIFORM
-            ? LAUNCH((uniform_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
-                     (T *)call->out, call->numel, seed, offset, low, high)
-            : LAUNCH((normal_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
-                     (T *)call->out, call->numel, seed, offset, low, high);
+            ? LAUNCH((uniform_kernel<T, C>), blocks_for(call->numel), BLOCK, 0, stream,
+                     (T *)call->out, call->numel, seed, offset, low, high, brain)
+            : LAUNCH((normal_kernel<T, C>), blocks_for(call->numel), BLOCK, 0, stream,
+                     (T *)call->out, call->numel, seed, offset, low, high, brain);
     CUDA_TRY("drawing random numbers", error);
     return 0;
 }
@@ -114,16 +122,18 @@ static int run_any(dt_queue queue, const dt_random_call *call, uint64_t seed,
                    uint64_t offset)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
+    bool brain = call->dtype == DT_BFLOAT16;
     cudaError_t error =
         call->distribution == DT_RANDOM_INTEGERS
             ? LAUNCH((integers_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
                      (T *)call->out, call->numel, seed, offset, call->low.i,
                      call->high.i == INT64_MIN
                          ? (uint64_t)1 << (8 * sizeof(T) - 1)
-                         : (uint64_t)call->high.i - (uint64_t)call->low.i)
+                         : (uint64_t)call->high.i - (uint64_t)call->low.i,
+                     brain)
             : LAUNCH((bernoulli_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
                      (T *)call->out, call->numel, seed, offset,
-                     dt_scalar_as_double(call->low));
+                     dt_scalar_as_double(call->low), brain);
     CUDA_TRY("drawing random numbers", error);
     return 0;
 }
@@ -137,6 +147,8 @@ int random_run(dt_queue queue, struct dt_generator *generator,
     uint64_t offset = dt_generator_reserve(generator, (uint64_t)call->numel, &seed);
     if (call->distribution == DT_RANDOM_UNIFORM ||
         call->distribution == DT_RANDOM_NORMAL) {
+        if (dt_dtype_is_half(call->dtype))
+            return run_float<Bits16>(queue, call, seed, offset);
         if (call->dtype == DT_FLOAT32)
             return run_float<float>(queue, call, seed, offset);
         if (call->dtype == DT_FLOAT64)
@@ -150,6 +162,9 @@ int random_run(dt_queue queue, struct dt_generator *generator,
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     case DT_##ID:                                                                      \
         return run_any<type>(queue, call, seed, offset);
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        return run_any<Bits16>(queue, call, seed, offset);
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME, "no random numbers of this type");

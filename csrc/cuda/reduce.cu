@@ -84,6 +84,7 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
     };
     static const reduce_table *const tables[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) &reduce_##ID,
+#define DT_DTYPE_HALF(...)                     &reduce_half,
 #include "ops/dtype.def"
     };
     reduce_fn run = tables[call->input_dtype]->rows[op];

@@ -17,3 +17,11 @@ const reduce_table reduce_FLOAT64 = {
 };
 #undef ROW_TYPE
 #undef ROW_KIND
+
+#define ROW_TYPE Bits16
+#define ROW_KIND KIND_FLOAT
+const reduce_table reduce_half = {
+#include "cuda/reduce_rows.inc"
+};
+#undef ROW_TYPE
+#undef ROW_KIND

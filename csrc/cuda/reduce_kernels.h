@@ -6,6 +6,7 @@
 #define DT_CUDA_REDUCE_KERNELS_H
 
 #include "cuda/allocator.h"
+#include "cuda/compute.h"
 #include "cuda/device.h"
 #include "cuda/folding.h"
 #include "cuda/math.h"
@@ -83,6 +84,11 @@ struct total_of<double> {
 #include "ops/reduce.def"
 #undef REDUCE
 
+template <typename T>
+constexpr bool is_float = false;
+template <>
+constexpr bool is_float<float> = true;
+
 /* Shuffles move words of 4 and 8 bytes. */
 template <typename T>
 static __device__ __forceinline__ T from_lane(T value, int delta)
@@ -122,11 +128,13 @@ static __device__ __forceinline__ Acc meet(Acc acc, int threads)
 enum { CHAINS = 4, RUN = 32 };
 
 /* First: the input is mapped; else it holds partial results. Results are finished where
- * there is one part, and partial ones lie [result][part]. */
+ * there is one part, and partial ones lie [result][part]. `half` says in which type of
+ * 16 bits the input lies and the finished results are wanted; else it is WHOLE. */
+enum Half { WHOLE, HALF16, BRAIN16 };
 template <class Row, typename In, bool First>
 __global__ void reduce_kernel(typename Row::Acc *out, const char *input,
                               GRID_CONSTANT(Folding) f, double parameter, int64_t count,
-                              bool last)
+                              bool last, Half half)
 {
     typedef typename Row::Acc Acc;
     Place p = place_of(f);
@@ -136,7 +144,7 @@ __global__ void reduce_kernel(typename Row::Acc *out, const char *input,
         auto element = [&](int64_t i) -> Acc {
             const In *at = (const In *)(base + offset_in(f.folded, i));
             if constexpr (First)
-                return Row::map(*at, parameter);
+                return Row::map(loaded(at, half == BRAIN16), parameter);
             else
                 return *at;
         };
@@ -176,14 +184,22 @@ __global__ void reduce_kernel(typename Row::Acc *out, const char *input,
             acc = Row::combine(acc, Row::combine(chains[k], runs[k]));
     }
     acc = meet<Row>(acc, f.threads);
-    if (p.live && threadIdx.x % (unsigned)f.threads == 0)
-        out[p.result * f.parts + p.part] =
-            last ? Row::finish(acc, count, parameter) : acc;
+    if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
+        int64_t at = p.result * f.parts + p.part;
+        if (last)
+            acc = Row::finish(acc, count, parameter);
+        if constexpr (is_float<Acc> && (!First || sizeof(In) == sizeof(Bits16)))
+            if (half && last) {
+                store((Bits16 *)out + at, acc, half == BRAIN16);
+                return;
+            }
+        out[at] = acc;
+    }
 }
 
 template <class Row, typename In, bool First>
 static int launch(dt_queue queue, typename Row::Acc *out, const void *input, Folding *f,
-                  double parameter, int64_t count, bool last)
+                  double parameter, int64_t count, bool last, Half half)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
     int64_t blocks = reduce_blocks(f);
@@ -191,9 +207,10 @@ static int launch(dt_queue queue, typename Row::Acc *out, const void *input, Fol
     cudaError_t error =
         f->threads == 1
             ? LAUNCH((reduce_kernel<Row, In, First>), blocks, BLOCK, 0, stream, out,
-                     (const char *)input, *f, parameter, count, last)
+                     (const char *)input, *f, parameter, count, last, half)
             : LAUNCH_BARRIERS((reduce_kernel<Row, In, First>), blocks, BLOCK, 0, stream,
-                              out, (const char *)input, *f, parameter, count, last);
+                              out, (const char *)input, *f, parameter, count, last,
+                              half);
     CUDA_TRY("starting a reduction", error);
     return 0;
 }
@@ -206,19 +223,23 @@ static int run_row(dt_queue queue, const dt_reduction *call)
     Acc *out = (Acc *)call->output;
     if (reduce_plan(call, &f))
         return -1;
+    Half half = call->input_dtype == DT_FLOAT16    ? HALF16
+                : call->input_dtype == DT_BFLOAT16 ? BRAIN16
+                                                   : WHOLE;
     if (f.parts == 1)
         return launch<Row, In, true>(queue, out, call->input, &f, call->parameter,
-                                     call->folded_numel, true);
+                                     call->folded_numel, true, half);
     void *partial = nullptr;
     size_t bytes = (size_t)(f.results * f.parts) * sizeof(Acc);
     if (allocator_allocate(queue, bytes, &partial))
         return -1;
     Folding second = reduce_plan_parts(f.results, f.parts, sizeof(Acc));
-    int status = launch<Row, In, true>(queue, (Acc *)partial, call->input, &f,
-                                       call->parameter, call->folded_numel, false);
+    int status =
+        launch<Row, In, true>(queue, (Acc *)partial, call->input, &f, call->parameter,
+                              call->folded_numel, false, half);
     if (!status)
         status = launch<Row, Acc, false>(queue, out, partial, &second, call->parameter,
-                                         call->folded_numel, true);
+                                         call->folded_numel, true, half);
     /* Given back at once: who takes it next on this stream comes after these kernels.
      */
     allocator_release(queue.device, partial, bytes);
@@ -229,7 +250,7 @@ static int run_row(dt_queue queue, const dt_reduction *call)
  */
 template <template <typename> class Row, typename In, bool takes>
 struct reduce_entry {
-    static constexpr reduce_fn fn = run_row<Row<In>, In>;
+    static constexpr reduce_fn fn = run_row<Row<Compute<In>>, In>;
 };
 template <template <typename> class Row, typename In>
 struct reduce_entry<Row, In, false> {

@@ -1,5 +1,6 @@
 #include "cuda/select.h"
 
+#include "cuda/compute.h"
 #include "cuda/device.h"
 #include "cuda/launch.h"
 #include "cuda/layout.h"
@@ -9,7 +10,7 @@
 struct Selection {
     const char *what; /* the host's, for the report */
     int ndim, nindices;
-    bool wraps;
+    bool wraps, brain;
     Divider sizes[DT_MAX_NDIM];
     int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
     dt_select_index indices[DT_MAX_NDIM];
@@ -19,14 +20,14 @@ static_assert(sizeof(Selection) <= 3900, "too large for a kernel's arguments");
 
 struct Read {
     template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y)
+    static __device__ __forceinline__ void apply(T *x, T *y, bool)
     {
         *y = *x;
     }
 };
 struct Write {
     template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y)
+    static __device__ __forceinline__ void apply(T *x, T *y, bool)
     {
         *x = *y;
     }
@@ -68,7 +69,7 @@ struct Word<8> {
 template <class F>
 struct Fold {
     template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y)
+    static __device__ __forceinline__ void apply(T *x, T *y, bool brain)
     {
         typedef typename Word<sizeof(T)>::type W;
         size_t shift = (uintptr_t)x % sizeof(W);
@@ -78,7 +79,7 @@ struct Fold {
             T element;
             W next = seen;
             __builtin_memcpy(&element, (char *)&seen + shift, sizeof(T));
-            element = F::of(element, *y);
+            store(&element, F::of(loaded(&element, brain), loaded(y, brain)), brain);
             __builtin_memcpy((char *)&next + shift, &element, sizeof(T));
             old = atomicCAS(word, seen, next);
         } while (old != seen);
@@ -87,20 +88,20 @@ struct Fold {
 /* Hardware adds what it can by itself. */
 struct Add : Fold<Sum> {
     using Fold<Sum>::apply;
-    static __device__ __forceinline__ void apply(float *x, float *y)
+    static __device__ __forceinline__ void apply(float *x, float *y, bool)
     {
         atomicAdd(x, *y);
     }
-    static __device__ __forceinline__ void apply(int32_t *x, int32_t *y)
+    static __device__ __forceinline__ void apply(int32_t *x, int32_t *y, bool)
     {
         atomicAdd((unsigned *)x, (unsigned)*y);
     }
-    static __device__ __forceinline__ void apply(int64_t *x, int64_t *y)
+    static __device__ __forceinline__ void apply(int64_t *x, int64_t *y, bool)
     {
         atomicAdd((unsigned long long *)x, (unsigned long long)*y);
     }
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
-    static __device__ __forceinline__ void apply(double *x, double *y)
+    static __device__ __forceinline__ void apply(double *x, double *y, bool)
     {
         atomicAdd(x, *y);
     }
@@ -140,7 +141,7 @@ __global__ void select_kernel(GRID_CONSTANT(Selection) s, char *table, char *val
         }
         x += (value < 0 ? value + index.size : value) * index.stride;
     }
-    Op::apply((T *)(table + x), (T *)(values + y));
+    Op::apply((T *)(table + x), (T *)(values + y), s.brain);
 }
 
 /* Elements of one launch: as many as a Divider divides. */
@@ -153,6 +154,7 @@ static int run_part(dt_queue queue, const dt_selection *s, Report *report)
     given.ndim = s->ndim;
     given.nindices = s->nindices;
     given.wraps = s->wraps;
+    given.brain = s->dtype == DT_BFLOAT16;
     for (int d = 0; d < s->ndim; d++) {
         given.sizes[d] = divider_for((unsigned)s->shape[d]);
         given.table_strides[d] = s->table_strides[d];
@@ -220,6 +222,9 @@ static int fold(dt_queue queue, const dt_selection *s)
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     case DT_##ID:                                                                      \
         return run<Op, type, false>(queue, s);
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        return run<Op, Bits16, false>(queue, s);
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME, "%s: not defined for this type", s->what);

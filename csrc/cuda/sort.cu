@@ -6,6 +6,7 @@
 #include "cuda/sort.h"
 
 #include <limits.h>
+#include <math.h>
 
 #include "cuda/allocator.h"
 #include "cuda/device.h"
@@ -31,10 +32,11 @@ static Order order_of(dt_dtype dtype, bool descending)
     uint64_t top = (uint64_t)1 << (8 * dt_dtype_size(dtype) - 1);
     bool is_float = dt_dtype_is_float(dtype);
     bool is_signed = dt_dtype_kind(dtype) == DT_KIND_INTEGER && dtype != DT_UINT8;
-    return {!is_float             ? 0
-            : dtype == DT_FLOAT32 ? (uint64_t)0x7f800000u
-                                  : (uint64_t)0x7ff0000000000000u,
-            is_float || is_signed ? top : 0, descending};
+    Order order = {0, is_float || is_signed ? top : 0, descending};
+    dt_element infinity = dt_element_from_scalar(dtype, dt_scalar_float(INFINITY));
+    if (is_float)
+        __builtin_memcpy(&order.infinity, infinity.bytes, dt_dtype_size(dtype));
+    return order;
 }
 
 /* Small elements have keys of 4 bytes. The greatest key is left for padding: places are

@@ -185,6 +185,7 @@ static int launch_type(cudaStream_t stream, const dt_update_call *call,
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
         return launch_op<type>(stream, call, rows, blocks, pointers);
+#define DT_DTYPE_HALF(ID, name, alias, type, class)
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME, "update: elements of type %s are not updated",

@@ -12,7 +12,7 @@
 
 /* One operand of an elementwise plan. An immediate operand is one element by value,
  * wherever it came from (a Python number, a CPU tensor without dimensions); its data is
- * NULL. */
+ * NULL. Among elements of 16 bits, one of two inputs may be a float32 by value. */
 typedef struct dt_operand {
     void *data;                   /* address of element 0 on the plan's device */
     int64_t strides[DT_MAX_NDIM]; /* in bytes, one per dimension of the plan; 0:

@@ -297,8 +297,9 @@ int dt_setup_conversions(PyObject *module)
 #include "ops/dtype.def"
     };
     for (int d = 0; d < DT_NDTYPES; d++) {
-        words[d][0] = (char)(words[d][0] - 'A' + 'a');
         *strstr(words[d], "Tensor") = '\0';
+        for (char *c = words[d]; *c; c++)
+            *c = (char)Py_TOLOWER(*c);
     }
     return DT_ADD_ROWS(module, rows) < 0 ? -1 : DT_ADD_ROWS(module, type_rows);
 }

@@ -369,22 +369,12 @@ DT_PUBLIC(normal_, "normal_(input: Tensor, mean: float = 0, std: float = 1, *, "
  * below it. */
 static int64_t integers_of(dt_dtype dtype)
 {
-    switch (dtype) {
-    case DT_BOOL:
+    if (dtype == DT_BOOL)
         return 2;
-    case DT_FLOAT32:
-        return (INT64_C(1) << 24) + 1;
-    case DT_FLOAT64:
-        return (INT64_C(1) << 53) + 1;
-    case DT_INT32:
-    case DT_INT64: /* all of them, as dt_random_call says it */
-        return INT64_MIN;
-    case DT_UINT8:
-    case DT_INT8:
-    case DT_INT16:
-    case DT_NDTYPES:
-        break;
-    }
+    if (dt_dtype_is_float(dtype))
+        return (int64_t)(2 / dt_dtype_limits(dtype).eps) + 1;
+    if (dtype == DT_INT32 || dtype == DT_INT64)
+        return INT64_MIN; /* all of them, as dt_random_call says it */
     return INT64_C(1) << (8 * dt_dtype_size(dtype) - dt_dtype_is_signed(dtype));
 }
 

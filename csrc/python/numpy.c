@@ -46,6 +46,8 @@ static bool numpy_is_loaded(void)
     return loaded && !need_numpy();
 }
 
+/* NumPy's numbers of types; NPY_NOTYPE where it has none. */
+#define NPY_BFLOAT16 NPY_NOTYPE
 static const int type_numbers[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) NPY_##ID,
 #include "ops/dtype.def"
@@ -54,7 +56,8 @@ static const int type_numbers[DT_NDTYPES] = {
 static int dtype_of_number(int number)
 {
     for (int d = 0; d < DT_NDTYPES; d++)
-        if (PyArray_EquivTypenums(type_numbers[d], number))
+        if (type_numbers[d] != NPY_NOTYPE &&
+            PyArray_EquivTypenums(type_numbers[d], number))
             return d;
     return -1;
 }
@@ -94,6 +97,13 @@ PyObject *dt_numpy_from_tensor(PyObject *object)
     for (int d = 0; d < t->ndim; d++) {
         shape[d] = (npy_intp)t->shape[d];
         strides[d] = (npy_intp)(t->strides[d] * (int64_t)size);
+    }
+    if (type_numbers[t->dtype] == NPY_NOTYPE) {
+        PyErr_Format(PyExc_TypeError,
+                     "numpy(): NumPy has no type %s; convert the tensor with .float() "
+                     "first",
+                     dt_dtype_name((dt_dtype)t->dtype));
+        return NULL;
     }
     PyArray_Descr *descr = PyArray_DescrFromType(type_numbers[t->dtype]);
     if (!descr)
@@ -253,7 +263,8 @@ static int check_shareable(PyArrayObject *array, int *dtype)
         PyErr_Format(
             PyExc_TypeError,
             "from_numpy(): an array of %R has no tensor of the same type; convert it "
-            "with .astype() to bool, an integer of 8 to 64 bits, float32 or float64",
+            "with .astype() to bool, an integer of 8 to 64 bits, or a float of 16 to "
+            "64",
             descr);
         return -1;
     }

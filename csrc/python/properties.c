@@ -161,6 +161,17 @@ DT_PUBLIC(promote_types, "promote_types(type1: Dtype, type2: Dtype)")
     return dt_dtype_object_get(dt_dtype_promote((dt_dtype)a, (dt_dtype)b));
 }
 
+/* For finfo: the greatest number, eps, tiny, the resolution. */
+DT_PUBLIC(float_limits, "_float_limits(type: Dtype)")
+{
+    int dtype;
+    if (dt_take_dtype(args, 0, &dtype) < 0)
+        return NULL;
+    dt_float_limits limits = dt_dtype_limits((dt_dtype)dtype);
+    return Py_BuildValue("(dddd)", limits.max, limits.eps, limits.tiny,
+                         limits.resolution);
+}
+
 DT_PUBLIC(can_cast, "can_cast(from_: Dtype, to: Dtype)")
 {
     int from, to;
@@ -220,6 +231,7 @@ static const dt_row rows[] = {
     DT_FUNCTION(is_tensor, "is_tensor", "Whether obj is a Tensor."),
     DT_FUNCTION(result_type, "result_type", "The type in which two operands meet."),
     DT_FUNCTION(promote_types, "promote_types", "The type in which two types meet."),
+    DT_FUNCTION(float_limits, "_float_limits", "What a floating type can hold."),
     DT_FUNCTION(can_cast, "can_cast", "Whether results of one type go into another."),
     DT_FUNCTION(storage_count, "_storage_count",
                 "How many storages are alive on a device."),

@@ -326,9 +326,14 @@ static int run(const row *r, dt_tensor *out, bool into, const dt_arg *args, int 
     copies[0].storage = copies[1].storage = copies[2].storage = made.storage = NULL;
     dt_plan plan;
     int status = -1;
+    /* Products and quotients of halves take a number as it is, as in PyTorch; other
+     * rows round it to the type first. */
+    bool wide = r->binary == DT_BINARY_mul || r->binary == DT_BINARY_div ||
+                r->binary == DT_BINARY_floor_divide;
     for (int i = 0; i < nargs; i++) {
-        if (prepare(r->name, &inputs[i], &copies[i], args[i], (dt_dtype)compute,
-                    device))
+        dt_dtype type = wide && !args[i].tensor ? dt_dtype_compute((dt_dtype)compute)
+                                                : (dt_dtype)compute;
+        if (prepare(r->name, &inputs[i], &copies[i], args[i], type, device))
             goto done;
         /* What is read must not change under the reader's feet. */
         if (into && inputs[i].tensor && inputs[i].tensor != &copies[i] &&
@@ -454,12 +459,7 @@ int dt_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b)
     return run(&r, target, true, args, 2);
 }
 
-/* Floats of 16 bits are computed as float32: there are no kernels of three of them. */
-static bool is_short_float(dt_dtype dtype)
-{
-    return dt_dtype_is_float(dtype) && dt_dtype_size(dtype) < sizeof(float);
-}
-
+/* Of three floats of 16 bits there are no kernels. */
 static int ternary_by_float32(const row *r, dt_tensor *out, bool into,
                               const dt_arg *args, dt_dtype meet)
 {
@@ -488,7 +488,7 @@ static int ternary(dt_ternary_op op, dt_tensor *out, bool into, const dt_arg *ar
 {
     row r = {dt_ternary_names[op], ternary_class[op], -1, -1, (int)op};
     dt_dtype meet = dt_result_type(args, 3);
-    if (!is_short_float(meet))
+    if (!dt_dtype_is_half(meet))
         return run(&r, out, into, args, 3);
     if (into && dt_check_cast(r.name, meet, (dt_dtype)out->dtype))
         return -1;

@@ -64,10 +64,10 @@ static int check_permutation(int64_t n, dt_dtype dtype)
             DT_ERROR_NOT_IMPLEMENTED,
             "randperm: not defined for the type bool; use an integer or floating type");
     int64_t room = INT64_MAX;
-    if (dt_dtype_kind(dtype) == DT_KIND_FLOAT)
-        room = INT64_C(1) << (dt_dtype_size(dtype) == 8 ? 53 : 24);
+    if (dt_dtype_is_float(dtype) && dtype != DT_BFLOAT16) /* which PyTorch lets round */
+        room = (int64_t)(2 / dt_dtype_limits(dtype).eps);
     bool fits = dt_dtype_kind(dtype) == DT_KIND_FLOAT
-                    ? n <= room + 1
+                    ? n - 1 <= room
                     : !n || dt_scalar_fits(dtype, dt_scalar_int(n - 1));
     if (fits)
         return 0;
@@ -163,7 +163,7 @@ int dt_bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *p,
             dt_dtype_name(dtype));
     if (check_probabilities(what, p) ||
         dt_view_expand(what, &wide, p, target->ndim, target->shape) ||
-        uniform_like(what, &drawn, target, dtype, generator) ||
+        uniform_like(what, &drawn, target, dt_dtype_compute(dtype), generator) ||
         dt_binary(DT_BINARY_lt, &less, dt_arg_tensor(&drawn), dt_arg_tensor(&wide)) ||
         dt_copy_into(what, target, &less))
         goto done;
@@ -291,6 +291,12 @@ static int greater_first(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+static double rounded(dt_dtype dtype, double x)
+{
+    dt_element e = dt_element_from_scalar(dtype, dt_scalar_float(x));
+    return dt_element_to_scalar(dtype, e.bytes).f;
+}
+
 /* Without replacement: the greatest of weight / exponential number (Efraimidis and
  * Spirakis, 2006), in the type of the weights, as PyTorch rounds them. */
 static void choose_once(const host_draws *draws, dt_dtype dtype, const double *row,
@@ -298,8 +304,7 @@ static void choose_once(const host_draws *draws, dt_dtype dtype, const double *r
 {
     for (int64_t i = 0; i < n; i++) {
         double e = -log1p(-draw_double(draws));
-        keys[i].key =
-            dtype == DT_FLOAT32 ? (double)((float)row[i] / (float)e) : row[i] / e;
+        keys[i].key = rounded(dtype, row[i] / rounded(dtype, e));
         keys[i].index = i;
         if (isnan(keys[i].key)) /* 0 / 0: never to be chosen */
             keys[i].key = 0;

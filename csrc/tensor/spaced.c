@@ -62,7 +62,8 @@ int dt_spaced(const char *what, dt_tensor *out, double start, double end, int64_
         start = trunc(start);
         end = trunc(end);
     }
-    if (dt_tensor_empty(what, out, floats ? dtype : DT_FLOAT64, 1, &steps, device))
+    dt_dtype wide = floats ? dt_dtype_compute(dtype) : DT_FLOAT64;
+    if (dt_tensor_empty(what, out, wide, 1, &steps, device))
         return -1;
     if (steps && device.type != DT_CPU) {
         if (spaced_there(out, start, end))
@@ -80,7 +81,7 @@ int dt_spaced(const char *what, dt_tensor *out, double start, double end, int64_
         *out = powers;
         powers.storage = NULL;
     }
-    if (!floats) {
+    if (wide != dtype) {
         if (dt_convert(&powers, out, dtype, device))
             goto fail;
         dt_tensor_clear(out);

@@ -176,7 +176,7 @@ static int fill_entry(batch *b, dt_update_op op, dt_update_entry *e,
                       const dt_update_item *item, const double *numbers)
 {
     dt_tensor *p = item->parameter;
-    dt_dtype dtype = (dt_dtype)p->dtype;
+    dt_dtype dtype = dt_dtype_compute((dt_dtype)p->dtype);
     int64_t row_major[DT_MAX_NDIM];
     const int64_t *strides = p->strides;
     if (!is_dense(p)) {
@@ -218,7 +218,8 @@ static int run_group(batch *b, dt_update_op op, int64_t count,
     const dt_tensor *head = items[0].parameter;
     dt_device device = dt_tensor_device(head);
     dt_tensor factor;
-    dt_update_call call = {.op = op, .dtype = (dt_dtype)head->dtype};
+    /* What is of 16 bits is updated as float32, in copies. */
+    dt_update_call call = {.op = op, .dtype = dt_dtype_compute((dt_dtype)head->dtype)};
     int64_t total = 0;
     int status = -1;
     factor.storage = NULL;
@@ -235,7 +236,7 @@ static int run_group(batch *b, dt_update_op op, int64_t count,
     if (!call.count)
         return 0;
     if (scale) {
-        if (goes_with(scale, head))
+        if (goes_with(scale, head) && scale->dtype == call.dtype)
             dt_tensor_alias(&factor, scale);
         else if (dt_convert(&factor, scale, call.dtype, device))
             goto done;
@@ -359,18 +360,19 @@ int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
             strides = row_major;
         }
         dt_fold_entry *e = &entries[call.count++];
-        e->data = placed(&b, t, NULL, (dt_dtype)t->dtype, strides);
+        e->data = placed(&b, t, NULL, dt_dtype_compute((dt_dtype)t->dtype), strides);
         e->numel = t->numel;
         e->first = chunks;
         chunks += (t->numel + DT_FOLD_CHUNK - 1) / DT_FOLD_CHUNK;
         if (!e->data)
             goto done;
     }
-    call.dtype = (dt_dtype)head->dtype;
+    call.dtype = dt_dtype_compute((dt_dtype)head->dtype);
     call.entries = entries;
     dt_device device = dt_tensor_device(head);
     if (!call.count) {
-        status = dt_full(what, out, call.dtype, 0, NULL, device, dt_scalar_float(0));
+        status = dt_full(what, out, (dt_dtype)head->dtype, 0, NULL, device,
+                         dt_scalar_float(0));
         goto done;
     }
     if (dt_tensor_empty(what, &partials, call.dtype, 1, &chunks, device))
@@ -379,6 +381,11 @@ int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
     status = dt_backend_of(device)->fold(dt_queue_current(device), op, &call);
     if (!status)
         status = join_norm(out, &partials, op, p);
+    if (!status && out->dtype != head->dtype) {
+        dt_tensor wide = *out;
+        status = dt_convert(out, &wide, (dt_dtype)head->dtype, device);
+        dt_tensor_clear(&wide);
+    }
 done:
     dt_tensor_clear(&partials);
     drop_copies(&b, status);

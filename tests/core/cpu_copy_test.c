@@ -93,6 +93,66 @@ static void test_pair(dt_dtype to, dt_dtype from)
     guarded_free(out, 2 * N * ts);
 }
 
+/* All numbers of 16 bits: the vector forms against the portable ones, at every place in
+ * a vector. */
+static void test_halves(dt_dtype dtype)
+{
+    enum { ALL = 65536, SHIFTS = 9 };
+    uint16_t *x = (uint16_t *)guarded_new((ALL + SHIFTS) * 2),
+             *back = (uint16_t *)guarded_new((ALL + SHIFTS) * 2);
+    float *wide = (float *)guarded_new((ALL + SHIFTS) * 4);
+    for (int shift = 0; shift < SHIFTS; shift += 3) {
+        for (int i = 0; i < ALL; i++)
+            x[i + shift] = (uint16_t)i;
+        dt_plan p = {.ndim = 1,
+                     .noperands = 2,
+                     .numel = ALL,
+                     .shape = {ALL},
+                     .contiguous = true};
+        p.operands[0] =
+            (dt_operand){.data = wide + shift, .dtype = DT_FLOAT32, .strides = {4}};
+        p.operands[1] = (dt_operand){.data = x + shift, .dtype = dtype, .strides = {2}};
+        CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
+        p.operands[1] = p.operands[0];
+        p.operands[0] =
+            (dt_operand){.data = back + shift, .dtype = dtype, .strides = {2}};
+        CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
+        for (int i = 0; i < ALL; i++) {
+            bool half = dtype == DT_FLOAT16;
+            float wanted =
+                half ? dt_float16_widen((uint16_t)i) : dt_bfloat16_widen((uint16_t)i);
+            uint16_t bits =
+                half ? dt_float16_narrow(wanted) : dt_bfloat16_narrow(wanted);
+            if (memcmp(&wide[i + shift], &wanted, 4) || back[i + shift] != bits ||
+                (wanted == wanted && bits != i)) {
+                CHECK(false, "%s of bits %04x: %a, back %04x", dt_dtype_name(dtype), i,
+                      (double)wide[i + shift], (unsigned)back[i + shift]);
+                break;
+            }
+        }
+        /* Between neighbours, where rounding has to choose. */
+        for (int i = 0; i < ALL; i++) {
+            uint32_t bits = dt_float32_bits(wide[i + shift]);
+            bits += (uint32_t)(noise() & 0xffff) + (noise() & 1 ? 0x8000u : 0x1000u);
+            wide[i + shift] = dt_float32_of_bits(bits);
+        }
+        CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
+        for (int i = 0; i < ALL; i++) {
+            float value = wide[i + shift];
+            uint16_t bits = dtype == DT_FLOAT16 ? dt_float16_narrow(value)
+                                                : dt_bfloat16_narrow(value);
+            if (back[i + shift] != bits) {
+                CHECK(false, "%a to %s: %04x, not %04x", (double)value,
+                      dt_dtype_name(dtype), (unsigned)back[i + shift], (unsigned)bits);
+                break;
+            }
+        }
+    }
+    guarded_free((char *)x, (ALL + SHIFTS) * 2);
+    guarded_free((char *)back, (ALL + SHIFTS) * 2);
+    guarded_free((char *)wide, (ALL + SHIFTS) * 4);
+}
+
 /* A permuted copy of three dimensions: target[i][j][k] = source with the axes as given.
  */
 static void test_permuted(dt_dtype dtype, const int64_t *shape, const int *axes,
@@ -171,6 +231,8 @@ static void test_large(void)
 int main(void)
 {
     cpu = dt_cpu_backend();
+    test_halves(DT_FLOAT16);
+    test_halves(DT_BFLOAT16);
     for (int to = 0; to < DT_NDTYPES; to++)
         for (int from = 0; from < DT_NDTYPES; from++)
             test_pair((dt_dtype)to, (dt_dtype)from);

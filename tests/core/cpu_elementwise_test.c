@@ -85,10 +85,12 @@ typedef bool binary_reference(dt_binary_op op, const void *a, const void *b, voi
                               dt_dtype *to);
 static unary_reference *const unary_references[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = unary_one_##ID,
+#define DT_DTYPE_HALF(...) /* the same kernels as float32's; tested from Python */
 #include "ops/dtype.def"
 };
 static binary_reference *const binary_references[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = binary_one_##ID,
+#define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
 };
 static const struct {
@@ -358,7 +360,8 @@ int main(void)
     for (int op = 0; op < DT_NUNARY + DT_NBINARY; op++)
         for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
             for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-                run_case(cpu, op, (dt_dtype)dtype, &layouts[i]);
+                if (!dt_dtype_is_half((dt_dtype)dtype))
+                    run_case(cpu, op, (dt_dtype)dtype, &layouts[i]);
     test_zero_divisors(cpu);
     test_in_place(cpu);
     return failures != 0;

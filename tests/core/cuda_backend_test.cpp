@@ -371,6 +371,7 @@ static void check_all_elementwise()
     check_elementwise<type, KIND_INTEGER>(DT_##ID);
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     check_elementwise<type, KIND_FLOAT>(DT_##ID);
+#define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
 }
 

@@ -26,6 +26,8 @@ def values(torch):
         "int64",
         "float32",
         "float64",
+        "float16",
+        "bfloat16",
     ):
         yield name, torch.tensor([0, 1, 1]).to(getattr(torch, name))
     yield (
@@ -90,7 +92,6 @@ def make(torch):
     for tensor in linear.state_dict().values():
         tensor.fill_(0.5)
     refused = [
-        ("torch.float16", torch.zeros(1, dtype=torch.float16), {}),
         ("torch.uint16", torch.zeros(1, dtype=torch.uint16), {}),
         ("torch.complex64", torch.zeros(1, dtype=torch.complex64), {}),
         ("torch.nn.modules.linear.Linear", linear, {}),

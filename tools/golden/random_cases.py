@@ -123,6 +123,24 @@ LATER = [
          "torch.rand(1)"),
     (41, "torch.tensor([[float(v) for v in b] for b in torch.utils.data.DataLoader(range(6), 2, num_workers=2, collate_fn=lambda s: torch.rand(2))]); "
          "torch.rand(1)"),
+    (50, "torch.rand(40, dtype=torch.float16); torch.randn(5, dtype=torch.float16); torch.randn(16, dtype=torch.float16); torch.randn(17, dtype=torch.float16); "
+         "torch.randn(45, dtype=torch.float16); torch.rand(1); torch.empty(20, dtype=torch.float16).uniform_(-3, 7); "
+         "torch.empty(3, dtype=torch.float16).normal_(1, 2); torch.empty(20, dtype=torch.float16).normal_(1, 2); "
+         "torch.zeros(3, 4, dtype=torch.float16).t().normal_(); torch.zeros(40, dtype=torch.float16)[::2].uniform_(); torch.rand(1)"),
+    (52, "torch.empty(6, dtype=torch.float16).random_(); torch.empty(6, dtype=torch.float16).random_(3, 200); "
+         "torch.randint(5, 90, (5,), dtype=torch.float16); torch.zeros(9, dtype=torch.float16).bernoulli_(0.3); "
+         "torch.bernoulli(torch.full((40,), 0.3, dtype=torch.float16)); torch.empty(6, dtype=torch.float16).exponential_(2); "
+         "torch.randperm(7, dtype=torch.float16); torch.arange(9, dtype=torch.float16).multinomial(8); "
+         "torch.multinomial(torch.arange(9, dtype=torch.float16), 12, True); torch.rand(1)"),
+    (51, "torch.rand(40, dtype=torch.bfloat16); torch.randn(5, dtype=torch.bfloat16); torch.randn(16, dtype=torch.bfloat16); torch.randn(17, dtype=torch.bfloat16); "
+         "torch.randn(45, dtype=torch.bfloat16); torch.rand(1); torch.empty(20, dtype=torch.bfloat16).uniform_(-3, 7); "
+         "torch.empty(3, dtype=torch.bfloat16).normal_(1, 2); torch.empty(20, dtype=torch.bfloat16).normal_(1, 2); "
+         "torch.zeros(3, 4, dtype=torch.bfloat16).t().normal_(); torch.zeros(40, dtype=torch.bfloat16)[::2].uniform_(); torch.rand(1)"),
+    (53, "torch.empty(6, dtype=torch.bfloat16).random_(); torch.empty(6, dtype=torch.bfloat16).random_(3, 200); "
+         "torch.randint(5, 90, (5,), dtype=torch.bfloat16); torch.zeros(9, dtype=torch.bfloat16).bernoulli_(0.3); "
+         "torch.bernoulli(torch.full((40,), 0.3, dtype=torch.bfloat16)); torch.empty(6, dtype=torch.bfloat16).exponential_(2); "
+         "torch.randperm(7, dtype=torch.bfloat16); torch.arange(9, dtype=torch.bfloat16).multinomial(8); "
+         "torch.multinomial(torch.arange(9, dtype=torch.bfloat16), 12, True); torch.rand(1)"),
 ]
 # fmt: on
 

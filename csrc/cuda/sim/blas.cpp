@@ -57,11 +57,11 @@ static size_t reach(int rows, int columns, int ld, long long stride, int batch,
 }
 
 /* Column-major C = op(A) op(B) is row-major C' = op(B)' op(A)'. */
-template <typename T>
-static int gemm(dt_dtype dtype, dt_cublas_handle handle, int op_a, int op_b, int m,
-                int n, int k, const T *alpha, const T *a, int lda, long long stride_a,
-                const T *b, int ldb, long long stride_b, const T *beta, T *c, int ldc,
-                long long stride_c, int batch)
+template <typename T, typename Scale>
+static int gemm(const char *name, dt_dtype dtype, dt_cublas_handle handle, int op_a,
+                int op_b, int m, int n, int k, const Scale *alpha, const T *a, int lda,
+                long long stride_a, const T *b, int ldb, long long stride_b,
+                const Scale *beta, T *c, int ldc, long long stride_c, int batch)
 {
     dt_gemm g = {};
     bool ta = op_a == DT_CUBLAS_OP_T, tb = op_b == DT_CUBLAS_OP_T;
@@ -89,7 +89,7 @@ static int gemm(dt_dtype dtype, dt_cublas_handle handle, int op_a, int op_b, int
     size_t b_bytes = reach(tb ? n : k, tb ? k : n, ldb, stride_b, batch, sizeof(T));
     size_t c_bytes = reach(m, n, ldc, stride_c, batch, sizeof(T));
     cudaError_t error = sim::enqueue(
-        handle->stream, sizeof(T) == 4 ? "cublasSgemm" : "cublasDgemm",
+        handle->stream, name,
         {{k ? b : nullptr, b_bytes}, {k ? a : nullptr, a_bytes}, {c, c_bytes}},
         [g](void *const *seen) {
             dt_gemm call = g;
@@ -105,15 +105,27 @@ static int gemm(dt_dtype dtype, dt_cublas_handle handle, int op_a, int op_b, int
 
 static int sgemm DT_CUBLAS_GEMM(float)
 {
-    return gemm<float>(DT_FLOAT32, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a,
-                       b, ldb, stride_b, beta, c, ldc, stride_c, batch);
+    return gemm("cublasSgemm", DT_FLOAT32, handle, op_a, op_b, m, n, k, alpha, a, lda,
+                stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch);
 }
 
 static int dgemm DT_CUBLAS_GEMM(double)
 {
-    return gemm<double>(DT_FLOAT64, handle, op_a, op_b, m, n, k, alpha, a, lda,
-                        stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch);
+    return gemm("cublasDgemm", DT_FLOAT64, handle, op_a, op_b, m, n, k, alpha, a, lda,
+                stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch);
 }
 
-extern const dt_cublas sim_cublas = {create,     destroy, get_version,
-                                     set_stream, sgemm,   dgemm};
+static int gemm_ex DT_CUBLAS_GEMM_EX
+{
+    bool half = a_type == DT_CUBLAS_16F;
+    if ((!half && a_type != DT_CUBLAS_16BF) || b_type != a_type || c_type != a_type ||
+        compute != DT_CUBLAS_COMPUTE_32F || algorithm != DT_CUBLAS_GEMM_DEFAULT)
+        return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    return gemm("cublasGemmEx", half ? DT_FLOAT16 : DT_BFLOAT16, handle, op_a, op_b, m,
+                n, k, (const float *)alpha, (const uint16_t *)a, lda, stride_a,
+                (const uint16_t *)b, ldb, stride_b, (const float *)beta, (uint16_t *)c,
+                ldc, stride_c, batch);
+}
+
+extern const dt_cublas sim_cublas = {create, destroy, get_version, set_stream,
+                                     sgemm,  dgemm,   gemm_ex};

@@ -1,0 +1,101 @@
+"""What element types can hold: finfo and iinfo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+
+__all__ = ["finfo", "iinfo"]
+
+_PYTHON_TYPES = {float: "float64", int: "int64", bool: "bool"}
+
+
+def _dtype_of(function: str, value: Any) -> Any:
+    if isinstance(value, type) and value in _PYTHON_TYPES:
+        value = getattr(_C, _PYTHON_TYPES[value])
+    if not isinstance(value, _C.dtype):
+        raise TypeError(
+            f"{function}(): type is {value!r} ({type(value).__name__}); give a dtype "
+            "such as torch.float32"
+        )
+    return value
+
+
+class _Limits:
+    """Compared by what they say; not hashable, as PyTorch's."""
+
+    _names: tuple[str, ...] = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, dtype: Any) -> None:
+        self.bits = 8 * dtype.itemsize
+        self.dtype = str(dtype).removeprefix("torch.")
+
+    def __eq__(self, other: object) -> Any:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.dtype == other.dtype
+
+    def __repr__(self) -> str:
+        facts = [f"{name}={getattr(self, name):g}" for name in self._names]
+        return f"{type(self).__name__}({', '.join(facts)}, dtype={self.dtype})"
+
+
+class finfo(_Limits):
+    """What a floating dtype can hold; the default dtype's limits without an argument.
+
+    bits             of an element
+    max, min         the greatest and the least number, floats
+    eps              the step from 1.0 to the next number
+    tiny             the least positive number with all its digits
+    smallest_normal  the same
+    resolution       10 to the power of minus the decimal digits that survive
+    dtype            the type's name, a str
+
+    TypeError where type is no floating dtype.
+
+    >>> import pydevtensor as torch
+    >>> torch.finfo(torch.float16).max
+    65504.0
+    """
+
+    _names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+
+    def __init__(self, type: Any = None) -> None:
+        dtype = _C.get_default_dtype() if type is None else _dtype_of("finfo", type)
+        if not dtype.is_floating_point:
+            raise TypeError(
+                f"finfo(): {dtype} holds no fractions; use iinfo for integers"
+            )
+        super().__init__(dtype)
+        self.max, self.eps, self.tiny, self.resolution = _C._float_limits(dtype)
+        self.min = -self.max
+        self.smallest_normal = self.tiny
+
+
+class iinfo(_Limits):
+    """What an integer dtype can hold.
+
+    bits      of an element
+    max, min  the greatest and the least number, ints
+    dtype     the type's name, a str
+
+    TypeError where type is no integer dtype.
+
+    >>> import pydevtensor as torch
+    >>> torch.iinfo(torch.int8).min
+    -128
+    """
+
+    _names = ("min", "max")
+
+    def __init__(self, type: Any) -> None:
+        dtype = _dtype_of("iinfo", type)
+        if dtype.is_floating_point or dtype is _C.bool:
+            raise TypeError(
+                f"iinfo(): {dtype} is no integer type; use finfo for floats"
+            )
+        super().__init__(dtype)
+        self.min = -(2 ** (self.bits - 1)) if dtype.is_signed else 0
+        self.max = 2 ** (self.bits - dtype.is_signed) - 1
