@@ -9,7 +9,7 @@ from golden.describe import builtin_name, describe_or_text, difference, load, ru
 
 import pydevtensor as torch
 
-SETS = {name: load(name) for name in ("modules", "rowwise")}
+SETS = {name: load(name) for name in ("half", "modules", "rowwise")}
 OUR_WORDS = re.compile(r"\s\S+\s")
 
 

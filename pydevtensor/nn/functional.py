@@ -107,6 +107,12 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     return input.copy_(result) if inplace else _C._named(result, "LeakyReluBackward0")
 
 
+def _widened(input: Any) -> Any:
+    """The input; as float32 where it has 16 bits, so that results are rounded once."""
+    half = getattr(input, "dtype", None) in (_C.float16, _C.bfloat16)
+    return input.float() if half else input
+
+
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """Each element, or alpha * (e^x - 1) where it is negative.
 
@@ -114,8 +120,9 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     tensor([-0.6321,  2.0000])
     """
     # The exponential of what is positive would overflow, and its gradient with it.
-    low = _C.minimum(input, _C.zeros_like(input))
-    result = _C.where(input > 0, input, alpha * low.expm1())
+    x = _widened(input)
+    low = _C.minimum(x, _C.zeros_like(x))
+    result = _C.where(x > 0, x, alpha * low.expm1()).to(input.dtype)
     return input.copy_(result) if inplace else _C._named(result, "EluBackward0")
 
 
@@ -125,15 +132,17 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     >>> nn.functional.gelu(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
     """
+    x = _widened(input)
     if approximate == "none":
-        result = 0.5 * input * (1 + _C.erf(input * math.sqrt(0.5)))
-        return _C._named(result, "GeluBackward0")
+        result = 0.5 * x * (1 + _C.erf(x * math.sqrt(0.5)))
+        return _C._named(result.to(input.dtype), "GeluBackward0")
     if approximate != "tanh":
         raise RuntimeError(
             f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'"
         )
-    inner = math.sqrt(2 / math.pi) * (input + 0.044715 * input**3)
-    return _C._named(0.5 * input * (1 + inner.tanh()), "GeluBackward0")
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    result = 0.5 * x * (1 + inner.tanh())
+    return _C._named(result.to(input.dtype), "GeluBackward0")
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
@@ -142,7 +151,8 @@ def silu(input: Any, inplace: bool = False) -> Any:
     >>> nn.functional.silu(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
     """
-    result = input * input.sigmoid()
+    x = _widened(input)
+    result = (x * x.sigmoid()).to(input.dtype)
     return input.copy_(result) if inplace else _C._named(result, "SiluBackward0")
 
 
@@ -152,10 +162,11 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     >>> nn.functional.softplus(torch.tensor([-1.0, 2.0]))
     tensor([0.3133, 2.1269])
     """
-    scaled = input * beta
+    x = _widened(input)
+    scaled = x * beta
     low = _C.minimum(scaled, _C.full_like(scaled, threshold))
-    result = _C.where(scaled > threshold, input, low.exp().log1p() / beta)
-    return _C._named(result, "SoftplusBackward0")
+    result = _C.where(scaled > threshold, x, low.exp().log1p() / beta)
+    return _C._named(result.to(input.dtype), "SoftplusBackward0")
 
 
 def logsigmoid(input: Any) -> Any:
@@ -164,8 +175,9 @@ def logsigmoid(input: Any) -> Any:
     >>> nn.functional.logsigmoid(torch.tensor([-1.0, 2.0]))
     tensor([-1.3133, -0.1269])
     """
-    result = _C.minimum(input, _C.zeros_like(input)) - (-input.abs()).exp().log1p()
-    return _C._named(result, "LogSigmoidBackward0")
+    x = _widened(input)
+    result = _C.minimum(x, _C.zeros_like(x)) - (-x.abs()).exp().log1p()
+    return _C._named(result.to(input.dtype), "LogSigmoidBackward0")
 
 
 def sigmoid(input: Any) -> Any:

@@ -20,6 +20,7 @@ SETS = (
     "checkpoints",
     "composed",
     "errors",
+    "half",
     "learning",
     "modules",
     "optim",
