@@ -923,3 +923,16 @@ def test_backward_errors(device):
         grad(y, [])
     with pytest.raises(RuntimeError, match="require grad"):
         grad((x * x).sum(), torch.ones(2))
+
+
+def test_a_result_has_no_grad_and_says_so(device, recwarn):
+    x = torch.ones(2, device=device, requires_grad=True)
+    y = x * 2
+    assert x.grad is None and x.detach().grad is None and not recwarn.list
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="MulBackward0 computed it"):
+            assert y.grad is None
+    y.retain_grad()
+    assert y.grad is None
+    y.sum().backward()
+    assert y.grad.tolist() == [1.0, 1.0] and not recwarn.list

@@ -4,7 +4,6 @@ The orders that they draw are held against PyTorch's in test_golden_random.py.
 """
 
 import collections
-import doctest
 import gc
 import multiprocessing
 import os
@@ -471,17 +470,3 @@ from pydevtensor.utils import data
 assert data is torch.utils.data
 """)
     assert out == "False False\nFalse\n"
-
-
-def test_examples():
-    for module in (
-        data,
-        data.dataset,
-        data.sampler,
-        data.collate,
-        data.loader,
-        torch.random,
-        torch.functional,
-    ):
-        found = doctest.testmod(module)
-        assert not found.failed, module.__name__

@@ -63,13 +63,31 @@ static bool is_same(const dt_tensor *a, const dt_tensor *b)
            dt_shape_equal(a->ndim, a->strides, b->ndim, b->strides);
 }
 
+/* None; with a warning where backward() will never bring one. */
+static PyObject *no_grad_of(const dt_tensor *t)
+{
+    bool made;
+    if (dt_variable_is_made(t, &made) < 0)
+        return dt_raise();
+    if (made && !dt_variable_of(t)->kept &&
+        PyErr_WarnFormat(PyExc_UserWarning, 1,
+                         "grad: the .grad attribute of a Tensor that is not a leaf "
+                         "stays None: %s computed it; call retain_grad() on it before "
+                         "backward(), or look at the leaf",
+                         dt_variable_of(t)->made.node->name) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 /* One object stands for a gradient as long as somebody holds it. */
 static PyObject *get_grad(PyObject *self, void *unused)
 {
     (void)unused;
     dt_variable *v = dt_variable_of(dt_tensor_of(self));
-    if (!v || !dt_variable_grad(v)->storage)
+    if (!v)
         Py_RETURN_NONE;
+    if (!dt_variable_grad(v)->storage)
+        return no_grad_of(dt_tensor_of(self));
     const dt_tensor *grad = dt_variable_grad(v);
     dt_history *keeper;
     void **slot = dt_variable_grad_object(v, &keeper);
