@@ -936,3 +936,28 @@ def test_a_result_has_no_grad_and_says_so(device, recwarn):
     assert y.grad is None
     y.sum().backward()
     assert y.grad.tolist() == [1.0, 1.0] and not recwarn.list
+
+
+def test_hooks_that_remove_hooks(device):
+    calls, handles = [], []
+
+    def once(number, *also):
+        def hook(grad):
+            calls.append(number)
+            for i in (number, *also):
+                handles[i].remove()
+
+        return hook
+
+    for leaf in (True, False):
+        calls.clear()
+        handles.clear()
+        x = torch.ones(2, device=device, requires_grad=True)
+        y = x if leaf else x * 2
+        hooks = [once(i, *([2, 3] if i == 1 else [])) for i in range(12)]
+        for hook in hooks:
+            handles.append(y.register_hook(hook))
+        del hooks, hook
+        for _ in range(2):  # in the second pass none is left
+            (y * 3).sum().backward(retain_graph=True)
+        assert calls == [0, 1, *range(4, 12)]

@@ -296,15 +296,6 @@ static int deliver(pass *p, dt_scope *scope, dt_edge edge, dt_tensor *gradient,
     return push(p, t);
 }
 
-static int run_hooks(dt_hook *hooks, dt_tensor *gradients, int nresults)
-{
-    for (dt_hook *hook = hooks; hook; hook = hook->next)
-        if (hook->index < nresults && gradients[hook->index].storage &&
-            hook->call(hook->context, &gradients[hook->index]) < 0)
-            return -1;
-    return 0;
-}
-
 /* Gradients that came from work on another stream of the same device are waited for on
  * the device. */
 static int switch_stream(dt_device device, void *stream, void **previous)
@@ -339,7 +330,7 @@ static int run_task(pass *p, task *t)
     dt_node *node = t->node;
     bool leaf = node->type == &dt_accumulator;
     dt_hook *hooks = leaf ? dt_accumulator_leaf(node)->hooks : node->hooks;
-    if (hooks && run_hooks(hooks, t->gradients, node->nresults) < 0)
+    if (hooks && dt_hooks_run(hooks, t->gradients, node->nresults) < 0)
         return -1;
     for (int i = 0; i < p->ninputs; i++)
         if (p->inputs[i].node == node && t->gradients[p->inputs[i].index].storage &&

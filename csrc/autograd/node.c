@@ -209,13 +209,53 @@ int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call,
         release(context);
         return dt_fail(DT_ERROR_HOST_MEMORY, "register_hook: no memory is left");
     }
-    *hook = (dt_hook){NULL,    __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED),
-                      index,   call,
-                      release, context};
+    *hook = (dt_hook){.id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED),
+                      .references = 1,
+                      .index = index,
+                      .call = call,
+                      .free = release,
+                      .context = context};
     while (*hooks)
         hooks = &(*hooks)->next;
     *hooks = hook;
     return hook->id;
+}
+
+static void hook_release(dt_hook *hook)
+{
+    if (__atomic_sub_fetch(&hook->references, 1, __ATOMIC_ACQ_REL))
+        return;
+    hook->free(hook->context);
+    free(hook);
+}
+
+int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
+{
+    dt_hook *few[8], **all = few;
+    size_t count = 0;
+    int status = 0;
+    for (dt_hook *hook = hooks; hook; hook = hook->next)
+        count++;
+    if (count > sizeof few / sizeof *few)
+        all = malloc(count * sizeof(dt_hook *));
+    if (!all)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "backward: no memory is left for the pass; free some");
+    count = 0;
+    for (dt_hook *hook = hooks; hook; hook = hook->next) {
+        __atomic_add_fetch(&hook->references, 1, __ATOMIC_RELAXED);
+        all[count++] = hook;
+    }
+    for (size_t i = 0; i < count; i++) {
+        dt_hook *hook = all[i];
+        if (!status && !hook->removed && hook->index < nresults &&
+            gradients[hook->index].storage)
+            status = hook->call(hook->context, &gradients[hook->index]);
+        hook_release(hook);
+    }
+    if (all != few)
+        free(all);
+    return status;
 }
 
 void dt_hooks_remove(dt_hook **hooks, int64_t id)
@@ -224,8 +264,8 @@ void dt_hooks_remove(dt_hook **hooks, int64_t id)
         if ((*hooks)->id == id) {
             dt_hook *gone = *hooks;
             *hooks = gone->next;
-            gone->free(gone->context);
-            free(gone);
+            gone->removed = true;
+            hook_release(gone);
             return;
         }
 }

@@ -39,6 +39,8 @@ typedef int (*dt_hook_fn)(void *context, dt_tensor *gradient);
 typedef struct dt_hook {
     struct dt_hook *next;
     int64_t id;
+    int references; /* the list's, and those of passes that call it just now */
+    bool removed;
     int index; /* of the result */
     dt_hook_fn call;
     void (*free)(void *context);
@@ -119,6 +121,10 @@ void dt_node_free_saved(dt_node *node);
 int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call, void (*free)(void *),
                      void *context);
 void dt_hooks_remove(dt_hook **hooks, int64_t id);
+
+/* Calls the hooks of a list, each with the gradient of its result where one came. They
+ * may remove each other, and themselves. -1 after dt_fail. */
+int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults);
 void dt_hooks_free(dt_hook **hooks);
 
 #endif
