@@ -244,7 +244,7 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """What is kept, by the numbers of parameters, and the groups' options."""
         numbers: dict[int, int] = {}
-        groups = []
+        groups: list[dict[str, Any]] = []
         for group in self.param_groups:
             first = sum(len(packed["params"]) for packed in groups)
             # One that is mentioned again has the later number, as in PyTorch's files.
@@ -311,7 +311,8 @@ def _mentions(group: dict) -> Iterator[dict]:
     rest = group["params"]
     while rest:
         known: set[int] = set()
-        once, again = [], []
+        once: list[Any] = []
+        again: list[Any] = []
         for parameter in rest:
             (again if id(parameter) in known else once).append(parameter)
             known.add(id(parameter))
