@@ -231,16 +231,6 @@ static PyObject *empty_cache(PyObject *self, PyObject *value)
     return none_or_raise(status);
 }
 
-static PyObject *storage_count(PyObject *self, PyObject *value)
-{
-    (void)self;
-    dt_device device;
-    if (dt_device_from_python("storage_count", "device", value, &device) < 0 ||
-        dt_device_resolve(device, &device) < 0)
-        return NULL;
-    return PyLong_FromLongLong(dt_storage_count(device));
-}
-
 /* --- streams
  * -----------------------------------------------------------------------------------
  */
@@ -380,7 +370,6 @@ static PyMethodDef functions[] = {
     {"_cuda_seed", cuda_seed, METH_VARARGS, NULL},
     {"_cuda_initial_seed", cuda_initial_seed, METH_O, NULL},
     {"_facts", facts, METH_VARARGS, NULL},
-    {"_storage_count", storage_count, METH_O, NULL},
     {"_traffic", traffic, METH_NOARGS, NULL},
     {"_traffic_reset", traffic_reset, METH_NOARGS, NULL},
     {"_sim_control", sim_control, METH_O, NULL},
