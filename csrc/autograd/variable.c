@@ -276,6 +276,7 @@ int dt_variable_set_part(dt_tensor *part, const dt_tensor *whole)
     if (dt_variable_set_view(part, whole) < 0)
         return -1;
     dt_variable *v = dt_variable_of(part);
+    assert(v && v->base);
     return v->base->made.node ? dt_record_as_strided(part, v) : 0;
 }
 
