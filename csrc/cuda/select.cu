@@ -55,11 +55,17 @@ struct Product {
     }
 };
 
-/* The word of 4 or 8 bytes that holds an element, and the element's place in it. */
+/* The word of 2, 4 or 8 bytes that holds an element, and the element's place in it. */
 template <size_t size>
 struct Word {
     typedef unsigned type;
 };
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+template <>
+struct Word<2> {
+    typedef unsigned short type;
+};
+#endif
 template <>
 struct Word<8> {
     typedef unsigned long long type;

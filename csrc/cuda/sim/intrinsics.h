@@ -167,6 +167,13 @@ SIM_ATOMIC_ORDER(unsigned long long)
 SIM_ATOMIC_BITS(int)
 SIM_ATOMIC_BITS(unsigned)
 SIM_ATOMIC_BITS(unsigned long long)
+inline unsigned short atomicCAS(unsigned short *address, unsigned short compare,
+                                unsigned short value)
+{
+    unsigned short old = *address;
+    *address = old == compare ? value : old;
+    return old;
+}
 SIM_ATOMIC(atomicExch, float, value)
 inline unsigned atomicInc(unsigned *address, unsigned limit)
 {
