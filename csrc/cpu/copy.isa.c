@@ -76,41 +76,26 @@ static inline int64_t narrow_float16(int64_t n, uint16_t *out, const float *x)
 #define widen_bfloat16(n, out, x)  0
 #define narrow_bfloat16(n, out, x) 0
 
-#define HALF(ID, name)                                                                 \
-    static void from_##ID##_FLOAT32(int64_t n, char *const *data,                      \
-                                    const int64_t *strides)                            \
+/* `some` converts the first elements of runs, and says how many; `one` converts one. */
+#define HALF_KERNEL(function, To, From, some, one)                                     \
+    static void function(int64_t n, char *const *data, const int64_t *strides)         \
     {                                                                                  \
         const int64_t os = strides[0], xs = strides[1];                                \
-        if (os == 4 && xs == 2) {                                                      \
-            float *out = (float *)data[0];                                             \
-            const uint16_t *x = (const uint16_t *)data[1];                             \
-            int64_t done = widen_##name(n, out, x);                                    \
+        if (os == (int64_t)sizeof(To) && xs == (int64_t)sizeof(From)) {                \
+            To *out = (To *)data[0];                                                   \
+            const From *x = (const From *)data[1];                                     \
+            int64_t done = some(n, out, x);                                            \
             DT_VECTOR_LOOP                                                             \
             for (int64_t i = done; i < n; i++)                                         \
-                out[i] = dt_##name##_widen(x[i]);                                      \
+                out[i] = one(x[i]);                                                    \
             return;                                                                    \
         }                                                                              \
         for (int64_t i = 0; i < n; i++)                                                \
-            *(float *)(data[0] + i * os) =                                             \
-                dt_##name##_widen(*(const uint16_t *)(data[1] + i * xs));              \
-    }                                                                                  \
-    static void from_FLOAT32_##ID(int64_t n, char *const *data,                        \
-                                  const int64_t *strides)                              \
-    {                                                                                  \
-        const int64_t os = strides[0], xs = strides[1];                                \
-        if (os == 2 && xs == 4) {                                                      \
-            uint16_t *out = (uint16_t *)data[0];                                       \
-            const float *x = (const float *)data[1];                                   \
-            int64_t done = narrow_##name(n, out, x);                                   \
-            DT_VECTOR_LOOP                                                             \
-            for (int64_t i = done; i < n; i++)                                         \
-                out[i] = dt_##name##_narrow(x[i]);                                     \
-            return;                                                                    \
-        }                                                                              \
-        for (int64_t i = 0; i < n; i++)                                                \
-            *(uint16_t *)(data[0] + i * os) =                                          \
-                dt_##name##_narrow(*(const float *)(data[1] + i * xs));                \
+            *(To *)(data[0] + i * os) = one(*(const From *)(data[1] + i * xs));        \
     }
+#define HALF(ID, name)                                                                 \
+    HALF_KERNEL(from_##ID##_FLOAT32, float, uint16_t, widen_##name, dt_##name##_widen) \
+    HALF_KERNEL(from_FLOAT32_##ID, uint16_t, float, narrow_##name, dt_##name##_narrow)
 HALF(FLOAT16, float16)
 HALF(BFLOAT16, bfloat16)
 

@@ -7,7 +7,9 @@
 #define DT_CUDA_COMPUTE_H
 
 #include <cuda_runtime.h>
+#include <type_traits>
 
+#include "base/dtype.h"
 #include "base/half.h"
 
 struct Bits16 {
@@ -24,6 +26,12 @@ struct compute_of<Bits16> {
 };
 template <typename T>
 using Compute = typename compute_of<T>::type;
+
+/* The kind that the op tables' classes go by. */
+template <typename T>
+constexpr dt_kind kind_of = std::is_same_v<T, bool>          ? DT_KIND_BOOL
+                            : std::is_integral_v<Compute<T>> ? DT_KIND_INTEGER
+                                                             : DT_KIND_FLOAT;
 
 static __device__ __forceinline__ float widened(uint16_t bits, bool brain)
 {

@@ -3,18 +3,13 @@
 #ifndef DT_CUDA_ELEMENTWISE_KERNELS_H
 #define DT_CUDA_ELEMENTWISE_KERNELS_H
 
-#include <type_traits>
-
+#include "cuda/compute.h"
 #include "cuda/device.h"
 #include "cuda/elementwise.h"
 #include "cuda/layout.h"
 #include "cuda/math.h"
 
 /* What a class of the op tables makes of a type. */
-template <typename T>
-constexpr int kind_of = std::is_same_v<T, bool> ? DT_KIND_BOOL
-                        : std::is_integral_v<T> ? DT_KIND_INTEGER
-                                                : DT_KIND_FLOAT;
 #define GIVES_ANY       T
 #define GIVES_NUMBER    T
 #define GIVES_DIVIDES   T

@@ -2,26 +2,6 @@
  * side by side. */
 #include "cuda/reduce_kernels.h"
 
-#define ROW_TYPE float
-#define ROW_KIND KIND_FLOAT
-const reduce_table reduce_FLOAT32 = {
-#include "cuda/reduce_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
-
-#define ROW_TYPE double
-#define ROW_KIND KIND_FLOAT
-const reduce_table reduce_FLOAT64 = {
-#include "cuda/reduce_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
-
-#define ROW_TYPE Bits16
-#define ROW_KIND KIND_FLOAT
-const reduce_table reduce_half = {
-#include "cuda/reduce_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
+REDUCTIONS(FLOAT32, float)
+REDUCTIONS(FLOAT64, double)
+REDUCTIONS(half, Bits16)

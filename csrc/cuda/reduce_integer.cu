@@ -2,26 +2,6 @@
  * compiled side by side. */
 #include "cuda/reduce_kernels.h"
 
-#define ROW_TYPE int64_t
-#define ROW_KIND KIND_INTEGER
-const reduce_table reduce_INT64 = {
-#include "cuda/reduce_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
-
-#define ROW_TYPE int32_t
-#define ROW_KIND KIND_INTEGER
-const reduce_table reduce_INT32 = {
-#include "cuda/reduce_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
-
-#define ROW_TYPE int16_t
-#define ROW_KIND KIND_INTEGER
-const reduce_table reduce_INT16 = {
-#include "cuda/reduce_rows.inc"
-};
-#undef ROW_TYPE
-#undef ROW_KIND
+REDUCTIONS(INT64, int64_t)
+REDUCTIONS(INT32, int32_t)
+REDUCTIONS(INT16, int16_t)

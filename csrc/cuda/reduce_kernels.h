@@ -11,8 +11,6 @@
 #include "cuda/folding.h"
 #include "cuda/math.h"
 
-enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
-
 /* What a row gives for an input type, in which it also computes. */
 template <typename In>
 struct total_of {
@@ -32,8 +30,8 @@ struct total_of<double> {
 #define ACC_ORDER(In)     In
 #define ACC_TRUTH(In)     bool
 #define TAKES_TOTAL(kind) true
-#define TAKES_FLOAT(kind) ((kind) == KIND_FLOAT)
-#define TAKES_NORM(kind)  ((kind) == KIND_FLOAT)
+#define TAKES_FLOAT(kind) ((kind) == DT_KIND_FLOAT)
+#define TAKES_NORM(kind)  ((kind) == DT_KIND_FLOAT)
 #define TAKES_ORDER(kind) true
 #define TAKES_TRUTH(kind) true
 /* TRUTH maps the input itself, the others the input in the type of the result. */
@@ -83,11 +81,6 @@ struct total_of<double> {
     };
 #include "ops/reduce.def"
 #undef REDUCE
-
-template <typename T>
-constexpr bool is_float = false;
-template <>
-constexpr bool is_float<float> = true;
 
 /* Shuffles move words of 4 and 8 bytes. */
 template <typename T>
@@ -188,7 +181,8 @@ __global__ void reduce_kernel(typename Row::Acc *out, const char *input,
         int64_t at = p.result * f.parts + p.part;
         if (last)
             acc = Row::finish(acc, count, parameter);
-        if constexpr (is_float<Acc> && (!First || sizeof(In) == sizeof(Bits16)))
+        if constexpr (std::is_same_v<Acc, float> &&
+                      (!First || sizeof(In) == sizeof(Bits16)))
             if (half && last) {
                 store((Bits16 *)out + at, acc, half == BRAIN16);
                 return;
@@ -257,7 +251,18 @@ struct reduce_entry<Row, In, false> {
     static constexpr reduce_fn fn = nullptr;
 };
 
-#define REDUCE_ENTRY(name, class, type, kind)                                          \
-    reduce_entry<reduce_##name, type, TAKES_##class(kind)>::fn,
+template <typename In>
+struct reduce_rows {
+    static constexpr reduce_table table = {{
+#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+    reduce_entry<reduce_##name, In, TAKES_##class(kind_of<In>)>::fn,
+#include "ops/reduce.def"
+#undef REDUCE
+    }};
+};
+
+/* What cuda/reduce.h says of an input type. */
+#define REDUCTIONS(name, type)                                                         \
+    const reduce_table reduce_##name = reduce_rows<type>::table;
 
 #endif

@@ -342,15 +342,18 @@ static int rowwise_start(dt_queue queue, const dt_rowwise *given, bool reports)
     return rowwise_launch<Op, T, BLOCK, 0, 1>(queue, call);
 }
 
-/* The functions of cuda/rowwise.h for an operation. */
-#define ROWWISE_ENTRY(name, Op, reports)                                               \
-    int rowwise_##name##_float32(dt_queue queue, const dt_rowwise *call)               \
+/* The two functions of cuda/rowwise.h for an operation: of T, they return what the last
+ * argument says. */
+#define ROWWISE_FUNCTION(name, type, ...)                                              \
+    int rowwise_##name(dt_queue queue, const dt_rowwise *call)                         \
     {                                                                                  \
-        return rowwise_start<Op, float>(queue, call, reports);                         \
-    }                                                                                  \
-    int rowwise_##name##_float64(dt_queue queue, const dt_rowwise *call)               \
-    {                                                                                  \
-        return rowwise_start<Op, double>(queue, call, reports);                        \
+        typedef type T;                                                                \
+        return __VA_ARGS__;                                                            \
     }
+#define ROWWISE_FUNCTIONS(name, ...)                                                   \
+    ROWWISE_FUNCTION(name##_float32, float, __VA_ARGS__)                               \
+    ROWWISE_FUNCTION(name##_float64, double, __VA_ARGS__)
+#define ROWWISE_ENTRY(name, Op, reports)                                               \
+    ROWWISE_FUNCTIONS(name, rowwise_start<Op, T>(queue, call, reports))
 
 #endif

@@ -94,14 +94,7 @@ static int track_start(dt_queue queue, const dt_rowwise *given)
         return -1;
     return rowwise_launch<BatchNormTrack, T, BLOCK, 0, 1>(queue, call);
 }
-int rowwise_batch_norm_track_float32(dt_queue queue, const dt_rowwise *call)
-{
-    return track_start<float>(queue, call);
-}
-int rowwise_batch_norm_track_float64(dt_queue queue, const dt_rowwise *call)
-{
-    return track_start<double>(queue, call);
-}
+ROWWISE_FUNCTIONS(batch_norm_track, track_start<T>(queue, call))
 
 /* --- channels: an element is a thread's
  * -----------------------------------------------------------------------------------
@@ -192,14 +185,7 @@ static int dropout_start(dt_queue queue, const dt_rowwise *call)
                         out, x, mask, scale, call->n));
     return 0;
 }
-int rowwise_dropout_float32(dt_queue queue, const dt_rowwise *call)
-{
-    return dropout_start<float>(queue, call);
-}
-int rowwise_dropout_float64(dt_queue queue, const dt_rowwise *call)
-{
-    return dropout_start<double>(queue, call);
-}
+ROWWISE_FUNCTIONS(dropout, dropout_start<T>(queue, call))
 
 /* --- sums over rows
  * -----------------------------------------------------------------------------------
@@ -347,14 +333,7 @@ static int columns_start(dt_queue queue, const dt_rowwise *given, bool has_secon
 }
 
 #define COLUMNS_ENTRY(name, Op, has_second)                                            \
-    int rowwise_##name##_float32(dt_queue queue, const dt_rowwise *call)               \
-    {                                                                                  \
-        return columns_start<Op, float>(queue, call, has_second);                      \
-    }                                                                                  \
-    int rowwise_##name##_float64(dt_queue queue, const dt_rowwise *call)               \
-    {                                                                                  \
-        return columns_start<Op, double>(queue, call, has_second);                     \
-    }
+    ROWWISE_FUNCTIONS(name, columns_start<Op, T>(queue, call, has_second))
 COLUMNS_ENTRY(layer_norm_parameters, LayerNormParameters, true)
 COLUMNS_ENTRY(batch_norm_parameters, BatchNormParameters, true)
 COLUMNS_ENTRY(batch_norm_means, BatchNormMeans, false)

@@ -1,6 +1,8 @@
 #include "cuda/ternary.h"
 
+#include "cuda/compute.h"
 #include "cuda/device.h"
+#include "cuda/elementwise.h"
 #include "cuda/layout.h"
 #include "cuda/math.h"
 #include "ops/formula.h"
@@ -67,9 +69,7 @@ static int run(dt_queue queue, const dt_plan *plan)
     });
 }
 
-/* Which types a class takes, and a kernel for those alone. */
-#define TAKES_FLOAT(is_float)  is_float
-#define TAKES_NUMBER(is_float) true
+/* A kernel where the class takes the type, else none. */
 typedef int (*ternary_fn)(dt_queue queue, const dt_plan *plan);
 template <template <typename> class Op, typename T, bool takes>
 struct entry {
@@ -80,7 +80,7 @@ struct entry<Op, T, false> {
     static constexpr ternary_fn fn = nullptr;
 };
 
-template <typename T, bool is_float>
+template <typename T>
 static int run_row(dt_queue queue, dt_ternary_op op, const dt_plan *plan)
 {
     static const struct {
@@ -88,7 +88,7 @@ static int run_row(dt_queue queue, dt_ternary_op op, const dt_plan *plan)
         ternary_fn fn;
     } rows[] = {
 #define TERNARY(name, class, low, high, value, da, db, dc, doc)                        \
-    {#name, entry<ternary_##name, T, TAKES_##class(is_float)>::fn},
+    {#name, entry<ternary_##name, T, TAKES_##class(kind_of<T>)>::fn},
 #include "ops/ternary.def"
 #undef TERNARY
     };
@@ -106,19 +106,19 @@ int ternary_run(dt_queue queue, dt_ternary_op op, const dt_plan *plan)
         return -1;
     switch (plan->operands[0].dtype) {
     case DT_UINT8:
-        return run_row<uint8_t, false>(queue, op, plan);
+        return run_row<uint8_t>(queue, op, plan);
     case DT_INT8:
-        return run_row<int8_t, false>(queue, op, plan);
+        return run_row<int8_t>(queue, op, plan);
     case DT_INT16:
-        return run_row<int16_t, false>(queue, op, plan);
+        return run_row<int16_t>(queue, op, plan);
     case DT_INT32:
-        return run_row<int32_t, false>(queue, op, plan);
+        return run_row<int32_t>(queue, op, plan);
     case DT_INT64:
-        return run_row<int64_t, false>(queue, op, plan);
+        return run_row<int64_t>(queue, op, plan);
     case DT_FLOAT32:
-        return run_row<float, true>(queue, op, plan);
+        return run_row<float>(queue, op, plan);
     case DT_FLOAT64:
-        return run_row<double, true>(queue, op, plan);
+        return run_row<double>(queue, op, plan);
     default:
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: not defined for tensors of type %s on a GPU; convert them "

@@ -152,11 +152,7 @@ SIM_ATOMIC_ORDER(int)
 SIM_ATOMIC_ORDER(unsigned)
 SIM_ATOMIC_ORDER(long long)
 SIM_ATOMIC_ORDER(unsigned long long)
-#define SIM_ATOMIC_BITS(T)                                                             \
-    SIM_ATOMIC(atomicAnd, T, old &value)                                               \
-    SIM_ATOMIC(atomicOr, T, old | value)                                               \
-    SIM_ATOMIC(atomicXor, T, old ^ value)                                              \
-    SIM_ATOMIC(atomicExch, T, value)                                                   \
+#define SIM_ATOMIC_CAS(T)                                                              \
     inline T atomicCAS(T *address, T compare, T value)                                 \
     {                                                                                  \
         T old = *address;                                                              \
@@ -164,16 +160,16 @@ SIM_ATOMIC_ORDER(unsigned long long)
             *address = value;                                                          \
         return old;                                                                    \
     }
+#define SIM_ATOMIC_BITS(T)                                                             \
+    SIM_ATOMIC(atomicAnd, T, old &value)                                               \
+    SIM_ATOMIC(atomicOr, T, old | value)                                               \
+    SIM_ATOMIC(atomicXor, T, old ^ value)                                              \
+    SIM_ATOMIC(atomicExch, T, value)                                                   \
+    SIM_ATOMIC_CAS(T)
 SIM_ATOMIC_BITS(int)
 SIM_ATOMIC_BITS(unsigned)
 SIM_ATOMIC_BITS(unsigned long long)
-inline unsigned short atomicCAS(unsigned short *address, unsigned short compare,
-                                unsigned short value)
-{
-    unsigned short old = *address;
-    *address = old == compare ? value : old;
-    return old;
-}
+SIM_ATOMIC_CAS(unsigned short)
 SIM_ATOMIC(atomicExch, float, value)
 inline unsigned atomicInc(unsigned *address, unsigned limit)
 {
