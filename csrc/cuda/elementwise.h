@@ -14,11 +14,12 @@
 #define TAKES_REAL(kind)      ((kind) == DT_KIND_FLOAT)
 #define TAKES_BITS(kind)      ((kind) != DT_KIND_FLOAT)
 
-/* Of the rows that give the type itself, and of those that give a bool. device_use has
- * been called, and the row takes the type. */
+/* Starts the row of number `op`. device_use has been called, and the row takes the type
+ * of the plan. */
+typedef int (*elementwise_fn)(dt_queue queue, int op, const dt_plan *plan);
+/* Of the rows that give the type itself, and of those that give a bool. */
 typedef struct elementwise_kernels {
-    int (*unary[2])(dt_queue queue, dt_unary_op op, const dt_plan *plan);
-    int (*binary[2])(dt_queue queue, dt_binary_op op, const dt_plan *plan);
+    elementwise_fn unary[2], binary[2];
 } elementwise_kernels;
 
 #define DT_DTYPE(ID, name, alias, type, class)                                         \

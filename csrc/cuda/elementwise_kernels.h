@@ -1,5 +1,7 @@
-/* Kernels for rows of one or two inputs, for any element type: a form for operands that
- * lie in one run, with loads of 16 bytes, and a strided one. */
+/* The kernels for rows of one or two inputs, of any element type and any layout. All
+ * rows of a type lie in one kernel, each of them once, since a kernel costs a wheel
+ * some kilobytes for each architecture and there are hundreds of rows; the threads of a
+ * launch take the same branch. */
 #ifndef DT_CUDA_ELEMENTWISE_KERNELS_H
 #define DT_CUDA_ELEMENTWISE_KERNELS_H
 
@@ -19,46 +21,15 @@
 #define GIVES_PREDICATE bool
 #define GIVES_COMPARE   bool
 
-/* The N elements from number i of an operand that has n: at once where they are whole
- * and aligned. What lies beyond, or has no operand (NULL), is `value`. */
-template <typename T, int N>
-static __device__ __forceinline__ Pack<T, N> load_pack(const T *x, int64_t i, int64_t n,
-                                                       bool whole, T value)
-{
-    Pack<T, N> pack;
-    if (x && whole)
-        return *(const Pack<T, N> *)(x + i);
-    UNROLL
-    for (int k = 0; k < N; k++)
-        pack.v[k] = x && i + k < n ? x[i + k] : value;
-    return pack;
-}
-template <typename T, int N>
-static __device__ __forceinline__ void store_pack(T *out, int64_t i, int64_t n,
-                                                  bool whole, const Pack<T, N> &pack)
-{
-    if (whole) {
-        *(Pack<T, N> *)(out + i) = pack;
-        return;
-    }
-    UNROLL
-    for (int k = 0; k < N; k++)
-        if (i + k < n)
-            out[i + k] = pack.v[k];
-}
-
 /* --- rows
  * --------------------------------------------------------------------------------- */
 
-/* Row `op` of each element of a pack, of the rows that give an R. All of them lie in
- * one function, and so in one kernel, since a kernel costs a wheel some kilobytes for
- * each architecture and there are hundreds of rows; its threads take the same branch.
- */
+/* Row `op` of each element, of the rows that give an R. */
 template <typename T, typename R, int N>
-static __device__ __forceinline__ void unary_rows(dt_unary_op op, const Pack<T, N> &x,
-                                                  Pack<R, N> &out)
+static __device__ __forceinline__ void apply_row(dt_unary_op op, const Pack<T, N> &x,
+                                                 Pack<R, N> &out)
 {
-    constexpr int kind = kind_of<T>;
+    constexpr dt_kind kind = kind_of<T>;
     switch (op) {
 #define UNARY(name, class, low, high, value, derivative, doc)                          \
     case DT_UNARY_##name:                                                              \
@@ -78,10 +49,10 @@ static __device__ __forceinline__ void unary_rows(dt_unary_op op, const Pack<T, 
 }
 
 template <typename T, typename R, int N>
-static __device__ __forceinline__ void binary_rows(dt_binary_op op, const Pack<T, N> &a,
-                                                   const Pack<T, N> &b, Pack<R, N> &out)
+static __device__ __forceinline__ void apply_row(dt_binary_op op, const Pack<T, N> &a,
+                                                 const Pack<T, N> &b, Pack<R, N> &out)
 {
-    constexpr int kind = kind_of<T>;
+    constexpr dt_kind kind = kind_of<T>;
     switch (op) {
 #define BINARY(name, class, low, high, value, da, db, doc)                             \
     case DT_BINARY_##name:                                                             \
@@ -100,7 +71,33 @@ static __device__ __forceinline__ void binary_rows(dt_binary_op op, const Pack<T
     }
 }
 
-/* --- kernels
+/* --- packs
+ * --------------------------------------------------------------------------------- */
+
+/* Moves all elements down by one, so that loops which fill or empty a pack need not be
+ * laid out flat: elements of a pack that lives in registers have no addresses. */
+template <typename T, int N>
+static __device__ __forceinline__ void push(Pack<T, N> &pack, T last)
+{
+    UNROLL
+    for (int k = 0; k + 1 < N; k++)
+        pack.v[k] = pack.v[k + 1];
+    pack.v[N - 1] = last;
+}
+
+/* The elements to compute with, or the value of an operand without any. */
+template <typename S, int N>
+static __device__ __forceinline__ Pack<Compute<S>, N>
+computed(const Pack<S, N> &stored, bool there, Compute<S> value, bool brain)
+{
+    Pack<Compute<S>, N> pack;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        pack.v[k] = there ? loaded(&stored.v[k], brain) : value;
+    return pack;
+}
+
+/* --- the kernel
  * --------------------------------------------------------------------------------- */
 
 /* A kernel takes as many registers as its hungriest row: no more than leave room for
@@ -111,130 +108,106 @@ static __device__ __forceinline__ void binary_rows(dt_binary_op op, const Pack<T
 #define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 6)
 #endif
 
-template <typename T, typename R>
-__global__ void ENOUGH_BLOCKS unary_flat(dt_unary_op op, R *out, const T *x, int64_t n,
-                                         bool aligned)
-{
-    constexpr int N = pack_size<T>;
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N;
-    bool whole = aligned && i + N <= n;
-    Pack<R, N> result = {};
-    unary_rows<T, R, N>(op, load_pack<T, N>(x, i, n, whole, T()), result);
-    store_pack<R, N>(out, i, n, whole, result);
-}
+/* Elements of a thread: 16 bytes of them, or 8 where elements are small. */
+template <typename S>
+constexpr int elements_each = (sizeof(S) < 4 ? 8 : 16) / (int)sizeof(S);
 
-template <typename T, typename R>
-__global__ void ENOUGH_BLOCKS unary_strided(dt_unary_op op, char *out, const char *x,
-                                            unsigned n, GRID_CONSTANT(Layout<2>) layout)
+/* S and R are the types in memory. An input that is NULL is its value. `packs`:
+ * everything lies in one run, and packs are aligned; then a block whose elements are
+ * all there moves packs. Else a thread's elements are a block apart, so that neighbours
+ * have neighbouring ones. */
+template <typename S, typename R, int INPUTS>
+__global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *a,
+                                                 const char *b, Compute<S> a_value,
+                                                 Compute<S> b_value, bool brain,
+                                                 bool packs, int64_t n,
+                                                 GRID_CONSTANT(Layout<INPUTS + 1>)
+                                                     layout)
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n)
+    constexpr int N = elements_each<S>;
+    int64_t at[INPUTS + 1], first = (int64_t)blockIdx.x * (BLOCK * N);
+    bool whole = packs && first + BLOCK * N <= n;
+    first += whole ? threadIdx.x * N : threadIdx.x;
+    Pack<S, N> left = {}, right = {};
+    if (whole) {
+        if (a)
+            left = *(const Pack<S, N> *)(a + first * sizeof(S));
+        if (b)
+            right = *(const Pack<S, N> *)(b + first * sizeof(S));
+    } else {
+        ROLLED
+        for (int k = 0; k < N; k++) {
+            int64_t i = first + k * BLOCK;
+            layout_offsets(layout, (unsigned)(i < n ? i : n - 1), at);
+            if (a)
+                push(left, *(const S *)(a + at[1]));
+            if (b)
+                push(right, *(const S *)(b + at[INPUTS]));
+        }
+    }
+    typedef Compute<S> T;
+    Pack<T, N> x = computed(left, a, a_value, brain);
+    Pack<Compute<R>, N> values = {};
+    if constexpr (INPUTS == 2)
+        apply_row((dt_binary_op)op, x, computed(right, b, b_value, brain), values);
+    else
+        apply_row((dt_unary_op)op, x, values);
+    Pack<R, N> results;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        store(&results.v[k], values.v[k], brain);
+    if (whole) {
+        *(Pack<R, N> *)(out + first * sizeof(R)) = results;
         return;
-    int64_t at[2];
-    layout_offsets(layout, i, at);
-    Pack<R, 1> result = {};
-    unary_rows<T, R, 1>(op, {{*(const T *)(x + at[1])}}, result);
-    *(R *)(out + at[0]) = result.v[0];
-}
-
-/* An operand that is NULL is immediate. */
-template <typename T, typename R>
-__global__ void ENOUGH_BLOCKS binary_flat(dt_binary_op op, R *out, const T *a,
-                                          const T *b, T a_value, T b_value, int64_t n,
-                                          bool aligned)
-{
-    constexpr int N = pack_size<T>;
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N;
-    bool whole = aligned && i + N <= n;
-    Pack<R, N> result = {};
-    binary_rows<T, R, N>(op, load_pack<T, N>(a, i, n, whole, a_value),
-                         load_pack<T, N>(b, i, n, whole, b_value), result);
-    store_pack<R, N>(out, i, n, whole, result);
-}
-
-template <typename T, typename R>
-__global__ void ENOUGH_BLOCKS binary_strided(dt_binary_op op, char *out, const char *a,
-                                             const char *b, T a_value, T b_value,
-                                             unsigned n,
-                                             GRID_CONSTANT(Layout<3>) layout)
-{
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n)
-        return;
-    int64_t at[3];
-    layout_offsets(layout, i, at);
-    Pack<R, 1> result = {};
-    binary_rows<T, R, 1>(op, {{a ? *(const T *)(a + at[1]) : a_value}},
-                         {{b ? *(const T *)(b + at[2]) : b_value}}, result);
-    *(R *)(out + at[0]) = result.v[0];
+    }
+    ROLLED
+    for (int k = 0; k < N; k++) {
+        int64_t i = first + k * BLOCK;
+        if (i >= n)
+            return;
+        layout_offsets(layout, (unsigned)i, at);
+        *(R *)(out + at[0]) = results.v[0];
+        push(results, R());
+    }
 }
 
 /* --- launches
  * --------------------------------------------------------------------------------- */
 
-template <typename T>
-T value_of(const dt_operand &operand)
+/* What an operand has instead of elements. */
+template <typename S>
+Compute<S> value_of(const dt_operand &operand)
 {
-    T value;
-    __builtin_memcpy(&value, operand.value.bytes, sizeof value);
+    Compute<S> value = 0;
+    if (!operand.immediate)
+        return value;
+    if constexpr (std::is_same_v<S, Bits16>)
+        /* A number among floats of 16 bits may be a float32. */
+        value = (float)dt_element_to_scalar(operand.dtype, operand.value.bytes).f;
+    else
+        __builtin_memcpy(&value, operand.value.bytes, sizeof value);
     return value;
 }
 
-template <typename T, typename R>
-int run_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan)
+template <typename S, typename R, int INPUTS>
+int elementwise_start(dt_queue queue, int op, const dt_plan *plan)
 {
-    constexpr int N = pack_size<T>;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    if (plan->contiguous && !plan->operands[1].immediate) {
-        R *out = (R *)plan->operands[0].data;
-        const T *x = (const T *)plan->operands[1].data;
-        bool aligned = is_aligned(out, sizeof(R) * N) && is_aligned(x, 16);
-        CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((unary_flat<T, R>), blocks_for((plan->numel + N - 1) / N),
-                        BLOCK, 0, stream, op, out, x, plan->numel, aligned));
-        return 0;
-    }
+    constexpr int N = elements_each<S>;
     return each_piece(plan, [&](const dt_plan *piece) {
+        const dt_operand &a = piece->operands[1], &b = piece->operands[INPUTS];
+        bool brain = (a.immediate ? b : a).dtype == DT_BFLOAT16;
+        char *out = (char *)piece->operands[0].data;
+        const char *from_a = (const char *)(a.immediate ? nullptr : a.data);
+        const char *from_b = (const char *)(b.immediate ? nullptr : b.data);
+        bool packs = piece->contiguous && is_aligned(out, N * sizeof(R)) &&
+                     is_aligned(from_a, N * sizeof(S)) &&
+                     is_aligned(from_b, N * sizeof(S));
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((unary_strided<T, R>), blocks_for(piece->numel), BLOCK, 0,
-                        stream, op, (char *)piece->operands[0].data,
-                        (const char *)piece->operands[1].data, (unsigned)piece->numel,
-                        layout_of<2>(piece)));
-        return 0;
-    });
-}
-
-template <typename T, typename R>
-int run_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan)
-{
-    constexpr int N = pack_size<T>;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    const dt_operand &a = plan->operands[1], &b = plan->operands[2];
-    T a_value = T(), b_value = T();
-    if (a.immediate)
-        a_value = value_of<T>(a);
-    if (b.immediate)
-        b_value = value_of<T>(b);
-    if (plan->contiguous) {
-        R *out = (R *)plan->operands[0].data;
-        bool aligned = is_aligned(out, sizeof(R) * N) && is_aligned(a.data, 16) &&
-                       is_aligned(b.data, 16);
-        CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((binary_flat<T, R>), blocks_for((plan->numel + N - 1) / N),
-                        BLOCK, 0, stream, op, out,
-                        (const T *)(a.immediate ? nullptr : a.data),
-                        (const T *)(b.immediate ? nullptr : b.data), a_value, b_value,
-                        plan->numel, aligned));
-        return 0;
-    }
-    return each_piece(plan, [&](const dt_plan *piece) {
-        const dt_operand &pa = piece->operands[1], &pb = piece->operands[2];
-        CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((binary_strided<T, R>), blocks_for(piece->numel), BLOCK, 0,
-                        stream, op, (char *)piece->operands[0].data,
-                        (const char *)(pa.immediate ? nullptr : pa.data),
-                        (const char *)(pb.immediate ? nullptr : pb.data), a_value,
-                        b_value, (unsigned)piece->numel, layout_of<3>(piece)));
+                 LAUNCH((elementwise_kernel<S, R, INPUTS>),
+                        blocks_for((piece->numel + N - 1) / N), BLOCK, 0,
+                        (cudaStream_t)queue.stream, op, out, from_a,
+                        INPUTS == 2 ? from_b : nullptr, value_of<S>(a), value_of<S>(b),
+                        brain, packs, piece->numel, layout_of<INPUTS + 1>(piece)));
         return 0;
     });
 }
@@ -242,8 +215,8 @@ int run_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan)
 /* What cuda/elementwise.h says of an element type. */
 #define ELEMENTWISE(ID, type)                                                          \
     const elementwise_kernels elementwise_##ID = {                                     \
-        {run_unary<type, type>, run_unary<type, bool>},                                \
-        {run_binary<type, type>, run_binary<type, bool>},                              \
+        {elementwise_start<type, type, 1>, elementwise_start<type, bool, 1>},          \
+        {elementwise_start<type, type, 2>, elementwise_start<type, bool, 2>},          \
     };
 
 #endif
