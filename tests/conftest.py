@@ -2,10 +2,15 @@
 
 The suite runs on the CPU and on two simulated GPUs, or with PYDEVTENSOR_TEST_GPUS=real
 on real ones, with PYDEVTENSOR_TEST_GPUS=none on the CPU alone.
+
+Simulated GPUs put work off: tests of cuda:0 run under the lazy schedule, all others under
+a random one whose seed comes from the test's name, so that a test which fails fails again
+by itself. PYDEVTENSOR_SIM_SCHEDULE=eager, or another one, holds for all tests instead.
 """
 
 import gc
 import os
+import zlib
 
 import pytest
 
@@ -17,6 +22,7 @@ if choice == "simulated":
 import pydevtensor as torch  # noqa: E402
 
 GPUS = min(torch.cuda.device_count(), 2) if choice != "none" else 0
+SIMULATED = GPUS > 0 and torch.cuda.is_simulated()
 DEVICES = ["cpu", *(f"cuda:{i}" for i in range(GPUS))]
 
 
@@ -40,9 +46,25 @@ def two_gpus():
     return DEVICES[1:3]
 
 
+def schedule_of(item):
+    """When the simulated GPUs run their work in this test."""
+    chosen = os.environ.get("PYDEVTENSOR_SIM_SCHEDULE")
+    if chosen:
+        return chosen
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if "cuda:0" in (parameters.get("device"), parameters.get("gpu")):
+        return "lazy"
+    return f"random:{zlib.crc32(item.nodeid.encode())}"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
+    if report.failed and SIMULATED:
+        schedule = schedule_of(item)
+        report.sections.append(
+            ("simulated GPUs", f"started with PYDEVTENSOR_SIM_SCHEDULE={schedule}")
+        )
     # What failed keeps its tensors alive through the traceback, which is no leak.
     if report.when == "call":
         item.keeps_tensors = not report.passed
@@ -56,6 +78,9 @@ def alive():
 @pytest.fixture(autouse=True)
 def nothing_left(request):
     """No storage outlives its test, no GPU is left in error, no default is left changed."""
+    if SIMULATED:
+        # With a schedule from outside too: each test begins its random order anew.
+        torch.cuda.sim_schedule(schedule_of(request.node))
     before = alive()
     yield
     torch.set_default_dtype(torch.float32)
