@@ -100,14 +100,6 @@ computed(const Pack<S, N> &stored, bool there, Compute<S> value, bool brain)
 /* --- the kernel
  * --------------------------------------------------------------------------------- */
 
-/* A kernel takes as many registers as its hungriest row: no more than leave room for
- * the threads that keep memory busy, so that the hungriest put some of theirs aside. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 4)
-#else
-#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 6)
-#endif
-
 /* Elements of a thread: 16 bytes of them, or 8 where elements are small. */
 template <typename S>
 constexpr int elements_each = (sizeof(S) < 4 ? 8 : 16) / (int)sizeof(S);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "cuda/allocator.h"
 #include "cuda/reduce_kernels.h"
 #include "cuda/transfer.h"
 
@@ -13,12 +14,13 @@ struct FoldRow {
 };
 
 /* A block for each partial result. */
-template <class Op, typename T>
-__global__ void fold_kernel(typename Op::Acc *partials, const FoldRow *rows,
-                            int64_t count, double parameter, Followed)
+template <typename T>
+__global__ void ENOUGH_BLOCKS fold_kernel(T *partials, const FoldRow *rows,
+                                          int64_t count, GRID_CONSTANT(Reduction) c,
+                                          Followed)
 {
-    typedef typename Op::Acc Acc;
     int64_t low = 0, high = count - 1;
+    ROLLED
     while (low < high) {
         int64_t middle = (low + high + 1) / 2;
         if (rows[middle].first <= blockIdx.x)
@@ -26,53 +28,35 @@ __global__ void fold_kernel(typename Op::Acc *partials, const FoldRow *rows,
         else
             high = middle - 1;
     }
-    const T *data = FOLLOW((const T *)rows[low].data);
+    const char *data = FOLLOW((const char *)rows[low].data);
     int64_t begin = ((int64_t)blockIdx.x - rows[low].first) * DT_FOLD_CHUNK;
     int64_t end = begin + DT_FOLD_CHUNK;
     end = end < rows[low].numel ? end : rows[low].numel;
-    Acc acc = Op::zero();
-    for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-        acc = Op::combine(acc, Op::map(data[i], parameter));
-    acc = meet<Op>(acc, BLOCK);
+    T acc = fold_elements<T>(c, data, is_aligned(data, chains_of<T> * sizeof(T)),
+                             begin + threadIdx.x * chains_of<T>, end,
+                             BLOCK * chains_of<T>, zero_of<T, T>(c.op));
+    acc = meet<T>(c.op, acc, BLOCK);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = acc;
 }
 
-template <class Op, typename T>
-static int launch(cudaStream_t stream, const dt_fold_call *call, const FoldRow *rows,
-                  void **pointers)
+template <typename T>
+static int fold_start(cudaStream_t stream, dt_reduce_op op, const dt_fold_call *call,
+                      const FoldRow *rows, void **pointers)
 {
     const dt_fold_entry &last = call->entries[call->count - 1];
     int64_t blocks = last.first + (last.numel + DT_FOLD_CHUNK - 1) / DT_FOLD_CHUNK;
+    Reduction c = {};
+    c.op = op;
+    c.parameter = call->parameter;
+    c.mapped = true;
+    c.f.folded.ndim = 1;
+    c.f.folded.strides[0][0] = sizeof(T);
     CUDA_TRY("starting a norm",
-             LAUNCH_BARRIERS((fold_kernel<Op, T>), blocks, BLOCK, 0, stream,
-                             (typename Op::Acc *)call->partials, rows, call->count,
-                             call->parameter, FOLLOWED(pointers, call->count)));
+             LAUNCH_BARRIERS((fold_kernel<T>), blocks, BLOCK, 0, stream,
+                             (T *)call->partials, rows, call->count, c,
+                             FOLLOWED(pointers, call->count)));
     return 0;
-}
-
-template <typename T>
-static int launch_op(cudaStream_t stream, dt_reduce_op op, const dt_fold_call *call,
-                     const FoldRow *rows, void **pointers)
-{
-    /* Only norms are asked for. */
-#define LAUNCH_ROW(name)                                                               \
-    return launch<reduce_##name<T>, T>(stream, call, rows, pointers)
-#define CASE_TOTAL(name) break
-#define CASE_FLOAT(name) break
-#define CASE_ORDER(name) break
-#define CASE_TRUTH(name) break
-#define CASE_NORM(name)  LAUNCH_ROW(name)
-    switch (op) {
-#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
-    case DT_REDUCE_##name:                                                             \
-        CASE_##class(name);
-#include "ops/reduce.def"
-#undef REDUCE
-    case DT_NREDUCE:
-        break;
-    }
-    return dt_fail(DT_ERROR_RUNTIME, "norm: this reduction does not take many tensors");
 }
 
 int fold_run(dt_queue queue, dt_reduce_op op, const dt_fold_call *call)
@@ -100,7 +84,7 @@ int fold_run(dt_queue queue, dt_reduce_op op, const dt_fold_call *call)
     switch (call->dtype) {
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
-        status = launch_op<type>(stream, op, call, (const FoldRow *)table, pointers);  \
+        status = fold_start<type>(stream, op, call, (const FoldRow *)table, pointers); \
         break;
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"

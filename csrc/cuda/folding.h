@@ -3,7 +3,6 @@
 #define DT_CUDA_FOLDING_H
 
 #include "cuda/layout.h"
-#include "cuda/reduce.h"
 
 /* How the work is laid out: results numbered along x, and for each result some threads
  * that share its elements; where results are few, its elements are cut into parts,

@@ -121,6 +121,15 @@ Layout<N> layout_of(const dt_plan *plan)
 
 #define BLOCK 256
 
+/* A kernel of many rows takes as many registers as its hungriest: no more than leave
+ * room for the threads that keep memory busy, so that the hungriest put some of theirs
+ * aside. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 4)
+#else
+#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 6)
+#endif
+
 static inline int64_t blocks_for(int64_t threads)
 {
     return (threads + BLOCK - 1) / BLOCK;
@@ -135,7 +144,7 @@ struct alignas(sizeof(T) * N) Pack {
 template <typename T>
 constexpr int pack_size = sizeof(T) == 1 ? 8 : (int)(16 / sizeof(T));
 
-static inline bool is_aligned(const void *p, size_t bytes)
+static inline __host__ __device__ bool is_aligned(const void *p, size_t bytes)
 {
     return (uintptr_t)p % bytes == 0;
 }

@@ -1,7 +1,8 @@
-#include "cuda/folding.h"
+#include "cuda/reduce.h"
 
 #include <inttypes.h>
 
+#include "cuda/allocator.h"
 #include "cuda/device.h"
 
 static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
@@ -32,7 +33,8 @@ static void cut(Folding *f, bool along_results)
     f->parts = wanted < most ? wanted : most;
     if (f->parts < 1)
         f->parts = 1;
-    f->part = (f->elements + f->parts - 1) / f->parts;
+    /* Whole packs, so that each part starts where one may. */
+    f->part = ((f->elements + f->parts - 1) / f->parts + 3) / 4 * 4;
     f->parts = f->part ? (f->elements + f->part - 1) / f->part : 1;
     if (f->parts < 1)
         f->parts = 1;
@@ -75,25 +77,78 @@ Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item)
     return f;
 }
 
-int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
-{
-    static const char *const names[] = {
-#define REDUCE(name, class, identity, map, combine, finish, doc) #name,
+/* A row: its name, what it folds as, and whether it takes the types of each kind. */
+struct Row {
+    const char *name;
+    Folds folds;
+    bool starts;
+    bool takes[3];
+};
+#define FOLDS_TOTAL AS_TOTAL
+#define FOLDS_FLOAT AS_ITSELF
+#define FOLDS_NORM  AS_ITSELF
+#define FOLDS_ORDER AS_ITSELF
+#define FOLDS_TRUTH AS_TRUTH
+static_assert(DT_KIND_BOOL == 0 && DT_KIND_INTEGER == 1 && DT_KIND_FLOAT == 2,
+              "the order of Row::takes");
+enum { TOTAL, FLOAT, NORM, ORDER, TRUTH };
+static const Row rows[] = {
+#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+    {#name,                                                                            \
+     FOLDS_##class,                                                                    \
+     class == ORDER,                                                                   \
+     {TAKES_##class(DT_KIND_BOOL), TAKES_##class(DT_KIND_INTEGER),                     \
+      TAKES_##class(DT_KIND_FLOAT)}},
 #include "ops/reduce.def"
 #undef REDUCE
-    };
-    static const reduce_table *const tables[DT_NDTYPES] = {
+};
+static const reduce_kernels *const kernels[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) &reduce_##ID,
 #define DT_DTYPE_HALF(...)                     &reduce_half,
 #include "ops/dtype.def"
-    };
-    reduce_fn run = tables[call->input_dtype]->rows[op];
-    if (!run)
+};
+
+int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
+{
+    const Row &row = rows[op];
+    dt_dtype in = call->input_dtype;
+    if (!row.takes[dt_dtype_kind(in)])
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: not defined for tensors of type %s on a GPU; convert them first",
-            names[op], dt_dtype_name(call->input_dtype));
-    if (device_use(queue.device))
+            row.name, dt_dtype_name(in));
+    Reduction c = {};
+    if (device_use(queue.device) || reduce_plan(call, &c.f))
         return -1;
-    return run(queue, call);
+    c.input = (const char *)call->input;
+    c.out = call->output;
+    c.parameter = call->parameter;
+    c.count = call->folded_numel;
+    c.op = op;
+    c.mapped = c.finished = true;
+    c.starts = row.starts;
+    c.half = in == DT_FLOAT16 ? HALF16 : in == DT_BFLOAT16 ? BRAIN16 : WHOLE;
+    if (c.f.parts == 1)
+        return kernels[in]->start[row.folds](queue, &c);
+
+    dt_dtype partial = c.half ? DT_FLOAT32 : call->output_dtype;
+    int64_t results = c.f.results, parts = c.f.parts;
+    size_t item = dt_dtype_size(partial), bytes = (size_t)(results * parts) * item;
+    void *memory = nullptr;
+    if (allocator_allocate(queue, bytes, &memory))
+        return -1;
+    c.out = memory;
+    c.finished = false;
+    int status = kernels[in]->start[row.folds](queue, &c);
+    c.input = (const char *)memory;
+    c.out = call->output;
+    c.mapped = false;
+    c.finished = true;
+    c.f = reduce_plan_parts(results, parts, item);
+    if (!status)
+        status = kernels[partial]->start[AS_ITSELF](queue, &c);
+    /* Given back at once: who takes it next on this stream comes after these kernels.
+     */
+    allocator_release(queue.device, memory, bytes);
+    return status;
 }
