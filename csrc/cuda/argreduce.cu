@@ -3,6 +3,7 @@
 #include "cuda/compute.h"
 #include "cuda/device.h"
 #include "cuda/folding.h"
+#include "cuda/reduce.h"
 
 template <typename T>
 struct Found {

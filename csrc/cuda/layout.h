@@ -39,6 +39,30 @@ static __device__ __forceinline__ unsigned divide(unsigned n, const Divider &d)
     return (__umulhi(n, d.magic) + n) >> d.shift;
 }
 
+/* Divides numbers below 2^52 by a positive constant: small ones as above, others as
+ * doubles, whose quotient is off by one at most. What a compiler makes of a division of
+ * 64 bits is a hundred instructions in each kernel that has one. */
+struct LongDivider {
+    Divider small;
+    int64_t divisor;
+    double inverse;
+};
+
+static inline LongDivider long_divider_for(int64_t divisor)
+{
+    bool small = divisor < (int64_t)1 << 31;
+    return {divider_for(small ? (unsigned)divisor : 1), divisor, 1 / (double)divisor};
+}
+
+static __device__ __forceinline__ int64_t divide(int64_t n, const LongDivider &d)
+{
+    if ((n | d.divisor) < (int64_t)1 << 31)
+        return divide((unsigned)n, d.small);
+    int64_t quotient = (int64_t)((double)n * d.inverse);
+    int64_t rest = n - quotient * d.divisor;
+    return quotient + (rest < 0 ? -1 : rest >= d.divisor);
+}
+
 /* Operands of up to N tensors over one iteration space of fewer than 2^31 elements. */
 template <int N>
 struct Layout {

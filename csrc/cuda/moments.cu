@@ -2,6 +2,7 @@
 #include "cuda/allocator.h"
 #include "cuda/device.h"
 #include "cuda/folding.h"
+#include "cuda/reduce.h"
 #include "cuda/scan.h"
 
 /* One by one after Welford (1962), two sets as Chan, Golub and LeVeque (1979) join

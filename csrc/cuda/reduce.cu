@@ -4,6 +4,7 @@
 
 #include "cuda/allocator.h"
 #include "cuda/device.h"
+#include "cuda/reduction.h"
 
 static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
                        const int64_t *strides)

@@ -10,7 +10,7 @@
 #include "cuda/compute.h"
 #include "cuda/device.h"
 #include "cuda/math.h"
-#include "cuda/reduce.h"
+#include "cuda/reduction.h"
 
 /* --- rows
  * --------------------------------------------------------------------------------- */
@@ -281,7 +281,7 @@ int reduce_start(dt_queue queue, const Reduction *given)
     return 0;
 }
 
-/* What cuda/reduce.h says of an input type. */
+/* What cuda/reduction.h says of an input type. */
 #define REDUCTIONS(ID, type)                                                           \
     const reduce_kernels reduce_##ID = {{                                              \
         reduce_start<type, Compute<type>>,                                             \

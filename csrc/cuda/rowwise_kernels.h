@@ -2,10 +2,12 @@
  * read and written, and how the threads of a row meet.
  *
  * A row is one thread's (short rows, and rows across memory, whose neighbours then lie
- * next to each other), a warp's or a block's. The latter two read up to 16 bytes at a
- * time where pointers and sizes allow it, and keep the elements of a row in registers
- * where they have room, so that memory is read once. An operation is a struct with
+ * next to each other) or a team's: a warp or a block. Teams read up to 16 bytes at a
+ * time where pointers and sizes allow it, and keep the elements of a row that they need
+ * again in registers where they have room, so that memory is read once. An operation is
+ * a struct with
  *
+ *     static constexpr int reads; // how often it goes along a row: 0, 1, 2 or more
  *     template <class Row> static __device__ void run(const Row &row);
  *
  * which says once what is done to a row, whoever has it. */
@@ -24,6 +26,8 @@ struct RowCall {
     void *operands[DT_ROW_OPERANDS];
     Report *report; /* or NULL */
     int64_t rows, n, inner, ignored;
+    LongDivider by_n, by_inner;
+    int threads; /* of a row: 1, 32 or BLOCK */
     double parameter, factor;
 };
 POINTERS_OF(RowCall, for (int k = 0; k < DT_ROW_OPERANDS; k++) f(s.operands[k]);
@@ -62,21 +66,21 @@ struct RowMost {
     }
 };
 
-/* What all threads of a row have together; every thread gets the same. */
-template <class F, int THREADS, typename T>
-static __device__ __forceinline__ T row_meet(T value)
+/* What all threads of a team have together; every one gets the same. */
+template <class F, typename T>
+static __device__ __forceinline__ T team_meet(T value, int threads)
 {
-    if constexpr (THREADS > 1)
-        for (int lanes = 16; lanes; lanes /= 2)
-            value = F::of(value, __shfl_xor_sync(0xffffffffu, value, lanes));
-    if constexpr (THREADS > 32) {
-        __shared__ T warps[THREADS / 32];
+    ROLLED
+    for (int lanes = 16; lanes; lanes /= 2)
+        value = F::of(value, __shfl_xor_sync(0xffffffffu, value, lanes));
+    if (threads > 32) {
+        __shared__ T warps[BLOCK / 32];
         if (threadIdx.x % 32 == 0)
             warps[threadIdx.x / 32] = value;
         __syncthreads();
         value = warps[0];
         ROLLED
-        for (int w = 1; w < THREADS / 32; w++)
+        for (int w = 1; w < BLOCK / 32; w++)
             value = F::of(value, warps[w]);
         __syncthreads(); /* before the next meeting writes there */
     }
@@ -111,25 +115,27 @@ struct RowElements {
 };
 
 /* Where a row across memory starts. */
-LONG int64_t row_start(int64_t row, int64_t n, int64_t inner)
+static __device__ __forceinline__ int64_t row_start(const RowCall &call, int64_t row)
 {
-    int64_t slab = row / inner;
-    return slab * n * inner + (row - slab * inner);
+    int64_t slab = divide(row, call.by_inner);
+    return slab * call.n * call.inner + (row - slab * call.inner);
 }
 
-template <typename Type, int THREADS, int KEPT, int N>
+template <typename Type, bool TEAM, int KEPT, int N>
 struct RowOf {
     typedef Type T;
     typedef RowElements<T, KEPT, N> Elements;
     const RowCall &call;
-    int64_t number, n, base, stride, first;
+    int64_t number, n, base, stride;
+    int first, step; /* the thread's first pack, and how far it is to the next */
 
     __device__ __forceinline__ RowOf(const RowCall &given, int64_t row)
         : call(given), number(row), n(given.n), base(row * given.n), stride(1),
-          first(THREADS > 1 ? (int64_t)(threadIdx.x % THREADS) * N : 0)
+          first(TEAM ? (int)(threadIdx.x & (unsigned)(given.threads - 1)) * N : 0),
+          step(TEAM ? given.threads * N : N)
     {
         if (given.inner > 1) {
-            base = row_start(row, given.n, given.inner);
+            base = row_start(given, row);
             stride = given.inner;
         }
     }
@@ -150,110 +156,99 @@ struct RowOf {
         return call.operands[k] != nullptr;
     }
     /* The thread that writes what there is one of. */
-    __device__ __forceinline__ bool leads() const
-    {
-        return THREADS == 1 || threadIdx.x % THREADS == 0;
-    }
+    __device__ __forceinline__ bool leads() const { return first == 0; }
     __device__ __forceinline__ T at(int k, int64_t i) const
     {
         return ((const T *)call.operands[k])[base + i * stride];
     }
 
-    __device__ __forceinline__ Elements elements(const T *data, int64_t step) const
+    /* Operand k, n elements a row. */
+    __device__ __forceinline__ Elements read(int k) const
     {
         Elements e;
-        e.data = data;
-        e.stride = step;
+        e.data = (const T *)call.operands[k] + base;
+        e.stride = stride;
         if constexpr (KEPT > 0) {
             UNROLL
             for (int s = 0; s < KEPT / N; s++) {
-                int64_t i = first + (int64_t)s * THREADS * N;
+                int64_t i = first + (int64_t)s * step;
                 if (i < n)
                     e.kept[s] = e.load(i);
             }
         }
         return e;
     }
-    /* Operand k, n elements a row. */
-    __device__ __forceinline__ Elements read(int k) const
-    {
-        return elements((const T *)call.operands[k] + base, stride);
-    }
-    /* Operand k, the same n elements for every row. */
-    __device__ __forceinline__ Elements shared(int k) const
-    {
-        return elements((const T *)call.operands[k], 1);
-    }
-
-    /* f(i, elements of each...) for this thread's i. */
+    /* f(i, pack of each...) for this thread's packs, which start at element i. */
     template <class F, class... E>
-    __device__ __forceinline__ void each(F f, const E &...e) const
+    __device__ __forceinline__ void packs(F f, const E &...e) const
     {
         if constexpr (KEPT > 0) {
             UNROLL
             for (int s = 0; s < KEPT / N; s++) {
-                int64_t i = first + (int64_t)s * THREADS * N;
+                int64_t i = first + (int64_t)s * step;
                 if (i < n)
-                    visit(f, i, e.pack(s, i)...);
+                    f(i, e.pack(s, i)...);
             }
         } else {
             ROLLED
-            for (int64_t i = first; i < n; i += (int64_t)THREADS * N)
-                visit(f, i, e.pack(0, i)...);
+            for (int64_t i = first; i < n; i += step)
+                f(i, e.pack(0, i)...);
         }
-    }
-    template <class F, class... P>
-    static __device__ __forceinline__ void visit(F f, int64_t i, const P &...packs)
-    {
-        UNROLL
-        for (int k = 0; k < N; k++)
-            f(i + k, packs.v[k]...);
     }
     /* Operand k becomes f(i, elements of each...). */
     template <class F, class... E>
     __device__ __forceinline__ void write(int k, F f, const E &...e) const
     {
         T *out = (T *)call.operands[k] + base;
-        if constexpr (KEPT > 0) {
-            UNROLL
-            for (int s = 0; s < KEPT / N; s++) {
-                int64_t i = first + (int64_t)s * THREADS * N;
-                if (i < n)
-                    put(out, f, i, e.pack(s, i)...);
-            }
-        } else {
-            ROLLED
-            for (int64_t i = first; i < n; i += (int64_t)THREADS * N)
-                put(out, f, i, e.pack(0, i)...);
-        }
+        packs(
+            [&](int64_t i, const auto &...pack) {
+                Pack<T, N> made;
+                UNROLL
+                for (int j = 0; j < N; j++)
+                    made.v[j] = f(i + j, pack.v[j]...);
+                if constexpr (N > 1)
+                    *(Pack<T, N> *)(out + i) = made;
+                else
+                    out[i * stride] = made.v[0];
+            },
+            e...);
     }
-    template <class F, class... P>
-    __device__ __forceinline__ void put(T *out, F f, int64_t i, const P &...packs) const
-    {
-        Pack<T, N> made;
-        UNROLL
-        for (int k = 0; k < N; k++)
-            made.v[k] = f(i + k, packs.v[k]...);
-        if constexpr (N > 1)
-            *(Pack<T, N> *)(out + i) = made;
-        else
-            out[i * stride] = made.v[0];
-    }
-
     /* The sum of f(i, elements of each...) over the row. */
     template <class F, class... E>
     __device__ __forceinline__ T sum(F f, const E &...e) const
     {
         RowSum<T> mine;
-        each([&](int64_t i, auto... values) { mine.add(f(i, values...)); }, e...);
-        return row_meet<RowPlus, THREADS>(mine.value());
+        packs(
+            [&](int64_t i, const auto &...pack) {
+                T part = f(i, pack.v[0]...);
+                UNROLL
+                for (int j = 1; j < N; j++)
+                    part += f(i + j, pack.v[j]...);
+                mine.add(part);
+            },
+            e...);
+        return meet<RowPlus>(mine.value());
     }
     /* The greatest element; a NaN is none. */
     __device__ __forceinline__ T most(const Elements &x) const
     {
         T mine = -(T)INFINITY;
-        each([&](int64_t, T value) { mine = RowMost::of(mine, value); }, x);
-        return row_meet<RowMost, THREADS>(mine);
+        packs(
+            [&](int64_t, const auto &pack) {
+                UNROLL
+                for (int j = 0; j < N; j++)
+                    mine = RowMost::of(mine, pack.v[j]);
+            },
+            x);
+        return meet<RowMost>(mine);
+    }
+    template <class F>
+    __device__ __forceinline__ T meet(T value) const
+    {
+        if constexpr (TEAM)
+            return team_meet<F>(value, call.threads);
+        else
+            return value;
     }
     __device__ __forceinline__ int64_t index(int k) const
     {
@@ -261,41 +256,34 @@ struct RowOf {
     }
 };
 
-template <class Op, typename T, int THREADS, int KEPT, int N>
+template <class Op, typename T, bool TEAM, int KEPT, int N>
 __global__ void rowwise_kernel(GRID_CONSTANT(RowCall) call)
 {
-    int64_t row = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / THREADS;
+    int64_t row = blockIdx.x;
+    if (!TEAM)
+        row = row * BLOCK + threadIdx.x;
+    else if (call.threads == 32)
+        row = row * (BLOCK / 32) + threadIdx.x / 32;
     /* The threads of a row leave together. */
     if (row < call.rows)
-        Op::run(RowOf<T, THREADS, KEPT, N>(call, row));
+        Op::run(RowOf<T, TEAM, KEPT, N>(call, row));
 }
 
-template <class Op, typename T, int THREADS, int KEPT, int N>
-static int rowwise_launch(dt_queue queue, const RowCall &call)
+template <class Op, typename T, bool TEAM, int KEPT, int N>
+static int rowwise_launch(dt_queue queue, RowCall &call, int threads)
 {
-    int64_t each = BLOCK / THREADS, blocks = (call.rows + each - 1) / each;
+    int64_t each = BLOCK / threads, blocks = (call.rows + each - 1) / each;
     cudaStream_t stream = (cudaStream_t)queue.stream;
     cudaError_t error;
-    if constexpr (THREADS == 1)
-        error =
-            LAUNCH((rowwise_kernel<Op, T, 1, KEPT, N>), blocks, BLOCK, 0, stream, call);
+    call.threads = threads;
+    if constexpr (TEAM)
+        error = LAUNCH_BARRIERS((rowwise_kernel<Op, T, true, KEPT, N>), blocks, BLOCK,
+                                0, stream, call);
     else
-        error = LAUNCH_BARRIERS((rowwise_kernel<Op, T, THREADS, KEPT, N>), blocks,
-                                BLOCK, 0, stream, call);
+        error = LAUNCH((rowwise_kernel<Op, T, false, KEPT, N>), blocks, BLOCK, 0,
+                       stream, call);
     CUDA_TRY("starting an operation on rows", error);
     return 0;
-}
-
-/* Rows that are read whole packs at a time, and stay in registers where they fit. */
-template <class Op, typename T>
-static int rowwise_packs(dt_queue queue, const RowCall &call)
-{
-    constexpr int N = pack_size<T>, KEPT = 8;
-    if (call.n <= 32 * KEPT)
-        return rowwise_launch<Op, T, 32, KEPT, N>(queue, call);
-    if (call.n <= BLOCK * KEPT)
-        return rowwise_launch<Op, T, BLOCK, KEPT, N>(queue, call);
-    return rowwise_launch<Op, T, BLOCK, 0, N>(queue, call);
 }
 
 /* Rows from which on a card is busy with one thread for each. */
@@ -313,6 +301,8 @@ static inline int rowwise_call(dt_queue queue, const dt_rowwise *given, bool rep
     out->rows = given->outer * given->inner;
     out->n = given->n;
     out->inner = given->inner;
+    out->by_n = long_divider_for(given->n);
+    out->by_inner = long_divider_for(given->inner);
     out->ignored = given->ignored;
     out->parameter = given->parameter;
     out->factor = given->factor;
@@ -329,17 +319,23 @@ static int rowwise_start(dt_queue queue, const dt_rowwise *given, bool reports)
         packs = packs && is_aligned(given->operands[k], 16);
     if (rowwise_call(queue, given, reports, &call))
         return -1;
-    if (call.n <= ROWS_SHORT || (call.inner > 1 && call.rows >= ROWS_MANY) ||
-        (call.inner > 1 && call.n <= 256))
-        return rowwise_launch<Op, T, 1, 0, 1>(queue, call);
-    /* Each form is a kernel of its own, so doubles, which are rare, have fewer. */
-    if constexpr (sizeof(T) == 4) {
-        if (packs)
-            return rowwise_packs<Op, T>(queue, call);
-        if (call.n <= 512)
-            return rowwise_launch<Op, T, 32, 0, 1>(queue, call);
+    if (Op::reads == 0 || call.n <= ROWS_SHORT ||
+        (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256)))
+        return rowwise_launch<Op, T, false, 0, 1>(queue, call, 1);
+    if constexpr (Op::reads > 0) {
+        /* Each form is a kernel of its own, so doubles, which are rare, have fewer. */
+        constexpr int N = sizeof(T) == 4 ? pack_size<T> : 1, KEPT = 8;
+        if constexpr (N > 1 && Op::reads > 1)
+            if (packs && call.n <= BLOCK * KEPT)
+                return rowwise_launch<Op, T, true, KEPT, N>(
+                    queue, call, call.n <= 32 * KEPT ? 32 : BLOCK);
+        int threads = call.n <= 512 ? 32 : BLOCK;
+        if constexpr (N > 1)
+            if (packs)
+                return rowwise_launch<Op, T, true, 0, N>(queue, call, threads);
+        return rowwise_launch<Op, T, true, 0, 1>(queue, call, threads);
     }
-    return rowwise_launch<Op, T, BLOCK, 0, 1>(queue, call);
+    return 0;
 }
 
 /* The two functions of cuda/rowwise.h for an operation: of T, they return what the last

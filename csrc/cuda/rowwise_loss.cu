@@ -29,6 +29,7 @@ static __device__ __forceinline__ typename Row::T weight_at(const Row &row, int 
 }
 
 struct CrossEntropy {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -37,14 +38,11 @@ struct CrossEntropy {
         T most = row.most(x);
         T norm = op_log(row.sum([&](int64_t, T v) { return op_exp(v - most); }, x));
         T smoothing = (T)row.call.parameter, smooth = 0;
-        if (smoothing > 0) {
-            if (row.has(6))
-                smooth =
-                    row.sum([&](int64_t, T v, T w) { return w * (norm - (v - most)); },
-                            x, row.shared(6));
-            else
-                smooth = row.sum([&](int64_t, T v) { return norm - (v - most); }, x);
-        }
+        if (smoothing > 0)
+            smooth =
+                row.sum([&](int64_t i,
+                            T v) { return weight_at(row, 6, i) * (norm - (v - most)); },
+                        x);
         if (!row.leads())
             return;
         Target t = target_of(row, 5);
@@ -73,6 +71,7 @@ static __device__ __forceinline__ typename Row::T loss_scale(const Row &row, int
 }
 
 struct CrossEntropyBackward {
+    static constexpr int reads = 1;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -86,23 +85,16 @@ struct CrossEntropyBackward {
         T most = *row.one(2), norm = *row.one(3), scale = loss_scale(row, 6, 7, 8);
         T smoothing = (T)row.call.parameter, each = scale * smoothing / (T)row.n;
         T single = scale * (1 - smoothing) * weight_at(row, 5, t.at);
-        if (smoothing > 0 && row.has(5)) {
-            auto w = row.shared(5);
-            T all = single + each * row.sum([](int64_t, T v) { return v; }, w);
-            row.write(
-                0,
-                [&](int64_t i, T v, T wi) {
-                    T g = all * op_exp(v - most - norm) - each * wi;
-                    return i == t.at ? g - single : g;
-                },
-                x, w);
-            return;
-        }
         T all = single + each * (T)row.n;
+        if (smoothing > 0 && row.has(5))
+            all = single +
+                  each * row.sum([&](int64_t i, T) { return weight_at(row, 5, i); }, x);
         row.write(
             0,
             [&](int64_t i, T v) {
-                T g = all * op_exp(v - most - norm) - each;
+                T g = all * op_exp(v - most - norm);
+                if (each != 0)
+                    g -= each * weight_at(row, 5, i);
                 return i == t.at ? g - single : g;
             },
             x);
@@ -110,6 +102,7 @@ struct CrossEntropyBackward {
 };
 
 struct NllLoss {
+    static constexpr int reads = 0;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -125,6 +118,7 @@ struct NllLoss {
 };
 
 struct NllLossBackward {
+    static constexpr int reads = 1;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -141,6 +135,7 @@ struct NllLossBackward {
 };
 
 struct CrossEntropyShares {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -165,6 +160,7 @@ struct CrossEntropyShares {
 };
 
 struct CrossEntropySharesBackward {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -190,6 +186,7 @@ struct CrossEntropySharesBackward {
 };
 
 struct WeightedMean {
+    static constexpr int reads = 1;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {

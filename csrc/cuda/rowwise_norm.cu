@@ -15,6 +15,7 @@ static __device__ __forceinline__ typename Row::T term_at(const Row &row, int k,
 }
 
 struct LayerNorm {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -38,6 +39,7 @@ struct LayerNorm {
 };
 
 struct LayerNormBackward {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -61,6 +63,7 @@ struct LayerNormBackward {
 };
 
 struct BatchNormTrack {
+    static constexpr int reads = 1;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -92,7 +95,7 @@ static int track_start(dt_queue queue, const dt_rowwise *given)
     RowCall call;
     if (rowwise_call(queue, given, false, &call))
         return -1;
-    return rowwise_launch<BatchNormTrack, T, BLOCK, 0, 1>(queue, call);
+    return rowwise_launch<BatchNormTrack, T, true, 0, 1>(queue, call, BLOCK);
 }
 ROWWISE_FUNCTIONS(batch_norm_track, track_start<T>(queue, call))
 
@@ -100,13 +103,19 @@ ROWWISE_FUNCTIONS(batch_norm_track, track_start<T>(queue, call))
  * -----------------------------------------------------------------------------------
  */
 
+static __device__ __forceinline__ int64_t channel_of(const RowCall &call, int64_t i)
+{
+    int64_t slab = divide(i, call.by_inner);
+    return slab - divide(slab, call.by_n) * call.n;
+}
+
 template <typename T>
 __global__ void batch_norm_kernel(GRID_CONSTANT(RowCall) call, int64_t numel)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= numel)
         return;
-    int64_t c = i / call.inner % call.n;
+    int64_t c = channel_of(call, i);
     const T *w = (const T *)call.operands[4], *b = (const T *)call.operands[5];
     T scale = ((const T *)call.operands[3])[c];
     if (w)
@@ -121,7 +130,7 @@ __global__ void batch_norm_backward_kernel(GRID_CONSTANT(RowCall) call, int64_t 
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= numel)
         return;
-    int64_t c = i / call.inner % call.n;
+    int64_t c = channel_of(call, i);
     const T *w = (const T *)call.operands[5], *along = (const T *)call.operands[6];
     T rstd = ((const T *)call.operands[4])[c], rest = ((const T *)call.operands[1])[i];
     if (along) {
@@ -251,9 +260,8 @@ __global__ void columns_kernel(GRID_CONSTANT(RowCall) call, double *sums, int64_
     if (c < call.n) {
         ROLLED
         for (int64_t r = first + threadIdx.x / columns; r < end; r += step) {
-            int64_t i = call.inner > 1
-                            ? row_start(r, call.n, call.inner) + c * call.inner
-                            : r * call.n + c;
+            int64_t i =
+                call.inner > 1 ? row_start(call, r) + c * call.inner : r * call.n + c;
             Terms<T> terms = Op::template of<T>(call, i, r, c);
             a.add(terms.first);
             b.add(terms.second);

@@ -2,6 +2,7 @@
 #include "cuda/rowwise_kernels.h"
 
 struct Softmax {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -15,6 +16,7 @@ struct Softmax {
 };
 
 struct LogSoftmax {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -28,6 +30,7 @@ struct LogSoftmax {
 };
 
 struct LogSumExp {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -42,6 +45,7 @@ struct LogSumExp {
 };
 
 struct SoftmaxBackward {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -53,6 +57,7 @@ struct SoftmaxBackward {
 };
 
 struct LogSoftmaxBackward {
+    static constexpr int reads = 2;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {
@@ -64,6 +69,7 @@ struct LogSoftmaxBackward {
 };
 
 struct LogSumExpBackward {
+    static constexpr int reads = 1;
     template <class Row>
     static __device__ __forceinline__ void run(const Row &row)
     {

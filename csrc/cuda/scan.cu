@@ -63,7 +63,7 @@ template <typename E>
 struct LogSumExp : Sum<E> {
     typedef typename Sum<E>::State State;
     static __device__ __forceinline__ State none() { return -(State)INFINITY; }
-    static __device__ __forceinline__ State join(State a, State b)
+    LONG State join(State a, State b)
     {
         State high = a > b ? a : b, low = a > b ? b : a;
         if (a != a || b != b)
@@ -98,7 +98,7 @@ struct Extreme {
     {
         return {least ? mirror(x) : x, at};
     }
-    static __device__ __forceinline__ State join(const State &a, const State &b)
+    LONG State join(State a, State b)
     {
         if (a.place < 0 || b.place < 0)
             return b.place < 0 ? a : b;
@@ -122,6 +122,7 @@ struct Extreme {
 typedef struct Rows {
     int64_t rows, n, inner;
     int64_t parts, part; /* of a row; elements of a part */
+    LongDivider by_inner;
     bool backward;
     bool least; /* of extremes: the least */
 } Rows;
@@ -134,7 +135,7 @@ static __device__ __forceinline__ int64_t number_of(const Rows &r, int64_t i)
 }
 static __device__ __forceinline__ int64_t start_of(const Rows &r, int64_t row)
 {
-    int64_t outer = row / r.inner;
+    int64_t outer = divide(row, r.by_inner);
     return outer * r.n * r.inner + (row - outer * r.inner);
 }
 
@@ -279,7 +280,8 @@ template <class Op>
 static int run(dt_queue queue, const dt_scan *s, bool least = false)
 {
     typedef typename Op::State State;
-    Rows r = {s->outer * s->inner, s->n, s->inner, 1, s->n, s->backward, least};
+    Rows r = {s->outer * s->inner,        s->n,        s->inner, 1, s->n,
+              long_divider_for(s->inner), s->backward, least};
     if ((s->inner >= 32 && r.rows >= 1024) || s->n <= 16) {
         CUDA_TRY("starting a scan",
                  LAUNCH((scan_columns_kernel<Op>), blocks_for(r.rows), BLOCK, 0,
