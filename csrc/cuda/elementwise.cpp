@@ -4,7 +4,7 @@
 
 static const elementwise_kernels *const kernels[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) &elementwise_##ID,
-#define DT_DTYPE_HALF(...)                     &elementwise_half,
+#define DT_DTYPE_HALF(...)                     &elementwise_FLOAT32,
 #include "ops/dtype.def"
 };
 

@@ -26,7 +26,6 @@ typedef struct elementwise_kernels {
     extern const elementwise_kernels elementwise_##ID;
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
-extern const elementwise_kernels elementwise_half; /* float16 and bfloat16 */
 
 int elementwise_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan);
 int elementwise_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan);

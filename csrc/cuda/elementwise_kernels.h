@@ -85,71 +85,56 @@ static __device__ __forceinline__ void push(Pack<T, N> &pack, T last)
     pack.v[N - 1] = last;
 }
 
-/* The elements to compute with, or the value of an operand without any. */
-template <typename S, int N>
-static __device__ __forceinline__ Pack<Compute<S>, N>
-computed(const Pack<S, N> &stored, bool there, Compute<S> value, bool brain)
-{
-    Pack<Compute<S>, N> pack;
-    UNROLL
-    for (int k = 0; k < N; k++)
-        pack.v[k] = there ? loaded(&stored.v[k], brain) : value;
-    return pack;
-}
-
 /* --- the kernel
  * --------------------------------------------------------------------------------- */
 
 /* Elements of a thread: 16 bytes of them, or 8 where elements are small. */
-template <typename S>
-constexpr int elements_each = (sizeof(S) < 4 ? 8 : 16) / (int)sizeof(S);
+template <typename T>
+constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 
-/* S and R are the types in memory. An input that is NULL is its value. `packs`:
- * everything lies in one run, and packs are aligned; then a block whose elements are
- * all there moves packs. Else a thread's elements are a block apart, so that neighbours
- * have neighbouring ones. */
-template <typename S, typename R, int INPUTS>
+/* An input that is NULL is its value. `packs`: everything lies in one run, and packs
+ * are aligned; then a block whose elements are all there moves packs. Else a thread's
+ * elements are a block apart, so that neighbours have neighbouring ones. */
+template <typename T, typename R, int INPUTS>
 __global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *a,
-                                                 const char *b, Compute<S> a_value,
-                                                 Compute<S> b_value, bool brain,
-                                                 bool packs, int64_t n,
+                                                 const char *b, T a_value, T b_value,
+                                                 Half half, bool packs, int64_t n,
                                                  GRID_CONSTANT(Layout<INPUTS + 1>)
                                                      layout)
 {
-    constexpr int N = elements_each<S>;
+    constexpr int N = elements_each<T>;
     int64_t at[INPUTS + 1], first = (int64_t)blockIdx.x * (BLOCK * N);
     bool whole = packs && first + BLOCK * N <= n;
     first += whole ? threadIdx.x * N : threadIdx.x;
-    Pack<S, N> left = {}, right = {};
+    Pack<T, N> x, y;
+    UNROLL
+    for (int k = 0; k < N; k++) {
+        x.v[k] = a_value;
+        y.v[k] = b_value;
+    }
     if (whole) {
         if (a)
-            left = *(const Pack<S, N> *)(a + first * sizeof(S));
+            x = elements_at<T, N>(a + first * stored_size<T>(half), half);
         if (b)
-            right = *(const Pack<S, N> *)(b + first * sizeof(S));
+            y = elements_at<T, N>(b + first * stored_size<T>(half), half);
     } else {
         ROLLED
         for (int k = 0; k < N; k++) {
             int64_t i = first + k * BLOCK;
             layout_offsets(layout, (unsigned)(i < n ? i : n - 1), at);
             if (a)
-                push(left, *(const S *)(a + at[1]));
+                push(x, element_at<T>(a + at[1], half));
             if (b)
-                push(right, *(const S *)(b + at[INPUTS]));
+                push(y, element_at<T>(b + at[INPUTS], half));
         }
     }
-    typedef Compute<S> T;
-    Pack<T, N> x = computed(left, a, a_value, brain);
-    Pack<Compute<R>, N> values = {};
+    Pack<R, N> results = {};
     if constexpr (INPUTS == 2)
-        apply_row((dt_binary_op)op, x, computed(right, b, b_value, brain), values);
+        apply_row((dt_binary_op)op, x, y, results);
     else
-        apply_row((dt_unary_op)op, x, values);
-    Pack<R, N> results;
-    UNROLL
-    for (int k = 0; k < N; k++)
-        store(&results.v[k], values.v[k], brain);
+        apply_row((dt_unary_op)op, x, results);
     if (whole) {
-        *(Pack<R, N> *)(out + first * sizeof(R)) = results;
+        put_elements(out + first * stored_size<R>(half), results, half);
         return;
     }
     ROLLED
@@ -158,7 +143,7 @@ __global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *
         if (i >= n)
             return;
         layout_offsets(layout, (unsigned)i, at);
-        *(R *)(out + at[0]) = results.v[0];
+        put_element(out + at[0], results.v[0], half);
         push(results, R());
     }
 }
@@ -167,39 +152,40 @@ __global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *
  * --------------------------------------------------------------------------------- */
 
 /* What an operand has instead of elements. */
-template <typename S>
-Compute<S> value_of(const dt_operand &operand)
+template <typename T>
+T value_of(const dt_operand &operand)
 {
-    Compute<S> value = 0;
+    T value = 0;
     if (!operand.immediate)
         return value;
-    if constexpr (std::is_same_v<S, Bits16>)
-        /* A number among floats of 16 bits may be a float32. */
+    if constexpr (std::is_same_v<T, float>)
+        /* Of any type of floats: a number among halves may be a float32. */
         value = (float)dt_element_to_scalar(operand.dtype, operand.value.bytes).f;
     else
         __builtin_memcpy(&value, operand.value.bytes, sizeof value);
     return value;
 }
 
-template <typename S, typename R, int INPUTS>
+template <typename T, typename R, int INPUTS>
 int elementwise_start(dt_queue queue, int op, const dt_plan *plan)
 {
-    constexpr int N = elements_each<S>;
+    constexpr int N = elements_each<T>;
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand &a = piece->operands[1], &b = piece->operands[INPUTS];
-        bool brain = (a.immediate ? b : a).dtype == DT_BFLOAT16;
+        Half half = half_of((a.immediate ? b : a).dtype);
         char *out = (char *)piece->operands[0].data;
         const char *from_a = (const char *)(a.immediate ? nullptr : a.data);
         const char *from_b = (const char *)(b.immediate ? nullptr : b.data);
-        bool packs = piece->contiguous && is_aligned(out, N * sizeof(R)) &&
-                     is_aligned(from_a, N * sizeof(S)) &&
-                     is_aligned(from_b, N * sizeof(S));
+        size_t pack = (size_t)N * stored_size<T>(half);
+        bool packs = piece->contiguous &&
+                     is_aligned(out, (size_t)N * stored_size<R>(half)) &&
+                     is_aligned(from_a, pack) && is_aligned(from_b, pack);
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((elementwise_kernel<S, R, INPUTS>),
+                 LAUNCH((elementwise_kernel<T, R, INPUTS>),
                         blocks_for((piece->numel + N - 1) / N), BLOCK, 0,
                         (cudaStream_t)queue.stream, op, out, from_a,
-                        INPUTS == 2 ? from_b : nullptr, value_of<S>(a), value_of<S>(b),
-                        brain, packs, piece->numel, layout_of<INPUTS + 1>(piece)));
+                        INPUTS == 2 ? from_b : nullptr, value_of<T>(a), value_of<T>(b),
+                        half, packs, piece->numel, layout_of<INPUTS + 1>(piece)));
         return 0;
     });
 }

@@ -105,7 +105,7 @@ static const Row rows[] = {
 };
 static const reduce_kernels *const kernels[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) &reduce_##ID,
-#define DT_DTYPE_HALF(...)                     &reduce_half,
+#define DT_DTYPE_HALF(...)                     &reduce_FLOAT32,
 #include "ops/dtype.def"
 };
 
@@ -128,11 +128,11 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
     c.op = op;
     c.mapped = c.finished = true;
     c.starts = row.starts;
-    c.half = in == DT_FLOAT16 ? HALF16 : in == DT_BFLOAT16 ? BRAIN16 : WHOLE;
+    c.from = c.to = half_of(in);
     if (c.f.parts == 1)
         return kernels[in]->start[row.folds](queue, &c);
 
-    dt_dtype partial = c.half ? DT_FLOAT32 : call->output_dtype;
+    dt_dtype partial = c.from ? DT_FLOAT32 : call->output_dtype;
     int64_t results = c.f.results, parts = c.f.parts;
     size_t item = dt_dtype_size(partial), bytes = (size_t)(results * parts) * item;
     void *memory = nullptr;
@@ -140,10 +140,13 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
         return -1;
     c.out = memory;
     c.finished = false;
+    c.to = WHOLE;
     int status = kernels[in]->start[row.folds](queue, &c);
     c.input = (const char *)memory;
     c.out = call->output;
     c.mapped = false;
+    c.from = WHOLE;
+    c.to = half_of(in);
     c.finished = true;
     c.f = reduce_plan_parts(results, parts, item);
     if (!status)

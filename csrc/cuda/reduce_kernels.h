@@ -104,19 +104,16 @@ LONG Acc finished(dt_reduce_op op, Acc acc, int64_t count, double parameter)
 
 /* Folds the first `count` elements of a pack, each into its chain. Without `mapped`
  * they are partial results. */
-template <typename In, typename Acc, int N>
+template <typename T, typename Acc, int N>
 static __device__ __forceinline__ void
-fold_pack(const Reduction &c, const Pack<In, N> &pack, int count, Acc *chains)
+fold_pack(const Reduction &c, const Pack<T, N> &pack, int count, Acc *chains)
 {
-    typedef Compute<In> T;
-    bool brain = c.half == BRAIN16;
     with_row<T, Acc>(c.op, [&](auto row) {
         UNROLL
         for (int k = 0; k < N; k++) {
-            T element = loaded(&pack.v[k], brain);
-            Acc value = row.map(element, c.parameter);
+            Acc value = row.map(pack.v[k], c.parameter);
             if constexpr (std::is_same_v<T, Acc>)
-                value = c.mapped ? value : element;
+                value = c.mapped ? value : pack.v[k];
             if (k < count)
                 chains[k] = row.combine(chains[k], value);
         }
@@ -165,53 +162,52 @@ static __device__ __forceinline__ Acc meet(dt_reduce_op op, Acc acc, int threads
 
 /* Elements of a pack, each of which goes into a chain of its own; and elements of a
  * chain that are added one to the other. */
-template <typename In>
-constexpr int chains_of = sizeof(In) == 8 ? 2 : 4;
+template <typename T>
+constexpr int chains_of = sizeof(T) == 8 ? 2 : 4;
 enum { RUN = 32 };
 
 /* The pack from element i on; what lies beyond the end is any element. */
-template <typename In, int N>
-static __device__ __forceinline__ Pack<In, N>
+template <typename T, int N>
+static __device__ __forceinline__ Pack<T, N>
 pack_at(const Reduction &c, const char *base, bool packs, int64_t i, int64_t end)
 {
     if (packs && i + N <= end)
-        return *(const Pack<In, N> *)(base + i * (int64_t)sizeof(In));
-    Pack<In, N> pack;
+        return elements_at<T, N>(base + i * stored_size<T>(c.from), c.from);
+    Pack<T, N> pack;
     UNROLL
     for (int k = 0; k < N; k++)
-        pack.v[k] =
-            *(const In *)(base + (i + k < end ? offset_in(c.f.folded, i + k) : 0));
+        pack.v[k] = element_at<T>(
+            base + (i + k < end ? offset_in(c.f.folded, i + k) : 0), c.from);
     return pack;
 }
 
 /* Folds a thread's packs, of the elements before `end` of what starts at `base`: the
  * one from element i on, and each `step` further on. */
-template <typename In, typename Acc>
+template <typename T, typename Acc>
 static __device__ __forceinline__ Acc fold_elements(const Reduction &c,
                                                     const char *base, bool packs,
                                                     int64_t i, int64_t end,
                                                     int64_t step, Acc start)
 {
-    typedef Compute<In> T;
-    constexpr int N = chains_of<In>;
+    constexpr int N = chains_of<T>;
     /* In runs, so that a long sum is not one long chain of roundings. */
     Acc runs[N], chains[N];
     UNROLL
     for (int k = 0; k < N; k++)
         runs[k] = chains[k] = start;
     /* A pack is on its way while the one before it is folded. */
-    Pack<In, N> next = {};
+    Pack<T, N> next = {};
     int count = 0, length = 0;
     ROLLED
     do {
-        Pack<In, N> pack = next;
+        Pack<T, N> pack = next;
         int before = count;
         count = i + N <= end ? N : i < end ? (int)(end - i) : 0;
         if (count)
-            next = pack_at<In, N>(c, base, packs, i, end);
+            next = pack_at<T, N>(c, base, packs, i, end);
         i += step;
         if (before)
-            fold_pack<In, Acc, N>(c, pack, before, runs);
+            fold_pack<T, Acc, N>(c, pack, before, runs);
         if (++length == RUN) {
             UNROLL
             for (int k = 0; k < N; k++) {
@@ -228,11 +224,10 @@ static __device__ __forceinline__ Acc fold_elements(const Reduction &c,
     return acc;
 }
 
-template <typename In, typename Acc>
+template <typename T, typename Acc>
 __global__ void ENOUGH_BLOCKS reduce_kernel(GRID_CONSTANT(Reduction) c)
 {
-    typedef Compute<In> T;
-    constexpr int N = chains_of<In>;
+    constexpr int N = chains_of<T>;
     const Folding &f = c.f;
     Place p = place_of(f);
     Acc acc = zero_of<T, Acc>(c.op);
@@ -240,34 +235,29 @@ __global__ void ENOUGH_BLOCKS reduce_kernel(GRID_CONSTANT(Reduction) c)
         const char *base = c.input + offset_in(f.kept, p.result);
         if constexpr (std::is_same_v<T, Acc>)
             if (c.starts)
-                acc = loaded((const In *)base, c.half == BRAIN16);
+                acc = element_at<T>(base, c.from);
         int64_t first = p.part * f.part + threadIdx.x % (unsigned)f.threads * N;
-        acc = fold_elements<In>(c, base, c.packs, first, p.end, f.threads * N, acc);
+        acc = fold_elements<T>(c, base, c.packs, first, p.end, f.threads * N, acc);
     }
     acc = meet<T>(c.op, acc, f.threads);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
         int64_t at = p.result * f.parts + p.part;
         if (c.finished)
             acc = finished<T>(c.op, acc, c.count, c.parameter);
-        if constexpr (std::is_same_v<Acc, float>)
-            if (c.half && c.finished) {
-                store((Bits16 *)c.out + at, acc, c.half == BRAIN16);
-                return;
-            }
-        ((Acc *)c.out)[at] = acc;
+        put_element((char *)c.out + at * stored_size<Acc>(c.to), acc, c.to);
     }
 }
 
 /* --- launches
  * --------------------------------------------------------------------------------- */
 
-template <typename In, typename Acc>
+template <typename T, typename Acc>
 int reduce_start(dt_queue queue, const Reduction *given)
 {
-    constexpr size_t bytes = chains_of<In> * sizeof(In);
+    const size_t item = stored_size<T>(given->from), bytes = chains_of<T> * item;
     cudaStream_t stream = (cudaStream_t)queue.stream;
     Reduction c = *given;
-    c.packs = c.f.folded.ndim == 1 && c.f.folded.strides[0][0] == (int64_t)sizeof(In) &&
+    c.packs = c.f.folded.ndim == 1 && c.f.folded.strides[0][0] == (int64_t)item &&
               is_aligned(c.input, bytes);
     for (int d = 0; d < c.f.kept.ndim; d++)
         c.packs = c.packs && c.f.kept.strides[0][d] % (int64_t)bytes == 0;
@@ -275,8 +265,8 @@ int reduce_start(dt_queue queue, const Reduction *given)
     /* A result that one thread folds needs no barrier. */
     cudaError_t error =
         c.f.threads == 1
-            ? LAUNCH((reduce_kernel<In, Acc>), blocks, BLOCK, 0, stream, c)
-            : LAUNCH_BARRIERS((reduce_kernel<In, Acc>), blocks, BLOCK, 0, stream, c);
+            ? LAUNCH((reduce_kernel<T, Acc>), blocks, BLOCK, 0, stream, c)
+            : LAUNCH_BARRIERS((reduce_kernel<T, Acc>), blocks, BLOCK, 0, stream, c);
     CUDA_TRY("starting a reduction", error);
     return 0;
 }
@@ -284,8 +274,8 @@ int reduce_start(dt_queue queue, const Reduction *given)
 /* What cuda/reduction.h says of an input type. */
 #define REDUCTIONS(ID, type)                                                           \
     const reduce_kernels reduce_##ID = {{                                              \
-        reduce_start<type, Compute<type>>,                                             \
-        reduce_start<type, Total<Compute<type>>>,                                      \
+        reduce_start<type, type>,                                                      \
+        reduce_start<type, Total<type>>,                                               \
         reduce_start<type, bool>,                                                      \
     }};
 

@@ -2,6 +2,7 @@
 #ifndef DT_CUDA_REDUCTION_H
 #define DT_CUDA_REDUCTION_H
 
+#include "cuda/compute.h"
 #include "cuda/folding.h"
 #include "device/backend.h"
 
@@ -14,7 +15,6 @@
 typedef enum Folds { AS_ITSELF, AS_TOTAL, AS_TRUTH, WAYS_TO_FOLD } Folds;
 
 /* A launch. Partial results lie [result][part]. */
-enum Half { WHOLE, HALF16, BRAIN16 };
 typedef struct Reduction {
     const char *input;
     void *out;
@@ -26,7 +26,7 @@ typedef struct Reduction {
     bool starts;   /* the row has no identity: from an element, which changes nothing a
                       second time */
     bool packs;    /* the kernel's: elements follow each other, and packs are aligned */
-    Half half;     /* the type of 16 bits of input and finished results; else WHOLE */
+    Half from, to; /* how input and results lie: partial ones are WHOLE */
     Folding f;
 } Reduction;
 POINTERS_OF(Reduction, f(s.input); f(s.out);)
@@ -38,6 +38,5 @@ typedef struct reduce_kernels {
 #define DT_DTYPE(ID, name, alias, type, class) extern const reduce_kernels reduce_##ID;
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
-extern const reduce_kernels reduce_half; /* float16 and bfloat16 */
 
 #endif
