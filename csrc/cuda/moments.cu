@@ -2,6 +2,7 @@
 #include "cuda/allocator.h"
 #include "cuda/device.h"
 #include "cuda/folding.h"
+#include "cuda/math.h"
 #include "cuda/reduce.h"
 #include "cuda/scan.h"
 
@@ -12,8 +13,7 @@ struct Moments {
     T count, mean, square;
 };
 template <typename T>
-static __device__ __forceinline__ Moments<T> joined(const Moments<T> &a,
-                                                    const Moments<T> &b)
+LONG Moments<T> joined(Moments<T> a, Moments<T> b)
 {
     if (b.count == T(0))
         return a;
@@ -43,6 +43,7 @@ __global__ void moments_kernel(T *variances, T *means, Moments<T> *parts,
     Moments<T> all = {0, 0, 0};
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
+        ROLLED
         for (int64_t i = p.first; i < p.end; i += f.threads) {
             const char *at = base + offset_in(f.folded, i);
             if constexpr (First) {
@@ -56,9 +57,11 @@ __global__ void moments_kernel(T *variances, T *means, Moments<T> *parts,
             }
         }
     }
-    if (f.threads > 1)
+    if (f.threads > 1) {
+        ROLLED
         for (int delta = 16; delta; delta /= 2)
             all = joined(all, from_lane(all, delta));
+    }
     if (f.threads > 32) {
         __shared__ T shared[3][BLOCK / 32];
         unsigned warp = threadIdx.x / 32;
@@ -68,9 +71,11 @@ __global__ void moments_kernel(T *variances, T *means, Moments<T> *parts,
             shared[2][warp] = all.square;
         }
         __syncthreads();
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0) {
+            ROLLED
             for (int w = 1; w < BLOCK / 32; w++)
                 all = joined(all, Moments<T>{shared[0][w], shared[1][w], shared[2][w]});
+        }
     }
     if (!p.live || threadIdx.x % (unsigned)f.threads)
         return;

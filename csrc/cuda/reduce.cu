@@ -4,7 +4,7 @@
 
 #include "cuda/allocator.h"
 #include "cuda/device.h"
-#include "cuda/reduction.h"
+#include "cuda/reduce_kernels.h"
 
 static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
                        const int64_t *strides)
@@ -103,11 +103,17 @@ static const Row rows[] = {
 #include "ops/reduce.def"
 #undef REDUCE
 };
-static const reduce_kernels *const kernels[DT_NDTYPES] = {
-#define DT_DTYPE(ID, name, alias, type, class) &reduce_##ID,
-#define DT_DTYPE_HALF(...)                     &reduce_FLOAT32,
+/* The kernels for each input type, by what a row folds it as. */
+typedef int (*reduce_fn)(dt_queue queue, const Reduction *call);
+static const reduce_fn kernels[DT_NDTYPES][WAYS_TO_FOLD] = {
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    {reduce_start<type, type>, reduce_start<type, Total<type>>,                        \
+     reduce_start<type, bool>},
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    DT_DTYPE(ID, name, alias, float, class)
 #include "ops/dtype.def"
 };
+static_assert(AS_ITSELF == 0 && AS_TOTAL == 1 && AS_TRUTH == 2, "the order of kernels");
 
 int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
 {
@@ -130,7 +136,7 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
     c.starts = row.starts;
     c.from = c.to = half_of(in);
     if (c.f.parts == 1)
-        return kernels[in]->start[row.folds](queue, &c);
+        return kernels[in][row.folds](queue, &c);
 
     dt_dtype partial = c.from ? DT_FLOAT32 : call->output_dtype;
     int64_t results = c.f.results, parts = c.f.parts;
@@ -141,7 +147,7 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
     c.out = memory;
     c.finished = false;
     c.to = WHOLE;
-    int status = kernels[in]->start[row.folds](queue, &c);
+    int status = kernels[in][row.folds](queue, &c);
     c.input = (const char *)memory;
     c.out = call->output;
     c.mapped = false;
@@ -150,7 +156,7 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
     c.finished = true;
     c.f = reduce_plan_parts(results, parts, item);
     if (!status)
-        status = kernels[partial]->start[AS_ITSELF](queue, &c);
+        status = kernels[partial][AS_ITSELF](queue, &c);
     /* Given back at once: who takes it next on this stream comes after these kernels.
      */
     allocator_release(queue.device, memory, bytes);

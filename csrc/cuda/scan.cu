@@ -19,15 +19,28 @@
 /* --- what is carried along
  * ------------------------------------------------------------------- */
 
-/* A sum of float32 has room in float64, and stays as exact as the CPU's. */
+/* Elements are carried along as doubles or int64: a sum of float32 has room there, and
+ * stays as exact as the CPU's, and one kernel serves both float types. `single`: those
+ * in memory are float32. */
 template <typename T>
-struct carry_of {
-    typedef T type;
-};
-template <>
-struct carry_of<float> {
-    typedef double type;
-};
+static __device__ __forceinline__ T element_at(const void *x, int64_t i, bool single)
+{
+    if constexpr (std::is_same_v<T, double>)
+        if (single)
+            return (T)((const float *)x)[i];
+    return ((const T *)x)[i];
+}
+template <typename T>
+static __device__ __forceinline__ void put_element(void *out, int64_t i, T value,
+                                                   bool single)
+{
+    if constexpr (std::is_same_v<T, double>)
+        if (single) {
+            ((float *)out)[i] = (float)value;
+            return;
+        }
+    ((T *)out)[i] = value;
+}
 
 template <typename T>
 static __device__ __forceinline__ T value_from(T value, int delta)
@@ -42,15 +55,15 @@ static __device__ __forceinline__ int64_t value_from(int64_t value, int delta)
 template <typename E>
 struct Sum {
     typedef E T;
-    typedef typename carry_of<T>::type State;
+    typedef E State;
     static __device__ __forceinline__ State none() { return 0; }
-    static __device__ __forceinline__ State of(T x, int64_t, bool) { return (State)x; }
+    static __device__ __forceinline__ State of(T x, int64_t, bool) { return x; }
     static __device__ __forceinline__ State join(State a, State b) { return a + b; }
     static __device__ __forceinline__ State from(State s, int d)
     {
         return value_from(s, d);
     }
-    static __device__ __forceinline__ T value(State s, bool) { return (T)s; }
+    static __device__ __forceinline__ T value(State s, bool) { return s; }
     static __device__ __forceinline__ int64_t place(State) { return 0; }
 };
 template <typename E>
@@ -124,7 +137,8 @@ typedef struct Rows {
     int64_t parts, part; /* of a row; elements of a part */
     LongDivider by_inner;
     bool backward;
-    bool least; /* of extremes: the least */
+    bool least;  /* of extremes: the least */
+    bool single; /* elements are float32 */
 } Rows;
 NO_POINTERS(Rows)
 
@@ -176,11 +190,12 @@ before(typename Op::State mine, const typename Op::State &lead,
 /* One block: part p of a row. totals: writes only what the part amounts to, into
  * carries; else starts from what carries has for it (NULL: from nothing). */
 template <class Op>
-__global__ void scan_kernel(typename Op::T *out, int64_t *index,
-                            const typename Op::T *x, typename Op::State *carries,
-                            bool totals, GRID_CONSTANT(Rows) r)
+__global__ void scan_kernel(void *out, int64_t *index, const void *x,
+                            typename Op::State *carries, bool totals,
+                            GRID_CONSTANT(Rows) r)
 {
     typedef typename Op::State State;
+    typedef typename Op::T T;
     unsigned row = blockIdx.x / (unsigned)r.parts;
     int64_t part = blockIdx.x - row * (unsigned)r.parts;
     int64_t first = part * r.part, last = first + r.part < r.n ? first + r.part : r.n;
@@ -194,7 +209,8 @@ __global__ void scan_kernel(typename Op::T *out, int64_t *index,
         {
             int64_t number = number_of(r, at + k);
             mine[k] = at + k < last
-                          ? Op::of(x[start + number * r.inner], number, r.least)
+                          ? Op::of(element_at<T>(x, start + number * r.inner, r.single),
+                                   number, r.least)
                           : Op::none();
             if (k)
                 mine[k] = Op::join(mine[k - 1], mine[k]);
@@ -207,7 +223,7 @@ __global__ void scan_kernel(typename Op::T *out, int64_t *index,
                     break;
                 int64_t to = start + number_of(r, at + k) * r.inner;
                 State here = Op::join(lead, mine[k]);
-                out[to] = Op::value(here, r.least);
+                put_element<T>(out, to, Op::value(here, r.least), r.single);
                 if (index)
                     index[to] = Op::place(here);
             }
@@ -236,8 +252,8 @@ __global__ void carry_kernel(typename Op::State *carries, GRID_CONSTANT(Rows) r)
 
 /* One thread a row: neighbours read neighbouring columns. */
 template <class Op>
-__global__ void scan_columns_kernel(typename Op::T *out, int64_t *index,
-                                    const typename Op::T *x, GRID_CONSTANT(Rows) r)
+__global__ void scan_columns_kernel(void *out, int64_t *index, const void *x,
+                                    GRID_CONSTANT(Rows) r)
 {
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= r.rows)
@@ -247,8 +263,9 @@ __global__ void scan_columns_kernel(typename Op::T *out, int64_t *index,
     ROLLED
     for (int64_t i = 0; i < r.n; i++) {
         int64_t number = number_of(r, i), at = start + number * r.inner;
-        carry = Op::join(carry, Op::of(x[at], number, r.least));
-        out[at] = Op::value(carry, r.least);
+        carry = Op::join(carry, Op::of(element_at<typename Op::T>(x, at, r.single),
+                                       number, r.least));
+        put_element<typename Op::T>(out, at, Op::value(carry, r.least), r.single);
         if (index)
             index[at] = Op::place(carry);
     }
@@ -268,8 +285,7 @@ static int start(dt_queue queue, const dt_scan *s, typename Op::State *carries,
     cudaStream_t stream = (cudaStream_t)queue.stream;
     CUDA_TRY("starting a scan",
              LAUNCH_BARRIERS((scan_kernel<Op>), r.rows * r.parts, BLOCK, 0, stream,
-                             (typename Op::T *)s->out, s->index,
-                             (const typename Op::T *)s->x, carries, totals, r));
+                             s->out, s->index, s->x, carries, totals, r));
     if (totals)
         CUDA_TRY("starting a scan", LAUNCH((carry_kernel<Op>), blocks_for(r.rows),
                                            BLOCK, 0, stream, carries, r));
@@ -280,13 +296,19 @@ template <class Op>
 static int run(dt_queue queue, const dt_scan *s, bool least = false)
 {
     typedef typename Op::State State;
-    Rows r = {s->outer * s->inner,        s->n,        s->inner, 1, s->n,
-              long_divider_for(s->inner), s->backward, least};
+    Rows r = {s->outer * s->inner,
+              s->n,
+              s->inner,
+              1,
+              s->n,
+              long_divider_for(s->inner),
+              s->backward,
+              least,
+              s->dtype == DT_FLOAT32};
     if ((s->inner >= 32 && r.rows >= 1024) || s->n <= 16) {
         CUDA_TRY("starting a scan",
                  LAUNCH((scan_columns_kernel<Op>), blocks_for(r.rows), BLOCK, 0,
-                        (cudaStream_t)queue.stream, (typename Op::T *)s->out, s->index,
-                        (const typename Op::T *)s->x, r));
+                        (cudaStream_t)queue.stream, s->out, s->index, s->x, r));
         return 0;
     }
     if (r.rows < kBlocks) {
@@ -334,7 +356,6 @@ int scan_run(dt_queue queue, dt_scan_op op, const dt_scan *s)
 {
     if (device_use(queue.device))
         return -1;
-    return s->dtype == DT_INT64     ? choose<int64_t>(queue, op, s)
-           : s->dtype == DT_FLOAT32 ? choose<float>(queue, op, s)
-                                    : choose<double>(queue, op, s);
+    return s->dtype == DT_INT64 ? choose<int64_t>(queue, op, s)
+                                : choose<double>(queue, op, s);
 }

@@ -37,7 +37,6 @@ inline void each_pointer(Numbers<T> &, F)
 #define UPDATE(name, count, states, numbers, own_count, own, prepare, formula, doc)    \
     template <typename T>                                                              \
     struct rule_##name {                                                               \
-        static constexpr int STATES = count;                                           \
         static __device__ __forceinline__ void run(T &P, T G, T *s, const T *n,        \
                                                    const T *o)                         \
         {                                                                              \
@@ -56,44 +55,61 @@ inline void each_pointer(Numbers<T> &, F)
 #undef N
 #undef O
 
-/* Width elements from number i on. */
-template <class Rule, typename T, int Width>
-static __device__ __forceinline__ void update_at(int64_t i, T *p, const T *g,
-                                                 T *const *states, const T *n,
-                                                 const T *o, T factor)
+/* A thread's elements: some of a parameter, its gradient and its states. */
+template <typename T, int N>
+struct Elements {
+    Pack<T, N> parameter, gradient, states[DT_UPDATE_STATES];
+};
+
+/* The rule `op` on each element. All rules lie in one kernel: see
+ * elementwise_kernels.h. */
+template <typename T, int N>
+static __device__ __forceinline__ void
+apply_rule(dt_update_op op, Elements<T, N> &e, T factor, const T *numbers, const T *own)
 {
-    typedef Pack<T, Width> P;
-    constexpr int STATES = Rule::STATES;
-    P value = *(const P *)(p + i), gradient = *(const P *)(g + i);
-    P kept[STATES ? STATES : 1];
-    UNROLL
-    for (int k = 0; k < STATES; k++)
-        kept[k] = *(const P *)(states[k] + i);
-    UNROLL
-    for (int j = 0; j < Width; j++) {
-        T s[STATES ? STATES : 1];
-        UNROLL
-        for (int k = 0; k < STATES; k++)
-            s[k] = kept[k].v[j];
-        Rule::run(value.v[j], gradient.v[j] * factor, s, n, o);
-        UNROLL
-        for (int k = 0; k < STATES; k++)
-            kept[k].v[j] = s[k];
+    switch (op) {
+#define UPDATE(name, count, states_, numbers_, own_count, own_, prepare, formula, doc) \
+    case DT_UPDATE_##name:                                                             \
+        UNROLL                                                                         \
+        for (int j = 0; j < N; j++) {                                                  \
+            T s[DT_UPDATE_STATES];                                                     \
+            UNROLL                                                                     \
+            for (int k = 0; k < DT_UPDATE_STATES; k++)                                 \
+                s[k] = e.states[k].v[j];                                               \
+            rule_##name<T>::run(e.parameter.v[j], e.gradient.v[j] * factor, s,         \
+                                numbers, own);                                         \
+            UNROLL                                                                     \
+            for (int k = 0; k < DT_UPDATE_STATES; k++)                                 \
+                e.states[k].v[j] = s[k];                                               \
+        }                                                                              \
+        break;
+#include "ops/update.def"
+#undef UPDATE
+    default:
+        break;
     }
-    *(P *)(p + i) = value;
-    UNROLL
-    for (int k = 0; k < STATES; k++)
-        *(P *)(states[k] + i) = kept[k];
 }
 
-template <class Rule, typename T>
-__global__ void update_kernel(const UpdateRow *rows, int64_t count,
-                              GRID_CONSTANT(Numbers<T>) numbers, const T *scale,
-                              Followed)
+/* f(memory, pack) of all that the rule has. */
+template <typename T, int N, class F>
+static __device__ __forceinline__ void each_operand(Elements<T, N> &e, T *parameter,
+                                                    T *const *states, int count, F f)
 {
-    /* Doubles, which are rare, one at a time. */
-    constexpr int W = sizeof(T) == 4 ? pack_size<T> : 1;
+    f(parameter, e.parameter);
+    UNROLL
+    for (int k = 0; k < DT_UPDATE_STATES; k++)
+        if (k < count)
+            f(states[k], e.states[k]);
+}
+
+template <typename T>
+__global__ void update_kernel(const UpdateRow *rows, int64_t count, dt_update_op op,
+                              int nstates, GRID_CONSTANT(Numbers<T>) numbers,
+                              const T *scale, Followed)
+{
+    constexpr int N = pack_size<T>;
     int64_t low = 0, high = count - 1;
+    ROLLED
     while (low < high) {
         int64_t middle = (low + high + 1) / 2;
         if (rows[middle].first <= blockIdx.x)
@@ -106,20 +122,43 @@ __global__ void update_kernel(const UpdateRow *rows, int64_t count,
     end = end < row.numel ? end : row.numel;
     T *p = FOLLOW((T *)row.parameter), *states[DT_UPDATE_STATES], own[DT_UPDATE_OWN];
     const T *g = FOLLOW((const T *)row.gradient);
+    UNROLL
     for (int k = 0; k < DT_UPDATE_STATES; k++)
         states[k] = FOLLOW((T *)row.states[k]);
+    UNROLL
     for (int k = 0; k < DT_UPDATE_OWN; k++)
         own[k] = (T)row.own[k];
     T factor = scale ? *scale : (T)1;
-    int64_t packed = W > 1 && row.aligned ? (end - begin) / W * W : 0;
-    if constexpr (W > 1) {
-        ROLLED
-        for (int64_t i = threadIdx.x * W; i < packed; i += (int64_t)blockDim.x * W)
-            update_at<Rule, T, W>(begin + i, p, g, states, numbers.v, own, factor);
-    }
     ROLLED
-    for (int64_t i = begin + packed + threadIdx.x; i < end; i += blockDim.x)
-        update_at<Rule, T, 1>(i, p, g, states, numbers.v, own, factor);
+    for (int64_t i = begin + threadIdx.x * N; i < end; i += BLOCK * N) {
+        Elements<T, N> e = {};
+        bool whole = row.aligned && i + N <= end;
+        int there = end - i < N ? (int)(end - i) : N;
+        auto load = [&](const T *from, Pack<T, N> &to) {
+            if (whole) {
+                to = *(const Pack<T, N> *)(from + i);
+                return;
+            }
+            UNROLL
+            for (int j = 0; j < N; j++)
+                if (j < there)
+                    to.v[j] = from[i + j];
+        };
+        auto store = [&](T *to, const Pack<T, N> &from) {
+            if (whole) {
+                *(Pack<T, N> *)(to + i) = from;
+                return;
+            }
+            UNROLL
+            for (int j = 0; j < N; j++)
+                if (j < there)
+                    to[i + j] = from.v[j];
+        };
+        load(g, e.gradient);
+        each_operand(e, p, states, nstates, load);
+        apply_rule(op, e, factor, numbers.v, own);
+        each_operand(e, p, states, nstates, store);
+    }
 }
 
 /* Fills rows, and pointers with all that they hold; gives the number of blocks. */
@@ -148,34 +187,23 @@ static int64_t fill_rows(const dt_update_call *call, UpdateRow *rows, void **poi
     return blocks;
 }
 
-template <class Rule, typename T>
+template <typename T>
 static int launch(cudaStream_t stream, const dt_update_call *call,
                   const UpdateRow *rows, int64_t blocks, void **pointers)
 {
+    static const int nstates[] = {
+#define UPDATE(name, count, ...) count,
+#include "ops/update.def"
+#undef UPDATE
+    };
     Numbers<T> numbers;
     for (int k = 0; k < DT_UPDATE_NUMBERS; k++)
         numbers.v[k] = (T)call->numbers[k];
     CUDA_TRY("starting an update",
-             LAUNCH((update_kernel<Rule, T>), blocks, BLOCK, 0, stream, rows,
-                    call->count, numbers, (const T *)call->scale,
+             LAUNCH((update_kernel<T>), blocks, BLOCK, 0, stream, rows, call->count,
+                    call->op, nstates[call->op], numbers, (const T *)call->scale,
                     FOLLOWED(pointers, (DT_UPDATE_STATES + 2) * call->count)));
     return 0;
-}
-
-template <typename T>
-static int launch_op(cudaStream_t stream, const dt_update_call *call,
-                     const UpdateRow *rows, int64_t blocks, void **pointers)
-{
-    switch (call->op) {
-#define UPDATE(name, count, states, numbers, own_count, own, prepare, formula, doc)    \
-    case DT_UPDATE_##name:                                                             \
-        return launch<rule_##name<T>, T>(stream, call, rows, blocks, pointers);
-#include "ops/update.def"
-#undef UPDATE
-    case DT_NUPDATE:
-        break;
-    }
-    return -1;
 }
 
 static int launch_type(cudaStream_t stream, const dt_update_call *call,
@@ -184,7 +212,7 @@ static int launch_type(cudaStream_t stream, const dt_update_call *call,
     switch (call->dtype) {
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
-        return launch_op<type>(stream, call, rows, blocks, pointers);
+        return launch<type>(stream, call, rows, blocks, pointers);
 #define DT_DTYPE_HALF(ID, name, alias, type, class)
 #include "ops/dtype.def"
     default:

@@ -42,6 +42,9 @@ HIDDEN = ("-fPIC", "-fvisibility=hidden")
 # What gcc's -O3 would do to loops for some percent of speed and a third of the code: a
 # vector version of what is left over at the end of a vector loop.
 SMALLER = ("--param=vect-epilogues-nomask=0",)
+# For a file alone. Rows of the op tables choose between two values at most, which vectors
+# do without a branch: a loop for each side of it is code for nothing.
+FILES = {"csrc/cpu/elementwise.isa.c": ("-fno-unswitch-loops",)}
 
 # Each X.isa.c is compiled once per row, with -DDT_ISA=row.
 ISA = {
@@ -112,7 +115,7 @@ class Plan:
         )
 
     def c(self, source: str, *extra: str, suffix: str = ".o") -> Object:
-        smaller = () if self.cc.is_clang else SMALLER
+        smaller = () if self.cc.is_clang else (*SMALLER, *FILES.get(source, ()))
         flags = (
             # Empty, so that a file may define it as well.
             *("-std=c11", "-D_GNU_SOURCE=", "-Icsrc", *self._common("-O3")),
