@@ -70,6 +70,15 @@ DT_PUBLIC(to,
                    device, copy, non_blocking);
 }
 
+DT_PUBLIC(type_as, "type_as(input: Tensor, other: Tensor)")
+{
+    dt_tensor *other;
+    if (dt_take_tensor(args, 1, &other) < 0)
+        return NULL;
+    return convert(args->slots[0], (dt_dtype)other->dtype, dt_tensor_device(other),
+                   false, false);
+}
+
 /* x.to(device) and x.to(dtype), without a choice among forms. */
 static PyObject *to_quick(DT_CALL_PARAMETERS)
 {
@@ -260,6 +269,8 @@ DT_PUBLIC(copy_, "copy_(input: Tensor, src: Value, non_blocking: bool = False)")
 static const dt_row rows[] = {
     {"to", &to_signature, NULL, to_quick,
      "Of another type or on another device; itself where nothing changes."},
+    DT_METHOD(type_as, "type_as",
+              "Of the type and on the device of other; itself where nothing changes."),
     DT_METHOD(cpu, "cpu", "On the CPU; itself where it is there already."),
     DT_METHOD(cuda, "cuda", "On a GPU, the current one if none is named."),
     DT_METHOD(

@@ -134,6 +134,17 @@ DT_PUBLIC(full, "full(size: Sizes, fill_value: Number, *, " DT_FACTORY_WORDS_OUT
     return create_sized(args, 2, 0, -1, r, dtype_of_value(r.low));
 }
 
+DT_PUBLIC(scalar_tensor, "scalar_tensor(s: Number, *, " DT_FACTORY_WORDS ")")
+{
+    recipe r = {.how = CONSTANT};
+    int dtype = dt_default_dtype();
+    dt_device device;
+    if (dt_take_number(args, 0, &r.low) < 0 ||
+        dt_take_factory(args, 1, &dtype, &device) < 0)
+        return NULL;
+    return create(args, 1, &r, dtype, 0, NULL, NULL, device);
+}
+
 #define RANDINT_END                                                                    \
     "size: Sizes, *, generator: Generator = None, " DT_FACTORY_WORDS_OUT ")"
 DT_PUBLIC(randint, "randint(high: int, " RANDINT_END
@@ -327,6 +338,96 @@ DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_WORD
         args, 2, dt_tensor_from_data("new_tensor", args->slots[1], dtype, device));
 }
 
+/* --- with an order in memory
+ * ------------------------------------------------------------------------------- */
+
+/* Strides that a tensor of a shape can be made with; -1 raised. */
+static int check_strides(const dt_args *args, int ndim, const int64_t *shape,
+                         int nstrides, const int64_t *strides)
+{
+    const char *what = args->signature->name;
+    if (nstrides != ndim) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): size has %d dimensions and stride %d; give as many", what,
+                     ndim, nstrides);
+        return -1;
+    }
+    int64_t reach = 0;
+    for (int d = 0; d < ndim; d++) {
+        int64_t span;
+        if (strides[d] < 0 ||
+            (shape[d] > 1 &&
+             (__builtin_mul_overflow(shape[d] - 1, strides[d], &span) ||
+              __builtin_add_overflow(reach, span, &reach) || reach >= INT64_MAX / 8))) {
+            PyErr_Format(
+                PyExc_RuntimeError,
+                "%s(): a stride of %lld for a size of %lld reaches beyond what "
+                "memory can hold; give smaller strides of 0 or more",
+                what, (long long)strides[d], (long long)shape[d]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+DT_PUBLIC(empty_strided,
+          "empty_strided(size: Sizes, stride: Sizes, *, " DT_FACTORY_WORDS ")")
+{
+    int ndim, nstrides, dtype = dt_default_dtype();
+    int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
+    dt_device device;
+    if (dt_take_sizes(args, 0, &ndim, shape) < 0 ||
+        dt_take_sizes(args, 1, &nstrides, strides) < 0 ||
+        check_strides(args, ndim, shape, nstrides, strides) < 0 ||
+        dt_take_factory(args, 2, &dtype, &device) < 0)
+        return NULL;
+    return create(args, 2, &nothing, dtype, ndim, shape, strides, device);
+}
+
+DT_PUBLIC(new_empty_strided, "new_empty_strided(input: Tensor, size: Sizes, "
+                             "stride: Sizes, " DT_FACTORY_WORDS ")")
+{
+    dt_tensor *x;
+    int ndim, nstrides, dtype;
+    int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
+    dt_device device;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_sizes(args, 1, &ndim, shape) < 0 ||
+        dt_take_sizes(args, 2, &nstrides, strides) < 0 ||
+        check_strides(args, ndim, shape, nstrides, strides) < 0 ||
+        take_like(args, 3, x, &dtype, &device) < 0)
+        return NULL;
+    return create(args, 3, &nothing, dtype, ndim, shape, strides, device);
+}
+
+DT_PUBLIC(empty_permuted, "empty_permuted(size: Sizes, physical_layout: Sizes, "
+                          "*, " DT_FACTORY_WORDS ")")
+{
+    int ndim, norder, dtype = dt_default_dtype();
+    int64_t shape[DT_MAX_NDIM], order[DT_MAX_NDIM], strides[DT_MAX_NDIM], step = 1;
+    bool seen[DT_MAX_NDIM] = {false};
+    dt_device device;
+    if (dt_take_sizes(args, 0, &ndim, shape) < 0 ||
+        dt_take_sizes(args, 1, &norder, order) < 0 ||
+        dt_take_factory(args, 2, &dtype, &device) < 0)
+        return NULL;
+    for (int i = norder - 1; i >= 0; i--) {
+        if (norder != ndim || order[i] < 0 || order[i] >= ndim || seen[order[i]]) {
+            PyErr_Format(PyExc_RuntimeError,
+                         "empty_permuted(): physical_layout has to name each of the %d "
+                         "dimensions once, as 0 to %d, the outermost in memory first",
+                         ndim, ndim - 1);
+            return NULL;
+        }
+        seen[order[i]] = true;
+        strides[order[i]] = step;
+        if (shape[order[i]] > 1 && __builtin_mul_overflow(step, shape[order[i]], &step))
+            step = INT64_MAX; /* which the check of the strides refuses */
+    }
+    if (check_strides(args, ndim, shape, norder, strides) < 0)
+        return NULL;
+    return create(args, 2, &nothing, dtype, ndim, shape, strides, device);
+}
+
 /* --- into a tensor
  * ------------------------------------------------------------------------------- */
 
@@ -508,6 +609,18 @@ static const dt_row rows[] = {
                 "A tensor of one value.\n\n"
                 "Its type is that of fill_value: bool, int64 or the default floating "
                 "one."),
+    DT_FUNCTION(scalar_tensor, "scalar_tensor",
+                "A number as a tensor without dimensions.\n\n"
+                "Of the default floating type, unlike tensor(s)."),
+    DT_FUNCTION(empty_strided, "empty_strided",
+                "As empty, with the given steps in memory between neighbours.\n\n"
+                "RuntimeError for negative strides and for another number of them than "
+                "of sizes."),
+    DT_METHOD(new_empty_strided, "new_empty_strided",
+              "As empty_strided, of the type and on the device of this."),
+    DT_FUNCTION(empty_permuted, "empty_permuted",
+                "As empty, with its dimensions in memory in the order of "
+                "physical_layout, the outermost first."),
     DT_FUNCTION(rand, "rand",
                 "Random numbers, uniform from 0 up to but without 1.\n\n"
                 "Sizes as arguments or as one sequence; dtype is the default floating "
@@ -552,8 +665,8 @@ static const dt_row rows[] = {
               "Fill with normally distributed random numbers.\n\n"
               "Floating types only (NotImplementedError)."),
     DT_METHOD(random_, "random_", "Fill with random integers."),
-    DT_METHOD(fill_, "fill_", "Fill with one value."),
-    DT_METHOD(zero_, "zero_", "Fill with zeros."),
+    DT_BOTH(fill_, "fill_", "Fill with one value."),
+    DT_BOTH(zero_, "zero_", "Fill with zeros."),
     DT_FUNCTION(manual_seed, "manual_seed", "Seed the generators of all devices."),
     DT_FUNCTION(seed, "seed", "Seed all generators from the system's randomness."),
     DT_FUNCTION(initial_seed, "initial_seed", "The seed of the CPU's generator."),

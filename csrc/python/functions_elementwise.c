@@ -695,8 +695,8 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
 static const dt_row rows[] = {
 #define UNARY(name, class, low, high, value, derivative, doc)                          \
     {#name, &name##_signature, name##_function, name##_method, doc UNARY_##class},     \
-        {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
-         "In place: " doc WRITES},
+        {#name "_", &name##_in_place_signature, name##_in_place_function,              \
+         name##_in_place_method, "In place: " doc WRITES},
 #include "ops/unary.def"
 #undef UNARY
 #define BINARY(name, class, low, high, value, da, db, doc)                             \
@@ -705,12 +705,15 @@ static const dt_row rows[] = {
          "In place: " doc WRITES},
 #include "ops/binary.def"
 #undef BINARY
-#define ALIAS(name, row)                                                               \
+#define NAMED(name, row, in_place)                                                     \
     {#name, &row##_signature, row##_function, row##_method, "The same as " #row "."},  \
-        {#name "_", &row##_in_place_signature, NULL, row##_in_place_method,            \
+        {#name "_", &row##_in_place_signature, in_place, row##_in_place_method,        \
          "The same as " #row "_."},
+#define UNARY_ALIAS(name, row)  NAMED(name, row, row##_in_place_function)
+#define BINARY_ALIAS(name, row) NAMED(name, row, NULL)
 #include "ops/alias.def"
-#undef ALIAS
+#undef UNARY_ALIAS
+#undef BINARY_ALIAS
     DT_FUNCTION(rsub, "rsub", "other minus alpha times input."),
     DT_BOTH(isclose, "isclose",
             "Where elements differ by at most atol + rtol * abs(other).\n\n"

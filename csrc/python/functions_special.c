@@ -157,7 +157,7 @@ static const dt_row rows[] = {
         "Each element, with nan (0) for NaN, and posinf and neginf (the greatest and "
         "least number of the type) for the infinities. Of the shape and type of "
         "input."),
-    DT_METHOD(nan_to_num_in_place, "nan_to_num_", "In place: nan_to_num."),
+    DT_BOTH(nan_to_num_in_place, "nan_to_num_", "In place: nan_to_num."),
     DT_BOTH(float_power, "float_power",
             "Elements of input to the power of those of exponent, both as float64."),
     DT_METHOD(float_power_in_place, "float_power_",

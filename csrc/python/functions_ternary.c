@@ -224,12 +224,12 @@ static const dt_row rows[] = {
     DT_METHOD(lerp_in_place, "lerp_", "In place: lerp."),
     DT_BOTH(clamp, "clamp", CLAMP),
     DT_BOTH(clamp, "clip", "The same as clamp."),
-    DT_METHOD(clamp_in_place, "clamp_", "In place: clamp."),
-    DT_METHOD(clamp_in_place, "clip_", "The same as clamp_."),
+    DT_BOTH(clamp_in_place, "clamp_", "In place: clamp."),
+    DT_BOTH(clamp_in_place, "clip_", "The same as clamp_."),
     DT_BOTH(clamp_min, "clamp_min", "Each element, or min where it is less."),
-    DT_METHOD(clamp_min_in_place, "clamp_min_", "In place: clamp_min."),
+    DT_BOTH(clamp_min_in_place, "clamp_min_", "In place: clamp_min."),
     DT_BOTH(clamp_max, "clamp_max", "Each element, or max where it is greater."),
-    DT_METHOD(clamp_max_in_place, "clamp_max_", "In place: clamp_max."),
+    DT_BOTH(clamp_max_in_place, "clamp_max_", "In place: clamp_max."),
 };
 
 int dt_setup_ternary(PyObject *module)

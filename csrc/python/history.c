@@ -467,7 +467,7 @@ static const dt_row rows[] = {
               "Says whether gradients for it are wanted; returns it. RuntimeError for "
               "types other than floating ones."),
     DT_BOTH(detach, "detach", "A second Tensor over the same memory, without history."),
-    DT_METHOD(detach_, "detach_", "Forget the history. RuntimeError for a view."),
+    DT_BOTH(detach_, "detach_", "Forget the history. RuntimeError for a view."),
     DT_METHOD(
         register_hook, "register_hook",
         "Calls hook(gradient) whenever this Tensor's gradient has been "

@@ -132,6 +132,9 @@ QUESTION(data_ptr, PyLong_FromVoidPtr, x->numel ? dt_tensor_data(x) : NULL)
 QUESTION(is_floating_point, PyBool_FromLong, dt_dtype_is_float((dt_dtype)x->dtype))
 QUESTION(is_signed, PyBool_FromLong, dt_dtype_is_signed((dt_dtype)x->dtype))
 QUESTION(is_complex, PyBool_FromLong, x->numel < 0)
+QUESTION(is_conj, PyBool_FromLong, x->numel < 0)
+QUESTION(is_neg, PyBool_FromLong, x->numel < 0)
+QUESTION(is_inference, PyBool_FromLong, x->numel < 0)
 QUESTION(get_device, PyLong_FromLong,
          dt_device_is_cpu(dt_tensor_device(x)) ? -1 : dt_tensor_device(x).index)
 
@@ -191,6 +194,40 @@ DT_PUBLIC(storage_count, "_storage_count(device: Device = None)")
     return PyLong_FromLongLong(dt_storage_count(device));
 }
 
+DT_PUBLIC(is_nonzero, "is_nonzero(input: Tensor)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    if (x->numel != 1) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "is_nonzero(): the Tensor has %lld elements; give one of a single "
+                     "element, such as x.any() or x.all()",
+                     (long long)x->numel);
+        return NULL;
+    }
+    int truth = PyObject_IsTrue(args->slots[0]);
+    return truth < 0 ? NULL : PyBool_FromLong(truth);
+}
+DT_PUBLIC(is_same_size, "is_same_size(input: Tensor, other: Tensor)")
+{
+    dt_tensor *x, *other;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &other) < 0)
+        return NULL;
+    return PyBool_FromLong(
+        dt_shape_equal(x->ndim, x->shape, other->ndim, other->shape));
+}
+DT_PUBLIC(is_set_to, "is_set_to(input: Tensor, tensor: Tensor)")
+{
+    dt_tensor *x, *other;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &other) < 0)
+        return NULL;
+    return PyBool_FromLong(
+        x->storage == other->storage && x->offset == other->offset &&
+        dt_shape_equal(x->ndim, x->shape, other->ndim, other->shape) &&
+        dt_shape_equal(x->ndim, x->strides, other->ndim, other->strides));
+}
+
 DT_PUBLIC(set_num_threads, "set_num_threads(num: int)")
 {
     int64_t threads;
@@ -223,10 +260,21 @@ static const dt_row rows[] = {
               "Elements before the first in its memory."),
     DT_METHOD(element_size, "element_size", "The bytes of one element."),
     DT_METHOD(data_ptr, "data_ptr", "The address of the first element, on its device."),
-    DT_METHOD(get_device, "get_device", "The number of its GPU; -1 on the CPU."),
+    DT_BOTH(get_device, "get_device", "The number of its GPU; -1 on the CPU."),
     DT_BOTH(is_floating_point, "is_floating_point", "Whether it holds floats."),
     DT_BOTH(is_complex, "is_complex", "False: there are no complex types."),
-    DT_METHOD(is_signed, "is_signed", "Whether its type has negative values."),
+    DT_BOTH(is_signed, "is_signed", "Whether its type has negative values."),
+    DT_BOTH(is_conj, "is_conj", "False: there are no complex types."),
+    DT_BOTH(is_neg, "is_neg", "False: no sign waits to be changed."),
+    DT_BOTH(is_inference, "is_inference",
+            "False: tensors made in inference_mode() are tensors like others."),
+    DT_BOTH(is_nonzero, "is_nonzero",
+            "Whether the single element is not 0.\n\n"
+            "A bool, for which a GPU is waited for. RuntimeError for another number of "
+            "elements."),
+    DT_BOTH(is_same_size, "is_same_size", "Whether both have the same shape."),
+    DT_METHOD(is_set_to, "is_set_to",
+              "Whether both are the same view of the same memory."),
     DT_METHOD(is_contiguous, "is_contiguous", "Whether it is in row-major order."),
     DT_FUNCTION(is_tensor, "is_tensor", "Whether obj is a Tensor."),
     DT_FUNCTION(result_type, "result_type", "The type in which two operands meet."),

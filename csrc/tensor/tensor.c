@@ -36,10 +36,17 @@ static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
     return 0;
 }
 
+/* Memory for the elements, and for the gaps that strides may leave between them. */
 static int allocate(const char *what, dt_tensor *out, dt_device device)
 {
     dt_dtype dtype = (dt_dtype)out->dtype;
-    out->storage = dt_storage_new(device, (size_t)out->numel * dt_dtype_size(dtype));
+    int64_t count = out->numel;
+    if (count && !out->contiguous) {
+        count = 1;
+        for (int d = 0; d < out->ndim; d++)
+            count += (out->shape[d] - 1) * out->strides[d];
+    }
+    out->storage = dt_storage_new(device, (size_t)count * dt_dtype_size(dtype));
     if (!out->storage)
         return dt_fail_prefix("%s: ", what);
     if (!dt_device_is_cpu(device))

@@ -51,7 +51,8 @@ static inline void *dt_tensor_data(const dt_tensor *t)
 int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
                     const int64_t *shape, dt_device device);
 
-/* The same with strides of the caller's, which cover the storage without overlap. */
+/* The same with strides of the caller's, 0 or more; memory reaches to the last element.
+ */
 int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
                             const int64_t *shape, const int64_t *strides,
                             dt_device device);

@@ -32,6 +32,8 @@ ONE_OF = {"Sizes": "SupportsIndex", "Tensors": "Tensor", "Any": "Any"}
 # Parameters of the kind Any, by name or by "function.name".
 PARAMETERS = {
     "out": "tuple[Tensor, Tensor]",
+    "broadcast_shapes.shapes": "SupportsIndex | Sequence[SupportsIndex]",
+    "unravel_index.shape": "SupportsIndex | Sequence[SupportsIndex]",
     "hook": "Callable[[Tensor], Tensor | None]",
     "split_size_or_sections": "SupportsIndex | Sequence[SupportsIndex]",
     "split_sizes": "Sequence[SupportsIndex]",
@@ -91,6 +93,10 @@ RESULTS = {
         ("allclose", "equal", "is_floating_point", "is_complex", "is_signed"),
         "builtins.bool",
     ),
+    **dict.fromkeys(("is_conj", "is_neg", "is_inference"), "builtins.bool"),
+    **dict.fromkeys(("is_nonzero", "is_same_size", "is_set_to"), "builtins.bool"),
+    "unravel_index": TENSORS,
+    "broadcast_shapes": "Size",
     **dict.fromkeys(
         ("is_contiguous", "is_pinned", "can_cast", "is_grad_enabled"), "builtins.bool"
     ),

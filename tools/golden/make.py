@@ -17,6 +17,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 GOLDEN = HERE.parent.parent / "tests" / "golden"
 SETS = (
+    "breadth",
     "checkpoints",
     "composed",
     "errors",
