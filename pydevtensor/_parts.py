@@ -110,3 +110,7 @@ def sum_to_size(input, size):
     if not dims:
         return input
     return input.sum(dims, keepdim=True).reshape(tuple(size))
+
+
+def conj_physical(input):
+    return input

@@ -232,6 +232,8 @@ BY_WORD = {
     "Dtype": lambda: torch.float32,
     "Device": lambda: "cpu",
     "Generator": lambda: None,
+    "Layout": lambda: torch.strided,
+    "Format": lambda: torch.contiguous_format,
     "Any": lambda: None,
 }
 

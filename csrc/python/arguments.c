@@ -2,6 +2,7 @@
 #include "python/arguments.h"
 #include "python/device_type.h"
 #include "python/dtype_type.h"
+#include "python/format_type.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,10 @@ static bool accepts(const dt_parameter *p, PyObject *value)
     case DT_WORD_DEVICE:
         return dt_device_object_check(value) || PyUnicode_Check(value) ||
                (PyLong_Check(value) && !PyBool_Check(value));
+    case DT_WORD_LAYOUT:
+        return dt_layout_object_check(value);
+    case DT_WORD_FORMAT:
+        return dt_format_object_check(value);
     case DT_WORD_GENERATOR:
         return dt_py.generator_type && PyObject_TypeCheck(value, dt_py.generator_type);
     case DT_WORD_ANY:

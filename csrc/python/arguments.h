@@ -36,6 +36,8 @@
     WORD(SIZES, "Sizes", "a tuple of ints")                                            \
     WORD(DTYPE, "Dtype", "a dtype such as torch.float32")                              \
     WORD(DEVICE, "Device", "a device, such as 'cpu' or 'cuda:0'")                      \
+    WORD(LAYOUT, "Layout", "a layout: torch.strided")                                  \
+    WORD(FORMAT, "Format", "a memory format, such as torch.channels_last")             \
     WORD(GENERATOR, "Generator", "a Generator")                                        \
     WORD(ANY, "Any", "an object")
 
@@ -176,7 +178,7 @@ int dt_argument_error(const dt_args *args, int i);
 /* The keywords that every factory takes, last in its signature, and what they say.
  * first is the index of dtype. dtype: *dtype is left as it is where none is given. */
 #define DT_FACTORY_WORDS                                                               \
-    "dtype: Dtype = None, layout: Any = None, device: Device = None, "                 \
+    "dtype: Dtype = None, layout: Layout = None, device: Device = None, "              \
     "requires_grad: bool = False, pin_memory: bool = False"
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device);
 /* The same for a factory that can fill a tensor of the caller's: a given out says type

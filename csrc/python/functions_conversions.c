@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "python/device_type.h"
+#include "python/format_type.h"
 #include "python/dtype_type.h"
 #include "python/functions.h"
 #include "autograd/recorded.h"
@@ -29,6 +30,62 @@ static PyObject *convert(PyObject *self, dt_dtype dtype, dt_device device, bool 
     return dt_tensor_result(out, status);
 }
 
+/* made, which is `self` in another type or on another device (or NULL), brought into
+ * the format of the argument at i; `copy`: into memory of its own. Takes the reference
+ * over; NULL with an exception set. */
+static PyObject *formatted(const dt_args *args, int i, PyObject *made, bool copy)
+{
+    dt_format format = DT_FORMAT_PRESERVE;
+    if (!made)
+        return NULL;
+    const dt_tensor *x = dt_tensor_of(made);
+    if (dt_take_format(args, i, &format) < 0 ||
+        dt_format_check(args->signature->name, format, x->ndim) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    bool own = made != args->slots[0];
+    bool fits = format == DT_FORMAT_PRESERVE || dt_format_is_of(format, x);
+    /* As in PyTorch, contiguous_format is what a tensor has that has no other one. */
+    if (format == DT_FORMAT_ROWS && !own && !copy)
+        fits = x->contiguous || !(dt_format_is_of(DT_FORMAT_CHANNELS, x) ||
+                                  dt_format_is_of(DT_FORMAT_CHANNELS_3D, x));
+    if (fits && (own || !copy))
+        return made;
+    dt_tensor_object *out = dt_tensor_object_new();
+    dt_tensor turned = {.storage = NULL}, dense = {.storage = NULL};
+    if (!out) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    int64_t order[DT_MAX_NDIM], inverse[DT_MAX_NDIM];
+    int status;
+    DT_BEGIN_ALLOW_THREADS if (format == DT_FORMAT_ROWS)
+    {
+        status = x->contiguous
+                     ? dt_recorded_convert(&out->tensor, x, (dt_dtype)x->dtype,
+                                           dt_tensor_device(x))
+                     : dt_recorded_contiguous(&out->tensor, x);
+    }
+    else
+    {
+        /* Turned so that the channels are last, dense, and turned back. */
+        dt_format_order(x->ndim, order, inverse);
+        status = dt_recorded_permute(&turned, x, x->ndim, order);
+        if (!status)
+            status = turned.contiguous
+                         ? dt_recorded_convert(&dense, &turned, (dt_dtype)x->dtype,
+                                               dt_tensor_device(x))
+                         : dt_recorded_contiguous(&dense, &turned);
+        if (!status)
+            status = dt_recorded_permute(&out->tensor, &dense, x->ndim, inverse);
+        dt_tensor_clear(&dense);
+        dt_tensor_clear(&turned);
+    }
+    DT_END_ALLOW_THREADS Py_DECREF(made);
+    return dt_tensor_result(out, status);
+}
+
 static int take_named(const dt_args *args, int i, const dt_tensor *x, dt_device *out)
 {
     if (dt_given(args, i))
@@ -38,7 +95,7 @@ static int take_named(const dt_args *args, int i, const dt_tensor *x, dt_device 
 }
 
 #define TO_END                                                                         \
-    "non_blocking: bool = False, copy: bool = False, *, memory_format: Any = None)"
+    "non_blocking: bool = False, copy: bool = False, *, memory_format: Format = None)"
 DT_PUBLIC(to,
           "to(input: Tensor, dtype: Dtype, " TO_END " | "
           "to(input: Tensor, device: Device = None, dtype: Dtype = None, " TO_END " | "
@@ -66,8 +123,13 @@ DT_PUBLIC(to,
                dt_take_dtype(args, 2, &dtype) < 0) {
         return NULL;
     }
-    return convert(args->slots[0], dtype < 0 ? (dt_dtype)x->dtype : (dt_dtype)dtype,
-                   device, copy, non_blocking);
+    dt_format format = DT_FORMAT_PRESERVE;
+    if (dt_take_format(args, flags + 2, &format) < 0)
+        return NULL;
+    PyObject *made =
+        convert(args->slots[0], dtype < 0 ? (dt_dtype)x->dtype : (dt_dtype)dtype,
+                device, copy && format == DT_FORMAT_PRESERVE, non_blocking);
+    return formatted(args, flags + 2, made, copy);
 }
 
 DT_PUBLIC(type_as, "type_as(input: Tensor, other: Tensor)")
@@ -106,15 +168,18 @@ static PyObject *to_quick(DT_CALL_PARAMETERS)
     return to_method(self, values, count, kwnames);
 }
 
-DT_PUBLIC(cpu, "cpu(input: Tensor, *, memory_format: Any = None)")
+DT_PUBLIC(cpu, "cpu(input: Tensor, *, memory_format: Format = None)")
 {
-    return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype,
-                   dt_device_make(DT_CPU, 0), false, false);
+    return formatted(args, 1,
+                     convert(args->slots[0],
+                             (dt_dtype)dt_tensor_of(args->slots[0])->dtype,
+                             dt_device_make(DT_CPU, 0), false, false),
+                     false);
 }
 
 DT_PUBLIC(cuda,
           "cuda(input: Tensor, device: Device = None, non_blocking: bool = False, "
-          "memory_format: Any = None)")
+          "memory_format: Format = None)")
 {
     dt_device device = dt_device_make(DT_CUDA, -1);
     bool non_blocking;
@@ -131,8 +196,11 @@ DT_PUBLIC(cuda,
     }
     if (dt_device_resolve(device, &device) < 0)
         return NULL;
-    return convert(args->slots[0], (dt_dtype)dt_tensor_of(args->slots[0])->dtype,
-                   device, false, non_blocking);
+    return formatted(args, 3,
+                     convert(args->slots[0],
+                             (dt_dtype)dt_tensor_of(args->slots[0])->dtype, device,
+                             false, non_blocking),
+                     false);
 }
 
 /* --- page-locked memory
@@ -154,12 +222,15 @@ DT_PUBLIC(is_pinned, "is_pinned(input: Tensor, device: Device = None)")
  * ----------------------------------------------------------------------- */
 
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
-    DT_PUBLIC(to_##name, #name "(input: Tensor)")                                      \
+    DT_PUBLIC(to_##name, #name "(input: Tensor, *, memory_format: Format = None)")     \
     {                                                                                  \
         dt_tensor *x;                                                                  \
         if (dt_take_tensor(args, 0, &x) < 0)                                           \
             return NULL;                                                               \
-        return convert(args->slots[0], DT_##ID, dt_tensor_device(x), false, false);    \
+        return formatted(                                                              \
+            args, 1,                                                                   \
+            convert(args->slots[0], DT_##ID, dt_tensor_device(x), false, false),       \
+            false);                                                                    \
     }
 #include "ops/dtype.def"
 
@@ -222,20 +293,32 @@ DT_PUBLIC(type, "type(input: Tensor, dtype: Any = None, non_blocking: bool = Fal
  * --------------------------------------------------------------------------------------
  */
 
-DT_PUBLIC(clone, "clone(input: Tensor, *, memory_format: Any = None)")
+DT_PUBLIC(clone, "clone(input: Tensor, *, memory_format: Format = None)")
 {
     dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
+    dt_format format = DT_FORMAT_PRESERVE;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_format(args, 1, &format) < 0)
         return NULL;
+    if (format != DT_FORMAT_PRESERVE)
+        return formatted(args, 1, Py_NewRef(args->slots[0]), true);
     return convert(args->slots[0], (dt_dtype)x->dtype, dt_tensor_device(x), true,
                    false);
 }
 
-DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Any = None)")
+DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Format = None)")
 {
     dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
+    dt_format format = DT_FORMAT_ROWS;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_format(args, 1, &format) < 0)
         return NULL;
+    if (format == DT_FORMAT_PRESERVE && !x->contiguous) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "contiguous(): preserve_format is no order; give "
+                        "contiguous_format or channels_last");
+        return NULL;
+    }
+    if (format > DT_FORMAT_ROWS)
+        return formatted(args, 1, Py_NewRef(args->slots[0]), false);
     if (x->contiguous)
         return Py_NewRef(args->slots[0]);
     dt_tensor_object *out = dt_tensor_object_new();

@@ -5,6 +5,7 @@
 #include "autograd/recorded.h"
 #include "python/device_type.h"
 #include "python/dtype_type.h"
+#include "python/format_type.h"
 #include "python/functions.h"
 #include "python/output.h"
 #include "tensor/create.h"
@@ -95,9 +96,29 @@ static recipe normal(void)
 }
 static const recipe nothing = {.how = EMPTY};
 
-DT_PUBLIC(empty, "empty(*size: Sizes, " DT_FACTORY_WORDS_OUT ")")
+DT_PUBLIC(empty,
+          "empty(*size: Sizes, " DT_FACTORY_WORDS_OUT ", memory_format: Format = None)")
 {
-    return create_sized(args, 1, 0, -1, nothing, dt_default_dtype());
+    int ndim, dtype = dt_default_dtype();
+    int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
+    dt_device device;
+    dt_format format = DT_FORMAT_ROWS;
+    if (!dt_given(args, 7))
+        return create_sized(args, 1, 0, -1, nothing, dtype);
+    if (dt_take_sizes(args, 0, &ndim, shape) < 0 ||
+        dt_take_factory(args, 1, &dtype, &device) < 0 ||
+        dt_take_format(args, 7, &format) < 0 ||
+        dt_format_check("empty", format, ndim) < 0)
+        return NULL;
+    if (format == DT_FORMAT_PRESERVE) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "empty(): preserve_format is no order, as there is nothing to "
+                        "be like; give contiguous_format or channels_last");
+        return NULL;
+    }
+    dt_format_strides(format, ndim, shape, strides);
+    return create(args, 1, &nothing, dtype, ndim, shape,
+                  format == DT_FORMAT_ROWS ? NULL : strides, device);
 }
 DT_PUBLIC(zeros, "zeros(*size: Sizes, " DT_FACTORY_WORDS_OUT ")")
 {
@@ -246,14 +267,22 @@ static PyObject *create_like(const dt_args *args, int first, recipe r)
         take_like(args, first, x, &dtype, &device) < 0)
         return NULL;
     int64_t strides[DT_MAX_NDIM];
-    bool ordered = !x->contiguous && x->numel && !dt_tensor_overlaps_itself(x);
-    if (ordered)
+    dt_format format = DT_FORMAT_PRESERVE;
+    if (dt_take_format(args, args->signature->count - 1, &format) < 0 ||
+        dt_format_check(args->signature->name, format, x->ndim) < 0)
+        return NULL;
+    bool ordered = format == DT_FORMAT_PRESERVE
+                       ? !x->contiguous && x->numel && !dt_tensor_overlaps_itself(x)
+                       : format != DT_FORMAT_ROWS;
+    if (ordered && format != DT_FORMAT_PRESERVE)
+        dt_format_strides(format, x->ndim, x->shape, strides);
+    else if (ordered)
         strides_like(x, strides);
     return create(args, first, &r, dtype, x->ndim, x->shape, ordered ? strides : NULL,
                   device);
 }
 
-#define LIKE_WORDS DT_FACTORY_WORDS ", memory_format: Any = None)"
+#define LIKE_WORDS DT_FACTORY_WORDS ", memory_format: Format = None)"
 DT_PUBLIC(empty_like, "empty_like(input: Tensor, *, " LIKE_WORDS)
 {
     return create_like(args, 1, nothing);

@@ -19,6 +19,7 @@
     SETUP(errors)                                                                      \
     SETUP(dtype_type)                                                                  \
     SETUP(size_type)                                                                   \
+    SETUP(format_type)                                                                 \
     SETUP(device_type)                                                                 \
     SETUP(tensor_type)                                                                 \
     SETUP(defaults)                                                                    \

@@ -2,6 +2,7 @@
 #include "cpu/cpu.h"
 #include "python/device_type.h"
 #include "python/dtype_type.h"
+#include "python/format_type.h"
 #include "python/functions.h"
 #include "python/size_type.h"
 #include "autograd/recorded.h"
@@ -63,7 +64,70 @@ static PyObject *get_transposed(PyObject *self, void *batch)
                                        : dt_recorded_reverse(&out->tensor, x));
 }
 
+static PyObject *get_layout(PyObject *self, void *unused)
+{
+    (void)self;
+    (void)unused;
+    return dt_strided();
+}
+
+/* What tensors elsewhere may be and ours never are, which generic code asks about. */
+static PyObject *get_never(PyObject *self, void *unused)
+{
+    (void)self;
+    (void)unused;
+    Py_RETURN_FALSE;
+}
+static PyObject *get_real(PyObject *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+static PyObject *get_imag(PyObject *self, void *unused)
+{
+    (void)self;
+    (void)unused;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "imag: Tensors hold real numbers; use torch.zeros_like(x) for the "
+                    "imaginary part of one");
+    return NULL;
+}
+static PyObject *get_adjoint(PyObject *self, void *batch)
+{
+    int ndim = dt_tensor_of(self)->ndim;
+    if (batch ? ndim == 1 : ndim == 1 || ndim > 2) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s: the Tensor has %d dimensions; give %s, or use permute()",
+                     batch ? "mH" : "H", ndim,
+                     batch ? "matrices, in the last two of them" : "a matrix");
+        return NULL;
+    }
+    return get_transposed(self, batch);
+}
+
 static PyGetSetDef attributes[] = {
+#define NEVER(name, what) {#name, get_never, NULL, "False: " what, NULL},
+    NEVER(is_sparse, "every element is kept.") NEVER(is_sparse_csr,
+                                                     "every element is kept.")
+        NEVER(is_quantized, "there are no quantized types.") NEVER(
+            is_nested, "every row has the same size.") NEVER(is_meta,
+                                                             "every tensor has memory.")
+            NEVER(is_mkldnn, "memory is laid out by strides.")
+                NEVER(is_mps, "devices are the CPU and CUDA ones.")
+                    NEVER(is_xla, "devices are the CPU and CUDA ones.")
+                        NEVER(is_xpu, "devices are the CPU and CUDA ones.")
+                            NEVER(is_ipu, "devices are the CPU and CUDA ones.")
+                                NEVER(is_maia, "devices are the CPU and CUDA ones.")
+                                    NEVER(is_mtia, "devices are the CPU and CUDA ones.")
+                                        NEVER(is_vulkan,
+                                              "devices are the CPU and CUDA ones.")
+#undef NEVER
+                                            {"layout", get_layout, NULL,
+                                             "torch.strided.", NULL},
+    {"real", get_real, NULL, "The tensor itself: its elements are real.", NULL},
+    {"imag", get_imag, NULL, "RuntimeError: there are no complex types.", NULL},
+    {"H", get_adjoint, NULL, "The transpose of a matrix.", NULL},
+    {"mH", get_adjoint, NULL, "The last two dimensions exchanged.", (void *)1},
     {"shape", get_shape, NULL, "The sizes of the dimensions.", NULL},
     {"dtype", get_dtype, NULL, "The type of the elements.", NULL},
     {"device", get_device, NULL, "Where the elements are.", NULL},
@@ -138,9 +202,12 @@ QUESTION(is_inference, PyBool_FromLong, x->numel < 0)
 QUESTION(get_device, PyLong_FromLong,
          dt_device_is_cpu(dt_tensor_device(x)) ? -1 : dt_tensor_device(x).index)
 
-DT_PUBLIC(is_contiguous, "is_contiguous(input: Tensor, memory_format: Any = None)")
+DT_PUBLIC(is_contiguous, "is_contiguous(input: Tensor, memory_format: Format = None)")
 {
-    return PyBool_FromLong(dt_tensor_of(args->slots[0])->contiguous);
+    dt_format format = DT_FORMAT_ROWS;
+    if (dt_take_format(args, 1, &format) < 0)
+        return NULL;
+    return PyBool_FromLong(dt_format_is_of(format, dt_tensor_of(args->slots[0])));
 }
 
 DT_PUBLIC(is_tensor, "is_tensor(obj: Any)")
@@ -192,6 +259,24 @@ DT_PUBLIC(storage_count, "_storage_count(device: Device = None)")
     if (dt_take_device(args, 0, &device) < 0)
         return NULL;
     return PyLong_FromLongLong(dt_storage_count(device));
+}
+
+/* What complex numbers would need, of real ones. */
+#define ITSELF(NAME, TEXT)                                                             \
+    DT_PUBLIC(NAME, TEXT)                                                              \
+    {                                                                                  \
+        dt_tensor *x;                                                                  \
+        return dt_take_tensor(args, 0, &x) < 0 ? NULL : Py_NewRef(args->slots[0]);     \
+    }
+ITSELF(real, "real(input: Tensor)")
+ITSELF(conj, "conj(input: Tensor)")
+ITSELF(resolve_conj, "resolve_conj(input: Tensor)")
+ITSELF(resolve_neg, "resolve_neg(input: Tensor)")
+ITSELF(conj_physical_, "conj_physical_(input: Tensor)")
+DT_PUBLIC(imag, "imag(input: Tensor)")
+{
+    dt_tensor *x;
+    return dt_take_tensor(args, 0, &x) < 0 ? NULL : get_imag(args->slots[0], NULL);
 }
 
 DT_PUBLIC(is_nonzero, "is_nonzero(input: Tensor)")
@@ -268,6 +353,13 @@ static const dt_row rows[] = {
     DT_BOTH(is_neg, "is_neg", "False: no sign waits to be changed."),
     DT_BOTH(is_inference, "is_inference",
             "False: tensors made in inference_mode() are tensors like others."),
+    DT_FUNCTION(real, "real", "The Tensor itself: its elements are real."),
+    DT_FUNCTION(imag, "imag", "RuntimeError: there are no complex types."),
+    DT_BOTH(conj, "conj", "The Tensor itself: its elements are real."),
+    DT_BOTH(conj_physical_, "conj_physical_",
+            "The Tensor itself: its elements are real."),
+    DT_BOTH(resolve_conj, "resolve_conj", "The Tensor itself: its elements are real."),
+    DT_BOTH(resolve_neg, "resolve_neg", "The Tensor itself: no sign waits."),
     DT_BOTH(is_nonzero, "is_nonzero",
             "Whether the single element is not 0.\n\n"
             "A bool, for which a GPU is waited for. RuntimeError for another number of "
@@ -275,7 +367,9 @@ static const dt_row rows[] = {
     DT_BOTH(is_same_size, "is_same_size", "Whether both have the same shape."),
     DT_METHOD(is_set_to, "is_set_to",
               "Whether both are the same view of the same memory."),
-    DT_METHOD(is_contiguous, "is_contiguous", "Whether it is in row-major order."),
+    DT_METHOD(
+        is_contiguous, "is_contiguous",
+        "Whether it is in row-major order, or in that of memory_format, without gaps."),
     DT_FUNCTION(is_tensor, "is_tensor", "Whether obj is a Tensor."),
     DT_FUNCTION(result_type, "result_type", "The type in which two operands meet."),
     DT_FUNCTION(promote_types, "promote_types", "The type in which two types meet."),

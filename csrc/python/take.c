@@ -1,6 +1,7 @@
 /* Arguments as C values, and the errors that say what was expected. */
 #include <string.h>
 
+#include "python/format_type.h"
 #include "python/arguments.h"
 #include "python/device_type.h"
 #include "python/dtype_type.h"
@@ -513,7 +514,7 @@ PyObject *dt_pinned(const char *function, PyObject *tensor)
     return dt_tensor_result(out, status);
 }
 
-/* The words of DT_FACTORY_WORDS_OUT; layout is always strided. */
+/* The words of DT_FACTORY_WORDS_OUT. */
 enum { DTYPE, LAYOUT, DEVICE, REQUIRES_GRAD, PIN_MEMORY, OUT };
 
 static bool has_out(const dt_args *args, int first)
@@ -560,9 +561,10 @@ int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *devic
     bool pinned, wanted, out = has_out(args, first);
     PyObject *const *words = args->slots + first;
     if (!words[DTYPE] && !words[DEVICE] && !words[REQUIRES_GRAD] &&
-        !words[PIN_MEMORY] && !out)
+        !words[PIN_MEMORY] && !words[LAYOUT] && !out)
         return dt_default_device(device);
-    if (dt_take_dtype(args, first + DTYPE, &chosen) < 0 ||
+    if (dt_take_layout(args, first + LAYOUT) < 0 ||
+        dt_take_dtype(args, first + DTYPE, &chosen) < 0 ||
         /* Not the default device for an out, which may be elsewhere. */
         ((words[DEVICE] || !out) && dt_take_device(args, first + DEVICE, device) < 0) ||
         dt_take_bool(args, first + REQUIRES_GRAD, &wanted) < 0 ||

@@ -511,8 +511,10 @@ class Module:
     def to(self, *args: Any, **kwargs: Any) -> Module:
         """Moves parameters and buffers, in place: to(device), to(dtype), to(tensor).
 
-        A dtype has to be a floating one, and changes floating Tensors alone.
+        A dtype has to be a floating one, and changes floating Tensors alone; a
+        memory_format is for those of 4 and 5 dimensions.
         """
+        order = kwargs.pop("memory_format", None)
         probe = _C.empty(0).to(*args, **kwargs)
         asked = [*args, *kwargs.values()]
         typed = any(isinstance(a, (_C.dtype, Tensor)) for a in asked)
@@ -525,7 +527,10 @@ class Module:
 
         def change(t: Any) -> Any:
             dtype = probe.dtype if typed and t.is_floating_point() else t.dtype
-            return t.to(device=probe.device if placed else t.device, dtype=dtype)
+            device = probe.device if placed else t.device
+            if order is not None and t.dim() in (4, 5):
+                return t.to(device=device, dtype=dtype, memory_format=order)
+            return t.to(device=device, dtype=dtype)
 
         return self._apply(change)
 

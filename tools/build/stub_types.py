@@ -23,6 +23,8 @@ WORDS = {
     "Dtype": "_Dtype",
     "Device": "_Device",
     "Generator": "Generator",
+    "Layout": "_layout",
+    "Format": "memory_format",
     "Any": "Any",
 }
 
@@ -79,6 +81,10 @@ PARAMETERS = {
     "Event.end_event": "Event",
     "Event.stream": "Stream | None",
 }
+
+# What a Tensor never is, by the names of its properties.
+NEVER = ("sparse", "sparse_csr", "quantized", "nested", "meta", "mkldnn", "mps", "xla")
+NEVER += ("xpu", "ipu", "maia", "mtia", "vulkan")
 
 # Results other than a Tensor, by name, or by "class.name" where that has no row of a
 # signature. In-place methods give themselves.
@@ -191,6 +197,13 @@ RESULTS = {
     "Tensor.output_nr": "builtins.int",
     "Tensor._version": "builtins.int",
     "Tensor.is_cpu": "builtins.bool",
+    **dict.fromkeys((f"Tensor.is_{name}" for name in NEVER), "builtins.bool"),
+    "Tensor.layout": "_layout",
+    "Tensor.real": "Tensor",
+    "Tensor.imag": "Never",
+    "imag": "Never",
+    "layout.__reduce__": "builtins.str",
+    "memory_format.__reduce__": "builtins.str",
     "Tensor.is_cuda": "builtins.bool",
     "Tensor.is_leaf": "builtins.bool",
     "Tensor.requires_grad": "builtins.bool",
@@ -344,6 +357,7 @@ from pydevtensor.autograd import RemovableHandle
 # Inside Tensor the plain names are its methods and properties.
 _device: TypeAlias = device
 _dtype: TypeAlias = dtype
+_layout: TypeAlias = layout
 _Number: TypeAlias = builtins.float | numpy.number[Any] | numpy.bool
 _Dtype: TypeAlias = dtype | type[builtins.float]
 _Device: TypeAlias = device | builtins.str | builtins.int

@@ -217,6 +217,84 @@ CASES = {
         torch.arctan2(v, w)
         v.clone().arctan2_(w)
     """,
+    "formats": """
+        (torch.strided, torch.channels_last, torch.contiguous_format) and repr(torch.channels_last)
+        repr(torch.preserve_format), repr(torch.strided), repr(type(torch.strided))[-8:]
+        m.layout is torch.strided
+        torch.zeros(2, layout=torch.strided)
+        torch.zeros(2, layout='strided')
+        torch.zeros(2, layout=None)
+        m.contiguous(memory_format=torch.channels_last)
+        c4 = t(2, 3, 4, 5); c4.contiguous(memory_format=torch.channels_last).stride()
+        c4 = t(2, 3, 4, 5); c4.contiguous(memory_format=torch.channels_last)
+        t(2, 3, 4, 5).contiguous(memory_format=3)
+        t(2, 3, 4, 5).contiguous(memory_format=torch.channels_last_3d)
+        t(2, 3, 4, 5).contiguous(memory_format=torch.preserve_format).stride()
+        t(2, 3, 2, 5, 6).contiguous(memory_format=torch.channels_last_3d).stride()
+        t(2, 3, 4, 5).clone(memory_format=torch.channels_last).stride()
+        t(2, 3, 4, 5).to(memory_format=torch.channels_last).stride()
+        t(2, 3, 4, 5).to(torch.float64, memory_format=torch.channels_last).stride()
+        t(2, 3, 4, 5).to(torch.float64, memory_format=torch.channels_last)
+        t(2, 3, 4, 5).double(memory_format=torch.channels_last).stride()
+        t(2, 3, 4, 5).float(memory_format=torch.channels_last).stride()
+        t(2, 3, 4, 5).is_contiguous(memory_format=torch.channels_last)
+        t(2, 1, 4, 5).is_contiguous(memory_format=torch.channels_last)
+        t(2, 3, 1, 1).is_contiguous(memory_format=torch.channels_last)
+        t(2, 3, 1, 1).contiguous(memory_format=torch.channels_last).stride()
+        m.is_contiguous(memory_format=torch.channels_last)
+        m.is_contiguous(memory_format=torch.preserve_format)
+        t(2, 5, 4, 3).permute(0, 3, 1, 2).is_contiguous(memory_format=torch.channels_last)
+        torch.empty_like(t(2, 3, 4, 5), memory_format=torch.channels_last).stride()
+        torch.zeros_like(t(2, 3, 4, 5), memory_format=torch.channels_last).stride()
+        torch.ones_like(t(2, 3, 4, 5).permute(3, 2, 1, 0), memory_format=torch.contiguous_format).stride()
+        torch.empty((2, 3, 4, 5), memory_format=torch.channels_last).stride()
+        torch.empty(2, 3, memory_format=torch.contiguous_format).stride()
+        torch.empty(2, 3, memory_format=torch.preserve_format)
+        torch.zeros((2, 3, 4, 5), memory_format=torch.channels_last)
+        (t(2, 3, 4, 5).contiguous(memory_format=torch.channels_last) + 1).stride()
+        (t(2, 3, 4, 5) + t(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)).stride()
+        t(2, 5, 4, 3).permute(0, 3, 1, 2).clone().stride()
+        t(2, 5, 4, 3).permute(0, 3, 1, 2).clone(memory_format=torch.contiguous_format).stride()
+        m.t().to(memory_format=torch.contiguous_format).stride()
+        m.t().to(torch.float64, memory_format=torch.contiguous_format).stride()
+        m.t().clone(memory_format=torch.contiguous_format).stride()
+        c4 = t(2, 3, 4, 5); c4.to(memory_format=torch.contiguous_format) is c4
+        c4 = t(2, 3, 4, 5); c4.to(memory_format=torch.contiguous_format, copy=True) is c4
+        c4 = t(2, 3, 4, 5); c4.to(memory_format=torch.preserve_format, copy=True) is c4
+        c4 = t(2, 3, 4, 5).contiguous(memory_format=torch.channels_last); c4.to(memory_format=torch.channels_last) is c4
+        c4 = t(2, 3, 4, 5).contiguous(memory_format=torch.channels_last); c4.contiguous(memory_format=torch.channels_last) is c4
+        c4 = t(2, 3, 4, 5).contiguous(memory_format=torch.channels_last); c4.to(memory_format=torch.contiguous_format).stride()
+        c4 = t(2, 3, 4, 5).contiguous(memory_format=torch.channels_last); c4.clone(memory_format=torch.channels_last).stride()
+        grad(lambda x: x.reshape(2, 3, 2, 1).contiguous(memory_format=torch.channels_last).double(), t(2, 6))
+        torch.nn.Linear(2, 3).to(memory_format=torch.channels_last).weight.stride()
+        m.to(memory_format=torch.channels_last)
+        m.clone(memory_format=torch.channels_last)
+        m.double(torch.channels_last)
+    """,
+    "real numbers": """
+        [getattr(m, 'is_' + n) for n in ('sparse', 'quantized', 'meta', 'mps', 'xla', 'nested', 'mkldnn', 'xpu')]
+        torch.real(q) is q
+        m.real is m
+        torch.imag(m)
+        m.imag
+        m.conj() is m
+        torch.conj_physical(m) is m
+        x = m.clone(); x.conj_physical_() is x
+        torch.resolve_conj(m) is m
+        m.resolve_neg() is m
+        torch.angle(torch.tensor([-1., 0., 2, nan, -0., inf, -inf]))
+        torch.angle(i(-1, 3))
+        torch.angle(torch.tensor([True, False]))
+        m.angle().dtype
+        torch.angle(u)
+        grad(torch.angle, v)
+        m.H
+        m.mH
+        v.H
+        v.mH
+        b.H
+        b.mH.shape
+    """,
     "in-place functions": """
         torch.abs_(v.clone())
         torch.exp_(v.clone())
