@@ -27,8 +27,8 @@ MUTATIONS = {
     ),
     "the bounds check of a kernel": (
         "elementwise_kernels.h",
-        "    for (int k = 0; k < N; k++)\n        if (i + k < n)\n            out[i + k] = pack.v[k];",
-        "    for (int k = 0; k < N; k++)\n        if (i < n)\n            out[i + k] = pack.v[k];",
+        "bool whole = packs && first + BLOCK * N <= n;",
+        "bool whole = packs;",
         "eager",
     ),
     "the wait of one device for another": (

@@ -116,7 +116,6 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
     if (!floats && (op == DT_REDUCE_mean || op >= DT_REDUCE_norm_0))
         return;
     size_t size = dt_dtype_size(dtype);
-    int64_t numel = 1;
     dt_reduction r = {.input_dtype = dtype,
                       .kept_numel = 1,
                       .folded_numel = 1,
@@ -126,7 +125,6 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
     for (int d = l->ndim - 1; d >= 0; d--) {
         strides[d] = step;
         step *= l->shape[d];
-        numel *= l->shape[d];
     }
     for (int d = 0; d < l->ndim; d++)
         if (l->folded >> d & 1) {
