@@ -33,6 +33,7 @@ _LATER = {
     "iinfo": "limits",
     "functional": "functional",
     "meshgrid": "functional",
+    "typename": "functional",
     "einsum": "_einsum",
     "chain_matmul": "_composed",
     "linalg": "linalg",

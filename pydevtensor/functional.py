@@ -1,4 +1,4 @@
-"""Functions of any number of tensors, over the others."""
+"""Functions of any number of tensors, over the others, and the names of types."""
 
 from __future__ import annotations
 
@@ -62,3 +62,20 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[_C.Tensor, ...
     if swap:
         grid[0], grid[1] = grid[1], grid[0]
     return tuple(grid)
+
+
+def typename(obj: Any) -> str:
+    """The name of the type of obj, with its module unless that is Python's own.
+
+    Of a Tensor what its type() says, of a class its own name.
+
+    >>> import pydevtensor as torch
+    >>> torch.typename(torch.ones(2)), torch.typename(3)
+    ('torch.FloatTensor', 'int')
+    """
+    if isinstance(obj, _C.Tensor):
+        return str(obj.type())
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None)
+    before = "" if module in (None, "builtins", "__builtin__") else f"{module}."
+    return before + str(named.__qualname__)

@@ -212,10 +212,31 @@ VALID = {
     "new_empty_strided": {"stride": lambda: (3, 1)},
     "empty_permuted": {"physical_layout": lambda: (1, 0)},
     "asarray": {"obj": lambda: [1, 2]},
+    "scatter_reduce": {
+        "src": M,
+        "index": lambda: index(0, 1, 0).reshape(1, 3),
+        "reduce": lambda: "sum",
+    },
+    "index_reduce": {
+        "index": lambda: index(0, 1),
+        "source": M,
+        "reduce": lambda: "prod",
+    },
+    "put": {"index": lambda: index(0, 3), "source": lambda: floats(2)},
+    "trapezoid": {"y": M},
+    "cumulative_trapezoid": {"y": M},
+    "gradient": {"input": S},
+    "histogram": {"input": M, "bins": lambda: 3},
+    "renorm": {"p": lambda: 2, "dim": lambda: 0, "maxnorm": lambda: 1},
+    "geometric_": {"p": lambda: 0.5},
+    **{
+        f"{name}_window": {"window_length": lambda: 4}
+        for name in ("hann", "hamming", "blackman", "bartlett", "kaiser")
+    },
     "is_nonzero": {"input": lambda: floats(1)},
     "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},
 }
-BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
+BITS = ("gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor")
 for each in (*BITS, "bitwise_left_shift", "bitwise_right_shift"):
     VALID[each] = {"input": lambda: index(1, 2), "other": lambda: index(1, 2)}
 

@@ -39,6 +39,8 @@ def with_strides(described):
     ],
 )
 def test_case(setup, source, expected, device):
+    if "manual_seed" in source and device != "cpu":
+        pytest.skip("GPUs have random numbers of their own")
     with torch.device(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -186,3 +186,12 @@ def test_unary_rows_have_in_place_functions():
         first, second = x.clone(), x.clone()
         assert getattr(torch, name)(first, **words) is first
         assert first.tolist() == getattr(second, name)(**words).tolist()
+
+
+def test_names_of_types(device):
+    x = torch.ones(2, dtype=torch.int64, device=device)
+    assert torch.typename(x) == x.type()
+    assert torch.typename(torch.nn.Linear(2, 2)).endswith(".Linear")
+    assert torch.typename(int) == "int"
+    assert torch.typename(None) == "NoneType"
+    assert torch.typename(torch.typename) == "pydevtensor.functional.typename"

@@ -43,7 +43,7 @@ and what only looks at a tensor (`numel`, `stride`, ...), is not here.
 # Looks at a tensor, or changes where it is or what history it has: whatever its type.
 LEFT_OUT = {"backward", "detach", "record_stream", "register_hook", "retain_grad"}
 LEFT_OUT |= {"requires_grad_", "cuda", "is_pinned", "pin_memory", "item", "tolist"}
-LEFT_OUT |= {"numpy", "to_dlpack", "new_tensor"}
+LEFT_OUT |= {"numpy", "to_dlpack", "new_tensor", "imag"}
 # Always of a type of its own.
 INDICES = {"index", "indices", "mask", "condition", "repeats", "sorter"}
 

@@ -101,6 +101,7 @@ static inline double lgamma_of(double x)
     }
 DT_SPECIAL(lgamma, lgamma_of)
 DT_SPECIAL(digamma, dt_digamma)
+DT_SPECIAL(erfinv, dt_erfinv)
 static inline float polygamma_FLOAT32(float n, float x)
 {
     return (float)dt_polygamma((double)n, (double)x);

@@ -80,6 +80,14 @@ DT_FN double op_digamma(double a)
 {
     return dt_digamma(a);
 }
+DT_FN float op_erfinv(float a)
+{
+    return (float)dt_erfinv((double)a);
+}
+DT_FN double op_erfinv(double a)
+{
+    return dt_erfinv(a);
+}
 DT_FN float op_polygamma(float n, float a)
 {
     return (float)dt_polygamma((double)n, (double)a);

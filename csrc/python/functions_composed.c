@@ -8,6 +8,7 @@
 #include "python/functions.h"
 #include "python/indexing.h"
 #include "python/output.h"
+#include "python/results.h"
 #include "python/size_type.h"
 
 /* What was given for parameter i, which has to be of the kind that its word promises,
@@ -143,13 +144,34 @@ static PyObject *forward_in_place(const dt_args *args, const char *module,
     return status < 0 ? NULL : Py_NewRef(args->slots[0]);
 }
 
-#define CALL(module, function)     dt_call_python(args, module, function)
-#define FORWARD(module, function)  forward(args, module, function)
-#define IN_PLACE(module, function) forward_in_place(args, module, function)
+/* Two results, by name; or in the last argument, a tuple, where that is `out` and
+ * given.
+ */
+static PyObject *forward_pair(const dt_args *args, const char *module,
+                              const char *function, dt_pair_type type)
+{
+    const dt_signature *s = args->signature;
+    int last = s->count - 1;
+    bool out = PyUnicode_CompareWithASCIIString(s->parameters[last].name, "out") == 0;
+    PyObject *result = dt_call_python(args, module, function);
+    if (!result)
+        return NULL;
+    PyObject *first = Py_NewRef(PyTuple_GET_ITEM(result, 0));
+    PyObject *second = Py_NewRef(PyTuple_GET_ITEM(result, 1));
+    Py_DECREF(result);
+    return dt_finish_pair(args, out ? last : -1, type, (dt_tensor_object *)first,
+                          (dt_tensor_object *)second, 0);
+}
+
+#define CALL(module, function, name)     dt_call_python(args, module, function)
+#define FORWARD(module, function, name)  forward(args, module, function)
+#define IN_PLACE(module, function, name) forward_in_place(args, module, function)
+#define PAIR(module, function, name)                                                   \
+    forward_pair(args, module, function, DT_RESULT_##name)
 #define COMPOSED(where, how, module, name, parameters, doc)                            \
     DT_PUBLIC(name, #name parameters)                                                  \
     {                                                                                  \
-        return how("pydevtensor._" #module, #name);                                    \
+        return how("pydevtensor._" #module, #name, name);                              \
     }
 #include "python/composed.def"
 #undef COMPOSED
@@ -173,6 +195,7 @@ static const dt_row rows[] = {
 #include "python/composed.def"
 #undef COMPOSED
     DT_BOTH(outer, "ger", "The same as outer."),
+    DT_FUNCTION(trapezoid, "trapz", "The same as trapezoid."),
     DT_BOTH(index_put_in_place, "index_put_", "In place: index_put."),
 };
 

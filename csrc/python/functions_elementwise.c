@@ -492,6 +492,58 @@ static PyObject *derivative_of_digamma(const dt_args *args, bool in_place)
            dt_recorded_binary_into(DT_BINARY_polygamma, input, order, x));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
+/* Integers, and no bools. */
+#define WHOLE(name)                                                                    \
+    DT_PUBLIC(name, #name "(input: Tensor, other: Tensor, *, out: Tensor = None)")     \
+    {                                                                                  \
+        return refuse_bools(args) < 0 ? NULL : binary_checked(DT_BINARY_##name, args); \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Tensor)")                \
+    {                                                                                  \
+        return refuse_bools(args) < 0 ? NULL                                           \
+                                      : binary_in_place(DT_BINARY_##name, args);       \
+    }
+static int refuse_bools(const dt_args *args)
+{
+    dt_tensor *a, *b;
+    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0)
+        return -1;
+    if (a->dtype != DT_BOOL || b->dtype != DT_BOOL)
+        return 0;
+    PyErr_Format(PyExc_NotImplementedError,
+                 "%s(): not defined for bools; convert them with .long()",
+                 args->signature->name);
+    return -1;
+}
+/* What stands where the sign changes has to be of the same type. */
+#define STEP(name)                                                                     \
+    DT_PUBLIC(name, #name "(input: Tensor, values: Tensor, *, out: Tensor = None)")    \
+    {                                                                                  \
+        return refuse_other_type(args) < 0 ? NULL                                      \
+                                           : binary_checked(DT_BINARY_##name, args);   \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, values: Tensor)")               \
+    {                                                                                  \
+        return refuse_other_type(args) < 0 ? NULL                                      \
+                                           : binary_in_place(DT_BINARY_##name, args);  \
+    }
+static int refuse_other_type(const dt_args *args)
+{
+    dt_tensor *a, *b;
+    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0)
+        return -1;
+    if (a->dtype == b->dtype)
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s(): input is of type %s and values of type %s; convert one of them "
+                 "with .to()",
+                 args->signature->name, dt_dtype_name((dt_dtype)a->dtype),
+                 dt_dtype_name((dt_dtype)b->dtype));
+    return -1;
+}
+#define SHAPE_gcd         ~, WHOLE
+#define SHAPE_lcm         ~, WHOLE
+#define SHAPE_heaviside   ~, STEP
 #define SHAPE_maximum     ~, TENSORS
 #define SHAPE_fmax        ~, TENSORS
 #define SHAPE_fmin        ~, TENSORS
@@ -701,8 +753,12 @@ static const dt_row rows[] = {
 #undef UNARY
 #define BINARY(name, class, low, high, value, da, db, doc)                             \
     {#name, &name##_signature, name##_function, name##_method, doc BINARY_##class},    \
-        {#name "_", &name##_in_place_signature, NULL, name##_in_place_method,          \
-         "In place: " doc WRITES},
+        {#name "_", &name##_in_place_signature, CHOOSE(FUNCTION_##name, NULL, ~),      \
+         name##_in_place_method, "In place: " doc WRITES},
+/* The few whose in-place form PyTorch has as a function, too. */
+#define FUNCTION_gcd   ~, gcd_in_place_function
+#define FUNCTION_lcm   ~, lcm_in_place_function
+#define FUNCTION_xlogy ~, xlogy_in_place_function
 #include "ops/binary.def"
 #undef BINARY
 #define NAMED(name, row, in_place)                                                     \

@@ -17,7 +17,9 @@
     RESULT(median, values, indices)                                                    \
     RESULT(nanmedian, values, indices)                                                 \
     RESULT(mode, values, indices)                                                      \
-    RESULT(aminmax, min, max)
+    RESULT(aminmax, min, max)                                                          \
+    RESULT(frexp, mantissa, exponent)                                                  \
+    RESULT(histogram, hist, bin_edges)
 
 typedef enum dt_pair_type {
 #define RESULT(name, first, second) DT_RESULT_##name,

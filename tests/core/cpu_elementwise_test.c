@@ -69,6 +69,14 @@ static inline double digamma_FLOAT64(double x)
 {
     return dt_digamma(x);
 }
+static inline float erfinv_FLOAT32(float x)
+{
+    return (float)dt_erfinv((double)x);
+}
+static inline double erfinv_FLOAT64(double x)
+{
+    return dt_erfinv(x);
+}
 LIBRARY2(polygamma, dt_polygamma)
 LIBRARY2(hypot, hypot)
 LIBRARY2(copysign, copysign)

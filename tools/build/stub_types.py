@@ -36,6 +36,10 @@ PARAMETERS = {
     "out": "tuple[Tensor, Tensor]",
     "broadcast_shapes.shapes": "SupportsIndex | Sequence[SupportsIndex]",
     "unravel_index.shape": "SupportsIndex | Sequence[SupportsIndex]",
+    "gradient.spacing": "_Number | Tensor | Sequence[_Number | Tensor]",
+    "gradient.dim": "SupportsIndex | Sequence[SupportsIndex] | None",
+    "histogram.bins": "SupportsIndex | Tensor",
+    "histogram.range": "Sequence[SupportsFloat] | None",
     "hook": "Callable[[Tensor], Tensor | None]",
     "split_size_or_sections": "SupportsIndex | Sequence[SupportsIndex]",
     "split_sizes": "Sequence[SupportsIndex]",
@@ -102,6 +106,7 @@ RESULTS = {
     **dict.fromkeys(("is_conj", "is_neg", "is_inference"), "builtins.bool"),
     **dict.fromkeys(("is_nonzero", "is_same_size", "is_set_to"), "builtins.bool"),
     "unravel_index": TENSORS,
+    "gradient": TENSORS,
     "broadcast_shapes": "Size",
     **dict.fromkeys(
         ("is_contiguous", "is_pinned", "can_cast", "is_grad_enabled"), "builtins.bool"

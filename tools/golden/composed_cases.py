@@ -442,12 +442,12 @@ def make(torch):
     return {"setup": SETUP, "cases": cases}
 
 
-def outcome(source, torch):
+def outcome(source, torch, setup=SETUP):
     """What the statements give, or the class of Python's own of what they raise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            value = run(f"{SETUP}\n{source}", {"torch": torch})
+            value = run(f"{setup}\n{source}", {"torch": torch})
         except Exception as error:
             return {"raises": builtin_name(error)}
     return without_strides(describe(value, torch))
