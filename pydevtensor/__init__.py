@@ -4,6 +4,7 @@ Use it as `import pydevtensor as torch`. Importing it touches no GPU and no NumP
 starts no thread; `python -m pydevtensor` shows what there is to compute on.
 """
 
+import builtins as _builtins
 from math import e, inf, nan, pi  # noqa: F401
 
 from pydevtensor import _C
@@ -15,7 +16,7 @@ newaxis = None
 # Every public name of the extension module is the package's: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
 _rebuild_tensor = _C._rebuild_tensor  # which pickles name
-# From here on bool, float, sum and others are tensors' and no longer Python's.
+# From here on bool, range, sum and others are tensors' and no longer Python's.
 
 # What is loaded when it is first asked for: a name and the module that has it.
 _LATER = {
@@ -83,7 +84,7 @@ def try_all_gpus() -> "list[_C.device]":
     >>> torch.try_all_gpus()[0].type in ('cuda', 'cpu')
     True
     """
-    gpus = [_C.device("cuda", i) for i in range(_C._cuda_count())]
+    gpus = [_C.device("cuda", i) for i in _builtins.range(_C._cuda_count())]
     return gpus or [_C.device("cpu")]
 
 

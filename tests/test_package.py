@@ -1,6 +1,9 @@
 """What importing the package does, costs, and gives."""
 
+import ast
+import builtins
 from importlib.metadata import version
+from pathlib import Path
 
 from isolated import python
 
@@ -58,6 +61,17 @@ def test_every_public_name_of_the_extension_is_the_package_s():
     for name, value in vars(torch._C).items():
         if not name.startswith("_"):
             assert getattr(torch, name) is value, name
+
+
+def test_the_package_means_python_s_functions_where_it_names_them():
+    """In its namespace sum, range and others are the extension's."""
+    shadowed = vars(builtins).keys() & {n for n in vars(torch._C) if n[0] != "_"}
+    assert {"sum", "range", "bool"} <= shadowed
+    tree = ast.parse(Path(torch.__file__).read_text())
+    functions = [f for f in tree.body if isinstance(f, ast.FunctionDef)]
+    assert functions
+    names = {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
+    assert not names & shadowed
 
 
 def test_a_name_that_is_not_there():

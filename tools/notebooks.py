@@ -20,6 +20,8 @@ def execute(path, timeout=600):
         notebook,
         timeout=timeout,
         kernel_name="python3",
+        # It would warn of connections within the machine that are not encrypted.
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     for cell in notebook.cells:
