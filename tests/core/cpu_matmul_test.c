@@ -11,6 +11,16 @@ static const int64_t sizes[][3] = {
     {131, 67, 259}, {7, 1100, 40}, {150, 3, 70}, {300, 200, 150},
 };
 
+/* All elements at once: the plain loops come by each of them many times. */
+static double *decoded(dt_dtype dtype, const char *data, size_t bytes)
+{
+    size_t size = dt_dtype_size(dtype);
+    double *values = malloc(bytes / size * sizeof *values + 1);
+    for (size_t i = 0; i < bytes / size; i++)
+        values[i] = get(dtype, data + i * size);
+    return values;
+}
+
 static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
                      int trans, int64_t batch, double alpha, double beta, bool shared_b)
 {
@@ -45,6 +55,7 @@ static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
     for (size_t i = 0; i < cs; i += size)
         put(dtype, c + i, beta == 0 && floats ? NAN : (double)(noise() % 3));
     memcpy(old, c, cs);
+    double *left = decoded(dtype, a, as), *right = decoded(dtype, b, bs);
     g.a = a;
     g.b = b;
     g.c = c;
@@ -61,13 +72,10 @@ static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
                     continue;
                 }
                 double sum = 0;
+                const double *x = left + t * g.a_batch + i * g.a_row;
+                const double *y = right + t * g.b_batch + j * g.b_col;
                 for (int64_t p = 0; p < k; p++)
-                    sum += get(dtype,
-                               a + (size_t)(t * g.a_batch + i * g.a_row + p * g.a_col) *
-                                       size) *
-                           get(dtype,
-                               b + (size_t)(t * g.b_batch + p * g.b_row + j * g.b_col) *
-                                       size);
+                    sum += x[p * g.a_col] * y[p * g.b_row];
                 double wanted =
                     alpha * sum + (beta == 0 ? 0 : beta * get(dtype, before));
                 double value = get(dtype, got);
@@ -98,6 +106,8 @@ done:
     guarded_free(b, bs);
     guarded_free(c, cs);
     free(old);
+    free(left);
+    free(right);
 }
 
 static void test_no_inner_length(const dt_backend *cpu)
