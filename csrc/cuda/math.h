@@ -19,7 +19,8 @@
 #define DT_FN      LONG
 #include "ops/special.h"
 #undef DT_FN
-#define DT_FN SHORT
+#define DT_FN      SHORT
+#define DT_FN_LONG LONG
 
 #define MATHS(single, wide, ours, name)                                                \
     single float op_##ours(float a)                                                    \

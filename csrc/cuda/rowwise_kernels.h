@@ -319,23 +319,27 @@ static int rowwise_start(dt_queue queue, const dt_rowwise *given, bool reports)
         packs = packs && is_aligned(given->operands[k], 16);
     if (rowwise_call(queue, given, reports, &call))
         return -1;
-    if (Op::reads == 0 || call.n <= ROWS_SHORT ||
-        (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256)))
+    bool alone = call.n <= ROWS_SHORT ||
+                 (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256));
+    /* Each form is a kernel of its own, so doubles, which are rare, have one. */
+    constexpr bool rare = sizeof(T) > 4;
+    constexpr int N = rare ? 1 : pack_size<T>, KEPT = 8;
+    if constexpr (Op::reads == 0) {
         return rowwise_launch<Op, T, false, 0, 1>(queue, call, 1);
-    if constexpr (Op::reads > 0) {
-        /* Each form is a kernel of its own, so doubles, which are rare, have fewer. */
-        constexpr int N = sizeof(T) == 4 ? pack_size<T> : 1, KEPT = 8;
-        if constexpr (N > 1 && Op::reads > 1)
+    } else {
+        if constexpr (!rare)
+            if (alone)
+                return rowwise_launch<Op, T, false, 0, 1>(queue, call, 1);
+        if constexpr (!rare && Op::reads > 1)
             if (packs && call.n <= BLOCK * KEPT)
                 return rowwise_launch<Op, T, true, KEPT, N>(
                     queue, call, call.n <= 32 * KEPT ? 32 : BLOCK);
         int threads = call.n <= 512 ? 32 : BLOCK;
-        if constexpr (N > 1)
+        if constexpr (!rare)
             if (packs)
                 return rowwise_launch<Op, T, true, 0, N>(queue, call, threads);
         return rowwise_launch<Op, T, true, 0, 1>(queue, call, threads);
     }
-    return 0;
 }
 
 /* The two functions of cuda/rowwise.h for an operation: of T, they return what the last

@@ -377,6 +377,26 @@ static void check_all_elementwise()
 
 #include "cuda_backend_parts.inc"
 
+/* Around where the forms of a division change, and where a quotient of doubles is off.
+ */
+static void check_divisions()
+{
+    const int64_t two31 = (int64_t)1 << 31, two52 = (int64_t)1 << 52;
+    const int64_t divisors[] = {
+        1, 2, 3, 7, 49, 1000003, two31 - 1, two31, two31 + 1, two31 * 3 + 1, two52 / 3};
+    const int64_t near[] = {0, 1, 12345, two31, two31 * 1000, two52 / 7, two52 - 8};
+    for (int64_t divisor : divisors) {
+        LongDivider by = long_divider_for(divisor);
+        for (int64_t number : near)
+            for (int64_t n = number - number % divisor - 2;
+                 n <= number - number % divisor + divisor + 2;
+                 n += divisor > 8 ? divisor / 4 + 1 : 1)
+                if (n >= 0 && n < two52)
+                    EQUAL(divide(n, by), n / divisor);
+        EQUAL(divide(two52 - 1, by), (two52 - 1) / divisor);
+    }
+}
+
 int main()
 {
     dt_host host = {};
@@ -392,6 +412,7 @@ int main()
     EQUAL(strlen(gpu->why_unavailable()), 0);
     FAILS(gpu->device_wait(2), DT_ERROR_ACCELERATOR);
     check_philox();
+    check_divisions();
     static const char *const schedules[] = {"eager", "lazy", "random:1", "random:7"};
     for (const char *text : schedules) {
         schedule(text);

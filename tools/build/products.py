@@ -42,8 +42,8 @@ HIDDEN = ("-fPIC", "-fvisibility=hidden")
 # What gcc's -O3 would do to loops for some percent of speed and a third of the code: a
 # vector version of what is left over at the end of a vector loop.
 SMALLER = ("--param=vect-epilogues-nomask=0",)
-# For a file alone. Rows of the op tables choose between two values at most, which vectors
-# do without a branch: a loop for each side of it is code for nothing.
+# For a file alone. Rows of the op tables choose between two values at most, which
+# vectors do without a branch: a loop for each side of it is code for nothing.
 FILES = {"csrc/cpu/elementwise.isa.c": ("-fno-unswitch-loops",)}
 
 # Each X.isa.c is compiled once per row, with -DDT_ISA=row.
@@ -129,8 +129,10 @@ class Plan:
         if not source.endswith(".isa.c"):
             return [self.c(source)]
         names = ISA if self.cc.is_x86_64 else ("baseline",)
+        # Nothing is thrown through a kernel, and there are thousands of them.
+        flags = ("-fno-asynchronous-unwind-tables",)
         return [
-            self.c(source, *ISA[name], f"-DDT_ISA={name}", suffix=f".{name}.o")
+            self.c(source, *ISA[name], *flags, f"-DDT_ISA={name}", suffix=f".{name}.o")
             for name in names
         ]
 
