@@ -98,6 +98,7 @@ def nothing_left(request):
     after = alive()
     if any(now > then for now, then in zip(after, before, strict=True)):
         gc.collect()
+        gc.freeze()  # the reports of tests gather too
         after = alive()
     if getattr(request.node, "keeps_tensors", False):
         return
