@@ -112,6 +112,8 @@ def _reduced(function, x, dim, index, src, reduce, include_self):
             function, bytes_of[0], dim, index, bytes_of[1], way, include_self
         )
         return whole.bool()
+    if reduce == "sum" and include_self:
+        return x.scatter_add(dim, index, src)
     with no_grad():
         ones = _C.ones(index.shape, dtype=_C.int64, device=x.device)
         counts = _C.zeros(x.shape, dtype=_C.int64, device=x.device)

@@ -82,10 +82,11 @@ static inline double lgamma_of(double x)
     int sign;
     return lgamma_r(x, &sign);
 }
-#define DT_SPECIAL(name, function)                                                     \
+/* single, in double as well, is right to as many digits as a float has. */
+#define DT_SPECIAL(name, single, function)                                             \
     static inline float exact_##name##_FLOAT32(float x)                                \
     {                                                                                  \
-        return (float)function((double)x);                                             \
+        return (float)single((double)x);                                               \
     }                                                                                  \
     static inline double exact_##name##_FLOAT64(double x)                              \
     {                                                                                  \
@@ -93,15 +94,23 @@ static inline double lgamma_of(double x)
     }                                                                                  \
     static inline float name##_FLOAT32(float x)                                        \
     {                                                                                  \
-        return (float)function((double)x);                                             \
+        return (float)single((double)x);                                               \
     }                                                                                  \
     static inline double name##_FLOAT64(double x)                                      \
     {                                                                                  \
         return function(x);                                                            \
     }
-DT_SPECIAL(lgamma, lgamma_of)
-DT_SPECIAL(digamma, dt_digamma)
-DT_SPECIAL(erfinv, dt_erfinv)
+DT_SPECIAL(lgamma, lgamma_of, lgamma_of)
+DT_SPECIAL(digamma, dt_digamma, dt_digamma)
+static inline double erfinv_single(double x)
+{
+    return dt_erfinv(x, 1);
+}
+static inline double erfinv_of(double x)
+{
+    return dt_erfinv(x, 2);
+}
+DT_SPECIAL(erfinv, erfinv_single, erfinv_of)
 static inline float polygamma_FLOAT32(float n, float x)
 {
     return (float)dt_polygamma((double)n, (double)x);

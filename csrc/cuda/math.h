@@ -83,11 +83,11 @@ DT_FN double op_digamma(double a)
 }
 DT_FN float op_erfinv(float a)
 {
-    return (float)dt_erfinv((double)a);
+    return (float)dt_erfinv((double)a, 1);
 }
 DT_FN double op_erfinv(double a)
 {
-    return dt_erfinv(a);
+    return dt_erfinv(a, 2);
 }
 DT_FN float op_polygamma(float n, float a)
 {

@@ -71,11 +71,11 @@ static inline double digamma_FLOAT64(double x)
 }
 static inline float erfinv_FLOAT32(float x)
 {
-    return (float)dt_erfinv((double)x);
+    return (float)dt_erfinv((double)x, 1);
 }
 static inline double erfinv_FLOAT64(double x)
 {
-    return dt_erfinv(x);
+    return dt_erfinv(x, 2);
 }
 LIBRARY2(polygamma, dt_polygamma)
 LIBRARY2(hypot, hypot)
