@@ -55,7 +55,8 @@ def clang_format(fix: bool) -> tuple[bool, str]:
 
 def _tidy(source: str, flags: tuple[str, ...]) -> tuple[bool, str]:
     # With assertions, which say what it could not know, and past gcc's own flags.
-    ours = ("-UNDEBUG", "-Wno-unused-command-line-argument")
+    others = ("-Wno-unused-command-line-argument", "-Wno-ignored-optimization-argument")
+    ours = ("-UNDEBUG", *others)
     fine, said = tool("clang-tidy", "--quiet", source, "--", *flags, *ours)
     # "N warnings generated." counts those of system headers, which are not shown.
     lines = [line for line in said.splitlines() if "warnings generated" not in line]
