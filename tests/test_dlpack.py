@@ -534,3 +534,38 @@ def test_pytorch_is_refused_simulated_memory(gpu):
     pytorch = pytest.importorskip("torch")
     with pytest.raises(BufferError, match="simulated"):
         pytorch.from_dlpack(torch.ones(2, device=gpu))
+
+
+def shared_both_ways(gpu, library, address):
+    """Memory of ours and of another CUDA library, seen by the other and written to."""
+    x = torch.arange(6.0, device=gpu).reshape(2, 3)
+    theirs = library.from_dlpack(x.t())
+    assert address(theirs) == x.data_ptr() and tuple(theirs.shape) == (3, 2)
+    ours = torch.from_dlpack(theirs)
+    assert ours.data_ptr() == x.data_ptr() and ours.device == x.device
+    ours.mul_(2)
+    torch.cuda.synchronize(gpu)
+    assert theirs.tolist() == [[0, 6], [2, 8], [4, 10]]
+    # What one library has queued, the other waits for.
+    large = library.ones(1 << 22, dtype=library.float32)
+    large *= 3
+    assert torch.from_dlpack(large).sum().item() == 3 << 22
+
+
+@real_gpu
+def test_round_trip_with_cupy(gpu):
+    cupy = pytest.importorskip("cupy")
+    with cupy.cuda.Device(torch.device(gpu).index):
+        shared_both_ways(gpu, cupy, lambda array: array.data.ptr)
+        x = torch.arange(6.0, device=gpu).reshape(2, 3)
+        seen = cupy.asarray(x.t())  # by __cuda_array_interface__
+        assert seen.data.ptr == x.data_ptr() and seen.tolist() == x.t().tolist()
+
+
+@real_gpu
+def test_round_trip_with_pytorch_on_a_gpu(gpu):
+    pytorch = pytest.importorskip("torch")
+    if not pytorch.cuda.is_available():
+        pytest.skip("needs PyTorch with CUDA")
+    with pytorch.device(gpu):
+        shared_both_ways(gpu, pytorch, lambda tensor: tensor.data_ptr())
