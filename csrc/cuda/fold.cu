@@ -19,19 +19,11 @@ __global__ void ENOUGH_BLOCKS fold_kernel(T *partials, const FoldRow *rows,
                                           int64_t count, GRID_CONSTANT(Reduction) c,
                                           Followed)
 {
-    int64_t low = 0, high = count - 1;
-    ROLLED
-    while (low < high) {
-        int64_t middle = (low + high + 1) / 2;
-        if (rows[middle].first <= blockIdx.x)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    const char *data = FOLLOW((const char *)rows[low].data);
-    int64_t begin = ((int64_t)blockIdx.x - rows[low].first) * DT_FOLD_CHUNK;
+    const FoldRow &row = row_of_block(rows, count);
+    const char *data = FOLLOW((const char *)row.data);
+    int64_t begin = ((int64_t)blockIdx.x - row.first) * DT_FOLD_CHUNK;
     int64_t end = begin + DT_FOLD_CHUNK;
-    end = end < rows[low].numel ? end : rows[low].numel;
+    end = end < row.numel ? end : row.numel;
     T acc = fold_elements<T>(c, data, is_aligned(data, chains_of<T> * sizeof(T)),
                              begin + threadIdx.x * chains_of<T>, end,
                              BLOCK * chains_of<T>, zero_of<T, T>(c.op));

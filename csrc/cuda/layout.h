@@ -159,6 +159,24 @@ static inline int64_t blocks_for(int64_t threads)
     return (threads + BLOCK - 1) / BLOCK;
 }
 
+/* Of a table of rows, each of which says the `first` of the blocks that work on it: the
+ * one that this block works on. */
+template <class Row>
+static __device__ __forceinline__ const Row &row_of_block(const Row *rows,
+                                                          int64_t count)
+{
+    int64_t low = 0, high = count - 1;
+    ROLLED
+    while (low < high) {
+        int64_t middle = (low + high + 1) / 2;
+        if (rows[middle].first <= blockIdx.x)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return rows[low];
+}
+
 /* Loads and stores of N elements at once: up to 16 bytes, and 8 elements, since a
  * kernel holds its row that many times. */
 template <typename T, int N>

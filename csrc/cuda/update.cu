@@ -108,16 +108,7 @@ __global__ void update_kernel(const UpdateRow *rows, int64_t count, dt_update_op
                               const T *scale, Followed)
 {
     constexpr int N = pack_size<T>;
-    int64_t low = 0, high = count - 1;
-    ROLLED
-    while (low < high) {
-        int64_t middle = (low + high + 1) / 2;
-        if (rows[middle].first <= blockIdx.x)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    const UpdateRow &row = rows[low];
+    const UpdateRow &row = row_of_block(rows, count);
     int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
     end = end < row.numel ? end : row.numel;
     T *p = FOLLOW((T *)row.parameter), *states[DT_UPDATE_STATES], own[DT_UPDATE_OWN];
