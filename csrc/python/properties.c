@@ -106,24 +106,22 @@ static PyObject *get_adjoint(PyObject *self, void *batch)
 }
 
 static PyGetSetDef attributes[] = {
-#define NEVER(name, what) {#name, get_never, NULL, "False: " what, NULL},
-    NEVER(is_sparse, "every element is kept.") NEVER(is_sparse_csr,
-                                                     "every element is kept.")
-        NEVER(is_quantized, "there are no quantized types.") NEVER(
-            is_nested, "every row has the same size.") NEVER(is_meta,
-                                                             "every tensor has memory.")
-            NEVER(is_mkldnn, "memory is laid out by strides.")
-                NEVER(is_mps, "devices are the CPU and CUDA ones.")
-                    NEVER(is_xla, "devices are the CPU and CUDA ones.")
-                        NEVER(is_xpu, "devices are the CPU and CUDA ones.")
-                            NEVER(is_ipu, "devices are the CPU and CUDA ones.")
-                                NEVER(is_maia, "devices are the CPU and CUDA ones.")
-                                    NEVER(is_mtia, "devices are the CPU and CUDA ones.")
-                                        NEVER(is_vulkan,
-                                              "devices are the CPU and CUDA ones.")
+#define NEVER(name, what) {#name, get_never, NULL, "False: " what, NULL}
+    NEVER(is_sparse, "every element is kept."),
+    NEVER(is_sparse_csr, "every element is kept."),
+    NEVER(is_quantized, "there are no quantized types."),
+    NEVER(is_nested, "every row has the same size."),
+    NEVER(is_meta, "every tensor has memory."),
+    NEVER(is_mkldnn, "memory is laid out by strides."),
+    NEVER(is_mps, "devices are the CPU and CUDA ones."),
+    NEVER(is_xla, "devices are the CPU and CUDA ones."),
+    NEVER(is_xpu, "devices are the CPU and CUDA ones."),
+    NEVER(is_ipu, "devices are the CPU and CUDA ones."),
+    NEVER(is_maia, "devices are the CPU and CUDA ones."),
+    NEVER(is_mtia, "devices are the CPU and CUDA ones."),
+    NEVER(is_vulkan, "devices are the CPU and CUDA ones."),
 #undef NEVER
-                                            {"layout", get_layout, NULL,
-                                             "torch.strided.", NULL},
+    {"layout", get_layout, NULL, "torch.strided.", NULL},
     {"real", get_real, NULL, "The tensor itself: its elements are real.", NULL},
     {"imag", get_imag, NULL, "RuntimeError: there are no complex types.", NULL},
     {"H", get_adjoint, NULL, "The transpose of a matrix.", NULL},
