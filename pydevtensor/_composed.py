@@ -178,6 +178,10 @@ def tensordot(a, b, dims=2):
 def _wrap(function, dim, ndim):
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise TypeError(f"{function}(): {dim!r} is no dimension; give ints")
+    return _dimension(function, dim, ndim)
+
+
+def _dimension(function, dim, ndim):
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise IndexError(

@@ -5,6 +5,7 @@ csrc/python/composed.def.
 """
 
 from pydevtensor import _C
+from pydevtensor._composed import _dimension
 from pydevtensor.autograd import Function, no_grad
 
 _WAYS = ("sum", "prod", "mean", "amax", "amin")
@@ -133,15 +134,6 @@ def _reduced(function, x, dim, index, src, reduce, include_self):
     if x.is_floating_point():
         return whole / counts
     return whole.div(counts, rounding_mode="floor").to(x.dtype)
-
-
-def _dimension(function, dim, ndim):
-    bound = max(ndim, 1)
-    if not -bound <= dim < bound:
-        raise IndexError(
-            f"{function}(): there is no dimension {dim}; give {-bound} to {bound - 1}"
-        )
-    return dim % bound
 
 
 def _check(function, x, index, src, reduce, ways):
