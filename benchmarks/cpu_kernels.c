@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cpu/cpu.h"
+#include "cpu/runtime/cpu.h"
 #include "device/random.h"
 
 static const dt_backend *cpu;

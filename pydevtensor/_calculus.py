@@ -1,7 +1,7 @@
 """Integrals and derivatives of sampled functions, windows, and the parts of numbers.
 
 Their signatures, docstrings and the checks of their arguments' types are in
-csrc/python/composed.def.
+csrc/python/functions/composed.def.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Functions that are others put together, with the gradients of what they are made of.
 
 Their signatures, docstrings and the checks of their arguments' types are in
-csrc/python/functions_composed.c.
+csrc/python/functions/composed.c.
 """
 
 from pydevtensor import _C

@@ -1,7 +1,7 @@
 """Tensors that enumerate: pairs and choices of elements, positions, powers.
 
 Their signatures, docstrings and the checks of their arguments' types are in
-csrc/python/composed.def. Sizes are known beforehand, so nothing waits for a GPU.
+csrc/python/functions/composed.def. Sizes are known beforehand, so nothing waits for a GPU.
 """
 
 from math import comb

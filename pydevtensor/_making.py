@@ -1,7 +1,7 @@
 """Tensors from ranges, values and objects of other kinds.
 
 Their signatures, docstrings and the checks of their arguments' types are in
-csrc/python/composed.def.
+csrc/python/functions/composed.def.
 """
 
 import math

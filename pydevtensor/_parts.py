@@ -1,7 +1,7 @@
 """Copies of a tensor with one part of it replaced, and parts copied.
 
 Their signatures, docstrings and the checks of their arguments' types are in
-csrc/python/composed.def.
+csrc/python/functions/composed.def.
 """
 
 

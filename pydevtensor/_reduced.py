@@ -1,7 +1,7 @@
 """Many elements brought to places that an index says, and folded there.
 
 Their signatures, docstrings and the checks of their arguments' types are in
-csrc/python/composed.def.
+csrc/python/functions/composed.def.
 """
 
 from pydevtensor import _C

@@ -20,13 +20,14 @@ FLOORS = {
     "device": 2,
     "cpu": 3,
     "cuda": 3,
+    "sim": 3,
     "tensor": 4,
     "autograd": 5,
     "python": 6,
 }
 SIBLINGS = {"cpu", "cuda"}
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".cpp", ".def", ".inc"}
-LAUNCHER = Path("cuda/launch.h")
+LAUNCHER = Path("cuda/runtime/launch.h")
 LONGEST = 800
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
@@ -44,7 +45,7 @@ def files(csrc):
 
 def resolve(csrc, path, name):
     """The file in csrc that an #include "name" in `path` means, or None."""
-    for folder in (path.parent, csrc, csrc / "cuda" / "sim"):
+    for folder in (path.parent, csrc, csrc / "sim"):
         target = folder / name
         if target.is_file():
             return target.resolve().relative_to(csrc.resolve())
@@ -142,8 +143,8 @@ GOOD = {
     "device/backend.h": '#include "base/error.h"\n#include "ops/unary.def"\n',
     "cpu/copy.c": '#include "copy.h"\n#include "device/backend.h"\n',
     "cpu/copy.h": "",
-    "cuda/launch.h": "#define LAUNCH(k) k<<<1, 1>>>()\n#include <cuda_runtime.h>\n",
-    "cuda/sim/cuda_runtime.h": "",
+    "cuda/runtime/launch.h": "#define LAUNCH(k) k<<<1, 1>>>()\n#include <cuda_runtime.h>\n",
+    "sim/cuda_runtime.h": "",
     "tensor/tensor.c": '#include "device/backend.h"\n/* x <<< y */',
     "python/module.c": '#include <Python.h>\n#include "tensor/tensor.c"\n',
 }
@@ -171,7 +172,7 @@ def test_good_tree_passes(tmp_path):
         ("base/a.c", '#include "device/backend.h"\n', "higher floor"),
         ("device/a.c", '  #  include "tensor/tensor.c"\n', "higher floor"),
         ("tensor/a.c", "#include <python/module.c>\n", "higher floor"),
-        ("cpu/a.c", '#include "cuda/launch.h"\n', "other backend"),
+        ("cpu/a.c", '#include "cuda/runtime/launch.h"\n', "other backend"),
         ("cuda/a.cu", '#include "../cpu/copy.h"\n', "other backend"),
         ("tensor/a.c", "#include <Python.h>\n", "csrc/python alone"),
         ("cpu/a.c", "#include <numpy/arrayobject.h>\n", "csrc/python alone"),

@@ -112,7 +112,7 @@ def test_a_mutation_is_caught(name, tmp_path):
     # With the objects that a build left, only what the mutation touches is compiled.
     if (ROOT / "build" / "objects").exists():
         shutil.copytree(ROOT / "build" / "objects", sources / "build" / "objects")
-    path = sources / "csrc" / "cuda" / file
+    (path,) = (sources / "csrc" / "cuda").rglob(file)
     text = path.read_text()
     assert text.count(old) == 1, f"{file} has changed: say anew what {name} is"
     path.write_text(text.replace(old, new))

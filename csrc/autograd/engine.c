@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "autograd/recorded.h"
-#include "autograd/scope.h"
+#include "autograd/temporaries.h"
 #include "device/backend.h"
 
 /* A node that the pass has met. */
@@ -35,8 +35,7 @@ static int no_memory(void)
                    "backward: no memory is left for the pass; free some");
 }
 
-/* --- tasks
- * -------------------------------------------------------------------------------- */
+/* --- tasks --- */
 
 static size_t slot_of(const pass *p, const dt_node *node)
 {
@@ -144,9 +143,7 @@ static void pass_end(pass *p)
     free(p->heap);
 }
 
-/* --- which nodes lead to the inputs that were asked for
- * -----------------------------------------------------------------------------------
- */
+/* --- which nodes lead to the inputs that were asked for --- */
 
 static int by_sequence(const void *a, const void *b)
 {
@@ -215,8 +212,7 @@ done:
     return status;
 }
 
-/* --- gradients
- * ---------------------------------------------------------------------------- */
+/* --- gradients --- */
 
 /* gradient as result `index` of node wants it: its shape, type and device. The scope's,
  * or gradient itself; NULL after dt_fail. */
@@ -252,7 +248,7 @@ static dt_tensor *fitted(dt_scope *scope, dt_tensor *gradient, const dt_node *no
         !dt_device_equal(dt_tensor_device(gradient), want->device)) {
         dt_tensor *converted = dt_scope_slot(scope);
         if (!converted ||
-            dt_recorded_convert(converted, gradient, want->dtype, want->device) < 0)
+            dt_recorded_to(converted, gradient, want->dtype, want->device) < 0)
             return NULL;
         gradient = converted;
     }

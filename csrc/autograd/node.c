@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/scope.h"
+#include "autograd/temporaries.h"
 #include "autograd/variable.h"
-#include "tensor/convert.h"
+#include "tensor/ops/copy.h"
 
 static uint64_t last_sequence;
 
@@ -59,8 +59,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     return node;
 }
 
-/* --- the end
- * ------------------------------------------------------------------------------ */
+/* --- the end --- */
 
 /* Nodes of the calling thread that nobody refers to any more, and whether a loop is
  * under way that frees them: a chain is as long as a program likes, the stack is not.
@@ -96,8 +95,7 @@ void dt_node_release(dt_node *node)
     freeing = false;
 }
 
-/* --- what is kept
- * ------------------------------------------------------------------------- */
+/* --- what is kept --- */
 
 void dt_node_set_result(dt_node *node, int i, const dt_tensor *t)
 {
@@ -137,7 +135,7 @@ int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t)
 {
     dt_saved *saved = &node->saved[i];
     dt_tensor_clear(&saved->tensor);
-    if (dt_convert(&saved->tensor, t, (dt_dtype)t->dtype, dt_tensor_device(t)) < 0)
+    if (dt_to(&saved->tensor, t, (dt_dtype)t->dtype, dt_tensor_device(t)) < 0)
         return -1;
     set_saved(saved, t, -1);
     return 0;
@@ -197,8 +195,7 @@ void dt_node_free_saved(dt_node *node)
     }
 }
 
-/* --- hooks
- * -------------------------------------------------------------------------------- */
+/* --- hooks --- */
 
 int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call,
                      void (*release)(void *), void *context)

@@ -7,11 +7,11 @@
 #define DT_AUTOGRAD_RECORDED_H
 
 #include "autograd/variable.h"
-#include "tensor/create.h"
-#include "tensor/elementwise.h"
-#include "tensor/join.h"
-#include "tensor/scan.h"
-#include "tensor/select.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/ops/cat.h"
+#include "tensor/ops/scan.h"
+#include "tensor/ops/index.h"
 #include "tensor/view.h"
 
 static inline bool dt_recording_arg(dt_arg a)
@@ -19,9 +19,7 @@ static inline bool dt_recording_arg(dt_arg a)
     return a.tensor && dt_recording(a.tensor);
 }
 
-/* --- helpers for those who record (not for the binding)
- * -----------------------------------------------------------------------------------
- */
+/* --- helpers for those who record (not for the binding) --- */
 
 /* A node whose edges lead to the inputs. NULL after dt_fail. */
 dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
@@ -40,8 +38,7 @@ int dt_record_view_steal(dt_tensor *out, const dt_tensor *x, dt_node *node);
 /* Gives a view whose base was written a history that leads to its base. */
 int dt_record_as_strided(const dt_tensor *view, dt_variable *v);
 
-/* --- in place
- * ----------------------------------------------------------------------------- */
+/* --- in place --- */
 
 /* Refuses to write to t where that would lose a gradient: t is a leaf that wants one,
  * or a view of such a leaf, and operations are recorded. `what` names the operation. */
@@ -50,8 +47,7 @@ int dt_in_place_check(const char *what, const dt_tensor *t);
  * it was, made what t holds now. For a view, its base takes part. */
 int dt_in_place_steal(dt_tensor *t, dt_node *node);
 
-/* --- elements
- * ----------------------------------------------------------------------------- */
+/* --- elements --- */
 
 int dt_record_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x);
 int dt_record_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b);
@@ -76,13 +72,12 @@ int dt_recorded_ternary_into(dt_ternary_op op, const char *name, dt_tensor *targ
 /* a where condition (a tensor of bools) holds, else b. */
 int dt_recorded_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b);
 
-/* --- copies
- * ------------------------------------------------------------------------------- */
+/* --- copies --- */
 
-int dt_recorded_convert(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
-                        dt_device device);
-/* To a GPU, without waiting where x is pinned; see dt_send. */
-int dt_recorded_send(dt_tensor *out, const dt_tensor *x, dt_device device);
+int dt_recorded_to(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
+                   dt_device device);
+/* To a GPU, without waiting where x is pinned; see dt_to_non_blocking. */
+int dt_recorded_to_non_blocking(dt_tensor *out, const dt_tensor *x, dt_device device);
 int dt_recorded_pin(dt_tensor *out, const dt_tensor *x, int device);
 int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x);
 int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
@@ -92,10 +87,9 @@ int dt_recorded_random_into(const char *what, dt_tensor *target,
                             dt_distribution distribution, dt_scalar low, dt_scalar high,
                             dt_generator *generator);
 
-/* --- views
- * -------------------------------------------------------------------------------- */
+/* --- views --- */
 
-int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_index *items,
+int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_subscript *items,
                       int count);
 int dt_recorded_shape(dt_tensor *out, const dt_tensor *x, int ndim,
                       const int64_t *shape);
@@ -135,31 +129,27 @@ int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
 int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
                         const int64_t *shape, const int64_t *strides, int64_t offset);
 
-/* --- elements chosen by index tensors
- * ----------------------------------------------------------------- */
+/* --- elements chosen by index tensors --- */
 
 /* `name`: of the node. */
-int dt_recorded_choose(const char *name, dt_tensor *out, const dt_tensor *x,
-                       const dt_choice *choice);
-/* DT_SELECT_MULTIPLY has no derivative: DT_ERROR_NOT_IMPLEMENTED where one is wanted.
- */
-int dt_recorded_choose_into(const char *name, dt_select_op op, dt_tensor *target,
-                            const dt_choice *choice, const dt_tensor *values);
+int dt_recorded_index_read(const char *name, dt_tensor *out, const dt_tensor *x,
+                           const dt_indexing *choice);
+/* DT_INDEX_MULTIPLY has no derivative: DT_ERROR_NOT_IMPLEMENTED where one is wanted. */
+int dt_recorded_index_write(const char *name, dt_index_op op, dt_tensor *target,
+                            const dt_indexing *choice, const dt_tensor *values);
 /* Rows of weight (of two dimensions). Row `padding` (-1: none) gets a gradient of
  * zeros; by_frequency divides the gradient of a row by how often it was chosen. */
 int dt_recorded_embedding(dt_tensor *out, const dt_tensor *weight,
                           const dt_tensor *indices, int64_t padding, bool by_frequency);
 
-/* --- joins
- * -------------------------------------------------------------------------------- */
+/* --- joins --- */
 
-int dt_recorded_join(dt_tensor *out, const dt_join *join);
+int dt_recorded_cat(dt_tensor *out, const dt_cat *join);
 /* x with dimensions of size 1 added until it has n (1 to 3) of them, as atleast_1d and
  * so on; an alias of x where it has them. */
 int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x);
 
-/* --- rearrangements
- * -------------------------------------------------------------------------------- */
+/* --- rearrangements --- */
 
 int dt_recorded_flip(dt_tensor *out, const dt_tensor *x, int count,
                      const int64_t *dims);
@@ -182,8 +172,7 @@ int dt_recorded_repeat_interleave_by(dt_tensor *out, const dt_tensor *x,
                                      const dt_tensor *repeats, int64_t dim,
                                      int64_t output_size);
 
-/* --- folds
- * -------------------------------------------------------------------------------- */
+/* --- folds --- */
 
 int dt_recorded_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
                        const int64_t *dims, bool keepdim, int dtype, double parameter);
@@ -200,14 +189,12 @@ int dt_recorded_extreme(const char *what, bool greatest, dt_tensor *values,
 int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
                        const int64_t *shape);
 
-/* --- running results
- * ---------------------------------------------------------------------- */
+/* --- running results --- */
 
-int dt_recorded_running(dt_scan_op op, dt_tensor *out, dt_tensor *indices,
-                        const dt_tensor *x, int64_t dim, int dtype, bool backward);
+int dt_recorded_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices,
+                           const dt_tensor *x, int64_t dim, int dtype, bool backward);
 
-/* --- order
- * -------------------------------------------------------------------------------- */
+/* --- order --- */
 
 /* `name`: of the node. */
 int dt_recorded_sort(const char *what, const char *name, dt_tensor *values,
@@ -226,8 +213,7 @@ int dt_recorded_unique(const char *what, dt_tensor *out, dt_tensor *inverse,
                        dt_tensor *counts, const dt_tensor *x, bool has_dim, int64_t dim,
                        bool consecutive);
 
-/* --- products
- * ----------------------------------------------------------------------------- */
+/* --- products --- */
 
 int dt_recorded_mm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
 int dt_recorded_mv(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);

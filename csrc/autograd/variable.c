@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "autograd/recorded.h"
-#include "autograd/scope.h"
-#include "tensor/convert.h"
+#include "autograd/temporaries.h"
+#include "tensor/ops/copy.h"
 
 /* Guards accumulators and gradients of leaves, which several threads may share. A sum
  * that is recorded asks for accumulators itself, so the thread may take it twice. */
@@ -83,8 +83,7 @@ void dt_variable_alias(dt_tensor *out, const dt_tensor *t)
     out->history = dt_history_retain(t->history);
 }
 
-/* --- edges
- * -------------------------------------------------------------------------------- */
+/* --- edges --- */
 
 typedef struct accumulator_data {
     dt_variable *leaf; /* the first: dt_accumulator_leaf */
@@ -288,8 +287,7 @@ int dt_variable_follow_slowly(dt_tensor *view, const dt_tensor *t)
     return -1;
 }
 
-/* --- leaves
- * ------------------------------------------------------------------------------- */
+/* --- leaves --- */
 
 int dt_variable_require(dt_tensor *t, bool wanted)
 {
@@ -337,8 +335,8 @@ static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
             dt_variable_alias(grad, gradient);
             return 0;
         }
-        return dt_convert(grad, gradient, (dt_dtype)gradient->dtype,
-                          dt_tensor_device(gradient));
+        return dt_to(grad, gradient, (dt_dtype)gradient->dtype,
+                     dt_tensor_device(gradient));
     }
     if (!recorded)
         return dt_binary_into(DT_BINARY_add, grad, dt_arg_tensor(grad),

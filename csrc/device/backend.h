@@ -64,7 +64,7 @@ typedef struct dt_memory_stats {
 } dt_memory_stats;
 
 struct dt_generator;
-struct dt_rowwise;
+struct dt_nn_call;
 
 /* NAME=VALUE facts about a backend for people: versions, libraries, instruction sets.
  */
@@ -74,8 +74,7 @@ typedef struct dt_backend {
     int version;      /* DT_BACKEND_VERSION */
     const char *name; /* "cpu" or "cuda" */
 
-    /* --- devices
-     * ------------------------------------------------------------------------- */
+    /* --- devices --- */
     /* How many devices can be used; 0 where there is none. Never fails, creates no
      * context. */
     int (*device_count)(void);
@@ -88,8 +87,7 @@ typedef struct dt_backend {
     /* Waits for all work of the device. */
     int (*device_wait)(int device);
 
-    /* --- streams and events (NULL for a backend without: the CPU)
-     * -------------------------- */
+    /* --- streams and events (NULL for a backend without: the CPU) --- */
     int (*stream_new)(int device, int priority, void **out_stream);
     void (*stream_free)(int device, void *stream); /* pending work still runs */
     int (*stream_query)(dt_queue queue);           /* 1: all done, 0: not yet */
@@ -103,8 +101,7 @@ typedef struct dt_backend {
                        dt_queue queue); /* the queue waits, on the device */
     int (*event_elapsed)(void *start, void *end, float *out_milliseconds);
 
-    /* --- memory
-     * -------------------------------------------------------------------------- */
+    /* --- memory --- */
     /* A block of at least `bytes` (1 or more), aligned to 64 bytes or better, whose
      * contents are undefined, for use on queue. Fails with DT_ERROR_DEVICE_MEMORY (CPU:
      * DT_ERROR_HOST_MEMORY) after having tried to free what is cached. */
@@ -120,8 +117,7 @@ typedef struct dt_backend {
     void (*reset_peaks)(int device);
     int (*empty_cache)(int device);
 
-    /* --- copies of bytes (NULL for the CPU)
-     * ------------------------------------------------ */
+    /* --- copies of bytes (NULL for the CPU) --- */
     /* Host to device. The source may be changed or freed as soon as it returns; may
      * wait when the copy is large. */
     int (*upload)(dt_queue queue, void *target, const void *source, size_t bytes);
@@ -132,8 +128,7 @@ typedef struct dt_backend {
     int (*copy_peer)(dt_queue target_queue, void *target, dt_queue source_queue,
                      const void *source, size_t bytes);
 
-    /* --- page-locked memory of the host's (NULL for the CPU)
-     * -------------------------- */
+    /* --- page-locked memory of the host's (NULL for the CPU) --- */
     /* A block of at least `bytes` (1 or more), aligned to 64 bytes or better, that
      * every device copies from by itself; device: the one whose driver is asked. Fails
      * with DT_ERROR_HOST_MEMORY or DT_ERROR_DEVICE_MEMORY. */
@@ -149,8 +144,7 @@ typedef struct dt_backend {
     int (*pinned_download)(dt_queue queue, void *target, const void *source,
                            size_t bytes);
 
-    /* --- work: operands are on the queue's device
-     * ------------------------------------------- */
+    /* --- work: operands are on the queue's device --- */
     int (*fill)(dt_queue queue, const dt_plan *plan); /* operand 1 is immediate */
     int (*copy)(dt_queue queue, const dt_plan *plan); /* converts operand 1 to 0 */
     int (*unary)(dt_queue queue, dt_unary_op op, const dt_plan *plan);
@@ -163,11 +157,11 @@ typedef struct dt_backend {
      * least. */
     int (*argreduce)(dt_queue queue, bool greatest, const dt_reduction *reduction);
     int (*gemm)(dt_queue queue, const dt_gemm *gemm);
-    int (*progression)(dt_queue queue, const dt_progression *progression);
+    int (*arange)(dt_queue queue, const dt_arange_call *call);
     int (*random)(dt_queue queue, struct dt_generator *generator,
                   const dt_random_call *call);
-    int (*select)(dt_queue queue, dt_select_op op, const dt_selection *selection);
-    int (*update)(dt_queue queue, const dt_update_call *call);
+    int (*index)(dt_queue queue, dt_index_op op, const dt_index_call *selection);
+    int (*optim_step)(dt_queue queue, const dt_optim_call *call);
     int (*ternary)(dt_queue queue, dt_ternary_op op, const dt_plan *plan);
     /* Where bools are true, in two steps, since the result's size lies between them:
      * the first leaves the count as the last number of the workspace. NULL for the CPU.
@@ -183,8 +177,9 @@ typedef struct dt_backend {
     int (*search)(dt_queue queue, const dt_search *search);
     /* An index out of range: the CPU fails with DT_ERROR_INDEX before anything is
      * written; a GPU lets the row be, and the next wait for the device fails. */
-    int (*rowwise)(dt_queue queue, const struct dt_rowwise *call);
-    int (*fold)(dt_queue queue, dt_reduce_op op, const dt_fold_call *call);
+    int (*nn)(dt_queue queue, const struct dt_nn_call *call);
+    int (*foreach_norm)(dt_queue queue, dt_reduce_op op,
+                        const dt_foreach_norm_call *call);
 } dt_backend;
 
 /* What the core gives a backend that lives in a library of its own. */

@@ -45,8 +45,7 @@ static inline bool dt_device_is_cpu(dt_device device)
 #define DT_DEVICE_TEXT 16
 char *dt_device_text(dt_device device, char *text);
 
-/* --- the registry of backends
- * --------------------------------------------------------------- */
+/* --- the registry of backends --- */
 
 /* Starts the registry, once, before anything else of the core: the CPU's backend, the
  * directory in which the CUDA backends lie, and those in which Python packages with

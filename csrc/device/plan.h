@@ -99,27 +99,27 @@ typedef struct dt_search {
     int64_t rows, n, m;
     const void *sequence, *values;
     const int64_t *sorter; /* where the elements in order are; NULL: they are. One out
-                              of range: as in a dt_selection */
+                              of range: as in a dt_index_call */
     int64_t *out;
 } dt_search;
 
-typedef enum dt_select_op {
-    DT_SELECT_READ,  /* values = table[...] */
-    DT_SELECT_WRITE, /* table[...] = values; on a GPU any of several for one place */
-    DT_SELECT_ADD,   /* table[...] += values; bools: or. On a GPU in no certain order */
-    DT_SELECT_MULTIPLY,
-    DT_NSELECT
-} dt_select_op;
+typedef enum dt_index_op {
+    DT_INDEX_READ,  /* values = table[...] */
+    DT_INDEX_WRITE, /* table[...] = values; on a GPU any of several for one place */
+    DT_INDEX_ADD,   /* table[...] += values; bools: or. On a GPU in no certain order */
+    DT_INDEX_MULTIPLY,
+    DT_NINDEX
+} dt_index_op;
 
 /* One index tensor of a selection: where along a dimension of the table. */
-typedef struct dt_select_index {
+typedef struct dt_index_dims {
     const int64_t *data;
     int64_t strides[DT_MAX_NDIM]; /* in bytes, one per dimension of the selection */
     int64_t size;   /* of the table's dimension: legal are 0 to size-1 and, where the
                        selection wraps, -size to -1 */
     int64_t stride; /* of the table's dimension, in bytes */
     int dim;        /* its number, for messages */
-} dt_select_index;
+} dt_index_dims;
 
 /* Elements of a table chosen by index tensors. Element i of `values` meets the element
  * of `table` at sum(i[d] * table_strides[d]) + sum(index_k[i] * index_k.stride). That
@@ -127,7 +127,7 @@ typedef struct dt_select_index {
  * direction what they are the gradients of. An index out of range: the CPU fails before
  * anything is written; a GPU takes element 0 when reading, skips it when writing, and
  * the next wait for the device fails. Strides are in bytes. */
-typedef struct dt_selection {
+typedef struct dt_index_call {
     const char *what;   /* the operation, in messages; a literal */
     dt_error_code code; /* of an index out of range, where it is noticed at once */
     dt_dtype dtype;
@@ -138,30 +138,30 @@ typedef struct dt_selection {
     void *table, *values; /* of READ, values is written, else table */
     int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
     int nindices;
-    dt_select_index indices[DT_MAX_NDIM];
-} dt_selection;
+    dt_index_dims indices[DT_MAX_NDIM];
+} dt_index_call;
 
 /* One tensor of an update. Elements of all that belongs to it lie next to each other
  * and in the same order; nothing overlaps, but the gradient may be the parameter. */
-typedef struct dt_update_entry {
+typedef struct dt_optim_entry {
     void *parameter;
     const void *gradient;
-    void *states[DT_UPDATE_STATES];
-    int64_t numel;             /* at least 1 */
-    int64_t first;             /* elements of the entries before it */
-    double own[DT_UPDATE_OWN]; /* as the row's `prepare` says */
-} dt_update_entry;
+    void *states[DT_OPTIM_STATES];
+    int64_t numel;            /* at least 1 */
+    int64_t first;            /* elements of the entries before it */
+    double own[DT_OPTIM_OWN]; /* as the row's `prepare` says */
+} dt_optim_entry;
 
-/* One rule of ops/update.def for many tensors of one floating type. */
-typedef struct dt_update_call {
-    dt_update_op op;
+/* One rule of ops/optim.def for many tensors of one floating type. */
+typedef struct dt_optim_call {
+    dt_optim_op op;
     dt_dtype dtype;
     int64_t count; /* at least 1 */
-    const dt_update_entry *entries;
-    double numbers[DT_UPDATE_NUMBERS];
+    const dt_optim_entry *entries;
+    double numbers[DT_OPTIM_NUMBERS];
     const void *scale; /* an element of the type, on the device: gradients are taken
                           times it; NULL: as they are */
-} dt_update_call;
+} dt_optim_call;
 
 /* How the elements of a dt_nonzero_call are counted: by tiles, and tiles by groups, of
  * which there are about as many as a group has tiles. The workspace holds a number a
@@ -190,23 +190,23 @@ typedef struct dt_nonzero_call {
     int64_t *out;       /* [ndim, count], for the second step */
 } dt_nonzero_call;
 
-/* Many tensors of one floating type, each cut into chunks of DT_FOLD_CHUNK elements,
+/* Many tensors of one floating type, each cut into chunks of DT_FOREACH_NORM_CHUNK elements,
  * for a row of class NORM of ops/reduce.def. Elements of a tensor lie next to each
  * other. */
-#define DT_FOLD_CHUNK 16384
-typedef struct dt_fold_entry {
+#define DT_FOREACH_NORM_CHUNK 16384
+typedef struct dt_foreach_norm_entry {
     const void *data;
     int64_t numel; /* at least 1 */
     int64_t first; /* chunks of the entries before it */
-} dt_fold_entry;
+} dt_foreach_norm_entry;
 
-typedef struct dt_fold_call {
+typedef struct dt_foreach_norm_call {
     dt_dtype dtype;
     int64_t count; /* at least 1 */
-    const dt_fold_entry *entries;
+    const dt_foreach_norm_entry *entries;
     double parameter; /* P of the op tables */
     void *partials;   /* written: for each chunk a partial result, of the type */
-} dt_fold_call;
+} dt_foreach_norm_call;
 
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. Of each input
  * one of row and column stride is 1 and the other at least the length it steps over (so
@@ -225,12 +225,12 @@ typedef struct dt_gemm {
 } dt_gemm;
 
 /* An arithmetic progression: out[i] = start + i * step, floats computed in double. */
-typedef struct dt_progression {
+typedef struct dt_arange_call {
     dt_dtype dtype;
     void *out; /* contiguous */
     int64_t numel;
     dt_scalar start, step;
-} dt_progression;
+} dt_arange_call;
 
 typedef enum dt_distribution {
     DT_RANDOM_UNIFORM,  /* floats in [low, high) */

@@ -111,8 +111,7 @@ int64_t dt_storage_count(dt_device device)
                            __ATOMIC_RELAXED);
 }
 
-/* --- out of memory
- * ---------------------------------------------------------------------------- */
+/* --- out of memory --- */
 
 void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
                           const int64_t *shape)
@@ -167,8 +166,7 @@ static void append_largest(dt_device device)
         ". Free some (del x), use smaller batches, or move tensors to the CPU.");
 }
 
-/* --- making and releasing
- * ---------------------------------------------------------------------- */
+/* --- making and releasing --- */
 
 static void start(dt_storage *storage, dt_device device, size_t bytes)
 {

@@ -30,19 +30,19 @@ typedef enum dt_reduce_op {
     DT_NREDUCE
 } dt_reduce_op;
 
-typedef enum dt_update_op {
-#define UPDATE(name, count, states, numbers, own_count, own, prepare, formula, doc)    \
+typedef enum dt_optim_op {
+#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
     DT_UPDATE_##name,
-#include "ops/update.def"
-#undef UPDATE
-    DT_NUPDATE
-} dt_update_op;
+#include "ops/optim.def"
+#undef OPTIM
+    DT_NOPTIM
+} dt_optim_op;
 
-/* The most that a row of ops/update.def has. */
-#define DT_UPDATE_STATES  3
-#define DT_UPDATE_NUMBERS 7
-#define DT_UPDATE_OWN     4
+/* The most that a row of ops/optim.def has. */
+#define DT_OPTIM_STATES  3
+#define DT_OPTIM_NUMBERS 7
+#define DT_OPTIM_OWN     4
 /* Takes the parentheses off a row's list of names. */
-#define DT_UPDATE_NAMES(...) __VA_ARGS__
+#define DT_OPTIM_NAMES(...) __VA_ARGS__
 
 #endif

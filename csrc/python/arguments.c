@@ -1,8 +1,8 @@
 /* Binding calls to signatures. */
 #include "python/arguments.h"
-#include "python/device_type.h"
-#include "python/dtype_type.h"
-#include "python/format_type.h"
+#include "python/types/device.h"
+#include "python/types/dtype.h"
+#include "python/types/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +41,7 @@ static int find(const dt_signature *s, PyObject *keyword)
     return -1;
 }
 
-/* --- does a value fit a word? For choosing among forms only.
- * ----------------------------------- */
+/* --- does a value fit a word? For choosing among forms only. --- */
 
 static bool is_number(PyObject *value)
 {
@@ -71,46 +70,45 @@ static bool accepts(const dt_parameter *p, PyObject *value)
 {
     dt_dtype dtype;
     if (value == Py_None)
-        return p->none || p->word == DT_WORD_ANY;
+        return p->none || p->word == DT_PARAM_ANY;
     switch (p->word) {
-    case DT_WORD_TENSOR:
+    case DT_PARAM_TENSOR:
         return dt_tensor_check(value);
-    case DT_WORD_VALUE:
+    case DT_PARAM_VALUE:
         return dt_tensor_check(value) || is_number(value);
-    case DT_WORD_NUMBER:
-    case DT_WORD_FLOAT:
+    case DT_PARAM_NUMBER:
+    case DT_PARAM_FLOAT:
         return is_number(value);
-    case DT_WORD_INT:
+    case DT_PARAM_INT:
         return is_int(value);
-    case DT_WORD_BOOL:
+    case DT_PARAM_BOOL:
         return PyBool_Check(value);
-    case DT_WORD_STR:
+    case DT_PARAM_STR:
         return PyUnicode_Check(value);
-    case DT_WORD_DIMS:
+    case DT_PARAM_DIMS:
         return is_int(value) || PyTuple_Check(value) || PyList_Check(value);
-    case DT_WORD_TENSORS:
-    case DT_WORD_SIZES:
+    case DT_PARAM_TENSORS:
+    case DT_PARAM_SIZES:
         return PyTuple_Check(value) || PyList_Check(value);
-    case DT_WORD_DTYPE:
+    case DT_PARAM_DTYPE:
         return dt_dtype_from_python(value, &dtype);
-    case DT_WORD_DEVICE:
+    case DT_PARAM_DEVICE:
         return dt_device_object_check(value) || PyUnicode_Check(value) ||
                (PyLong_Check(value) && !PyBool_Check(value));
-    case DT_WORD_LAYOUT:
+    case DT_PARAM_LAYOUT:
         return dt_layout_object_check(value);
-    case DT_WORD_FORMAT:
+    case DT_PARAM_FORMAT:
         return dt_format_object_check(value);
-    case DT_WORD_GENERATOR:
+    case DT_PARAM_GENERATOR:
         return dt_py.generator_type && PyObject_TypeCheck(value, dt_py.generator_type);
-    case DT_WORD_ANY:
-    case DT_NWORDS:
+    case DT_PARAM_ANY:
+    case DT_NPARAM_TYPES:
         break;
     }
     return true;
 }
 
-/* --- binding
- * --------------------------------------------------------------------------------- */
+/* --- binding --- */
 
 /* The parameters' names, for messages, into text. */
 static const char *names_of(const dt_signature *s, int from, char *text, size_t size)

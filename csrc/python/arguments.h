@@ -3,7 +3,7 @@
  * A public function's parameters are written once, as text:
  *     "sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype =
  * None)" The text binds calls, names things in errors, and is what help() and
- * inspect.signature show. It is read at the first call. Words of types: see DT_WORDS.
+ * inspect.signature show. It is read at the first call. Words of types: see DT_PARAM_TYPES.
  * `*name: Sizes` takes the sizes as arguments, as one sequence or by keyword, and
  * `*name: Tensors` takes any number of Tensors as arguments or as one sequence. Several
  * forms of a function are separated by " | "; they are tried in order, and args->form
@@ -15,15 +15,15 @@
 #define DT_PYTHON_ARGUMENTS_H
 
 #include "device/random.h"
-#include "python/tensor_type.h"
-#include "tensor/convert.h"
-#include "tensor/elementwise.h"
+#include "python/types/tensor.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/elementwise.h"
 
 #define DT_MAX_PARAMETERS 12
 
 /* WORD(ID, word, expected): the word in signatures, and what messages say is expected.
  */
-#define DT_WORDS(WORD)                                                                 \
+#define DT_PARAM_TYPES(WORD)                                                           \
     WORD(TENSOR, "Tensor", "a Tensor")                                                 \
     WORD(TENSORS, "Tensors", "a tuple or list of Tensors")                             \
     WORD(VALUE, "Value", "a Tensor or a number")                                       \
@@ -41,16 +41,16 @@
     WORD(GENERATOR, "Generator", "a Generator")                                        \
     WORD(ANY, "Any", "an object")
 
-typedef enum dt_word {
-#define WORD(ID, word, expected) DT_WORD_##ID,
-    DT_WORDS(WORD)
+typedef enum dt_param_type {
+#define WORD(ID, word, expected) DT_PARAM_##ID,
+    DT_PARAM_TYPES(WORD)
 #undef WORD
-        DT_NWORDS
-} dt_word;
+        DT_NPARAM_TYPES
+} dt_param_type;
 
 typedef struct dt_parameter {
     PyObject *name; /* interned */
-    dt_word word;
+    dt_param_type word;
     bool required;
     bool none;          /* None may be given: the default is None */
     dt_scalar fallback; /* the default, where it is a number or a bool */
@@ -117,10 +117,9 @@ int dt_signature_read(dt_signature *signature);
 char *dt_signature_doc(const char *text, const char *name, bool method,
                        const char *doc);
 
-/* --- taking arguments: by the index of the parameter, 0 the first
- * ------------------------------
- *
- * Each returns 0, or -1 with an exception that names function and argument, says what
+/* --- converting arguments, by the index of the parameter --- */
+
+/* Each returns 0, or -1 with an exception that names function and argument, says what
  * was given and what is expected. Where the argument was not given they give the
  * signature's default. A parameter with the default None: dt_take_tensor and
  * dt_take_any give NULL, dt_take_dtype -1, dt_take_device the default device; the
@@ -177,19 +176,19 @@ int dt_argument_error(const dt_args *args, int i);
 
 /* The keywords that every factory takes, last in its signature, and what they say.
  * first is the index of dtype. dtype: *dtype is left as it is where none is given. */
-#define DT_FACTORY_WORDS                                                               \
+#define DT_FACTORY_KWARGS                                                              \
     "dtype: Dtype = None, layout: Layout = None, device: Device = None, "              \
     "requires_grad: bool = False, pin_memory: bool = False"
 int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device);
 /* The same for a factory that can fill a tensor of the caller's: a given out says type
  * and device, which the words may only repeat. */
-#define DT_FACTORY_WORDS_OUT DT_FACTORY_WORDS ", out: Tensor = None"
+#define DT_FACTORY_KWARGS_OUT DT_FACTORY_KWARGS ", out: Tensor = None"
 /* made, which a factory is about to return (or NULL), wanting gradients where the
  * argument requires_grad, at index i, says so. Takes the reference over; NULL with an
  * exception set. */
 PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made);
 
-/* The same for a factory with the words of DT_FACTORY_WORDS from first on: in pinned
+/* The same for a factory with the words of DT_FACTORY_KWARGS from first on: in pinned
  * memory where pin_memory says so, too. */
 PyObject *dt_finish_factory(const dt_args *args, int first, PyObject *made);
 /* A copy of a Tensor in pinned memory, for `function`; NULL with an exception set. */

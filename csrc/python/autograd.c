@@ -4,10 +4,9 @@
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
-#include "tensor/create.h"
+#include "tensor/ops/create.h"
 
-/* --- passes
- * -------------------------------------------------------------------------------- */
+/* --- passes --- */
 
 typedef struct batch {
     int count;
@@ -179,11 +178,11 @@ static PyObject *run_backward(PyObject *module, PyObject *arguments)
         add_inputs(function, &wanted, inputs) < 0)
         goto done;
     int status;
-    DT_BEGIN_ALLOW_THREADS status =
-        dt_backward(roots.count, roots.edges, roots.gradients, wanted.count,
-                    wanted.edges, wanted.made, keep, create);
-    DT_END_ALLOW_THREADS if (status < 0)
-    {
+    DT_BEGIN_ALLOW_THREADS
+    status = dt_backward(roots.count, roots.edges, roots.gradients, wanted.count,
+                         wanted.edges, wanted.made, keep, create);
+    DT_END_ALLOW_THREADS
+    if (status < 0) {
         dt_raise();
         goto done;
     }
@@ -252,8 +251,7 @@ DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
     return result;
 }
 
-/* --- the mode
- * ------------------------------------------------------------------------------ */
+/* --- the mode --- */
 
 static PyObject *is_grad_enabled(PyObject *module, PyObject *unused)
 {
@@ -274,8 +272,7 @@ static PyObject *exchange_grad_enabled(PyObject *module, PyObject *value)
     return PyBool_FromLong(old);
 }
 
-/* --- names
- * ------------------------------------------------------------------------------ */
+/* --- names --- */
 
 /* Of functions that nn makes of several operations, the last of which is called by
  * them. */
@@ -328,7 +325,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static const dt_row rows[] = {
+static const dt_function rows[] = {
     DT_METHOD(
         backward, "backward",
         "Adds the gradients of this Tensor to .grad of the leaves it was computed "
@@ -342,6 +339,7 @@ static const dt_row rows[] = {
 
 int dt_setup_autograd(PyObject *module)
 {
-    return PyModule_AddFunctions(module, functions) < 0 ? -1
-                                                        : DT_ADD_ROWS(module, rows);
+    return PyModule_AddFunctions(module, functions) < 0
+               ? -1
+               : DT_ADD_FUNCTIONS(module, rows);
 }

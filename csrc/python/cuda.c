@@ -8,10 +8,10 @@
 #include "device/stream.h"
 #include "device/transfer.h"
 #include "python/arguments.h"
-#include "python/device_type.h"
+#include "python/types/device.h"
 #include "python/seed.h"
-#include "python/stream_type.h"
-#include "tensor/create.h"
+#include "python/types/stream.h"
+#include "tensor/ops/create.h"
 
 /* Adds value under key and takes over the reference; false with an exception set. */
 static bool put(PyObject *dict, const char *key, PyObject *value)
@@ -28,17 +28,17 @@ static PyObject *none_or_raise(int status)
     Py_RETURN_NONE;
 }
 
-/* --- devices
- * -----------------------------------------------------------------------------------
- */
+/* --- devices --- */
 
 static PyObject *cuda_count(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
     int count;
-    Py_BEGIN_ALLOW_THREADS count = dt_device_count(DT_CUDA);
-    Py_END_ALLOW_THREADS return PyLong_FromLong(count);
+    Py_BEGIN_ALLOW_THREADS
+    count = dt_device_count(DT_CUDA);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(count);
 }
 
 static PyObject *cuda_why(PyObject *self, PyObject *unused)
@@ -46,9 +46,10 @@ static PyObject *cuda_why(PyObject *self, PyObject *unused)
     (void)self;
     (void)unused;
     const char *why;
-    Py_BEGIN_ALLOW_THREADS why = dt_cuda_why();
-    Py_END_ALLOW_THREADS return PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why),
-                                                     "replace");
+    Py_BEGIN_ALLOW_THREADS
+    why = dt_cuda_why();
+    Py_END_ALLOW_THREADS
+    return PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
 }
 
 static PyObject *cuda_loaded(PyObject *self, PyObject *unused)
@@ -168,9 +169,7 @@ static PyObject *facts(PyObject *self, PyObject *args)
     return dict;
 }
 
-/* --- memory
- * ------------------------------------------------------------------------------------
- */
+/* --- memory --- */
 
 static PyObject *memory_stats(PyObject *self, PyObject *value)
 {
@@ -231,9 +230,7 @@ static PyObject *empty_cache(PyObject *self, PyObject *value)
     return none_or_raise(status);
 }
 
-/* --- streams
- * -----------------------------------------------------------------------------------
- */
+/* --- streams --- */
 
 static PyObject *current_stream(PyObject *self, PyObject *value)
 {
@@ -264,9 +261,7 @@ static PyObject *set_stream(PyObject *self, PyObject *value)
     return none_or_raise(dt_stream_set_current(device, queue.stream));
 }
 
-/* --- seeds
- * -------------------------------------------------------------------------------------
- */
+/* --- seeds --- */
 
 /* _cuda_seed(device, seed): an int, or None for one from the system; gives the seed. */
 static PyObject *cuda_seed(PyObject *self, PyObject *args)
@@ -293,8 +288,7 @@ static PyObject *cuda_initial_seed(PyObject *self, PyObject *value)
     return PyLong_FromUnsignedLongLong(dt_default_generator(device)->seed);
 }
 
-/* --- counters and the simulator
- * ---------------------------------------------------------------- */
+/* --- counters and the simulator --- */
 
 static PyObject *traffic(PyObject *self, PyObject *unused)
 {

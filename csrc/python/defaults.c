@@ -1,6 +1,6 @@
 /* What holds where a program does not say: device, current GPU, floating type. */
-#include "python/device_type.h"
-#include "python/dtype_type.h"
+#include "python/types/device.h"
+#include "python/types/dtype.h"
 #include "python/functions.h"
 
 /* Devices of `with device(...)` below the present default, by thread. */
@@ -112,7 +112,7 @@ DT_PUBLIC(get_default_dtype, "get_default_dtype()")
     return dt_dtype_object_get(dt_default_dtype());
 }
 
-static const dt_row rows[] = {
+static const dt_function rows[] = {
     DT_FUNCTION(set_default_device, "set_default_device",
                 "Make factories use device where they name none; None means the CPU."),
     DT_FUNCTION(get_default_device, "get_default_device",
@@ -125,5 +125,5 @@ static const dt_row rows[] = {
 
 int dt_setup_defaults(PyObject *module)
 {
-    return DT_ADD_ROWS(module, rows);
+    return DT_ADD_FUNCTIONS(module, rows);
 }

@@ -15,23 +15,26 @@ static inline int dt_raise_status(void)
     return -1;
 }
 
-/* Runs `expression`, a call into the core that gives 0 or -1, and puts what it gave in
- * `status`. Where `releases` is true other Python threads run meanwhile: worth its 30
- * ns for a call that computes long or may wait for a device. The tensors in it have to
- * stay as they are. */
-/* Py_BEGIN_ALLOW_THREADS and its end, where the work may use histories of tensors. */
+/* As Py_BEGIN_ALLOW_THREADS and Py_END_ALLOW_THREADS, around code that may use the
+ * autograd metadata of tensors. */
 #define DT_BEGIN_ALLOW_THREADS                                                         \
     {                                                                                  \
         dt_py.outside++;                                                               \
         Py_BEGIN_ALLOW_THREADS
 #define DT_END_ALLOW_THREADS                                                           \
-    Py_END_ALLOW_THREADS dt_py.outside--;                                              \
+    Py_END_ALLOW_THREADS                                                               \
+    dt_py.outside--;                                                                   \
     }
 
+/* Runs `expression`, a call into the core that returns 0 or -1, and stores the result in
+ * `status`. With `releases`, other Python threads run meanwhile: this costs 30 ns, so
+ * use it only where the call computes for long or may synchronize with a device. The
+ * tensors in the expression must not change. */
 #define DT_RUN(status, releases, expression)                                           \
     do {                                                                               \
         if (releases) {                                                                \
-            DT_BEGIN_ALLOW_THREADS(status) = (expression);                             \
+            DT_BEGIN_ALLOW_THREADS(status)                                             \
+            = (expression);                                                            \
             DT_END_ALLOW_THREADS                                                       \
         } else {                                                                       \
             (status) = (expression);                                                   \

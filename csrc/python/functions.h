@@ -8,10 +8,10 @@
  *             return NULL;
  *         ...
  *     }
- *     static const dt_row rows[] = {
+ *     static const dt_function rows[] = {
  *         DT_BOTH(narrow, "narrow", "Part of input along a dimension."),
  *     };
- *     int dt_setup_views(PyObject *module) { return DT_ADD_ROWS(module, rows); }
+ *     int dt_setup_views(PyObject *module) { return DT_ADD_FUNCTIONS(module, rows); }
  */
 #ifndef DT_PYTHON_FUNCTIONS_H
 #define DT_PYTHON_FUNCTIONS_H
@@ -53,13 +53,13 @@ typedef PyObject *(*dt_call)(DT_CALL_PARAMETERS);
     static PyObject *NAME##_body(const dt_args *args)
 
 /* One public name: of the module, of Tensor, or of both. */
-typedef struct dt_row {
+typedef struct dt_function {
     const char *name;
     dt_signature *signature;
     dt_call function; /* NULL: no function of the module */
     dt_call method;   /* NULL: no method of Tensor */
     const char *doc;
-} dt_row;
+} dt_function;
 
 #define DT_BOTH(NAME, name, doc)                                                       \
     {name, &NAME##_signature, NAME##_function, NAME##_method, doc}
@@ -68,9 +68,9 @@ typedef struct dt_row {
 #define DT_METHOD(NAME, name, doc) {name, &NAME##_signature, NULL, NAME##_method, doc}
 
 /* Adds the rows to the module and to Tensor. -1 with an exception set. */
-int dt_add_rows(PyObject *module, const dt_row *rows, size_t count);
-#define DT_ADD_ROWS(module, rows)                                                      \
-    dt_add_rows(module, rows, sizeof(rows) / sizeof *(rows))
+int dt_add_functions(PyObject *module, const dt_function *rows, size_t count);
+#define DT_ADD_FUNCTIONS(module, rows)                                                 \
+    dt_add_functions(module, rows, sizeof(rows) / sizeof *(rows))
 
 /* doc and the example of the function (examples.def) for help(); of an in-place method
  * that has none, the one of its function, made to write; of a second name, that of the

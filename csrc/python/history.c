@@ -4,11 +4,10 @@
 #include "autograd/owned.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
-#include "python/node_type.h"
-#include "tensor/convert.h"
+#include "python/types/node.h"
+#include "tensor/ops/copy.h"
 
-/* --- attributes
- * ---------------------------------------------------------------------------- */
+/* --- attributes --- */
 
 PyObject *dt_tensor_object_alias(const dt_tensor *t)
 {
@@ -241,8 +240,7 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-/* --- methods
- * ------------------------------------------------------------------------------- */
+/* --- methods --- */
 
 DT_PUBLIC(requires_grad_, "requires_grad_(input: Tensor, requires_grad: bool = True)")
 {
@@ -285,8 +283,7 @@ DT_PUBLIC(detach_, "detach_(input: Tensor)")
     return Py_NewRef(args->slots[0]);
 }
 
-/* --- hooks
- * --------------------------------------------------------------------------------- */
+/* --- hooks --- */
 
 int dt_fail_in_python(void)
 {
@@ -439,8 +436,7 @@ DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
     Py_RETURN_NONE;
 }
 
-/* --- subclasses
- * ---------------------------------------------------------------------------- */
+/* --- subclasses --- */
 
 DT_PUBLIC(make_subclass,
           "_make_subclass(cls: Any, data: Tensor, requires_grad: bool = False)")
@@ -460,7 +456,7 @@ DT_PUBLIC(make_subclass,
     return dt_tensor_result(out, dt_variable_require(&out->tensor, wanted));
 }
 
-static const dt_row rows[] = {
+static const dt_function rows[] = {
     DT_FUNCTION(make_subclass, "_make_subclass",
                 "An object of a subclass of Tensor over the memory of data."),
     DT_METHOD(requires_grad_, "requires_grad_",
@@ -481,5 +477,5 @@ static const dt_row rows[] = {
 
 int dt_setup_history(PyObject *module)
 {
-    return dt_add_properties(attributes) < 0 ? -1 : DT_ADD_ROWS(module, rows);
+    return dt_add_properties(attributes) < 0 ? -1 : DT_ADD_FUNCTIONS(module, rows);
 }

@@ -3,7 +3,7 @@
 #define DT_PYTHON_HISTORY_H
 
 #include "autograd/node.h"
-#include "python/tensor_type.h"
+#include "python/types/tensor.h"
 
 /* A new object over the same storage with the same history. */
 PyObject *dt_tensor_object_alias(const dt_tensor *t);

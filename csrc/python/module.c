@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/cpu.h"
+#include "cpu/runtime/cpu.h"
 #include "python/functions.h"
 
 dt_python dt_py;
@@ -25,10 +25,9 @@ PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
     return (PyTypeObject *)type;
 }
 
-/* --- functions and methods
- * -------------------------------------------------------------------- */
+/* --- functions and methods --- */
 
-static PyMethodDef *make_definition(const dt_row *row, dt_call call, bool method)
+static PyMethodDef *make_definition(const dt_function *row, dt_call call, bool method)
 {
     PyMethodDef *definition = PyMem_RawMalloc(sizeof *definition);
     char *text = dt_example_doc(row->name, row->signature->text, row->doc);
@@ -51,7 +50,7 @@ static PyMethodDef *make_definition(const dt_row *row, dt_call call, bool method
 /* Every table that was added, for tests that call all that there is. */
 #define MAX_TABLES 64
 static struct {
-    const dt_row *rows;
+    const dt_function *rows;
     size_t count;
 } tables[MAX_TABLES];
 static size_t ntables;
@@ -64,7 +63,7 @@ static PyObject *signatures(PyObject *self, PyObject *unused)
     PyObject *list = PyList_New(0);
     for (size_t t = 0; list && t < ntables; t++)
         for (size_t i = 0; list && i < tables[t].count; i++) {
-            const dt_row *row = &tables[t].rows[i];
+            const dt_function *row = &tables[t].rows[i];
             PyObject *item = Py_BuildValue("(ssNN)", row->name, row->signature->text,
                                            PyBool_FromLong(row->function != NULL),
                                            PyBool_FromLong(row->method != NULL));
@@ -81,14 +80,14 @@ static PyMethodDef own_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int dt_add_rows(PyObject *module, const dt_row *rows, size_t count)
+int dt_add_functions(PyObject *module, const dt_function *rows, size_t count)
 {
     if (ntables < MAX_TABLES) {
         tables[ntables].rows = rows;
         tables[ntables++].count = count;
     }
     for (size_t i = 0; i < count; i++) {
-        const dt_row *row = &rows[i];
+        const dt_function *row = &rows[i];
         if (row->function) {
             PyMethodDef *definition = make_definition(row, row->function, false);
             PyObject *name = definition ? PyUnicode_FromString("pydevtensor") : NULL;
@@ -131,8 +130,7 @@ int dt_add_properties(PyGetSetDef *properties)
     return 0;
 }
 
-/* --- starting
- * -------------------------------------------------------------------------------- */
+/* --- starting --- */
 
 /* The folders in which packages are installed, colon-separated, for PyMem_Free: the one
  * that this package is in, then those of sys.path. */

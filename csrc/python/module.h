@@ -78,9 +78,9 @@ typedef struct dt_python {
     PyTypeObject *device_type;
     PyTypeObject *dtype_type;
     PyTypeObject *size_type;
-    PyTypeObject *generator_type;     /* csrc/python/generator_type.c */
-    PyTypeObject *stream_type;        /* csrc/python/stream_type.c */
-    PyTypeObject *event_type;         /* csrc/python/event_type.c */
+    PyTypeObject *generator_type;     /* csrc/python/types/generator.c */
+    PyTypeObject *stream_type;        /* csrc/python/types/stream.c */
+    PyTypeObject *event_type;         /* csrc/python/types/event.c */
     PyObject *dtypes[DT_NDTYPES];     /* the objects behind pydevtensor.float32, ... */
     PyObject *exceptions[DT_NERRORS]; /* by dt_error_code */
     PyObject *cpu;                    /* device('cpu') */

@@ -1,7 +1,7 @@
 #include "python/output.h"
 
 #include "autograd/recorded.h"
-#include "tensor/convert.h"
+#include "tensor/ops/copy.h"
 
 int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *result)
 {
@@ -26,8 +26,7 @@ int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *resu
         return -1;
     }
     dt_tensor fresh = {.storage = NULL};
-    if (dt_convert(&fresh, result, (dt_dtype)target->dtype, dt_tensor_device(target)) <
-        0)
+    if (dt_to(&fresh, result, (dt_dtype)target->dtype, dt_tensor_device(target)) < 0)
         return dt_raise_status();
     dt_tensor old = *target;
     *target = fresh;

@@ -2,11 +2,11 @@
 #include <stdio.h>
 
 #include "autograd/recorded.h"
-#include "autograd/scope.h"
+#include "autograd/temporaries.h"
 #include "python/functions.h"
 #include "python/history.h"
-#include "python/node_type.h"
-#include "tensor/create.h"
+#include "python/types/node.h"
+#include "tensor/ops/create.h"
 
 typedef struct function_data {
     PyObject *backward; /* called with the node and the gradients of the results */

@@ -4,9 +4,9 @@
 
 #include "python/arguments.h"
 
-static const char *const words[DT_NWORDS] = {
+static const char *const words[DT_NPARAM_TYPES] = {
 #define WORD(ID, word, expected) word,
-    DT_WORDS(WORD)
+    DT_PARAM_TYPES(WORD)
 #undef WORD
 };
 
@@ -88,18 +88,18 @@ static int read_form(dt_signature *s, const char *text, const char **out_end)
             return -1;
         PyUnicode_InternInPlace(&p->name);
         p->required = true;
-        p->word = DT_NWORDS;
+        p->word = DT_NPARAM_TYPES;
         if (*c == ':') {
             const char *word = skip(c + 1);
             c = name_end(word);
-            for (int w = 0; w < DT_NWORDS; w++)
+            for (int w = 0; w < DT_NPARAM_TYPES; w++)
                 if (strlen(words[w]) == (size_t)(c - word) &&
                     !memcmp(words[w], word, (size_t)(c - word)))
-                    p->word = (dt_word)w;
+                    p->word = (dt_param_type)w;
         }
-        if (p->word == DT_NWORDS)
+        if (p->word == DT_NPARAM_TYPES)
             return broken(text);
-        bool many = p->word == DT_WORD_TENSORS || p->word == DT_WORD_ANY;
+        bool many = p->word == DT_PARAM_TENSORS || p->word == DT_PARAM_ANY;
         if (many && s->rest == s->count - 1)
             p->required = false; /* none at all is a number of them too */
         c = skip(c);

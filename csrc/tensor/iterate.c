@@ -2,8 +2,7 @@
 
 #include <inttypes.h>
 
-/* --- overlap
- * ---------------------------------------------------------------------------------- */
+/* --- overlap --- */
 
 /* The bytes from the first to behind the last element. */
 static void span(const dt_tensor *t, const char **start, const char **end)
@@ -42,8 +41,7 @@ bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other)
     return false;
 }
 
-/* --- the layout of a result
- * --------------------------------------------------------------------- */
+/* --- the layout of a result --- */
 
 /* A tensor's stride in a dimension of the broadcast shape, in elements. */
 static int64_t stride_at(const dt_tensor *t, int ndim, int dim)
@@ -162,9 +160,7 @@ static int make_result(const char *what, dt_tensor *out, dt_dtype dtype,
     return dt_tensor_empty_strided(what, out, dtype, ndim, shape, strides, device);
 }
 
-/* --- the plan
- * -------------------------------------------------------------------------------------
- */
+/* --- the plan --- */
 
 static void set_operand(dt_operand *operand, const dt_input *input)
 {

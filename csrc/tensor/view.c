@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "tensor/convert.h"
+#include "tensor/ops/copy.h"
 
 /* Every view starts as an alias and then changes shape and strides; on failure it lets
  * go. */
@@ -42,8 +42,7 @@ static int insert_dim(const char *what, dt_tensor *t, int dim, int64_t stride)
     return 0;
 }
 
-/* --- subscripts
- * -------------------------------------------------------------------------------- */
+/* --- subscripts --- */
 
 static int take_integer(const char *what, dt_tensor *t, int dim, int64_t index,
                         int shown_dim)
@@ -69,7 +68,7 @@ static int64_t clamp(int64_t value, int64_t size)
     return value < 0 ? 0 : value > size ? size : value;
 }
 
-static int take_slice(dt_tensor *t, int dim, const dt_index *item)
+static int take_slice(dt_tensor *t, int dim, const dt_subscript *item)
 {
     if (item->step <= 0)
         return dt_fail(DT_ERROR_VALUE,
@@ -91,12 +90,13 @@ static int take_slice(dt_tensor *t, int dim, const dt_index *item)
     return 0;
 }
 
-int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int count)
+int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
+                  int count)
 {
     int consumed = 0;
     for (int i = 0; i < count; i++) {
-        consumed +=
-            items[i].kind == DT_INDEX_INTEGER || items[i].kind == DT_INDEX_SLICE;
+        consumed += items[i].kind == DT_SUBSCRIPT_INTEGER ||
+                    items[i].kind == DT_SUBSCRIPT_SLICE;
     }
     out->storage = NULL;
     if (consumed > t->ndim)
@@ -110,14 +110,14 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int
     bool skipped = false;
     for (int i = 0; i < count && !status; i++) {
         switch (items[i].kind) {
-        case DT_INDEX_INTEGER:
+        case DT_SUBSCRIPT_INTEGER:
             status = take_integer("index", out, dim, items[i].start, source++);
             break;
-        case DT_INDEX_SLICE:
+        case DT_SUBSCRIPT_SLICE:
             status = take_slice(out, dim++, &items[i]);
             source++;
             break;
-        case DT_INDEX_NEW_AXIS:
+        case DT_SUBSCRIPT_NEW_AXIS:
             status =
                 insert_dim("index", out, dim,
                            dim < out->ndim ? out->shape[dim] * out->strides[dim] : 1);
@@ -125,7 +125,7 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int
                 out->shape[dim] = items[i].stop;
             dim++;
             break;
-        case DT_INDEX_ELLIPSIS: /* a second one stands for no dimension */
+        case DT_SUBSCRIPT_ELLIPSIS: /* a second one stands for no dimension */
             dim += skipped ? 0 : t->ndim - consumed;
             source += skipped ? 0 : t->ndim - consumed;
             skipped = true;
@@ -135,9 +135,7 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int
     return finish(out, status);
 }
 
-/* --- shapes
- * -------------------------------------------------------------------------------------
- */
+/* --- shapes --- */
 
 /* Strides for shape over t's memory; false where elements would have to move.
  * Dimensions are taken in runs that lie evenly in memory, and each run is cut into new
@@ -301,8 +299,7 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
     return dt_view_reshape(out, t, ndim, shape);
 }
 
-/* --- orders of dimensions
- * ------------------------------------------------------------------------ */
+/* --- orders of dimensions --- */
 
 int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
@@ -386,8 +383,7 @@ int dt_view_reverse(dt_tensor *out, const dt_tensor *t)
     return finish(out, 0);
 }
 
-/* --- sizes of 1
- * ---------------------------------------------------------------------------------- */
+/* --- sizes of 1 --- */
 
 int dt_view_squeeze(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
@@ -468,9 +464,7 @@ int dt_view_expand(const char *what, dt_tensor *out, const dt_tensor *t, int ndi
     return finish(out, 0);
 }
 
-/* --- parts
- * -----------------------------------------------------------------------------------------
- */
+/* --- parts --- */
 
 int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t start,
                    int64_t length)

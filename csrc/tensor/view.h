@@ -5,22 +5,23 @@
 #include "tensor/tensor.h"
 
 /* One item of a subscript, already checked for its Python type. */
-typedef enum dt_index_kind {
-    DT_INDEX_INTEGER,
-    DT_INDEX_SLICE,
-    DT_INDEX_NEW_AXIS,
-    DT_INDEX_ELLIPSIS
-} dt_index_kind;
-typedef struct dt_index {
-    dt_index_kind kind;
+typedef enum dt_subscript_kind {
+    DT_SUBSCRIPT_INTEGER,
+    DT_SUBSCRIPT_SLICE,
+    DT_SUBSCRIPT_NEW_AXIS,
+    DT_SUBSCRIPT_ELLIPSIS
+} dt_subscript_kind;
+typedef struct dt_subscript {
+    dt_subscript_kind kind;
     int64_t start, stop,
         step; /* of a slice; an integer's start; a new axis's size: stop */
     bool has_start, has_stop;
-} dt_index;
+} dt_subscript;
 
 /* t[items]: DT_ERROR_INDEX for too many items or an integer out of range,
  * DT_ERROR_VALUE for a step that is not positive. */
-int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_index *items, int count);
+int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
+                  int count);
 
 /* Strides under which t's elements have the shape without a copy, one size may be -1.
  * dt_view_shape fails where that cannot be; dt_view_reshape then copies. */

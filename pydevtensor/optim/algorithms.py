@@ -1,6 +1,6 @@
 """The optimisers. Sources of the algorithms are named in their docstrings.
 
-The arithmetic is in csrc/ops/update.def. foreach, fused and capturable are accepted and
+The arithmetic is in csrc/ops/optim.def. foreach, fused and capturable are accepted and
 make no difference: a step is one kernel for all parameters of a group anyway.
 """
 

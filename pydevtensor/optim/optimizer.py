@@ -1,6 +1,6 @@
 """The base of optimisers: groups of parameters, and what is kept for each of them.
 
-An update rule is a row of csrc/ops/update.def: one kernel that updates all parameters
+An update rule is a row of csrc/ops/optim.def: one kernel that updates all parameters
 of a group that are on one device and of one type.
 """
 
@@ -203,7 +203,7 @@ class Optimizer:
         return loss
 
     def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
-        """The row of csrc/ops/update.def that updates a group, and its numbers."""
+        """The row of csrc/ops/optim.def that updates a group, and its numbers."""
         raise NotImplementedError(
             f"{type(self).__name__} does not say how it updates; define step()"
         )

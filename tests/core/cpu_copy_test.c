@@ -3,7 +3,7 @@
 
 static const dt_backend *cpu;
 
-/* What x86 and so PyTorch make of a float: see cpu/copy.isa.c. */
+/* What x86 and so PyTorch make of a float: see cpu/kernels/copy.isa.c. */
 static int64_t truncated(dt_dtype to, double x)
 {
     bool wide = to == DT_INT64 || to == DT_UINT8;

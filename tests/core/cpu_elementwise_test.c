@@ -1,12 +1,11 @@
 /* Every row of the unary and binary tables, every type, every kind of layout, against
  * the row's own formula with the C library's functions, element by element. */
 #include "cpu_support.h"
-#include "cpu/typed.h"
+#include "cpu/kernels/typed.h"
 #include "ops/formula.h"
 #include "ops/special.h"
 
-/* --- the reference
- * ------------------------------------------------------------------------- */
+/* --- the reference --- */
 
 #define LIBRARY(name)                                                                  \
     static inline float name##_FLOAT32(float x)                                        \
@@ -86,7 +85,7 @@ LIBRARY2(pow_raw, pow)
 
 /* Returns whether the row takes the type; the result's type in *to. */
 #define DT_EACH_TYPE "cpu_reference.inc"
-#include "cpu/types.inc"
+#include "cpu/kernels/types.inc"
 
 typedef bool unary_reference(dt_unary_op op, const void *x, void *out, dt_dtype *to);
 typedef bool binary_reference(dt_binary_op op, const void *a, const void *b, void *out,
@@ -116,8 +115,7 @@ static const struct {
 #undef BINARY
   };
 
-/* --- layouts
- * --------------------------------------------------------------------------------- */
+/* --- layouts --- */
 
 /* A shape and, per operand, which dimension comes innermost in memory, its padding, and
  * which dimensions are broadcast. */

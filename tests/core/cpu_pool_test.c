@@ -1,7 +1,7 @@
 /* The pool: every item once, with many callers, nested, through forks, at any number of
  * threads. */
 #include "cpu_support.h"
-#include "cpu/pool.h"
+#include "cpu/runtime/pool.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

@@ -149,39 +149,39 @@ static void test_progression(void)
     double d[15];
     int64_t i[5];
     int8_t b[300];
-    dt_progression p = {.dtype = DT_FLOAT32,
+    dt_arange_call p = {.dtype = DT_FLOAT32,
                         .out = f,
                         .numel = 15,
                         .start = dt_scalar_float(-5),
                         .step = dt_scalar_float(0.7)};
-    cpu->progression(queue, &p);
+    cpu->arange(queue, &p);
     expect("progression", DT_FLOAT32, f, 15, floats, 0);
     p.dtype = DT_FLOAT64;
     p.out = d;
-    cpu->progression(queue, &p);
+    cpu->arange(queue, &p);
     expect("progression of float64", DT_FLOAT64, d, 15, doubles, 0);
-    dt_progression q = {.dtype = DT_FLOAT32,
+    dt_arange_call q = {.dtype = DT_FLOAT32,
                         .out = f,
                         .numel = 334,
                         .start = dt_scalar_int(0),
                         .step = dt_scalar_float(0.3)};
-    cpu->progression(queue, &q);
+    cpu->arange(queue, &q);
     CHECK(f[319] == 0x1.7eccccp+6f && f[320] == 0x1.8p+6f && f[331] == 0x1.8d3334p+6f &&
               f[333] == 0x1.8f999ap+6f,
           "%a %a %a", (double)f[319], (double)f[320], (double)f[331]);
-    dt_progression w = {.dtype = DT_INT64,
+    dt_arange_call w = {.dtype = DT_INT64,
                         .out = i,
                         .numel = 5,
                         .start = dt_scalar_int(INT64_MAX - 2),
                         .step = dt_scalar_int(1)};
-    cpu->progression(queue, &w);
+    cpu->arange(queue, &w);
     CHECK(i[2] == INT64_MAX && i[3] == INT64_MIN, "integers wrap");
-    dt_progression s = {.dtype = DT_INT8,
+    dt_arange_call s = {.dtype = DT_INT8,
                         .out = b,
                         .numel = 300,
                         .start = dt_scalar_int(-3),
                         .step = dt_scalar_int(1)};
-    cpu->progression(queue, &s);
+    cpu->arange(queue, &s);
     CHECK(b[0] == -3 && b[130] == 127 && b[131] == -128, "small integers wrap");
 }
 

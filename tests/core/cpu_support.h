@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cpu/cpu.h"
+#include "cpu/runtime/cpu.h"
 
 static int failures;
 

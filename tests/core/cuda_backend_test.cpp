@@ -6,8 +6,8 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "cuda/layout.h"
-#include "cuda/math.h"
+#include "cuda/kernels/layout.h"
+#include "cuda/kernels/math.h"
 #include "device/backend.h"
 #include "device/random.h"
 #include "ops/philox.h"
@@ -69,8 +69,7 @@ static int plain_gemm(dt_queue, const dt_gemm *g)
     return 0;
 }
 
-/* --- device memory with a margin on both sides that must stay as it is
- * ------------------------ */
+/* --- device memory with a margin on both sides that must stay as it is --- */
 
 static const size_t kMargin = 64;
 static const unsigned char kUntouched = 0x5b;
@@ -172,8 +171,7 @@ static bool same_values(const char *what, Values<T> got, Values<T> wanted)
     return true;
 }
 
-/* --- elementwise rows
- * ------------------------------------------------------------------------- */
+/* --- elementwise rows --- */
 
 enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
 #define TAKES_ANY(kind)       true

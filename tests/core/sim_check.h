@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
-#include "cuda/launch.h"
-#include "cuda/sim/sim.h"
+#include "cuda/runtime/launch.h"
+#include "sim/sim.h"
 
 static int failed;
 

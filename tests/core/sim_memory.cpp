@@ -146,8 +146,7 @@ static void pinned()
     cudaGetLastError();
 }
 
-/* --- blocks of an allocator
- * ------------------------------------------------------------------- */
+/* --- blocks of an allocator --- */
 
 static void canary()
 {

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu/cpu.h"
+#include "cpu/runtime/cpu.h"
 #include "device/transfer.h"
-#include "tensor/convert.h"
-#include "tensor/create.h"
-#include "tensor/elementwise.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
-#include "tensor/matmul.h"
-#include "tensor/reduce.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 static const dt_device cpu = {DT_CPU, 0};
@@ -64,13 +64,13 @@ static void test_views(void)
     assert(!dt_view_reshape(&v, &x, 3, cube) && v.storage == x.storage);
     dt_tensor_clear(&v);
 
-    dt_index items[] = {
-        {.kind = DT_INDEX_ELLIPSIS},
-        {.kind = DT_INDEX_SLICE, .start = 1, .has_start = true, .step = 2}};
+    dt_subscript items[] = {
+        {.kind = DT_SUBSCRIPT_ELLIPSIS},
+        {.kind = DT_SUBSCRIPT_SLICE, .start = 1, .has_start = true, .step = 2}};
     assert(!dt_view_index(&v, &x, items, 2) && v.shape[0] == 3 && v.shape[1] == 2);
     assert(v.strides[1] == 2 && at(&v, 2, 1) == 11);
     dt_tensor_clear(&v);
-    dt_index far[] = {{.kind = DT_INDEX_INTEGER, .start = 3}};
+    dt_subscript far[] = {{.kind = DT_SUBSCRIPT_INTEGER, .start = 3}};
     expect_failure(dt_view_index(&v, &x, far, 1), DT_ERROR_INDEX,
                    "use one from -3 to 2");
     assert(!v.storage);

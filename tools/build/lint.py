@@ -21,8 +21,9 @@ import toolchain
 from objects import BUILD, ROOT
 
 BIN = Path(sys.executable).parent
-C_FILES = ("csrc/**/*.[ch]", "csrc/**/*.cpp", "csrc/**/*.cu", "csrc/**/*.cuh")
-TEST_FILES = ("tests/core/*.[ch]", "tests/core/*.cpp")
+SUFFIXES = ("c", "h", "cpp", "cu", "cuh", "inc", "def")
+C_FILES = tuple(f"csrc/**/*.{suffix}" for suffix in SUFFIXES)
+TEST_FILES = tuple(f"tests/core/*.{suffix}" for suffix in SUFFIXES)
 PYTHON_ROOTS = ("pydevtensor", "tests", "tools", "benchmarks", "setup.py")
 
 
@@ -67,7 +68,7 @@ def clang_tidy() -> tuple[bool, str]:
     """On the C sources, and of instruction-set variants on one."""
     plan = products.Plan.from_environment()
     units = [unit for unit in plan.core() if unit.suffix in (".o", ".avx2.o")]
-    units += [plan.binding(source) for source in products.sources("csrc/python/*.c")]
+    units += [plan.binding(source) for source in products.sources("csrc/python/**/*.c")]
     units += [plan.c(s, "-Itests/core") for s in products.sources("tests/core/*.c")]
     given = len(plan.cc.command)
     with concurrent.futures.ThreadPoolExecutor(objects.job_count()) as pool:

@@ -44,7 +44,7 @@ HIDDEN = ("-fPIC", "-fvisibility=hidden")
 SMALLER = ("--param=vect-epilogues-nomask=0",)
 # For a file alone. Rows of the op tables choose between two values at most, which
 # vectors do without a branch: a loop for each side of it is code for nothing.
-FILES = {"csrc/cpu/elementwise.isa.c": ("-fno-unswitch-loops",)}
+FILES = {"csrc/cpu/kernels/elementwise.isa.c": ("-fno-unswitch-loops",)}
 
 # Each X.isa.c is compiled once per row, with -DDT_ISA=row.
 ISA = {
@@ -149,24 +149,24 @@ class Plan:
         """A CUDA or C++ source as simulated GPUs run it, which is a thread at a time:
         there is nothing that -O3 could make of it but larger code."""
         flags = (
-            *("-x", "c++", "-std=c++17", "-Icsrc", "-Icsrc/cuda/sim", "-DDT_SIMULATED"),
+            *("-x", "c++", "-std=c++17", "-Icsrc", "-Icsrc/sim", "-DDT_SIMULATED"),
             *(*self._common("-O2"), *extra),
             *(*flags_of("CPPFLAGS"), *flags_of("CXXFLAGS")),
         )
         return self._unit(self.cxx, source, flags)
 
     def core(self) -> list[Object]:
-        found = sources(*(f"csrc/{floor}/*.c" for floor in CORE))
+        found = sources(*(f"csrc/{floor}/**/*.c" for floor in CORE))
         return [unit for source in found for unit in self.variants(source)]
 
     def base(self) -> list[Object]:
         return [unit for s in sources("csrc/base/*.c") for unit in self.variants(s)]
 
     def simulator(self) -> list[Object]:
-        return [self.sim(source) for source in sources("csrc/cuda/sim/*.cpp")]
+        return [self.sim(source) for source in sources("csrc/sim/*.cpp")]
 
     def cuda_sources(self) -> list[str]:
-        return sources("csrc/cuda/*.cu", "csrc/cuda/*.cpp")
+        return sources("csrc/cuda/**/*.cu", "csrc/cuda/**/*.cpp")
 
     def link(
         self,
@@ -205,7 +205,7 @@ class Plan:
         return () if self.settings.sanitize else ("-Wl,-z,defs",)
 
     def extension(self) -> Product:
-        binding = [self.binding(source) for source in sources("csrc/python/*.c")]
+        binding = [self.binding(source) for source in sources("csrc/python/**/*.c")]
         name = "_C" + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
         return self.link(self.cc, name, [*self.core(), *binding], ["-shared"])
 

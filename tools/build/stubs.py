@@ -30,7 +30,7 @@ import stub_types as known
 from toolchain import BuildError
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "csrc" / "python" / "results.h"
+RESULTS = ROOT / "csrc" / "python" / "types" / "results.h"
 # The exit status where the extension is another machine's.
 FOREIGN = 3
 NOTE = "# Made by tools/build/stubs.py from the extension and its signatures.\n"
@@ -150,7 +150,7 @@ def with_axis(form: Form) -> list[Form]:
 
 
 def pairs() -> dict[str, tuple[str, str]]:
-    """The named tuples of csrc/python/results.h."""
+    """The named tuples of csrc/python/types/results.h."""
     rows = re.findall(r"^ +RESULT\((\w+), (\w+), (\w+)\)", RESULTS.read_text(), re.M)
     return {name: (first, second) for name, first, second in rows}
 

@@ -1,0 +1,249 @@
+/* Writing to tensors that have a history. */
+#include <stdlib.h>
+
+#include "autograd/recorded.h"
+#include "autograd/temporaries.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+
+int dt_in_place_check(const char *what, const dt_tensor *t)
+{
+    const dt_variable *v = dt_variable_of(t);
+    if (!v || !dt_grad_enabled)
+        return 0;
+    if (v->base && !v->base->made.node && dt_requires_grad(t))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: a view of a leaf Variable that requires grad is being used "
+                       "in an in-place operation, which would lose its gradient; write "
+                       "under no_grad(), or to a clone() of the leaf",
+                       what);
+    if (v->requires_grad && !v->made.node)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: a leaf Variable that requires grad is being used in an "
+                       "in-place operation, which would lose its gradient; write under "
+                       "no_grad(), or to a clone()",
+                       what);
+    return 0;
+}
+
+/* How many elements of memory lie between a geometry's first and last one. */
+static int64_t reach_of(const dt_tensor *geometry)
+{
+    int64_t reach = 1;
+    for (int d = 0; d < geometry->ndim; d++) {
+        if (!geometry->shape[d])
+            return 0;
+        reach += (geometry->shape[d] - 1) * geometry->strides[d];
+    }
+    return reach;
+}
+
+/* --- a view of what was written --- */
+
+typedef struct strided_data {
+    dt_tensor base, view; /* geometries */
+} strided_data;
+
+/* Zeros over the memory that geometry reaches, seen through it. */
+static int zeros_like_geometry(dt_tensor *out, const dt_tensor *geometry,
+                               dt_dtype dtype, dt_device device)
+{
+    dt_tensor whole;
+    int64_t reach = reach_of(geometry);
+    if (dt_full("backward", &whole, dtype, 1, &reach, device, dt_scalar_float(0)) < 0)
+        return -1;
+    int status = dt_view_as_strided(out, &whole, geometry->ndim, geometry->shape,
+                                    geometry->strides, 0);
+    dt_tensor_clear(&whole);
+    return status;
+}
+
+/* The gradient of the base: that of the view in its place, zeros elsewhere. */
+static int strided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                         dt_tensor **into)
+{
+    const strided_data *data = node->data;
+    dt_tensor *g = gradients[0];
+    if (!g || !dt_node_wants(node, 0))
+        return 0;
+    dt_tensor *whole = dt_scope_slot(scope), *part = dt_scope_slot(scope);
+    if (!part || zeros_like_geometry(whole, &data->base, (dt_dtype)g->dtype,
+                                     dt_tensor_device(g)) < 0)
+        return -1;
+    if (dt_view_as_strided(part, whole, data->view.ndim, data->view.shape,
+                           data->view.strides,
+                           data->view.offset - data->base.offset) < 0)
+        return -1;
+    if (dt_tensor_overlaps_itself(part))
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "backward: %s: elements of the view share memory, and their "
+                       "gradients cannot be told apart; clone() it first",
+                       node->name);
+    if ((dt_recording(g) && dt_variable_set_part(part, whole) < 0) ||
+        dt_recorded_copy_into("backward", part, g) < 0)
+        return -1;
+    into[0] = whole;
+    return 0;
+}
+static const dt_node_type strided_type = {strided_apply, NULL};
+
+int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
+{
+    dt_node *node =
+        dt_node_new(&strided_type, "AsStridedBackward0", 1, 0, 1, sizeof(strided_data));
+    if (!node)
+        return -1;
+    strided_data *data = node->data;
+    data->base = *v->base->geometry;
+    dt_variable_set_geometry(&data->view, view);
+    if (dt_variable_base_edge(v, view->storage, &node->edges[0]) < 0) {
+        dt_node_release(node);
+        return -1;
+    }
+    if (node->edges[0].node)
+        node->calls_back = node->edges[0].node->calls_back;
+    dt_node_set_result(node, 0, view);
+    dt_node *old = v->made.node;
+    v->requires_grad = false; /* it is no leaf any more */
+    v->made.node = node;
+    v->made.index = 0;
+    dt_node_release(old);
+    return 0;
+}
+
+int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
+                        const int64_t *shape, const int64_t *strides, int64_t offset)
+{
+    if (dt_view_as_strided(out, x, ndim, shape, strides, offset) < 0)
+        return -1;
+    if (!dt_recording(x))
+        return dt_variable_follow(out, x);
+    dt_node *node = dt_record_node(&strided_type, "AsStridedBackward0", 1, &x, 0, 1,
+                                   sizeof(strided_data));
+    if (node) {
+        strided_data *data = node->data;
+        dt_variable_set_geometry(&data->base, x);
+        dt_variable_set_geometry(&data->view, out);
+    }
+    return dt_record_view_steal(out, x, node);
+}
+
+/* --- a base whose view was written --- */
+
+typedef struct slices_data {
+    strided_data geometry;
+    dt_node *inner; /* what was done to the view; its edges are not used */
+} slices_data;
+
+static void slices_free(dt_node *node)
+{
+    dt_node_release(((slices_data *)node->data)->inner);
+}
+
+/* Where the view is, the gradient goes through what was done to it; elsewhere it stays.
+ */
+static int slices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                        dt_tensor **into)
+{
+    slices_data *data = node->data;
+    const strided_data *geometry = &data->geometry;
+    dt_tensor *g = gradients[0];
+    if (!g)
+        return 0;
+    int64_t offset = geometry->view.offset - geometry->base.offset;
+    dt_tensor *whole = dt_scope_slot(scope), *part = dt_scope_slot(scope);
+    dt_tensor *part_in = dt_scope_slot(scope), *part_out = dt_scope_slot(scope);
+    if (!part_out ||
+        zeros_like_geometry(whole, &geometry->base, (dt_dtype)g->dtype,
+                            dt_tensor_device(g)) < 0 ||
+        dt_recorded_copy_into("backward", whole, g) < 0 ||
+        dt_recorded_strided(part_in, whole, geometry->view.ndim, geometry->view.shape,
+                            geometry->view.strides, offset) < 0 ||
+        dt_recorded_to(part, part_in, (dt_dtype)g->dtype, dt_tensor_device(g)) < 0)
+        return -1;
+    dt_tensor *const one[] = {part};
+    if (data->inner->type->apply(data->inner, scope, one, into) < 0)
+        return -1;
+    if (!dt_node_wants(node, 0))
+        return 0;
+    dt_tensor *inside = into[0];
+    if (dt_view_as_strided(part_out, whole, geometry->view.ndim, geometry->view.shape,
+                           geometry->view.strides, offset) < 0 ||
+        (dt_grad_enabled && dt_variable_set_part(part_out, whole) < 0))
+        return -1;
+    int status = inside
+                     ? dt_recorded_copy_into("backward", part_out, inside)
+                     : dt_recorded_fill_into("backward", part_out, dt_scalar_float(0));
+    into[0] = whole;
+    return status;
+}
+static const dt_node_type slices_type = {slices_apply, slices_free};
+
+int dt_in_place_steal(dt_tensor *t, dt_node *node)
+{
+    if (!node)
+        return -1;
+    dt_node_set_result(node, 0, t);
+    dt_variable *v = dt_variable_of(t);
+    if (!v || !v->base) {
+        int status = dt_variable_set_made(t, node, 0);
+        dt_node_release(node);
+        return status;
+    }
+    dt_variable *base = v->base;
+    dt_node *outer = dt_node_new(&slices_type, "CopySlices", node->nedges, 0, 1,
+                                 sizeof(slices_data));
+    if (!outer) {
+        dt_node_release(node);
+        return -1;
+    }
+    slices_data *data = outer->data;
+    data->geometry.base = *base->geometry;
+    dt_variable_set_geometry(&data->geometry.view, t);
+    data->inner = node;
+    outer->edges[0] = base->made;
+    dt_node_retain(base->made.node);
+    for (int i = 1; i < node->nedges; i++) {
+        outer->edges[i] = node->edges[i];
+        dt_node_retain(outer->edges[i].node);
+    }
+    dt_tensor whole = *base->geometry;
+    whole.storage = t->storage; /* lent, for its device */
+    dt_node_set_result(outer, 0, &whole);
+    dt_node *old = base->made.node;
+    base->made.node = outer;
+    base->made.index = 0;
+    dt_node_release(old);
+    /* Also t itself holds a part of the base now. */
+    int status = dt_record_as_strided(t, v);
+    v->version = t->storage->version;
+    return status;
+}
+
+/* --- another shape in place --- */
+
+int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
+                             dt_tensor *view)
+{
+    int status = dt_in_place_check(what, t);
+    dt_variable *v = dt_variable_of(t), *of = dt_variable_of(view);
+    if (!status && of && of->made.node) {
+        of->made.node->name = name;
+        status = dt_variable_set_made(t, of->made.node, of->made.index);
+    }
+    if (!status) {
+        /* No element changes: the storage keeps its version. */
+        t->offset = view->offset;
+        t->numel = view->numel;
+        t->ndim = view->ndim;
+        t->contiguous = view->contiguous;
+        for (int d = 0; d < view->ndim; d++) {
+            t->shape[d] = view->shape[d];
+            t->strides[d] = view->strides[d];
+        }
+        if (v && v->geometry)
+            dt_variable_set_geometry(v->geometry, t);
+    }
+    dt_tensor_clear(view);
+    return status;
+}

@@ -1,0 +1,184 @@
+#include "cpu/kernels/index.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cpu/runtime/pool.h"
+
+/* --- are all indices in range? --- */
+
+static int check_index(const dt_index_call *s, const dt_index_dims *index)
+{
+    int64_t at[DT_MAX_NDIM] = {0};
+    int dims[DT_MAX_NDIM], ndim = 0;
+    int64_t low = s->wraps ? -index->size : 0;
+    const char *p = (const char *)index->data;
+    for (int d = 0; d < s->ndim; d++)
+        if (index->strides[d]) /* what is broadcast is looked at once */
+            dims[ndim++] = d;
+    for (;;) {
+        int64_t value = *(const int64_t *)p;
+        if (value < low || value >= index->size)
+            return dt_fail(
+                s->code,
+                "%s: index %" PRId64 " is out of range for dimension %d of "
+                "size %" PRId64 "; give indices from %" PRId64 " to %" PRId64,
+                s->what, value, index->dim, index->size, low, index->size - 1);
+        int k = ndim - 1;
+        for (; k >= 0; k--) {
+            int d = dims[k];
+            p += index->strides[d];
+            if (++at[d] < s->shape[d])
+                break;
+            p -= at[d] * index->strides[d];
+            at[d] = 0;
+        }
+        if (k < 0)
+            return 0;
+    }
+}
+
+/* --- rows: the innermost dimension --- */
+
+/* One row: where it begins, and the indices that change along it. */
+typedef struct row {
+    int64_t n, table_stride, value_stride;
+    char *table, *values;
+    int nindices;
+    const dt_index_dims *indices[DT_MAX_NDIM];
+    const char *at[DT_MAX_NDIM];
+    int64_t strides[DT_MAX_NDIM];
+} row;
+
+static inline int64_t offset_of(const dt_index_dims *index, const char *at)
+{
+    int64_t value = *(const int64_t *)at;
+    return (value < 0 ? value + index->size : value) * index->stride;
+}
+
+typedef void (*row_fn)(const row *r);
+
+/* x: the element of the table, y: that of the values. */
+#define ROW(name, type, statement)                                                     \
+    static void name(const row *r)                                                     \
+    {                                                                                  \
+        for (int64_t i = 0; i < r->n; i++) {                                           \
+            char *place = r->table + i * r->table_stride;                              \
+            for (int k = 0; k < r->nindices; k++)                                      \
+                place += offset_of(r->indices[k], r->at[k] + i * r->strides[k]);       \
+            type *x = (type *)place, *y = (type *)(r->values + i * r->value_stride);   \
+            statement;                                                                 \
+        }                                                                              \
+    }
+ROW(read_1, uint8_t, *y = *x)
+ROW(read_2, uint16_t, *y = *x)
+ROW(read_4, uint32_t, *y = *x)
+ROW(read_8, uint64_t, *y = *x)
+ROW(write_1, uint8_t, *x = *y)
+ROW(write_2, uint16_t, *x = *y)
+ROW(write_4, uint32_t, *x = *y)
+ROW(write_8, uint64_t, *x = *y)
+/* Integers wrap round. */
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+    ROW(add_##ID, type, *x = *x || *y)                                                 \
+    ROW(multiply_##ID, type, *x = *x && *y)
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    ROW(add_##ID, type, *x = (type)((uint64_t)*x + (uint64_t)*y))                      \
+    ROW(multiply_##ID, type, *x = (type)((uint64_t)*x * (uint64_t)*y))
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    ROW(add_##ID, type, *x = *x + *y)                                                  \
+    ROW(multiply_##ID, type, *x = *x * *y)
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    ROW(add_##ID, type,                                                                \
+        x->bits = dt_##name##_narrow(dt_##name##_widen(x->bits) +                      \
+                                     dt_##name##_widen(y->bits)))                      \
+    ROW(multiply_##ID, type,                                                           \
+        x->bits = dt_##name##_narrow(dt_##name##_widen(x->bits) *                      \
+                                     dt_##name##_widen(y->bits)))
+#include "ops/dtype.def"
+
+static const row_fn reads[] = {read_1, read_2, read_4, read_8};
+static const row_fn writes[] = {write_1, write_2, write_4, write_8};
+static const row_fn folds[2][DT_NDTYPES] = {
+    {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = add_##ID,
+#include "ops/dtype.def"
+    },
+    {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = multiply_##ID,
+#include "ops/dtype.def"
+    },
+};
+
+typedef struct job {
+    const dt_index_call *s;
+    dt_index_op op;
+    row_fn run;
+    int64_t size;
+} job;
+
+static void run_rows(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const dt_index_call *s = j->s;
+    int inner = s->ndim - 1;
+    row r;
+    r.n = s->shape[inner];
+    r.table_stride = s->table_strides[inner];
+    r.value_stride = s->value_strides[inner];
+    for (int64_t number = begin; number < end; number++) {
+        int64_t at[DT_MAX_NDIM], left = number;
+        r.table = s->table;
+        r.values = s->values;
+        r.nindices = 0;
+        for (int d = inner - 1; d >= 0; d--) {
+            at[d] = left % s->shape[d];
+            left /= s->shape[d];
+            r.table += at[d] * s->table_strides[d];
+            r.values += at[d] * s->value_strides[d];
+        }
+        for (int k = 0; k < s->nindices; k++) {
+            const dt_index_dims *index = &s->indices[k];
+            const char *p = (const char *)index->data;
+            for (int d = 0; d < inner; d++)
+                p += at[d] * index->strides[d];
+            if (!index->strides[inner]) {
+                r.table += offset_of(index, p);
+                continue;
+            }
+            r.indices[r.nindices] = index;
+            r.strides[r.nindices] = index->strides[inner];
+            r.at[r.nindices++] = p;
+        }
+        bool run =
+            !r.nindices && r.table_stride == j->size && r.value_stride == j->size;
+        if (run && j->op == DT_INDEX_READ)
+            memcpy(r.values, r.table, (size_t)(r.n * j->size));
+        else if (run && j->op == DT_INDEX_WRITE)
+            memcpy(r.table, r.values, (size_t)(r.n * j->size));
+        else
+            j->run(&r);
+    }
+}
+
+/* Elements from which on a read is shared among threads. */
+#define SHARED 32768
+
+int dt_cpu_index(dt_queue queue, dt_index_op op, const dt_index_call *s)
+{
+    (void)queue;
+    for (int k = 0; k < s->nindices; k++)
+        if (check_index(s, &s->indices[k]))
+            return -1;
+    int64_t inner = s->shape[s->ndim - 1], rows = s->numel / inner;
+    job j = {s, op, NULL, (int64_t)dt_dtype_size(s->dtype)};
+    int power = __builtin_ctzll((unsigned long long)j.size);
+    j.run = op == DT_INDEX_READ    ? reads[power]
+            : op == DT_INDEX_WRITE ? writes[power]
+                                   : folds[op - DT_INDEX_ADD][s->dtype];
+    if (op == DT_INDEX_READ && s->numel >= SHARED && rows > 1)
+        dt_pool_run(run_rows, &j, rows, inner < SHARED / 2 ? SHARED / 2 / inner : 1);
+    else
+        run_rows(&j, 0, rows);
+    return 0;
+}

@@ -1,0 +1,205 @@
+/* The tables of inner loops that each instruction set exports, and the choice among
+ * them. */
+#ifndef DT_CPU_KERNELS_KERNELS_H
+#define DT_CPU_KERNELS_KERNELS_H
+
+#include "base/dtype.h"
+#include "cpu/runtime/isa.h"
+#include "device/plan.h"
+#include "ops/ops.h"
+
+/* n elements along one dimension: data[0] is the result, the inputs follow; strides in
+ * bytes. A result may lie exactly over an input, element for element. */
+typedef void dt_kernel(int64_t n, char *const *data, const int64_t *strides);
+
+/* NULL where a row's class does not take the type, which is that of the inputs. */
+typedef struct dt_elementwise_kernels {
+    dt_kernel *const *unary[DT_NDTYPES];  /* [dtype][op] */
+    dt_kernel *const *binary[DT_NDTYPES]; /* [dtype][op] */
+} dt_elementwise_kernels;
+
+typedef dt_kernel *const *dt_ternary_kernels[DT_NDTYPES]; /* [dtype][op] */
+
+typedef struct dt_copy_kernels {
+    dt_kernel *const *convert[DT_NDTYPES]; /* [target dtype][source dtype] */
+    dt_kernel *move_16;                    /* elements of 16 bits as they are */
+    /* rows x columns of elements, the source's rows becoming the target's columns:
+     * target[j][i] = source[i][j]; row strides in bytes, elements next to each other.
+     * By log2 of the size. */
+    void (*transpose[4])(int64_t rows, int64_t columns, char *target,
+                         int64_t target_row, const char *source, int64_t source_row);
+    /* Elements of the third operand where the second, bools, holds, else of the fourth.
+     * By log2 of the size. */
+    dt_kernel *where[4];
+    /* Copies past the caches; bytes and target are multiples of 64. */
+    void (*stream)(char *target, const char *source, int64_t bytes);
+    void (*stream_end)(void);
+} dt_copy_kernels;
+
+/* One row of ops/reduce.def for one type of elements. Partial results have the element
+ * type, or bool for TRUTH. Elements lie next to each other. */
+typedef struct dt_reduce_kernel {
+    /* n (1 or more) elements to one partial result. */
+    void (*run)(int64_t n, const void *x, double p, void *out);
+    /* The first row sets the partial results of `columns` columns before anything is
+     * folded. */
+    void (*start)(int64_t columns, const void *x, void *partial);
+    /* Folds rows into the partial results of their columns; row_stride in bytes. */
+    void (*rows)(int64_t rows, int64_t row_stride, int64_t columns, const void *x,
+                 double p, void *partial);
+    void (*join)(int64_t n, void *partial, const void *other);
+    void (*finish)(int64_t n, void *partial, int64_t count, double p);
+    bool needs_element; /* ORDER: there is no identity */
+    bool gives_bool;    /* TRUTH */
+} dt_reduce_kernel;
+
+/* Extremes and where they are. */
+typedef struct dt_arg_kernel {
+    /* The first of n elements equal to *value (a NaN equals a NaN); -1 when there is
+     * none. */
+    int64_t (*find)(int64_t n, const void *x, const void *value);
+    /* Whether a beats b: greater (or less), or a NaN where b is none. */
+    bool (*beats)(const void *a, const void *b, bool greatest);
+    /* Row number `index` against the best of each column so far. */
+    void (*row)(int64_t columns, const void *x, bool greatest, int64_t index,
+                void *best, int64_t *where);
+} dt_arg_kernel;
+
+typedef struct dt_reduce_kernels {
+    /* [dtype][op]; run is NULL: not taken. Those of a type of 16 bits are float32's. */
+    const dt_reduce_kernel *fold[DT_NDTYPES];
+    const dt_arg_kernel *arg[DT_NDTYPES];
+} dt_reduce_kernels;
+
+/* The own matrix product: c[m][n] += alpha * a[m][k] @ b[k][n], single threaded.
+ * Strides in elements. */
+typedef struct dt_gemm_args {
+    int64_t m, n, k;
+    const void *a;
+    int64_t a_row, a_col;
+    const void *b;
+    int64_t b_row, b_col;
+    void *c;
+    int64_t c_row;
+    double alpha;
+    void *scratch; /* dt_gemm_kernels.scratch bytes, aligned to 64 */
+} dt_gemm_args;
+
+typedef struct dt_gemm_kernels {
+    void (*product[DT_NDTYPES])(const dt_gemm_args *args); /* NULL: of 16 bits */
+    size_t scratch;
+} dt_gemm_kernels;
+
+/* How far a scan has come: what is before the part at hand, and what is in it. */
+typedef struct dt_scan_state {
+    union {
+        double as_FLOAT32, as_FLOAT64;
+        int64_t as_INT64;
+        float is_FLOAT32;
+        double is_FLOAT64;
+        int64_t is_INT64;
+    } offset, local;
+    int64_t found; /* where the extreme is; -1: there is none yet */
+} dt_scan_state;
+
+typedef struct dt_scan_kernel {
+    /* n elements, `step` apart, on from state. out and index may be NULL. The first is
+     * element number `place`, the next place + way. */
+    void (*row)(int64_t n, int64_t step, const void *x, void *out, int64_t *index,
+                int64_t place, int64_t way, dt_scan_state *state);
+    /* Up to DT_SCAN_COLUMNS columns side by side, rows `step` elements apart. */
+    void (*columns)(int64_t n, int64_t step, int64_t columns, const void *x, void *out,
+                    int64_t *index, int64_t place, int64_t way);
+    void (*start)(dt_scan_state *state);
+    /* `before` is what a part starts from: makes it what the next one does. */
+    void (*join)(dt_scan_state *before, const dt_scan_state *part);
+} dt_scan_kernel;
+#define DT_SCAN_COLUMNS 256
+
+typedef struct dt_scan_kernels {
+    const dt_scan_kernel *scan[DT_NDTYPES]; /* [dtype][op]; NULL: not taken */
+} dt_scan_kernels;
+
+/* Mean and sum of squared deviations of so many elements. */
+typedef struct dt_moments {
+    double count, mean, square;
+} dt_moments;
+
+typedef struct dt_moments_kernel {
+    /* n elements, 1 or more, next to each other. */
+    void (*run)(int64_t n, const void *x, dt_moments *out);
+    /* The same of each of up to DT_MOMENTS_COLUMNS columns; row_stride in bytes. */
+    void (*rows)(int64_t rows, int64_t row_stride, int64_t columns, const void *x,
+                 dt_moments *out);
+} dt_moments_kernel;
+#define DT_MOMENTS_COLUMNS 256
+
+typedef struct dt_moments_kernels {
+    dt_moments_kernel float32, float64;
+} dt_moments_kernels;
+
+typedef struct dt_random_kernels {
+    /* Blocks of 16 uniforms to blocks of 16 normals, in place; n is a multiple of 16.
+     */
+    void (*normal_float32)(int64_t n, float *x, float mean, float deviation);
+    void (*normal_float64)(int64_t n, double *x, double mean, double deviation);
+    /* 624 raw words of the twister to tempered output, in place is allowed. */
+    void (*temper)(int64_t n, uint32_t *out, const uint32_t *words);
+} dt_random_kernels;
+
+/* n elements of one tensor by a row of ops/optim.def: the parameter, the gradient, the
+ * states. scale: an element by which gradients are taken, or NULL. */
+typedef void dt_optim_kernel(int64_t n, void *parameter, const void *gradient,
+                             void *const *states, const double *numbers,
+                             const double *own, const void *scale);
+
+/* NULL for types that are not floating. */
+typedef struct dt_optim_kernels {
+    dt_optim_kernel *const *update[DT_NDTYPES]; /* [dtype][op] */
+} dt_optim_kernels;
+
+struct dt_nn_kernels;
+
+typedef struct dt_kernels {
+    dt_isa isa;
+    const dt_elementwise_kernels *elementwise;
+    const dt_ternary_kernels *ternary;
+    const dt_copy_kernels *copy;
+    const dt_reduce_kernels *reduce;
+    const dt_gemm_kernels *gemm;
+    const dt_random_kernels *random;
+    const dt_optim_kernels *update;
+    const dt_scan_kernels *scan;
+    const dt_moments_kernels *moments;
+    const struct dt_nn_kernels *rowwise; /* cpu/kernels/nn_kernels.h */
+} dt_kernels;
+
+/* Chosen before the backend can be called. */
+extern dt_kernels dt_cpu_kernels;
+void dt_kernels_choose(void);
+
+#define ISA(name, test)                                                                \
+    extern const dt_elementwise_kernels dt_elementwise_##name;                         \
+    extern const dt_ternary_kernels dt_ternary_##name;                                 \
+    extern const dt_copy_kernels dt_copy_##name;                                       \
+    extern const dt_reduce_kernels dt_reduce_##name;                                   \
+    extern const dt_gemm_kernels dt_gemm_##name;                                       \
+    extern const dt_random_kernels dt_random_##name;                                   \
+    extern const dt_optim_kernels dt_optim_##name;                                     \
+    extern const dt_scan_kernels dt_scan_##name;                                       \
+    extern const dt_moments_kernels dt_moments_##name;                                 \
+    extern const struct dt_nn_kernels dt_nn_##name;
+DT_ISAS(ISA)
+#undef ISA
+
+/* Tells the compiler that iterations do not depend on each other: a result lies over an
+ * input exactly or not at all. */
+#if defined(__clang__)
+/* A loop over calls of functions that have no vector form stays one: no mistake. */
+#pragma clang diagnostic ignored "-Wpass-failed"
+#define DT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define DT_VECTOR_LOOP _Pragma("GCC ivdep")
+#endif
+
+#endif

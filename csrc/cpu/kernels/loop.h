@@ -1,0 +1,19 @@
+/* Runs one kernel over a plan of any layout: order of dimensions, blocks, threads. */
+#ifndef DT_CPU_KERNELS_LOOP_H
+#define DT_CPU_KERNELS_LOOP_H
+
+#include "cpu/kernels/kernels.h"
+#include "device/plan.h"
+
+/* `weight` is about how many elements a plain addition does in the time that the kernel
+ * takes for one: it decides from which size on threads pay. */
+void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight);
+
+/* Elements that one piece of parallel work has at least. */
+#define DT_LOOP_GRAIN 16384
+
+/* From this many bytes on, results go to memory past the caches: they would not be
+ * there any more when they are next read. */
+int64_t dt_loop_stream_bytes(void);
+
+#endif

@@ -1,0 +1,302 @@
+#include "cpu/kernels/matmul.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/runtime/blas.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/runtime/pool.h"
+
+/* Multiplications below which one thread does it all, and that a piece has at least. */
+#define SERIAL ((int64_t)1 << 21)
+#define TINY   512
+
+typedef struct product {
+    const dt_gemm *g;
+    bool blas;
+    int64_t row_parts, column_parts; /* slices of one product */
+    int failed;
+} product;
+
+/* c = beta * c, without looking at c where beta is 0. */
+#define SCALE(ID, name, alias, type, class)                                            \
+    static void scale_##ID(const dt_gemm *g, type *c)                                  \
+    {                                                                                  \
+        type beta = (type)g->beta;                                                     \
+        for (int64_t i = 0; i < g->m; i++)                                             \
+            for (int64_t j = 0; j < g->n; j++) {                                       \
+                type *at = c + i * g->c_row + j;                                       \
+                *at = g->beta == 0 ? (type)0 : (type)(beta * *at);                     \
+            }                                                                          \
+    }
+#pragma GCC diagnostic ignored "-Wint-in-bool-context"
+#define DT_DTYPE SCALE
+#define DT_DTYPE_HALF(...)
+#include "ops/dtype.def"
+
+static void scale(const dt_gemm *g)
+{
+    if (g->beta == 1)
+        return;
+    switch (g->dtype) {
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
+        scale_##ID(g, g->c);                                                           \
+        break;
+#define DT_DTYPE_HALF(ID, name, alias, type, class) case DT_##ID: /* widened before */
+#include "ops/dtype.def"
+    case DT_NDTYPES:
+        break;
+    }
+}
+
+/* A few elements: any preparation would cost more than the product. */
+#define STRAIGHT(ID, type)                                                             \
+    static void straight_##ID(const dt_gemm *g)                                        \
+    {                                                                                  \
+        const type *a = g->a, *b = g->b;                                               \
+        type *c = g->c, alpha = (type)g->alpha, beta = (type)g->beta;                  \
+        for (int64_t i = 0; i < g->m; i++)                                             \
+            for (int64_t j = 0; j < g->n; j++) {                                       \
+                type sum = 0;                                                          \
+                for (int64_t p = 0; p < g->k; p++)                                     \
+                    sum += a[i * g->a_row + p * g->a_col] *                            \
+                           b[p * g->b_row + j * g->b_col];                             \
+                type *at = c + i * g->c_row + j;                                       \
+                *at = alpha * sum + (beta == 0 ? 0 : beta * *at);                      \
+            }                                                                          \
+    }
+STRAIGHT(FLOAT32, float)
+STRAIGHT(FLOAT64, double)
+
+static int own(const dt_gemm *g)
+{
+    const dt_gemm_kernels *kernels = dt_cpu_kernels.gemm;
+    void *scratch = NULL;
+    if (posix_memalign(&scratch, 64, kernels->scratch))
+        return -1;
+    scale(g);
+    dt_gemm_args args = {
+        .m = g->m,
+        .n = g->n,
+        .k = g->k,
+        .a = g->a,
+        .a_row = g->a_row,
+        .a_col = g->a_col,
+        .b = g->b,
+        .b_row = g->b_row,
+        .b_col = g->b_col,
+        .c = g->c,
+        .c_row = g->c_row,
+        .alpha = g->alpha,
+        .scratch = scratch,
+    };
+    kernels->product[g->dtype](&args);
+    free(scratch);
+    return 0;
+}
+
+/* One slice on this thread; batch is 1. */
+static int multiply(const dt_gemm *g, bool blas)
+{
+    if (g->k == 0 || g->alpha == 0) {
+        scale(g);
+        return 0;
+    }
+    if (g->m * g->n * g->k <= TINY) {
+        if (g->dtype == DT_FLOAT32) {
+            straight_FLOAT32(g);
+            return 0;
+        }
+        if (g->dtype == DT_FLOAT64) {
+            straight_FLOAT64(g);
+            return 0;
+        }
+    }
+    if (blas) {
+        dt_blas_gemm(g);
+        return 0;
+    }
+    return own(g);
+}
+
+/* Slice i of `parts` of n, in whole multiples of 16 but for the last. */
+static int64_t cut(int64_t n, int64_t parts, int64_t i)
+{
+    int64_t at = (n * i / parts + 15) & ~(int64_t)15;
+    return i == parts || at > n ? n : at;
+}
+
+static void run_slices(void *context, int64_t begin, int64_t end)
+{
+    product *p = context;
+    int64_t size = (int64_t)dt_dtype_size(p->g->dtype);
+    for (int64_t item = begin; item < end; item++) {
+        dt_gemm g = *p->g;
+        int64_t column = item % p->column_parts,
+                row = item / p->column_parts % p->row_parts;
+        int64_t batch = item / p->column_parts / p->row_parts;
+        int64_t i = cut(g.m, p->row_parts, row), j = cut(g.n, p->column_parts, column);
+        g.m = cut(g.m, p->row_parts, row + 1) - i;
+        g.n = cut(g.n, p->column_parts, column + 1) - j;
+        if (g.m <= 0 || g.n <= 0)
+            continue;
+        g.batch = 1;
+        g.a = (const char *)g.a + (batch * g.a_batch + i * g.a_row) * size;
+        g.b = (const char *)g.b + (batch * g.b_batch + j * g.b_col) * size;
+        g.c = (char *)g.c + (batch * g.c_batch + i * g.c_row + j) * size;
+        if (multiply(&g, p->blas))
+            __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* Whether the library's integers hold every size. */
+static bool fits(const dt_gemm *g)
+{
+    return g->m < INT_MAX && g->n < INT_MAX && g->k < INT_MAX && g->a_row < INT_MAX &&
+           g->a_col < INT_MAX && g->b_row < INT_MAX && g->b_col < INT_MAX &&
+           g->c_row < INT_MAX;
+}
+
+/* --- elements of 16 bits --- */
+
+/* Room for widened matrices: of a batch, so many at a time as fit. */
+#define WIDE_BYTES ((int64_t)32 << 20)
+
+/* Matrices between their place, with its strides, and `wide`, where they lie next to
+ * each other with rows or columns in a run. */
+typedef struct matrices {
+    dt_dtype dtype;
+    int64_t batch, rows, columns;
+    int64_t batch_stride, row, column;
+    void *data;
+    float *wide;
+} matrices;
+
+static bool by_rows(const matrices *x)
+{
+    return x->column == 1 || x->row != 1;
+}
+
+static int convert(dt_queue queue, const matrices *x, bool widens)
+{
+    dt_plan plan;
+    bool rows = by_rows(x);
+    int64_t inner = rows ? x->columns : x->rows, outer = rows ? x->rows : x->columns;
+    int64_t inner_stride = rows ? x->column : x->row;
+    int64_t outer_stride = rows ? x->row : x->column;
+    const int64_t shape[] = {x->batch, outer, inner};
+    const int64_t near[] = {outer * inner * 4, inner * 4, 4};
+    const int64_t far[] = {x->batch_stride * 2, outer_stride * 2, inner_stride * 2};
+    dt_operand *place = &plan.operands[widens ? 1 : 0];
+    dt_operand *wide = &plan.operands[widens ? 0 : 1];
+    plan.ndim = 3;
+    plan.noperands = 2;
+    plan.numel = x->batch * outer * inner;
+    plan.contiguous = inner_stride == 1 && (outer == 1 || outer_stride == inner) &&
+                      (x->batch == 1 || x->batch_stride == outer * inner);
+    memcpy(plan.shape, shape, sizeof shape);
+    memcpy(place->strides, far, sizeof far);
+    memcpy(wide->strides, near, sizeof near);
+    place->data = x->data;
+    place->dtype = x->dtype;
+    wide->data = (char *)x->wide;
+    wide->dtype = DT_FLOAT32;
+    place->immediate = wide->immediate = false;
+    if (plan.contiguous) {
+        plan.ndim = 1;
+        plan.shape[0] = plan.numel;
+        place->strides[0] = 2;
+        wide->strides[0] = 4;
+    }
+    return plan.numel ? dt_cpu_copy(queue, &plan) : 0;
+}
+
+/* Products in float32 between conversions. */
+static int half_gemm(dt_queue queue, const dt_gemm *g)
+{
+    int64_t sizes[] = {g->m * g->k, g->k * g->n, g->m * g->n};
+    int64_t each = (sizes[0] + sizes[1] + sizes[2]) * (int64_t)sizeof(float);
+    int64_t most = each ? WIDE_BYTES / each : 1, status = 0;
+    most = most < 1 ? 1 : most > g->batch ? g->batch : most;
+    float *room = malloc((size_t)(most * each) + 1);
+    if (!room)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "matmul: no memory to widen the operands in; delete some "
+                       "tensors first");
+    for (int64_t first = 0; first < g->batch && !status; first += most) {
+        int64_t some = g->batch - first < most ? g->batch - first : most;
+        float *wide[] = {room, room + most * sizes[0],
+                         room + most * (sizes[0] + sizes[1])};
+        matrices a = {g->dtype,   some,
+                      g->m,       g->k,
+                      g->a_batch, g->a_row,
+                      g->a_col,   (char *)(uintptr_t)g->a + 2 * first * g->a_batch,
+                      wide[0]};
+        matrices b = {g->dtype,   some,
+                      g->k,       g->n,
+                      g->b_batch, g->b_row,
+                      g->b_col,   (char *)(uintptr_t)g->b + 2 * first * g->b_batch,
+                      wide[1]};
+        matrices c = {g->dtype,   some,     g->m, g->n,
+                      g->c_batch, g->c_row, 1,    (char *)g->c + 2 * first * g->c_batch,
+                      wide[2]};
+        dt_gemm w = *g;
+        w.dtype = DT_FLOAT32;
+        w.batch = some;
+        w.a = wide[0];
+        w.b = wide[1];
+        w.c = wide[2];
+        w.a_batch = sizes[0];
+        w.b_batch = sizes[1];
+        w.c_batch = sizes[2];
+        w.a_row = by_rows(&a) ? g->k : 1;
+        w.a_col = by_rows(&a) ? 1 : g->m;
+        w.b_row = by_rows(&b) ? g->n : 1;
+        w.b_col = by_rows(&b) ? 1 : g->k;
+        w.c_row = g->n;
+        status = convert(queue, &a, true) || convert(queue, &b, true) ||
+                 (g->beta != 0 && convert(queue, &c, true)) || dt_cpu_gemm(queue, &w) ||
+                 convert(queue, &c, false);
+    }
+    free(room);
+    return status ? -1 : 0;
+}
+
+int dt_cpu_gemm(dt_queue queue, const dt_gemm *g)
+{
+    if (dt_dtype_is_half(g->dtype))
+        return half_gemm(queue, g);
+    product p = {.g = g, .row_parts = 1, .column_parts = 1};
+    double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
+    p.blas = work > TINY && dt_blas_has(g->dtype) && fits(g);
+    bool whole = work < (double)SERIAL || (p.blas && dt_blas_has_threads());
+    if (g->batch == 1 && whole) {
+        if (multiply(g, p.blas))
+            goto fail;
+        return 0;
+    }
+    int64_t grain = 1;
+    if (p.blas && dt_blas_has_threads()) {
+        grain = g->batch; /* one after the other on this thread */
+    } else if (work < (double)SERIAL) {
+        grain = (int64_t)((double)SERIAL / work);
+    } else if (g->batch < 2 * dt_pool_threads()) {
+        /* Slices along the longer side, some per thread where they stay thick enough
+         * for the library to be at its best. */
+        int64_t parts = dt_pool_threads();
+        if (g->m >= g->n)
+            p.row_parts = g->m / parts >= 16 ? parts : g->m / 16 + 1;
+        else
+            p.column_parts = g->n / parts >= 16 ? parts : g->n / 16 + 1;
+    }
+    dt_pool_run(run_slices, &p, g->batch * p.row_parts * p.column_parts, grain);
+    if (!p.failed)
+        return 0;
+fail:
+    return dt_fail(DT_ERROR_HOST_MEMORY,
+                   "matmul: no memory to arrange the operands in; delete "
+                   "some tensors first");
+}

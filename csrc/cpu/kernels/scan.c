@@ -1,0 +1,128 @@
+#include "cpu/kernels/scan.h"
+
+#include <stdlib.h>
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/runtime/pool.h"
+
+#define WORK  32768  /* elements of a piece of parallel work, at least */
+#define PART  131072 /* elements of a part of a long row */
+#define APART 8      /* from so many columns on, they are scanned side by side */
+
+typedef struct job {
+    const dt_scan *s;
+    const dt_scan_kernel *kernel;
+    int64_t size, blocks;
+    int64_t row, parts;    /* of a long row */
+    dt_scan_state *states; /* of its parts */
+    bool totals;
+} job;
+
+/* `n` elements of a row, from its element number `first` in the order of the scan. */
+static void scan_some(const job *j, int64_t row, int64_t first, int64_t n, bool writes,
+                      dt_scan_state *state)
+{
+    const dt_scan *s = j->s;
+    int64_t way = s->backward ? -1 : 1, place = s->backward ? s->n - 1 - first : first;
+    int64_t at = row / s->inner * s->n * s->inner + place * s->inner + row % s->inner;
+    j->kernel->row(n, way * s->inner, (const char *)s->x + at * j->size,
+                   writes ? (char *)s->out + at * j->size : NULL,
+                   writes && s->index ? s->index + at : NULL, place, way, state);
+}
+
+static void scan_rows(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    for (int64_t row = begin; row < end; row++) {
+        dt_scan_state state;
+        j->kernel->start(&state);
+        scan_some(j, row, 0, j->s->n, true, &state);
+    }
+}
+
+static void scan_columns(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const dt_scan *s = j->s;
+    int64_t way = s->backward ? -1 : 1, place = s->backward ? s->n - 1 : 0;
+    for (int64_t item = begin; item < end; item++) {
+        int64_t column = item % j->blocks * DT_SCAN_COLUMNS;
+        int64_t columns = s->inner - column;
+        if (columns > DT_SCAN_COLUMNS)
+            columns = DT_SCAN_COLUMNS;
+        int64_t at = (item / j->blocks * s->n + place) * s->inner + column;
+        j->kernel->columns(
+            s->n, way * s->inner, columns, (const char *)s->x + at * j->size,
+            (char *)s->out + at * j->size, s->index ? s->index + at : NULL, place, way);
+    }
+}
+
+static void scan_parts(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    for (int64_t part = begin; part < end; part++) {
+        int64_t first = part * PART,
+                n = j->s->n - first > PART ? PART : j->s->n - first;
+        scan_some(j, j->row, first, n, !j->totals, &j->states[part]);
+    }
+}
+
+/* One row among several threads: the totals of its parts, what lies before each part,
+ * then the parts. */
+static int scan_long_row(job *j)
+{
+    dt_scan_state before;
+    for (int64_t p = 0; p < j->parts; p++)
+        j->kernel->start(&j->states[p]);
+    j->totals = true;
+    dt_pool_run(scan_parts, j, j->parts - 1, 1);
+    j->kernel->start(&before);
+    for (int64_t p = 0; p < j->parts; p++) {
+        dt_scan_state total = j->states[p];
+        j->states[p] = before;
+        if (p < j->parts - 1)
+            j->kernel->join(&before, &total);
+    }
+    j->totals = false;
+    dt_pool_run(scan_parts, j, j->parts, 1);
+    return 0;
+}
+
+int dt_cpu_scan(dt_queue queue, dt_scan_op op, const dt_scan *s)
+{
+    (void)queue;
+    job j = {.s = s, .size = (int64_t)dt_dtype_size(s->dtype)};
+    j.kernel = dt_cpu_kernels.scan->scan[s->dtype]
+                   ? &dt_cpu_kernels.scan->scan[s->dtype][op]
+                   : NULL;
+    if (!j.kernel || !j.kernel->row)
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "a scan of elements of type %s is not supported on the CPU; "
+                       "convert them first, for example with .float()",
+                       dt_dtype_name(s->dtype));
+    int64_t rows = s->outer * s->inner, numel = rows * s->n;
+    int threads = dt_pool_threads();
+    if (s->inner >= APART) {
+        j.blocks = (s->inner + DT_SCAN_COLUMNS - 1) / DT_SCAN_COLUMNS;
+        int64_t each = s->n * (s->inner < DT_SCAN_COLUMNS ? s->inner : DT_SCAN_COLUMNS);
+        dt_pool_run(scan_columns, &j, s->outer * j.blocks, (WORK + each - 1) / each);
+        return 0;
+    }
+    if (threads > 1 && rows < 2 * (int64_t)threads && s->n >= 2 * PART) {
+        j.parts = (s->n + PART - 1) / PART;
+        j.states = malloc((size_t)j.parts * sizeof *j.states);
+        if (!j.states)
+            return dt_fail(DT_ERROR_HOST_MEMORY,
+                           "a scan: no memory for partial results; delete some tensors "
+                           "first");
+        for (j.row = 0; j.row < rows; j.row++)
+            scan_long_row(&j);
+        free(j.states);
+        return 0;
+    }
+    if (numel < 2 * WORK)
+        scan_rows(&j, 0, rows);
+    else
+        dt_pool_run(scan_rows, &j, rows, (WORK + s->n - 1) / s->n);
+    return 0;
+}

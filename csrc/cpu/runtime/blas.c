@@ -1,0 +1,242 @@
+#include "cpu/runtime/blas.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/runtime/cpu.h"
+
+/* The numbers by which cblas names layouts. */
+enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
+
+/* cblas with integers of 64 bits, and of 32. */
+typedef void sgemm64(int, int, int, int64_t, int64_t, int64_t, float, const float *,
+                     int64_t, const float *, int64_t, float, float *, int64_t);
+typedef void dgemm64(int, int, int, int64_t, int64_t, int64_t, double, const double *,
+                     int64_t, const double *, int64_t, double, double *, int64_t);
+typedef void sgemm32(int, int, int, int, int, int, float, const float *, int,
+                     const float *, int, float, float *, int);
+typedef void dgemm32(int, int, int, int, int, int, double, const double *, int,
+                     const double *, int, double, double *, int);
+
+static struct {
+    pthread_mutex_t lock;
+    bool opened;
+    char *search;
+    sgemm64 *s64;
+    dgemm64 *d64;
+    sgemm32 *s32;
+    dgemm32 *d32;
+    bool shared; /* it has threads of its own, so products are not cut into slices */
+    char path[4096], config[256], core[64];
+} blas = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void dt_cpu_blas_set_search(const char *directories)
+{
+    char *copy = strdup(directories);
+    if (!copy)
+        return;
+    pthread_mutex_lock(&blas.lock);
+    free(blas.search);
+    blas.search = copy;
+    pthread_mutex_unlock(&blas.lock);
+}
+
+/* How builds decorate names: a prefix, and a suffix that also tells the size of
+ * integers. */
+static const struct naming {
+    const char *prefix, *suffix;
+    bool wide;
+} namings[] = {
+    {"scipy_", "64_", true}, {"scipy_", "", false}, {"", "64_", true},
+    {"", "_64", true},       {"", "", false},
+};
+
+static void *symbol(void *library, const struct naming *n, const char *name)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s%s%s", n->prefix, name, n->suffix);
+    return dlsym(library, text);
+}
+
+static void keep_text(char *out, size_t size, const char *(*get)(void))
+{
+    const char *text = get ? get() : NULL;
+    if (text)
+        snprintf(out, size, "%s", text);
+}
+
+/* ISO C has no cast from an object to a function. */
+#define SET_FUNCTION(target, value)                                                    \
+    do {                                                                               \
+        void *address_ = (value);                                                      \
+        memcpy(&(target), &address_, sizeof(target));                                  \
+    } while (0)
+
+/* shared: NumPy computes with it too, and its threads are not ours to set. */
+static bool open_library(const char *path, bool shared)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return false;
+    for (size_t i = 0; i < sizeof namings / sizeof *namings; i++) {
+        const struct naming *n = &namings[i];
+        void *s = symbol(library, n, "cblas_sgemm"),
+             *d = symbol(library, n, "cblas_dgemm");
+        if (!s || !d)
+            continue;
+        void (*set_threads)(int) = NULL;
+        const char *(*config)(void) = NULL, *(*core)(void) = NULL;
+        SET_FUNCTION(set_threads, symbol(library, n, "openblas_set_num_threads"));
+        SET_FUNCTION(config, symbol(library, n, "openblas_get_config"));
+        SET_FUNCTION(core, symbol(library, n, "openblas_get_corename"));
+        blas.shared = shared && set_threads;
+        if (set_threads && !shared)
+            set_threads(1);
+        keep_text(blas.config, sizeof blas.config, config);
+        keep_text(blas.core, sizeof blas.core, core);
+        if (n->wide) {
+            SET_FUNCTION(blas.s64, s);
+            SET_FUNCTION(blas.d64, d);
+        } else {
+            SET_FUNCTION(blas.s32, s);
+            SET_FUNCTION(blas.d32, d);
+        }
+        snprintf(blas.path, sizeof blas.path, "%s", path);
+        return true; /* never closed: its functions are in use until the end */
+    }
+    dlclose(library);
+    return false;
+}
+
+/* The first library that a pattern under one of the directories finds and that opens.
+ */
+static bool open_below(const char *directories, const char *pattern)
+{
+    for (const char *d = directories; d && *d;) {
+        const char *end = strchr(d, ':');
+        int length = end ? (int)(end - d) : (int)strlen(d);
+        char path[4096];
+        glob_t found;
+        snprintf(path, sizeof path, "%.*s/%s", length, d, pattern);
+        if (length && !glob(path, 0, NULL, &found)) {
+            bool done = false;
+            for (size_t i = 0; i < found.gl_pathc && !done; i++)
+                done = open_library(found.gl_pathv[i], !strncmp(pattern, "numpy", 5));
+            globfree(&found);
+            if (done)
+                return true;
+        }
+        d = end ? end + 1 : NULL;
+    }
+    return false;
+}
+
+static void search(void)
+{
+    const char *wanted = getenv("PYDEVTENSOR_BLAS");
+    if (wanted && *wanted && strcmp(wanted, "auto")) {
+        if (strcmp(wanted, "own"))
+            open_library(wanted, false);
+        return;
+    }
+    static const char *const below[] = {
+        "scipy_openblas64/lib/*.so",
+        "scipy_openblas32/lib/*.so",
+        "numpy.libs/libscipy_openblas*.so",
+        "numpy.libs/libopenblas*.so",
+    };
+    static const char *const system[] = {"libopenblas.so.0", "libcblas.so.3",
+                                         "libblas.so.3"};
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        if (open_below(blas.search, below[i]))
+            return;
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+        if (open_library(system[i], false))
+            return;
+}
+
+static void ensure_opened(void)
+{
+    if (__atomic_load_n(&blas.opened, __ATOMIC_ACQUIRE))
+        return;
+    pthread_mutex_lock(&blas.lock);
+    if (!blas.opened) {
+        search();
+        __atomic_store_n(&blas.opened, true, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&blas.lock);
+}
+
+bool dt_blas_has(dt_dtype dtype)
+{
+    if (dtype != DT_FLOAT32 && dtype != DT_FLOAT64)
+        return false;
+    ensure_opened();
+    return blas.s64 || blas.s32;
+}
+
+bool dt_blas_has_threads(void)
+{
+    return blas.shared;
+}
+
+const char *dt_blas_path(void)
+{
+    ensure_opened();
+    return blas.path;
+}
+
+const char *dt_blas_config(void)
+{
+    ensure_opened();
+    return blas.config;
+}
+
+const char *dt_blas_core(void)
+{
+    ensure_opened();
+    return blas.core;
+}
+
+/* An operand's leading dimension: the stride that is not 1, which BLAS wants at least
+ * as long as a row even where there is but one. */
+static int64_t leading(int64_t stride, int64_t length)
+{
+    int64_t least = length > 1 ? length : 1;
+    return stride > least ? stride : least;
+}
+
+void dt_blas_gemm(const dt_gemm *g)
+{
+    bool ta = g->a_col != 1, tb = g->b_col != 1;
+    /* A single row or column has both strides of any length. */
+    if (ta && g->a_row != 1)
+        ta = g->k != 1;
+    if (tb && g->b_row != 1)
+        tb = g->n != 1;
+    int64_t lda = ta ? leading(g->a_col, g->m) : leading(g->a_row, g->k);
+    int64_t ldb = tb ? leading(g->b_col, g->k) : leading(g->b_row, g->n);
+    int64_t ldc = leading(g->c_row, g->n);
+    int opa = ta ? TRANSPOSE : NO_TRANSPOSE, opb = tb ? TRANSPOSE : NO_TRANSPOSE;
+    if (g->dtype == DT_FLOAT32) {
+        float alpha = (float)g->alpha, beta = (float)g->beta;
+        if (blas.s64)
+            blas.s64(ROW_MAJOR, opa, opb, g->m, g->n, g->k, alpha, g->a, lda, g->b, ldb,
+                     beta, g->c, ldc);
+        else
+            blas.s32(ROW_MAJOR, opa, opb, (int)g->m, (int)g->n, (int)g->k, alpha, g->a,
+                     (int)lda, g->b, (int)ldb, beta, g->c, (int)ldc);
+    } else {
+        if (blas.d64)
+            blas.d64(ROW_MAJOR, opa, opb, g->m, g->n, g->k, g->alpha, g->a, lda, g->b,
+                     ldb, g->beta, g->c, ldc);
+        else
+            blas.d32(ROW_MAJOR, opa, opb, (int)g->m, (int)g->n, (int)g->k, g->alpha,
+                     g->a, (int)lda, g->b, (int)ldb, g->beta, g->c, (int)ldc);
+    }
+}

@@ -1,0 +1,283 @@
+#include "cpu/runtime/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cpu/runtime/cpu.h"
+
+#define MAX_THREADS 256
+/* How often a thread looks again before it sleeps: some 20 microseconds. */
+#define SPINS 600
+
+#if defined(__x86_64__)
+#define RELAX() __builtin_ia32_pause()
+#else
+#define RELAX() ((void)0)
+#endif
+
+/* A piece of work, on its caller's stack. It is in the list while pieces may be
+ * unclaimed. */
+typedef struct job {
+    dt_pool_task task;
+    void *context;
+    int64_t count, grain;
+    int64_t next; /* the first unclaimed item; atomic */
+    int helpers;  /* workers that are inside; changed under the lock, read by the caller
+                   */
+    bool waiting; /* the caller sleeps until helpers is 0 */
+    pthread_cond_t done;
+    struct job *previous, *following;
+} job;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    job *jobs;
+    unsigned posted; /* counts jobs, so that those who spin see a new one; atomic */
+    int wanted;      /* threads, the caller included; 0: not decided yet; atomic */
+    int workers;     /* threads that exist */
+    int sleepers;
+    bool stopping, watched;
+    pthread_t threads[MAX_THREADS];
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+static int cores(void)
+{
+    cpu_set_t set;
+    if (!sched_getaffinity(0, sizeof set, &set)) {
+        int count = CPU_COUNT(&set);
+        if (count > 0)
+            return count;
+    }
+    /* More processors than the set has room for. */
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+
+int dt_pool_threads(void)
+{
+    int wanted = __atomic_load_n(&pool.wanted, __ATOMIC_RELAXED);
+    if (wanted)
+        return wanted;
+    const char *text = getenv("PYDEVTENSOR_NUM_THREADS");
+    char *end = NULL;
+    long threads = text ? strtol(text, &end, 10) : 0;
+    if (!text || end == text || *end || threads < 1)
+        threads = cores();
+    if (threads > MAX_THREADS)
+        threads = MAX_THREADS;
+    /* Only the first to decide counts: dt_pool_set_threads may have come in between. */
+    int none = 0;
+    if (__atomic_compare_exchange_n(&pool.wanted, &none, (int)threads, false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return (int)threads;
+    return none;
+}
+
+void dt_pool_set_threads(int threads)
+{
+    if (threads < 1)
+        threads = 1;
+    if (threads > MAX_THREADS)
+        threads = MAX_THREADS;
+    __atomic_store_n(&pool.wanted, threads, __ATOMIC_RELAXED);
+}
+
+/* Claims and does pieces until none is left. */
+static void work(job *j)
+{
+    for (;;) {
+        int64_t begin = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
+        if (begin >= j->count)
+            return;
+        int64_t end = j->count - begin > j->grain ? begin + j->grain : j->count;
+        j->task(j->context, begin, end);
+    }
+}
+
+static bool has_unclaimed(job *j)
+{
+    return __atomic_load_n(&j->next, __ATOMIC_RELAXED) < j->count;
+}
+
+/* The lock is held. */
+static job *find_job(void)
+{
+    for (job *j = pool.jobs; j; j = j->following)
+        if (has_unclaimed(j))
+            return j;
+    return NULL;
+}
+
+static void *worker(void *number)
+{
+    int self = (int)(intptr_t)number;
+    pthread_mutex_lock(&pool.lock);
+    while (!pool.stopping) {
+        bool idle = self >= __atomic_load_n(&pool.wanted, __ATOMIC_RELAXED) - 1;
+        job *j = idle ? NULL : find_job();
+        if (j) {
+            __atomic_fetch_add(&j->helpers, 1, __ATOMIC_RELAXED);
+            pthread_mutex_unlock(&pool.lock);
+            work(j);
+            pthread_mutex_lock(&pool.lock);
+            /* After this the job may be gone, unless its caller sleeps for us. */
+            bool waiting = j->waiting;
+            if (__atomic_sub_fetch(&j->helpers, 1, __ATOMIC_RELEASE) == 0 && waiting)
+                pthread_cond_signal(&j->done);
+            continue;
+        }
+        unsigned seen = __atomic_load_n(&pool.posted, __ATOMIC_RELAXED);
+        if (!idle) {
+            pthread_mutex_unlock(&pool.lock);
+            for (int i = 0; i < SPINS; i++) {
+                if (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) != seen)
+                    break;
+                RELAX();
+            }
+            pthread_mutex_lock(&pool.lock);
+        }
+        while (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) == seen &&
+               !pool.stopping) {
+            pool.sleepers++;
+            pthread_cond_wait(&pool.wake, &pool.lock);
+            pool.sleepers--;
+        }
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return NULL;
+}
+
+/* A process keeps only the thread that forked: the child has no workers, and a lock
+ * that may have been held by one of them. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&pool.lock);
+}
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&pool.lock);
+}
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_cond_init(&pool.wake, NULL);
+    pool.jobs = NULL;
+    pool.workers = 0;
+    pool.sleepers = 0;
+}
+
+/* Makes the workers that are missing; the lock is held. */
+static void start_workers(int threads)
+{
+    if (!pool.watched) {
+        pool.watched = true;
+        pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    }
+    sigset_t all, old;
+    sigfillset(&all);
+    /* Signals are for the threads that the program itself has made. */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    while (pool.workers < threads - 1) {
+        if (pthread_create(&pool.threads[pool.workers], NULL, worker,
+                           (void *)(intptr_t)pool.workers))
+            break;
+        pool.workers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
+{
+    if (count <= 0)
+        return;
+    if (grain < 1)
+        grain = 1;
+    int threads = dt_pool_threads();
+    if (count <= grain || threads == 1) {
+        for (int64_t begin = 0; begin < count; begin += grain)
+            task(context, begin, count - begin > grain ? begin + grain : count);
+        return;
+    }
+    job j = {.task = task,
+             .context = context,
+             .count = count,
+             .grain = grain,
+             .done = PTHREAD_COND_INITIALIZER};
+    pthread_mutex_lock(&pool.lock);
+    if (pool.workers < threads - 1 && !pool.stopping)
+        start_workers(threads);
+    j.following = pool.jobs;
+    if (pool.jobs)
+        pool.jobs->previous = &j;
+    pool.jobs = &j;
+    __atomic_fetch_add(&pool.posted, 1, __ATOMIC_RELAXED);
+    int64_t pieces = (count - 1) / grain; /* beyond the caller's own first */
+    if (pool.sleepers) {
+        if (pieces > 1)
+            pthread_cond_broadcast(&pool.wake);
+        else
+            pthread_cond_signal(&pool.wake);
+    }
+    pthread_mutex_unlock(&pool.lock);
+
+    work(&j);
+
+    pthread_mutex_lock(&pool.lock);
+    if (j.previous)
+        j.previous->following = j.following;
+    else
+        pool.jobs = j.following;
+    if (j.following)
+        j.following->previous = j.previous;
+    if (__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE)) {
+        /* Nobody new can come in; those inside have a piece each to finish. */
+        pthread_mutex_unlock(&pool.lock);
+        for (int i = 0; i < SPINS; i++) {
+            if (!__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE))
+                break;
+            RELAX();
+        }
+        pthread_mutex_lock(&pool.lock);
+        j.waiting = true;
+        while (__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE))
+            pthread_cond_wait(&j.done, &pool.lock);
+    }
+    pthread_mutex_unlock(&pool.lock);
+    pthread_cond_destroy(&j.done);
+}
+
+/* Before the library's code goes away, be it at the process's end or through dlclose.
+ */
+__attribute__((destructor)) static void stop(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    pool.stopping = true;
+    int workers = pool.workers;
+    __atomic_fetch_add(&pool.posted, 1, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    for (int i = 0; i < workers; i++)
+        pthread_join(pool.threads[i], NULL);
+    pool.workers = 0;
+}
+
+int dt_cpu_set_num_threads(int threads)
+{
+    if (threads < 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "set_num_threads: %d is not a number of threads; give 1 or more",
+                       threads);
+    dt_pool_set_threads(threads);
+    return 0;
+}
+
+int dt_cpu_get_num_threads(void)
+{
+    return dt_pool_threads();
+}

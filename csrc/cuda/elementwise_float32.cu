@@ -1,5 +1,0 @@
-/* The elementwise kernels of float32: one file for each group of types, so that they
- * are compiled side by side. */
-#include "cuda/elementwise_kernels.h"
-
-ELEMENTWISE(FLOAT32, float)

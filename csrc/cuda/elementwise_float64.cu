@@ -1,5 +1,0 @@
-/* The elementwise kernels of float64: one file for each group of types, so that they
- * are compiled side by side. */
-#include "cuda/elementwise_kernels.h"
-
-ELEMENTWISE(FLOAT64, double)

@@ -1,6 +1,0 @@
-/* The elementwise kernels of integers and bools. */
-#include "cuda/elementwise_kernels.h"
-
-#define DT_DTYPE(ID, name, alias, type, class) ELEMENTWISE(ID, type)
-#define DT_DTYPE_FLOAT(...)
-#include "ops/dtype.def"

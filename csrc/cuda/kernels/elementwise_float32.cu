@@ -1,0 +1,5 @@
+/* The elementwise kernels of float32: one file for each group of types, so that they
+ * are compiled side by side. */
+#include "cuda/kernels/elementwise_kernels.h"
+
+ELEMENTWISE(FLOAT32, float)

@@ -1,0 +1,5 @@
+/* The elementwise kernels of float64: one file for each group of types, so that they
+ * are compiled side by side. */
+#include "cuda/kernels/elementwise_kernels.h"
+
+ELEMENTWISE(FLOAT64, double)

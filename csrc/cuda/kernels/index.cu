@@ -1,0 +1,254 @@
+#include "cuda/kernels/index.h"
+
+#include "cuda/kernels/compute.h"
+#include "cuda/runtime/device.h"
+#include "cuda/runtime/launch.h"
+#include "cuda/kernels/layout.h"
+#include "cuda/runtime/report.h"
+
+/* The selection as a kernel sees it: 3.4 KB of the 4 that arguments may take. */
+struct Selection {
+    const char *what; /* the host's, for the report */
+    int ndim, nindices;
+    bool wraps, brain;
+    Divider sizes[DT_MAX_NDIM];
+    int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
+    dt_index_dims indices[DT_MAX_NDIM];
+};
+POINTERS_OF(Selection, for (int k = 0; k < s.nindices; k++) f(s.indices[k].data);)
+static_assert(sizeof(Selection) <= 3900, "too large for a kernel's arguments");
+
+struct Read {
+    template <typename T>
+    static __device__ __forceinline__ void apply(T *x, T *y, bool)
+    {
+        *y = *x;
+    }
+};
+struct Write {
+    template <typename T>
+    static __device__ __forceinline__ void apply(T *x, T *y, bool)
+    {
+        *x = *y;
+    }
+};
+
+/* Integers wrap round; bools or, and and. */
+struct Sum {
+    static __device__ __forceinline__ float of(float a, float b) { return a + b; }
+    static __device__ __forceinline__ double of(double a, double b) { return a + b; }
+    static __device__ __forceinline__ bool of(bool a, bool b) { return a || b; }
+    template <typename T>
+    static __device__ __forceinline__ T of(T a, T b)
+    {
+        return (T)((uint64_t)a + (uint64_t)b);
+    }
+};
+struct Product {
+    static __device__ __forceinline__ float of(float a, float b) { return a * b; }
+    static __device__ __forceinline__ double of(double a, double b) { return a * b; }
+    static __device__ __forceinline__ bool of(bool a, bool b) { return a && b; }
+    template <typename T>
+    static __device__ __forceinline__ T of(T a, T b)
+    {
+        return (T)((uint64_t)a * (uint64_t)b);
+    }
+};
+
+/* The word of 2, 4 or 8 bytes that holds an element, and the element's place in it. */
+template <size_t size>
+struct Word {
+    typedef unsigned type;
+};
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+template <>
+struct Word<2> {
+    typedef unsigned short type;
+};
+#endif
+template <>
+struct Word<8> {
+    typedef unsigned long long type;
+};
+
+/* x = F(x, y) as one step, for elements of any size. */
+template <class F>
+struct Fold {
+    template <typename T>
+    static __device__ __forceinline__ void apply(T *x, T *y, bool brain)
+    {
+        typedef typename Word<sizeof(T)>::type W;
+        size_t shift = (uintptr_t)x % sizeof(W);
+        W *word = (W *)((char *)x - shift), old = *(volatile W *)word, seen;
+        do {
+            seen = old;
+            T element;
+            W next = seen;
+            __builtin_memcpy(&element, (char *)&seen + shift, sizeof(T));
+            store(&element, F::of(loaded(&element, brain), loaded(y, brain)), brain);
+            __builtin_memcpy((char *)&next + shift, &element, sizeof(T));
+            old = atomicCAS(word, seen, next);
+        } while (old != seen);
+    }
+};
+/* Hardware adds what it can by itself. */
+struct Add : Fold<Sum> {
+    using Fold<Sum>::apply;
+    static __device__ __forceinline__ void apply(float *x, float *y, bool)
+    {
+        atomicAdd(x, *y);
+    }
+    static __device__ __forceinline__ void apply(int32_t *x, int32_t *y, bool)
+    {
+        atomicAdd((unsigned *)x, (unsigned)*y);
+    }
+    static __device__ __forceinline__ void apply(int64_t *x, int64_t *y, bool)
+    {
+        atomicAdd((unsigned long long *)x, (unsigned long long)*y);
+    }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
+    static __device__ __forceinline__ void apply(double *x, double *y, bool)
+    {
+        atomicAdd(x, *y);
+    }
+#endif
+};
+
+template <class Op, typename T, bool reads>
+__global__ void select_kernel(GRID_CONSTANT(Selection) s, char *table, char *values,
+                              Report *report, unsigned numel)
+{
+    unsigned left = blockIdx.x * blockDim.x + threadIdx.x;
+    if (left >= numel)
+        return;
+    int64_t at[DT_MAX_NDIM], x = 0, y = 0;
+    ROLLED
+    for (int d = s.ndim - 1; d >= 0; d--) {
+        unsigned outer = divide(left, s.sizes[d]);
+        at[d] = left - outer * s.sizes[d].divisor;
+        left = outer;
+        x += at[d] * s.table_strides[d];
+        y += at[d] * s.value_strides[d];
+    }
+    ROLLED
+    for (int k = 0; k < s.nindices; k++) {
+        const dt_index_dims &index = s.indices[k];
+        int64_t offset = 0;
+        ROLLED
+        for (int d = 0; d < s.ndim; d++)
+            offset += at[d] * index.strides[d];
+        int64_t value = *(const int64_t *)((const char *)index.data + offset);
+        int64_t low = s.wraps ? -index.size : 0;
+        if (value < low || value >= index.size) {
+            report_range(report, s.what, value, low, index.size, index.dim);
+            if (!reads)
+                return;
+            value = 0;
+        }
+        x += (value < 0 ? value + index.size : value) * index.stride;
+    }
+    Op::apply((T *)(table + x), (T *)(values + y), s.brain);
+}
+
+/* Elements of one launch: as many as a Divider divides. */
+template <class Op, typename T, bool reads>
+static int run_part(dt_queue queue, const dt_index_call *s, Report *report)
+{
+    Selection given;
+    __builtin_memset(&given, 0, sizeof given);
+    given.what = s->what;
+    given.ndim = s->ndim;
+    given.nindices = s->nindices;
+    given.wraps = s->wraps;
+    given.brain = s->dtype == DT_BFLOAT16;
+    for (int d = 0; d < s->ndim; d++) {
+        given.sizes[d] = divider_for((unsigned)s->shape[d]);
+        given.table_strides[d] = s->table_strides[d];
+        given.value_strides[d] = s->value_strides[d];
+    }
+    for (int k = 0; k < s->nindices; k++)
+        given.indices[k] = s->indices[k];
+    CUDA_TRY("starting a selection",
+             LAUNCH((select_kernel<Op, T, reads>), blocks_for(s->numel), BLOCK, 0,
+                    (cudaStream_t)queue.stream, given, (char *)s->table,
+                    (char *)s->values, report, (unsigned)s->numel));
+    return 0;
+}
+
+/* In parts along the outermost dimension, where there is more than one launch takes. */
+template <class Op, typename T, bool reads>
+static int run(dt_queue queue, const dt_index_call *s)
+{
+    Report *report = report_of(queue.device);
+    if (!report)
+        return -1;
+    if (s->numel < MAX_LAYOUT_NUMEL)
+        return run_part<Op, T, reads>(queue, s, report);
+    int outermost = 0;
+    while (s->shape[outermost] == 1)
+        outermost++;
+    int64_t inner = s->numel / s->shape[outermost];
+    int64_t rows = inner < MAX_LAYOUT_NUMEL ? (MAX_LAYOUT_NUMEL - 1) / inner : 1;
+    for (int64_t first = 0; first < s->shape[outermost]; first += rows) {
+        dt_index_call part = *s;
+        int64_t rest = s->shape[outermost] - first;
+        part.shape[outermost] = rest < rows ? rest : rows;
+        part.numel = part.shape[outermost] * inner;
+        part.table = (char *)s->table + first * s->table_strides[outermost];
+        part.values = (char *)s->values + first * s->value_strides[outermost];
+        for (int k = 0; k < s->nindices; k++)
+            part.indices[k].data =
+                (const int64_t *)((const char *)s->indices[k].data +
+                                  first * s->indices[k].strides[outermost]);
+        if (run<Op, T, reads>(queue, &part))
+            return -1;
+    }
+    return 0;
+}
+
+template <class Op, bool reads>
+static int move(dt_queue queue, const dt_index_call *s)
+{
+    switch (dt_dtype_size(s->dtype)) {
+    case 1:
+        return run<Op, uint8_t, reads>(queue, s);
+    case 2:
+        return run<Op, uint16_t, reads>(queue, s);
+    case 4:
+        return run<Op, uint32_t, reads>(queue, s);
+    default:
+        return run<Op, uint64_t, reads>(queue, s);
+    }
+}
+
+template <class Op>
+static int fold(dt_queue queue, const dt_index_call *s)
+{
+    switch (s->dtype) {
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
+        return run<Op, type, false>(queue, s);
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    case DT_##ID:                                                                      \
+        return run<Op, Bits16, false>(queue, s);
+#include "ops/dtype.def"
+    default:
+        return dt_fail(DT_ERROR_RUNTIME, "%s: not defined for this type", s->what);
+    }
+}
+
+int index_run(dt_queue queue, dt_index_op op, const dt_index_call *s)
+{
+    if (device_use(queue.device))
+        return -1;
+    switch (op) {
+    case DT_INDEX_READ:
+        return move<Read, true>(queue, s);
+    case DT_INDEX_WRITE:
+        return move<Write, false>(queue, s);
+    case DT_INDEX_ADD:
+        return fold<Add>(queue, s);
+    default:
+        return fold<Fold<Product>>(queue, s);
+    }
+}

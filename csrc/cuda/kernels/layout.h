@@ -1,0 +1,194 @@
+/* Index arithmetic for kernels over strided operands: from a running number to byte
+ * offsets, dividing by multiplication. */
+#ifndef DT_CUDA_KERNELS_LAYOUT_H
+#define DT_CUDA_KERNELS_LAYOUT_H
+
+#include "cuda/runtime/launch.h"
+#include "device/plan.h"
+
+/* Loops over a pack are for the compiler to lay out flat, loops over dimensions are
+ * not: they are short, and sixteen copies of a kernel's body are what a wheel cannot
+ * carry. */
+#ifdef __CUDACC__
+#define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
+#else
+#define UNROLL
+#define ROLLED
+#endif
+
+/* Divides numbers below 2^31 by a constant (Granlund and Montgomery, 1994): the
+ * quotient is the high half of n * magic, plus n, shifted. */
+struct Divider {
+    unsigned divisor, magic, shift;
+};
+
+static inline Divider divider_for(unsigned divisor)
+{
+    Divider d = {divisor, 0, 0};
+    while (((uint64_t)1 << d.shift) < divisor)
+        d.shift++;
+    d.magic = (unsigned)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - divisor)) /
+                             divisor +
+                         1);
+    return d;
+}
+
+static __device__ __forceinline__ unsigned divide(unsigned n, const Divider &d)
+{
+    return (__umulhi(n, d.magic) + n) >> d.shift;
+}
+
+/* Divides numbers below 2^52 by a positive constant: small ones as above, others as
+ * doubles, whose quotient is off by one at most. What a compiler makes of a division of
+ * 64 bits is a hundred instructions in each kernel that has one. */
+struct LongDivider {
+    Divider small;
+    int64_t divisor;
+    double inverse;
+};
+
+static inline LongDivider long_divider_for(int64_t divisor)
+{
+    bool small = divisor < (int64_t)1 << 31;
+    return {divider_for(small ? (unsigned)divisor : 1), divisor, 1 / (double)divisor};
+}
+
+static __device__ __forceinline__ int64_t divide(int64_t n, const LongDivider &d)
+{
+    if ((n | d.divisor) < (int64_t)1 << 31)
+        return divide((unsigned)n, d.small);
+    int64_t quotient = (int64_t)((double)n * d.inverse);
+    int64_t rest = n - quotient * d.divisor;
+    return quotient + (rest < 0 ? -1 : rest >= d.divisor);
+}
+
+/* Operands of up to N tensors over one iteration space of fewer than 2^31 elements. */
+template <int N>
+struct Layout {
+    int ndim;
+    Divider sizes[DT_MAX_NDIM];
+    int64_t strides[N][DT_MAX_NDIM]; /* bytes */
+};
+template <int N, class F>
+inline void each_pointer(Layout<N> &, F)
+{
+}
+
+/* Byte offsets of element `index` in each operand. */
+template <int N>
+static __device__ __forceinline__ void layout_offsets(const Layout<N> &layout,
+                                                      unsigned index, int64_t *offsets)
+{
+    UNROLL
+    for (int k = 0; k < N; k++)
+        offsets[k] = 0;
+    ROLLED
+    for (int d = layout.ndim - 1; d >= 0; d--) {
+        unsigned outer = divide(index, layout.sizes[d]);
+        unsigned at = index - outer * layout.sizes[d].divisor;
+        /* On its own: a loop of one round would take the pragma of the loop around. */
+        offsets[0] += at * layout.strides[0][d];
+        UNROLL
+        for (int k = 1; k < N; k++)
+            offsets[k] += at * layout.strides[k][d];
+        index = outer;
+    }
+}
+
+#define MAX_LAYOUT_NUMEL ((int64_t)1 << 31)
+
+/* Calls run(piece) for the plan, or, where it has too many elements for a Layout, for
+ * parts of it along the outermost dimension. */
+template <class Run>
+int each_piece(const dt_plan *plan, Run run)
+{
+    if (plan->numel < MAX_LAYOUT_NUMEL)
+        return run(plan);
+    int64_t inner = plan->numel / plan->shape[0];
+    int64_t rows = inner < MAX_LAYOUT_NUMEL ? (MAX_LAYOUT_NUMEL - 1) / inner : 1;
+    for (int64_t first = 0; first < plan->shape[0]; first += rows) {
+        dt_plan part = *plan;
+        part.shape[0] = first + rows > plan->shape[0] ? plan->shape[0] - first : rows;
+        part.numel = part.shape[0] * inner;
+        for (int k = 0; k < part.noperands; k++)
+            if (!part.operands[k].immediate)
+                part.operands[k].data =
+                    (char *)part.operands[k].data + first * part.operands[k].strides[0];
+        if (part.shape[0] == 1 && part.ndim > 1) {
+            part.ndim--;
+            for (int d = 0; d < part.ndim; d++) {
+                part.shape[d] = part.shape[d + 1];
+                for (int k = 0; k < part.noperands; k++)
+                    part.operands[k].strides[d] = part.operands[k].strides[d + 1];
+            }
+        }
+        if (each_piece(&part, run))
+            return -1;
+    }
+    return 0;
+}
+
+template <int N>
+Layout<N> layout_of(const dt_plan *plan)
+{
+    Layout<N> layout;
+    layout.ndim = plan->ndim;
+    for (int d = 0; d < plan->ndim; d++) {
+        layout.sizes[d] = divider_for((unsigned)plan->shape[d]);
+        for (int k = 0; k < N; k++)
+            layout.strides[k][d] =
+                plan->operands[k].immediate ? 0 : plan->operands[k].strides[d];
+    }
+    return layout;
+}
+
+#define BLOCK 256
+
+/* A kernel of many rows takes as many registers as its hungriest: no more than leave
+ * room for the threads that keep memory busy, so that the hungriest put some of theirs
+ * aside. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 4)
+#else
+#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 6)
+#endif
+
+static inline int64_t blocks_for(int64_t threads)
+{
+    return (threads + BLOCK - 1) / BLOCK;
+}
+
+/* Of a table of rows, each of which says the `first` of the blocks that work on it: the
+ * one that this block works on. */
+template <class Row>
+static __device__ __forceinline__ const Row &row_of_block(const Row *rows,
+                                                          int64_t count)
+{
+    int64_t low = 0, high = count - 1;
+    ROLLED
+    while (low < high) {
+        int64_t middle = (low + high + 1) / 2;
+        if (rows[middle].first <= blockIdx.x)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return rows[low];
+}
+
+/* Loads and stores of N elements at once: up to 16 bytes, and 8 elements, since a
+ * kernel holds its row that many times. */
+template <typename T, int N>
+struct alignas(sizeof(T) * N) Pack {
+    T v[N];
+};
+template <typename T>
+constexpr int pack_size = sizeof(T) == 1 ? 8 : (int)(16 / sizeof(T));
+
+static inline __host__ __device__ bool is_aligned(const void *p, size_t bytes)
+{
+    return (uintptr_t)p % bytes == 0;
+}
+
+#endif

@@ -1,0 +1,151 @@
+#include "cuda/kernels/matmul.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#include <map>
+#include <utility>
+
+#include "cuda/kernels/convert.h"
+#include "cuda/runtime/cublas.h"
+#include "cuda/runtime/device.h"
+
+/* A handle for each stream, because a handle's workspace serves one stream at a time.
+ * They are few, since streams come from a pool, and live as long as the process. */
+static struct {
+    pthread_mutex_t lock;
+    std::map<std::pair<int, void *>, dt_cublas_handle> *made;
+    int version;
+} handles = {PTHREAD_MUTEX_INITIALIZER, nullptr, 0};
+
+int matmul_cublas_version(void)
+{
+    return handles.version;
+}
+
+static int fail_cublas(int status, const char *doing)
+{
+    return dt_fail(DT_ERROR_ACCELERATOR, "cuBLAS failed while %s: status %d%s", doing,
+                   status,
+                   status == DT_CUBLAS_ALLOC_FAILED
+                       ? " (no memory for its workspace); free tensors of this device"
+                       : "; look for the cause in the operations before this one");
+}
+
+/* The lock is held. */
+static dt_cublas_handle handle_for(const dt_cublas *cublas, dt_queue queue)
+{
+    if (!handles.made)
+        handles.made = new std::map<std::pair<int, void *>, dt_cublas_handle>;
+    dt_cublas_handle &handle =
+        (*handles.made)[std::make_pair(queue.device, queue.stream)];
+    if (handle)
+        return handle;
+    dt_cublas_handle fresh = nullptr;
+    int status = cublas->create(&fresh);
+    if (!status)
+        status = cublas->set_stream(fresh, (cudaStream_t)queue.stream);
+    if (status) {
+        if (fresh)
+            cublas->destroy(fresh);
+        fail_cublas(status, "starting");
+        return nullptr;
+    }
+    if (!handles.version)
+        cublas->get_version(fresh, &handles.version);
+    return handle = fresh;
+}
+
+/* A row-major matrix is a column-major one transposed, so C' = B' A' is computed, and
+ * an operand that is row-major goes in as it is. */
+static int op_of(int64_t column_stride)
+{
+    return column_stride == 1 ? DT_CUBLAS_OP_N : DT_CUBLAS_OP_T;
+}
+
+static int leading(int64_t row, int64_t column)
+{
+    int64_t ld = column == 1 ? row : column;
+    return (int)(ld > 0 ? ld : 1);
+}
+
+template <typename T, typename F>
+static int call(F gemm, dt_cublas_handle handle, const dt_gemm *g)
+{
+    T alpha = (T)g->alpha, beta = (T)g->beta;
+    return gemm(handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m,
+                (int)g->k, &alpha, (const T *)g->b, leading(g->b_row, g->b_col),
+                g->b_batch, (const T *)g->a, leading(g->a_row, g->a_col), g->a_batch,
+                &beta, (T *)g->c, (int)(g->c_row > 0 ? g->c_row : 1), g->c_batch,
+                (int)g->batch);
+}
+
+/* Elements of 16 bits, sums in float32. */
+static int call_half(const dt_cublas *cublas, dt_cublas_handle handle, const dt_gemm *g)
+{
+    float alpha = (float)g->alpha, beta = (float)g->beta;
+    int type = g->dtype == DT_FLOAT16 ? DT_CUBLAS_16F : DT_CUBLAS_16BF;
+    return cublas->gemm_ex(
+        handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m, (int)g->k,
+        &alpha, g->b, type, leading(g->b_row, g->b_col), g->b_batch, g->a, type,
+        leading(g->a_row, g->a_col), g->a_batch, &beta, g->c, type,
+        (int)(g->c_row > 0 ? g->c_row : 1), g->c_batch, (int)g->batch,
+        DT_CUBLAS_COMPUTE_32F, DT_CUBLAS_GEMM_DEFAULT);
+}
+
+static bool fits(const dt_gemm *g)
+{
+    const int64_t sizes[] = {g->m,     g->n,     g->k,     g->batch, g->a_row,
+                             g->a_col, g->b_row, g->b_col, g->c_row};
+    for (int64_t size : sizes)
+        if (size > INT_MAX)
+            return false;
+    return true;
+}
+
+int matmul_gemm(dt_queue queue, const dt_gemm *g)
+{
+    if (!dt_dtype_is_float(g->dtype))
+        return matmul_integers(queue, g);
+    if (!fits(g))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "a matrix is too large for cuBLAS, which takes sizes up to %d; multiply it "
+            "in parts",
+            INT_MAX);
+    if (device_use(queue.device))
+        return -1;
+    if (!g->k && g->beta == 0) {
+        /* Rows may lie in a wider matrix, of which nothing else is touched. */
+        int64_t size = (int64_t)dt_dtype_size(g->dtype);
+        dt_plan zeros = {};
+        zeros.ndim = 3;
+        zeros.noperands = 2;
+        zeros.numel = g->batch * g->m * g->n;
+        const int64_t shape[] = {g->batch, g->m, g->n};
+        const int64_t strides[] = {g->c_batch * size, g->c_row * size, size};
+        for (int d = 0; d < 3; d++) {
+            zeros.shape[d] = shape[d];
+            zeros.operands[0].strides[d] = strides[d];
+        }
+        zeros.operands[0].data = g->c;
+        zeros.operands[0].dtype = zeros.operands[1].dtype = g->dtype;
+        zeros.operands[1].immediate = true;
+        return convert_fill(queue, &zeros);
+    }
+    const dt_cublas *cublas = cublas_get();
+    if (!cublas)
+        return -1;
+    int status = -1;
+    pthread_mutex_lock(&handles.lock);
+    dt_cublas_handle handle = handle_for(cublas, queue);
+    if (handle) {
+        status = dt_dtype_is_half(g->dtype) ? call_half(cublas, handle, g)
+                 : g->dtype == DT_FLOAT32   ? call<float>(cublas->sgemm, handle, g)
+                                            : call<double>(cublas->dgemm, handle, g);
+        if (status)
+            status = fail_cublas(status, "multiplying matrices");
+    }
+    pthread_mutex_unlock(&handles.lock);
+    return status;
+}

@@ -1,0 +1,17 @@
+/* Operations on rows; the contract is dt_backend's. */
+#ifndef DT_CUDA_KERNELS_NN_H
+#define DT_CUDA_KERNELS_NN_H
+
+#include "device/backend.h"
+#include "device/nn.h"
+
+int nn_run(dt_queue queue, const dt_nn_call *call);
+
+/* One function for each row of ops/nn.def and each type, in the rowwise_*.cu. */
+typedef int (*rowwise_fn)(dt_queue queue, const dt_nn_call *call);
+#define NN_OP(name, ...)                                                               \
+    int rowwise_##name##_float32(dt_queue queue, const dt_nn_call *call);              \
+    int rowwise_##name##_float64(dt_queue queue, const dt_nn_call *call);
+#include "ops/nn.def"
+
+#endif

@@ -1,0 +1,242 @@
+#include "cuda/kernels/optim.h"
+
+#include <stdlib.h>
+
+#include "cuda/runtime/allocator.h"
+#include "cuda/runtime/device.h"
+#include "cuda/kernels/layout.h"
+#include "cuda/kernels/math.h"
+#include "cuda/runtime/transfer.h"
+
+/* What a block has to know of a tensor; a table of these lies in device memory. */
+struct UpdateRow {
+    void *parameter;
+    const void *gradient;
+    void *states[DT_OPTIM_STATES];
+    int64_t numel;
+    int64_t first; /* of the blocks that work on it */
+    double own[DT_OPTIM_OWN];
+    bool aligned; /* everything may be loaded in packs */
+};
+
+/* Elements that one block works on: a multiple of what its threads take at once. */
+#define CHUNK 4096
+
+template <typename T>
+struct Numbers {
+    T v[DT_OPTIM_NUMBERS];
+};
+template <typename T, class F>
+inline void each_pointer(Numbers<T> &, F)
+{
+}
+
+#define S(name) s[name]
+#define N(name) n[name]
+#define O(name) o[name]
+#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
+    template <typename T>                                                              \
+    struct rule_##name {                                                               \
+        static __device__ __forceinline__ void run(T &P, T G, T *s, const T *n,        \
+                                                   const T *o)                         \
+        {                                                                              \
+            enum { DT_OPTIM_NAMES states };                                            \
+            enum { DT_OPTIM_NAMES numbers };                                           \
+            enum { DT_OPTIM_NAMES own };                                               \
+            (void)s;                                                                   \
+            (void)n;                                                                   \
+            (void)o;                                                                   \
+            formula                                                                    \
+        }                                                                              \
+    };
+#include "ops/optim.def"
+#undef OPTIM
+#undef S
+#undef N
+#undef O
+
+/* A thread's elements: some of a parameter, its gradient and its states. */
+template <typename T, int N>
+struct Elements {
+    Pack<T, N> parameter, gradient, states[DT_OPTIM_STATES];
+};
+
+/* The rule `op` on each element. All rules lie in one kernel: see
+ * elementwise_kernels.h. */
+template <typename T, int N>
+static __device__ __forceinline__ void
+apply_rule(dt_optim_op op, Elements<T, N> &e, T factor, const T *numbers, const T *own)
+{
+    switch (op) {
+#define OPTIM(name, count, states_, numbers_, own_count, own_, prepare, formula, doc)  \
+    case DT_UPDATE_##name:                                                             \
+        UNROLL                                                                         \
+        for (int j = 0; j < N; j++) {                                                  \
+            T s[DT_OPTIM_STATES];                                                      \
+            UNROLL                                                                     \
+            for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
+                s[k] = e.states[k].v[j];                                               \
+            rule_##name<T>::run(e.parameter.v[j], e.gradient.v[j] * factor, s,         \
+                                numbers, own);                                         \
+            UNROLL                                                                     \
+            for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
+                e.states[k].v[j] = s[k];                                               \
+        }                                                                              \
+        break;
+#include "ops/optim.def"
+#undef OPTIM
+    default:
+        break;
+    }
+}
+
+/* f(memory, pack) of all that the rule has. */
+template <typename T, int N, class F>
+static __device__ __forceinline__ void each_operand(Elements<T, N> &e, T *parameter,
+                                                    T *const *states, int count, F f)
+{
+    f(parameter, e.parameter);
+    UNROLL
+    for (int k = 0; k < DT_OPTIM_STATES; k++)
+        if (k < count)
+            f(states[k], e.states[k]);
+}
+
+template <typename T>
+__global__ void update_kernel(const UpdateRow *rows, int64_t count, dt_optim_op op,
+                              int nstates, GRID_CONSTANT(Numbers<T>) numbers,
+                              const T *scale, Followed)
+{
+    constexpr int N = pack_size<T>;
+    const UpdateRow &row = row_of_block(rows, count);
+    int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
+    end = end < row.numel ? end : row.numel;
+    T *p = FOLLOW((T *)row.parameter), *states[DT_OPTIM_STATES], own[DT_OPTIM_OWN];
+    const T *g = FOLLOW((const T *)row.gradient);
+    UNROLL
+    for (int k = 0; k < DT_OPTIM_STATES; k++)
+        states[k] = FOLLOW((T *)row.states[k]);
+    UNROLL
+    for (int k = 0; k < DT_OPTIM_OWN; k++)
+        own[k] = (T)row.own[k];
+    T factor = scale ? *scale : (T)1;
+    ROLLED
+    for (int64_t i = begin + threadIdx.x * N; i < end; i += BLOCK * N) {
+        Elements<T, N> e = {};
+        bool whole = row.aligned && i + N <= end;
+        int there = end - i < N ? (int)(end - i) : N;
+        auto load = [&](const T *from, Pack<T, N> &to) {
+            if (whole) {
+                to = *(const Pack<T, N> *)(from + i);
+                return;
+            }
+            UNROLL
+            for (int j = 0; j < N; j++)
+                if (j < there)
+                    to.v[j] = from[i + j];
+        };
+        auto store = [&](T *to, const Pack<T, N> &from) {
+            if (whole) {
+                *(Pack<T, N> *)(to + i) = from;
+                return;
+            }
+            UNROLL
+            for (int j = 0; j < N; j++)
+                if (j < there)
+                    to[i + j] = from.v[j];
+        };
+        load(g, e.gradient);
+        each_operand(e, p, states, nstates, load);
+        apply_rule(op, e, factor, numbers.v, own);
+        each_operand(e, p, states, nstates, store);
+    }
+}
+
+/* Fills rows, and pointers with all that they hold; gives the number of blocks. */
+static int64_t fill_rows(const dt_optim_call *call, UpdateRow *rows, void **pointers)
+{
+    int64_t blocks = 0;
+    for (int64_t i = 0; i < call->count; i++) {
+        const dt_optim_entry &e = call->entries[i];
+        UpdateRow &row = rows[i];
+        row.parameter = e.parameter;
+        row.gradient = e.gradient;
+        row.aligned = is_aligned(e.parameter, 16) && is_aligned(e.gradient, 16);
+        *pointers++ = e.parameter;
+        *pointers++ = (void *)e.gradient;
+        for (int k = 0; k < DT_OPTIM_STATES; k++) {
+            row.states[k] = e.states[k];
+            row.aligned = row.aligned && is_aligned(e.states[k], 16);
+            *pointers++ = e.states[k];
+        }
+        for (int k = 0; k < DT_OPTIM_OWN; k++)
+            row.own[k] = e.own[k];
+        row.numel = e.numel;
+        row.first = blocks;
+        blocks += (e.numel + CHUNK - 1) / CHUNK;
+    }
+    return blocks;
+}
+
+template <typename T>
+static int launch(cudaStream_t stream, const dt_optim_call *call, const UpdateRow *rows,
+                  int64_t blocks, void **pointers)
+{
+    static const int nstates[] = {
+#define OPTIM(name, count, ...) count,
+#include "ops/optim.def"
+#undef OPTIM
+    };
+    Numbers<T> numbers;
+    for (int k = 0; k < DT_OPTIM_NUMBERS; k++)
+        numbers.v[k] = (T)call->numbers[k];
+    CUDA_TRY("starting an update",
+             LAUNCH((update_kernel<T>), blocks, BLOCK, 0, stream, rows, call->count,
+                    call->op, nstates[call->op], numbers, (const T *)call->scale,
+                    FOLLOWED(pointers, (DT_OPTIM_STATES + 2) * call->count)));
+    return 0;
+}
+
+static int launch_type(cudaStream_t stream, const dt_optim_call *call,
+                       const UpdateRow *rows, int64_t blocks, void **pointers)
+{
+    switch (call->dtype) {
+#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+    case DT_##ID:                                                                      \
+        return launch<type>(stream, call, rows, blocks, pointers);
+#define DT_DTYPE_HALF(ID, name, alias, type, class)
+#include "ops/dtype.def"
+    default:
+        return dt_fail(DT_ERROR_RUNTIME, "update: elements of type %s are not updated",
+                       dt_dtype_name(call->dtype));
+    }
+}
+
+int optim_run(dt_queue queue, const dt_optim_call *call)
+{
+    if (device_use(queue.device))
+        return -1;
+    size_t bytes = (size_t)call->count * sizeof(UpdateRow);
+    UpdateRow *rows = (UpdateRow *)calloc((size_t)call->count, sizeof(UpdateRow));
+    void **pointers =
+        (void **)malloc((size_t)call->count * (DT_OPTIM_STATES + 2) * sizeof(void *));
+    void *table = nullptr;
+    int status = -1;
+    if (!rows || !pointers) {
+        dt_fail(DT_ERROR_HOST_MEMORY, "update: no memory is left; free some");
+        goto done;
+    }
+    {
+        int64_t blocks = fill_rows(call, rows, pointers);
+        if (!allocator_allocate(queue, bytes, &table) &&
+            !transfer_upload_table(queue, table, rows, bytes))
+            status = launch_type((cudaStream_t)queue.stream, call,
+                                 (const UpdateRow *)table, blocks, pointers);
+    }
+done:
+    if (table)
+        allocator_release(queue.device, table, bytes);
+    free(pointers);
+    free(rows);
+    return status;
+}

@@ -1,0 +1,164 @@
+#include "cuda/kernels/reduce.h"
+
+#include <inttypes.h>
+
+#include "cuda/runtime/allocator.h"
+#include "cuda/runtime/device.h"
+#include "cuda/kernels/reduce_kernels.h"
+
+static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
+                       const int64_t *strides)
+{
+    layout->ndim = ndim ? ndim : 1;
+    layout->strides[0][0] = 0;
+    layout->sizes[0] = divider_for(1);
+    for (int d = 0; d < ndim; d++) {
+        /* A single dimension is not divided, so that it may be of any size; nor is one
+         * without elements, through which nobody goes. */
+        layout->sizes[d] = divider_for(ndim > 1 && shape[d] ? (unsigned)shape[d] : 1);
+        layout->strides[0][d] = strides[d];
+    }
+}
+
+/* Enough threads to fill a large card. */
+static const int64_t kThreads = 1 << 18;
+/* Elements that one thread adds up before partial sums meet. */
+static const int64_t kRun = 64;
+
+static void cut(Folding *f, bool along_results)
+{
+    f->threads = along_results ? 1 : f->elements <= 32 * 8 ? 32 : BLOCK;
+    int64_t busy = f->results * f->threads;
+    int64_t wanted = busy < kThreads ? kThreads / busy : 1;
+    int64_t most = f->elements / (f->threads * kRun);
+    f->parts = wanted < most ? wanted : most;
+    if (f->parts < 1)
+        f->parts = 1;
+    /* Whole packs, so that each part starts where one may. */
+    f->part = ((f->elements + f->parts - 1) / f->parts + 3) / 4 * 4;
+    f->parts = f->part ? (f->elements + f->part - 1) / f->part : 1;
+    if (f->parts < 1)
+        f->parts = 1;
+}
+
+int reduce_plan(const dt_reduction *call, Folding *f)
+{
+    if ((call->kept_ndim > 1 && call->kept_numel >= MAX_LAYOUT_NUMEL) ||
+        (call->folded_ndim > 1 && call->folded_numel >= MAX_LAYOUT_NUMEL))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "a reduction over %" PRId64 " results of %" PRId64 " elements that do not "
+            "follow one another is too large for a GPU kernel; call contiguous() first",
+            call->kept_numel, call->folded_numel);
+    f->results = call->kept_numel;
+    f->elements = call->folded_numel;
+    set_layout(&f->kept, call->kept_ndim, call->kept_shape, call->kept_strides);
+    set_layout(&f->folded, call->folded_ndim, call->folded_shape, call->folded_strides);
+    /* Neighbouring threads read neighbouring memory: along the results where those lie
+     * closer. */
+    int64_t kept =
+        call->kept_ndim ? call->kept_strides[call->kept_ndim - 1] : INT64_MAX;
+    int64_t folded =
+        call->folded_ndim ? call->folded_strides[call->folded_ndim - 1] : INT64_MAX;
+    cut(f, call->folded_numel < 8 || (kept < folded && call->kept_numel >= 32));
+    return 0;
+}
+
+Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item)
+{
+    Folding f;
+    int64_t kept_stride = parts * (int64_t)item, stride = (int64_t)item;
+    f.results = results;
+    f.elements = parts;
+    set_layout(&f.kept, 1, &results, &kept_stride);
+    set_layout(&f.folded, 1, &parts, &stride);
+    f.threads = parts <= 32 * 8 ? 32 : BLOCK;
+    f.parts = 1;
+    f.part = parts;
+    return f;
+}
+
+/* A row: its name, what it folds as, and whether it takes the types of each kind. */
+struct Row {
+    const char *name;
+    Folds folds;
+    bool starts;
+    bool takes[3];
+};
+#define FOLDS_TOTAL AS_TOTAL
+#define FOLDS_FLOAT AS_ITSELF
+#define FOLDS_NORM  AS_ITSELF
+#define FOLDS_ORDER AS_ITSELF
+#define FOLDS_TRUTH AS_TRUTH
+static_assert(DT_KIND_BOOL == 0 && DT_KIND_INTEGER == 1 && DT_KIND_FLOAT == 2,
+              "the order of Row::takes");
+enum { TOTAL, FLOAT, NORM, ORDER, TRUTH };
+static const Row rows[] = {
+#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+    {#name,                                                                            \
+     FOLDS_##class,                                                                    \
+     class == ORDER,                                                                   \
+     {TAKES_##class(DT_KIND_BOOL), TAKES_##class(DT_KIND_INTEGER),                     \
+      TAKES_##class(DT_KIND_FLOAT)}},
+#include "ops/reduce.def"
+#undef REDUCE
+};
+/* The kernels for each input type, by what a row folds it as. */
+typedef int (*reduce_fn)(dt_queue queue, const Reduction *call);
+static const reduce_fn kernels[DT_NDTYPES][WAYS_TO_FOLD] = {
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    {reduce_start<type, type>, reduce_start<type, Total<type>>,                        \
+     reduce_start<type, bool>},
+#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+    DT_DTYPE(ID, name, alias, float, class)
+#include "ops/dtype.def"
+};
+static_assert(AS_ITSELF == 0 && AS_TOTAL == 1 && AS_TRUTH == 2, "the order of kernels");
+
+int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
+{
+    const Row &row = rows[op];
+    dt_dtype in = call->input_dtype;
+    if (!row.takes[dt_dtype_kind(in)])
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: not defined for tensors of type %s on a GPU; convert them first",
+            row.name, dt_dtype_name(in));
+    Reduction c = {};
+    if (device_use(queue.device) || reduce_plan(call, &c.f))
+        return -1;
+    c.input = (const char *)call->input;
+    c.out = call->output;
+    c.parameter = call->parameter;
+    c.count = call->folded_numel;
+    c.op = op;
+    c.mapped = c.finished = true;
+    c.starts = row.starts;
+    c.from = c.to = half_of(in);
+    if (c.f.parts == 1)
+        return kernels[in][row.folds](queue, &c);
+
+    dt_dtype partial = c.from ? DT_FLOAT32 : call->output_dtype;
+    int64_t results = c.f.results, parts = c.f.parts;
+    size_t item = dt_dtype_size(partial), bytes = (size_t)(results * parts) * item;
+    void *memory = nullptr;
+    if (allocator_allocate(queue, bytes, &memory))
+        return -1;
+    c.out = memory;
+    c.finished = false;
+    c.to = WHOLE;
+    int status = kernels[in][row.folds](queue, &c);
+    c.input = (const char *)memory;
+    c.out = call->output;
+    c.mapped = false;
+    c.from = WHOLE;
+    c.to = half_of(in);
+    c.finished = true;
+    c.f = reduce_plan_parts(results, parts, item);
+    if (!status)
+        status = kernels[partial][AS_ITSELF](queue, &c);
+    /* Given back at once: who takes it next on this stream comes after these kernels.
+     */
+    allocator_release(queue.device, memory, bytes);
+    return status;
+}

@@ -1,0 +1,296 @@
+/* The kernel of the rows of ops/reduce.def, for any input type. A thread adds up runs
+ * of elements, then the threads of a result meet in a tree of shuffles and shared
+ * memory, so the error of a sum grows with the logarithm of its length; no float is
+ * added atomically, so the result is the same each time. All rows that give one type
+ * lie in one kernel, which chooses the row for each pack of elements: see
+ * elementwise_kernels.h. */
+#ifndef DT_CUDA_KERNELS_REDUCE_KERNELS_H
+#define DT_CUDA_KERNELS_REDUCE_KERNELS_H
+
+#include "cuda/kernels/compute.h"
+#include "cuda/runtime/device.h"
+#include "cuda/kernels/reduce_plan.h"
+#include "cuda/kernels/math.h"
+
+/* Which types a class of ops/reduce.def takes, and what its rows fold them as. */
+#define TAKES_TOTAL(kind) true
+#define TAKES_FLOAT(kind) ((kind) == DT_KIND_FLOAT)
+#define TAKES_NORM(kind)  ((kind) == DT_KIND_FLOAT)
+#define TAKES_ORDER(kind) true
+#define TAKES_TRUTH(kind) true
+typedef enum Folds { AS_ITSELF, AS_TOTAL, AS_TRUTH, WAYS_TO_FOLD } Folds;
+
+/* A launch. Partial results lie [result][part]. */
+typedef struct Reduction {
+    const char *input;
+    void *out;
+    double parameter;
+    int64_t count; /* of the elements of a result */
+    dt_reduce_op op;
+    bool mapped;   /* the input is to be mapped; else it is partial results */
+    bool finished; /* results are wanted; else partial ones */
+    bool starts;   /* the row has no identity: from an element, which changes nothing a
+                      second time */
+    bool packs;    /* the kernel's: elements follow each other, and packs are aligned */
+    Half from, to; /* how input and results lie: partial ones are WHOLE */
+    Folding f;
+} Reduction;
+POINTERS_OF(Reduction, f(s.input); f(s.out);)
+
+/* --- rows --- */
+
+/* What a row gives for an input type, in which it also computes. */
+template <typename T>
+using Total = std::conditional_t<kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
+#define ACC_TOTAL(In) Total<In>
+#define ACC_FLOAT(In) In
+#define ACC_NORM(In)  In
+#define ACC_ORDER(In) In
+#define ACC_TRUTH(In) bool
+/* TRUTH maps the input itself, the others the input in the type of the result. */
+#define MAPPED_TOTAL(In, Acc) Acc
+#define MAPPED_FLOAT(In, Acc) Acc
+#define MAPPED_NORM(In, Acc)  Acc
+#define MAPPED_ORDER(In, Acc) Acc
+#define MAPPED_TRUTH(In, Acc) In
+#define REDUCE(name, class, identity, map_, combine_, finish_, doc)                    \
+    template <typename In>                                                             \
+    struct reduce_##name {                                                             \
+        typedef ACC_##class(In) Acc;                                                   \
+        static __device__ __forceinline__ Acc zero()                                   \
+        {                                                                              \
+            typedef Acc T;                                                             \
+            return (T)(identity);                                                      \
+        }                                                                              \
+        static __device__ __forceinline__ Acc map(In element, double parameter)        \
+        {                                                                              \
+            typedef MAPPED_##class(In, Acc) T;                                         \
+            T X = (T)element, P = (T)parameter;                                        \
+            (void)P;                                                                   \
+            return (Acc)(map_);                                                        \
+        }                                                                              \
+        static __device__ __forceinline__ Acc combine(Acc A, Acc B)                    \
+        {                                                                              \
+            return (Acc)(combine_);                                                    \
+        }                                                                              \
+        static __device__ __forceinline__ Acc finish(Acc A, int64_t count,             \
+                                                     double parameter)                 \
+        {                                                                              \
+            typedef Acc T;                                                             \
+            T COUNT = (T)count, P = (T)parameter;                                      \
+            (void)COUNT;                                                               \
+            (void)P;                                                                   \
+            return (Acc)(finish_);                                                     \
+        }                                                                              \
+    };
+#include "ops/reduce.def"
+#undef REDUCE
+
+/* Calls f(row) for the row `op`, of the rows that make an Acc of Ts. */
+template <typename T, typename Acc, class F>
+static __device__ __forceinline__ void with_row(dt_reduce_op op, F f)
+{
+    switch (op) {
+#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+    case DT_REDUCE_##name:                                                             \
+        if constexpr (TAKES_##class(kind_of<T>) &&                                     \
+                      std::is_same_v<ACC_##class(T), Acc>)                             \
+            f(reduce_##name<T>());                                                     \
+        break;
+#include "ops/reduce.def"
+#undef REDUCE
+    default:
+        break;
+    }
+}
+
+template <typename T, typename Acc>
+LONG Acc zero_of(dt_reduce_op op)
+{
+    Acc zero = Acc();
+    with_row<T, Acc>(op, [&](auto row) { zero = row.zero(); });
+    return zero;
+}
+template <typename T, typename Acc>
+LONG Acc combined(dt_reduce_op op, Acc a, Acc b)
+{
+    Acc both = a;
+    with_row<T, Acc>(op, [&](auto row) { both = row.combine(a, b); });
+    return both;
+}
+template <typename T, typename Acc>
+LONG Acc finished(dt_reduce_op op, Acc acc, int64_t count, double parameter)
+{
+    Acc result = acc;
+    with_row<T, Acc>(op, [&](auto row) { result = row.finish(acc, count, parameter); });
+    return result;
+}
+
+/* Folds the first `count` elements of a pack, each into its chain. Without `mapped`
+ * they are partial results. */
+template <typename T, typename Acc, int N>
+static __device__ __forceinline__ void
+fold_pack(const Reduction &c, const Pack<T, N> &pack, int count, Acc *chains)
+{
+    with_row<T, Acc>(c.op, [&](auto row) {
+        UNROLL
+        for (int k = 0; k < N; k++) {
+            Acc value = row.map(pack.v[k], c.parameter);
+            if constexpr (std::is_same_v<T, Acc>)
+                value = c.mapped ? value : pack.v[k];
+            if (k < count)
+                chains[k] = row.combine(chains[k], value);
+        }
+    });
+}
+
+/* --- threads --- */
+
+/* Shuffles move words of 4 and 8 bytes. */
+template <typename T>
+static __device__ __forceinline__ T from_lane(T value, int delta)
+{
+    if constexpr (sizeof(T) < 4)
+        return (T)__shfl_down_sync(0xffffffffu, (int)value, (unsigned)delta);
+    else
+        return __shfl_down_sync(0xffffffffu, value, (unsigned)delta);
+}
+static __device__ __forceinline__ int64_t from_lane(int64_t value, int delta)
+{
+    return (int64_t)__shfl_down_sync(0xffffffffu, (long long)value, (unsigned)delta);
+}
+
+/* Folds what the threads of a result have: the answer is the first one's. */
+template <typename T, typename Acc>
+static __device__ __forceinline__ Acc meet(dt_reduce_op op, Acc acc, int threads)
+{
+    if (threads == 1)
+        return acc;
+    ROLLED
+    for (int delta = 16; delta; delta /= 2)
+        acc = combined<T>(op, acc, from_lane(acc, delta));
+    if (threads == 32)
+        return acc;
+    __shared__ Acc warps[BLOCK / 32];
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = acc;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        ROLLED
+        for (int w = 1; w < BLOCK / 32; w++)
+            acc = combined<T>(op, acc, warps[w]);
+    }
+    return acc;
+}
+
+/* Elements of a pack, each of which goes into a chain of its own; and elements of a
+ * chain that are added one to the other. */
+template <typename T>
+constexpr int chains_of = sizeof(T) == 8 ? 2 : 4;
+enum { RUN = 32 };
+
+/* The pack from element i on; what lies beyond the end is any element. */
+template <typename T, int N>
+static __device__ __forceinline__ Pack<T, N>
+pack_at(const Reduction &c, const char *base, bool packs, int64_t i, int64_t end)
+{
+    if (packs && i + N <= end)
+        return elements_at<T, N>(base + i * stored_size<T>(c.from), c.from);
+    Pack<T, N> pack;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        pack.v[k] = element_at<T>(
+            base + (i + k < end ? offset_in(c.f.folded, i + k) : 0), c.from);
+    return pack;
+}
+
+/* Folds a thread's packs, of the elements before `end` of what starts at `base`: the
+ * one from element i on, and each `step` further on. */
+template <typename T, typename Acc>
+static __device__ __forceinline__ Acc fold_elements(const Reduction &c,
+                                                    const char *base, bool packs,
+                                                    int64_t i, int64_t end,
+                                                    int64_t step, Acc start)
+{
+    constexpr int N = chains_of<T>;
+    /* In runs, so that a long sum is not one long chain of roundings. */
+    Acc runs[N], chains[N];
+    UNROLL
+    for (int k = 0; k < N; k++)
+        runs[k] = chains[k] = start;
+    /* A pack is on its way while the one before it is folded. */
+    Pack<T, N> next = {};
+    int count = 0, length = 0;
+    ROLLED
+    do {
+        Pack<T, N> pack = next;
+        int before = count;
+        count = i + N <= end ? N : i < end ? (int)(end - i) : 0;
+        if (count)
+            next = pack_at<T, N>(c, base, packs, i, end);
+        i += step;
+        if (before)
+            fold_pack<T, Acc, N>(c, pack, before, runs);
+        if (++length == RUN) {
+            UNROLL
+            for (int k = 0; k < N; k++) {
+                chains[k] = combined<T>(c.op, chains[k], runs[k]);
+                runs[k] = start;
+            }
+            length = 0;
+        }
+    } while (count);
+    Acc acc = start;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        acc = combined<T>(c.op, acc, combined<T>(c.op, chains[k], runs[k]));
+    return acc;
+}
+
+template <typename T, typename Acc>
+__global__ void ENOUGH_BLOCKS reduce_kernel(GRID_CONSTANT(Reduction) c)
+{
+    constexpr int N = chains_of<T>;
+    const Folding &f = c.f;
+    Place p = place_of(f);
+    Acc acc = zero_of<T, Acc>(c.op);
+    if (p.live) {
+        const char *base = c.input + offset_in(f.kept, p.result);
+        if constexpr (std::is_same_v<T, Acc>)
+            if (c.starts)
+                acc = element_at<T>(base, c.from);
+        int64_t first = p.part * f.part + threadIdx.x % (unsigned)f.threads * N;
+        acc = fold_elements<T>(c, base, c.packs, first, p.end, f.threads * N, acc);
+    }
+    acc = meet<T>(c.op, acc, f.threads);
+    if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
+        int64_t at = p.result * f.parts + p.part;
+        if (c.finished)
+            acc = finished<T>(c.op, acc, c.count, c.parameter);
+        put_element((char *)c.out + at * stored_size<Acc>(c.to), acc, c.to);
+    }
+}
+
+/* --- launches --- */
+
+template <typename T, typename Acc>
+int reduce_start(dt_queue queue, const Reduction *given)
+{
+    const size_t item = stored_size<T>(given->from), bytes = chains_of<T> * item;
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    Reduction c = *given;
+    c.packs = c.f.folded.ndim == 1 && c.f.folded.strides[0][0] == (int64_t)item &&
+              is_aligned(c.input, bytes);
+    for (int d = 0; d < c.f.kept.ndim; d++)
+        c.packs = c.packs && c.f.kept.strides[0][d] % (int64_t)bytes == 0;
+    int64_t blocks = reduce_blocks(&c.f);
+    /* A result that one thread folds needs no barrier. */
+    cudaError_t error =
+        c.f.threads == 1
+            ? LAUNCH((reduce_kernel<T, Acc>), blocks, BLOCK, 0, stream, c)
+            : LAUNCH_BARRIERS((reduce_kernel<T, Acc>), blocks, BLOCK, 0, stream, c);
+    CUDA_TRY("starting a reduction", error);
+    return 0;
+}
+
+#endif

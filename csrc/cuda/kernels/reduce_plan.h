@@ -1,0 +1,63 @@
+/* How a reduction is spread over threads: the plan, and a thread's place in it. */
+#ifndef DT_CUDA_KERNELS_REDUCE_PLAN_H
+#define DT_CUDA_KERNELS_REDUCE_PLAN_H
+
+#include "cuda/kernels/layout.h"
+
+/* How the work is laid out: results numbered along x, and for each result some threads
+ * that share its elements; where results are few, its elements are cut into parts,
+ * whose results are folded by a second kernel. The cut depends on sizes alone, so a sum
+ * is the same each time. */
+typedef struct Folding {
+    int64_t results, elements; /* kept_numel, folded_numel */
+    int64_t parts, part;       /* elements of a part */
+    int threads;               /* for a result: 1, 32 or BLOCK */
+    int each;                  /* results of a block */
+    unsigned blocks;           /* of a part */
+    Layout<1> kept, folded;
+} Folding;
+NO_POINTERS(Folding)
+
+/* Plans the folding of a reduction; sizes beyond a Layout's are an error. */
+int reduce_plan(const dt_reduction *call, Folding *out);
+/* The second stage: `results` results of `parts` elements that follow one another. */
+Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item);
+
+/* The blocks of the launch, once results, parts and threads are known. More than a
+ * grid has is for the launch to refuse. */
+static inline int64_t reduce_blocks(Folding *f)
+{
+    f->each = BLOCK / f->threads;
+    int64_t blocks = (f->results + f->each - 1) / f->each;
+    f->blocks = (unsigned)blocks;
+    return blocks * f->parts;
+}
+
+/* The place of a thread: its result, its part, the elements first, first + threads, ...
+ * below end. False where it has none. */
+struct Place {
+    int64_t result, part, first, end;
+    bool live;
+};
+static __device__ __forceinline__ Place place_of(const Folding &f)
+{
+    Place p;
+    unsigned part = blockIdx.x / f.blocks, block = blockIdx.x - part * f.blocks;
+    p.part = part;
+    p.result = (int64_t)block * f.each + threadIdx.x / (unsigned)f.threads;
+    p.first = p.part * f.part + threadIdx.x % (unsigned)f.threads;
+    p.end = (p.part + 1) * f.part < f.elements ? (p.part + 1) * f.part : f.elements;
+    p.live = p.result < f.results;
+    return p;
+}
+static __device__ __forceinline__ int64_t offset_in(const Layout<1> &layout,
+                                                    int64_t index)
+{
+    if (layout.ndim == 1)
+        return index * layout.strides[0][0];
+    int64_t at[1] = {0};
+    layout_offsets(layout, (unsigned)index, at);
+    return at[0];
+}
+
+#endif

@@ -1,0 +1,417 @@
+/* Sizes and rules are those that PyTorch's users know: requests are rounded to 512
+ * bytes; those up to 1 MiB are cut from segments of 2 MiB, those below 10 MiB from
+ * segments of 20 MiB, larger ones get a segment of their own size rounded to 2 MiB. The
+ * best fitting free block of the same stream is taken, split where much is left, and
+ * merged with free neighbours when it comes back. A block is reused at once by its own
+ * stream, since work runs there in order; one that was used on other streams waits
+ * until events recorded there have been reached. */
+#include "cuda/runtime/allocator.h"
+
+#include <pthread.h>
+
+#include <deque>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda/runtime/device.h"
+#include "cuda/runtime/launch.h"
+
+namespace {
+
+const size_t kRound = 512;
+const size_t kSmall = (size_t)1 << 20;
+const size_t kSmallSegment = (size_t)2 << 20;
+const size_t kMedium = (size_t)10 << 20;
+const size_t kMediumSegment = (size_t)20 << 20;
+const size_t kLargeRound = (size_t)2 << 20;
+
+struct Block {
+    char *data;
+    size_t size, requested;
+    cudaStream_t stream;
+    bool taken, small;
+    int events; /* uses on other streams not yet known to be over */
+    std::vector<cudaStream_t> used_on; /* streams other than its own */
+    Block *previous, *next;            /* neighbours in the segment */
+};
+
+struct ByFit {
+    bool operator()(const Block *a, const Block *b) const
+    {
+        if (a->stream != b->stream)
+            return (uintptr_t)a->stream < (uintptr_t)b->stream;
+        if (a->size != b->size)
+            return a->size < b->size;
+        return (uintptr_t)a->data < (uintptr_t)b->data;
+    }
+};
+typedef std::set<Block *, ByFit> Pool;
+
+struct Use {
+    cudaEvent_t event;
+    Block *block;
+};
+
+struct Heap {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    Pool small, large; /* free blocks */
+    std::unordered_map<void *, Block *> taken;
+    std::unordered_map<cudaStream_t, std::deque<Use>> uses;
+    std::vector<cudaEvent_t> spare_events;
+    dt_memory_stats stats = {};
+};
+
+/* Never destroyed: tensors may outlive the library's static objects at exit. */
+Heap &heap_of(int device)
+{
+    static Heap *heaps = new Heap[64];
+    return heaps[device];
+}
+
+struct Guard {
+    pthread_mutex_t *lock;
+    explicit Guard(pthread_mutex_t *l) : lock(l) { pthread_mutex_lock(lock); }
+    ~Guard() { pthread_mutex_unlock(lock); }
+};
+
+void add(dt_memory_counter &counter, size_t amount)
+{
+    counter.current += (int64_t)amount;
+    counter.allocated += (int64_t)amount;
+    if (counter.current > counter.peak)
+        counter.peak = counter.current;
+}
+
+void take_off(dt_memory_counter &counter, size_t amount)
+{
+    counter.current -= (int64_t)amount;
+    counter.freed += (int64_t)amount;
+}
+
+size_t round_up(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+Pool &pool_of(Heap &heap, const Block *block)
+{
+    return block->small ? heap.small : heap.large;
+}
+
+/* --- free blocks --- */
+
+Block *find_free(Heap &heap, size_t size, cudaStream_t stream)
+{
+    Block key = {nullptr,        size, 0,  stream,  false,
+                 size <= kSmall, 0,    {}, nullptr, nullptr};
+    Pool &pool = pool_of(heap, &key);
+    auto found = pool.lower_bound(&key);
+    if (found == pool.end() || (*found)->stream != stream)
+        return nullptr;
+    Block *block = *found;
+    pool.erase(found);
+    return block;
+}
+
+void split(Heap &heap, Block *block, size_t size)
+{
+    size_t left = block->size - size;
+    if (block->small ? left < kRound : left <= kSmall)
+        return;
+    Block *rest = new Block{block->data + size, left, 0,  block->stream, false,
+                            block->small,       0,    {}, block,         block->next};
+    if (block->next)
+        block->next->previous = rest;
+    block->next = rest;
+    block->size = size;
+    pool_of(heap, rest).insert(rest);
+}
+
+/* Swallows a free neighbour, which lies behind (after true) or before. */
+void merge(Heap &heap, Block *block, Block *other, bool after)
+{
+    if (!other || other->taken || other->events)
+        return;
+    pool_of(heap, other).erase(other);
+    block->size += other->size;
+    if (after) {
+        block->next = other->next;
+        if (other->next)
+            other->next->previous = block;
+    } else {
+        block->data = other->data;
+        block->previous = other->previous;
+        if (other->previous)
+            other->previous->next = block;
+    }
+    delete other;
+}
+
+void make_free(Heap &heap, Block *block)
+{
+    merge(heap, block, block->next, true);
+    merge(heap, block, block->previous, false);
+    pool_of(heap, block).insert(block);
+}
+
+/* --- uses on other streams --- */
+
+/* Frees the blocks whose uses elsewhere are over; waits for all of them when asked to.
+ */
+void settle_uses(Heap &heap, bool wait)
+{
+    for (auto &entry : heap.uses) {
+        std::deque<Use> &queue = entry.second;
+        while (!queue.empty()) {
+            Use use = queue.front();
+            if (wait ? cudaEventSynchronize(use.event) != cudaSuccess
+                     : cudaEventQuery(use.event) != cudaSuccess) {
+                cudaGetLastError(); /* not reached yet, or an error for others to report
+                                     */
+                if (!wait)
+                    break;
+            }
+            queue.pop_front();
+            heap.spare_events.push_back(use.event);
+            if (--use.block->events == 0)
+                make_free(heap, use.block);
+        }
+    }
+}
+
+bool record_event(Heap &heap, cudaStream_t stream, Block *block)
+{
+    cudaEvent_t event = nullptr;
+    if (!heap.spare_events.empty()) {
+        event = heap.spare_events.back();
+        heap.spare_events.pop_back();
+    } else if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) !=
+               cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    if (cudaEventRecord(event, stream) != cudaSuccess) {
+        cudaGetLastError();
+        heap.spare_events.push_back(event);
+        return false;
+    }
+    block->events++;
+    heap.uses[stream].push_back({event, block});
+    return true;
+}
+
+/* --- segments --- */
+
+size_t limit_of(int device)
+{
+    if (device_sharing(device) == 1)
+        return SIZE_MAX;
+    size_t free_bytes = 0, total = 0;
+    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+        cudaGetLastError();
+    return total / (size_t)device_sharing(device);
+}
+
+Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
+{
+    size_t bytes = size <= kSmall   ? kSmallSegment
+                   : size < kMedium ? kMediumSegment
+                                    : round_up(size, kLargeRound);
+    size_t limit = limit_of(device),
+           reserved = (size_t)heap.stats.reserved_bytes.current;
+    /* Near the end a request is given just what it needs. */
+    if (reserved + bytes > limit)
+        bytes = size;
+    if (size > limit || reserved > limit - bytes)
+        return nullptr;
+    void *data = nullptr;
+    cudaError_t error = cudaMalloc(&data, bytes);
+    if (error != cudaSuccess && size < bytes) {
+        cudaGetLastError();
+        bytes =
+            size; /* a card may have room for the block though not for its segment */
+        error = cudaMalloc(&data, bytes);
+    }
+    if (error != cudaSuccess) {
+        cudaGetLastError();
+        return nullptr;
+    }
+    add(heap.stats.reserved_bytes, bytes);
+    add(heap.stats.segment, 1);
+    return new Block{(char *)data,   bytes, 0,  stream,  false,
+                     size <= kSmall, 0,     {}, nullptr, nullptr};
+}
+
+/* Gives whole free segments back to the driver. */
+void free_segments(Heap &heap)
+{
+    settle_uses(heap, true);
+    Pool *pools[] = {&heap.small, &heap.large};
+    for (Pool *pool : pools) {
+        for (auto it = pool->begin(); it != pool->end();) {
+            Block *block = *it;
+            if (block->previous || block->next) {
+                ++it;
+                continue;
+            }
+            it = pool->erase(it);
+            if (cudaFree(block->data) != cudaSuccess)
+                cudaGetLastError();
+            take_off(heap.stats.reserved_bytes, block->size);
+            take_off(heap.stats.segment, 1);
+            delete block;
+        }
+    }
+}
+
+double mib(size_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+int fail_out_of_memory(Heap &heap, int device, size_t bytes)
+{
+    size_t free_bytes = 0, total = 0;
+    heap.stats.num_ooms++;
+    allocator_memory_info(device, &free_bytes, &total);
+    return dt_fail(
+        DT_ERROR_DEVICE_MEMORY,
+        "out of memory on cuda:%d: %.2f MiB were asked for; of %.2f MiB in all %.2f "
+        "MiB are free, %.2f MiB are reserved by this process, %.2f MiB of them held by "
+        "tensors.",
+        device, mib(bytes), mib(total), mib(free_bytes),
+        mib((size_t)heap.stats.reserved_bytes.current),
+        mib((size_t)heap.stats.allocated_bytes.current));
+}
+
+} /* namespace */
+
+/* --- the interface --- */
+
+int allocator_allocate(dt_queue queue, size_t bytes, void **out)
+{
+    if (device_use(queue.device))
+        return -1;
+    Heap &heap = heap_of(queue.device);
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    Guard guard(&heap.lock);
+    if (bytes > SIZE_MAX / 2)
+        return fail_out_of_memory(heap, queue.device, bytes);
+    size_t size = round_up(bytes, kRound);
+    settle_uses(heap, false);
+    Block *block = find_free(heap, size, stream);
+    if (!block)
+        block = new_segment(heap, queue.device, size, stream);
+    if (!block) {
+        heap.stats.num_alloc_retries++;
+        free_segments(heap);
+        block = new_segment(heap, queue.device, size, stream);
+    }
+    if (!block)
+        return fail_out_of_memory(heap, queue.device, bytes);
+    split(heap, block, size);
+    block->taken = true;
+    block->requested = bytes;
+    heap.taken[block->data] = block;
+    add(heap.stats.allocated_bytes, block->size);
+    add(heap.stats.requested_bytes, bytes);
+    add(heap.stats.allocation, 1);
+    SIM_BLOCK_TAKEN(block->data, bytes, block->size, stream);
+    *out = block->data;
+    return 0;
+}
+
+void allocator_release(int device, void *data, size_t bytes)
+{
+    Heap &heap = heap_of(device);
+    (void)bytes;
+    Guard guard(&heap.lock);
+    auto found = heap.taken.find(data);
+    if (found == heap.taken.end())
+        return;
+    Block *block = found->second;
+    heap.taken.erase(found);
+    SIM_BLOCK_GIVEN_BACK(block->data, block->size);
+    take_off(heap.stats.allocated_bytes, block->size);
+    take_off(heap.stats.requested_bytes, block->requested);
+    take_off(heap.stats.allocation, 1);
+    block->taken = false;
+    std::vector<cudaStream_t> used_on;
+    used_on.swap(block->used_on);
+    bool settled = used_on.empty();
+    if (!settled && !device_use(device)) {
+        settled = true;
+        for (cudaStream_t stream : used_on)
+            if (!record_event(heap, stream, block) && cudaStreamSynchronize(stream))
+                cudaGetLastError();
+    }
+    /* In a forked child nothing can be recorded; the block is then simply not used
+     * again. */
+    if (settled && !block->events)
+        make_free(heap, block);
+}
+
+int allocator_record_use(dt_queue queue, void *data)
+{
+    Heap &heap = heap_of(queue.device);
+    Guard guard(&heap.lock);
+    auto found = heap.taken.find(data);
+    if (found == heap.taken.end())
+        return 0;
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    if (stream == found->second->stream)
+        return 0;
+    for (cudaStream_t known : found->second->used_on)
+        if (known == stream)
+            return 0;
+    found->second->used_on.push_back(stream);
+    return 0;
+}
+
+int allocator_memory_info(int device, size_t *out_free, size_t *out_total)
+{
+    size_t free_bytes = 0, total = 0;
+    if (device_use(device))
+        return -1;
+    CUDA_TRY("asking for free memory", cudaMemGetInfo(&free_bytes, &total));
+    int sharing = device_sharing(device);
+    if (sharing > 1) {
+        size_t share = total / (size_t)sharing;
+        size_t reserved = (size_t)heap_of(device).stats.reserved_bytes.current;
+        size_t left = reserved < share ? share - reserved : 0;
+        free_bytes = left < free_bytes ? left : free_bytes;
+        total = share;
+    }
+    *out_free = free_bytes;
+    *out_total = total;
+    return 0;
+}
+
+void allocator_stats(int device, dt_memory_stats *out)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(&heap.lock);
+    *out = heap.stats;
+}
+
+void allocator_reset_peaks(int device)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(&heap.lock);
+#define MEMORY_COUNTER(name) heap.stats.name.peak = heap.stats.name.current;
+    DT_MEMORY_COUNTERS(MEMORY_COUNTER)
+#undef MEMORY_COUNTER
+}
+
+int allocator_empty_cache(int device)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(&heap.lock);
+    if (!heap.stats.reserved_bytes.current)
+        return 0;
+    if (device_use(device))
+        return -1;
+    free_segments(heap);
+    return 0;
+}

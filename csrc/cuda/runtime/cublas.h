@@ -1,0 +1,54 @@
+/* The part of cuBLAS that is used, declared here because many installs of nvcc come
+ * without its headers; cublas_check.cpp holds it against NVIDIA's where there are any.
+ * The library itself is opened on first need. */
+#ifndef DT_CUDA_RUNTIME_CUBLAS_H
+#define DT_CUDA_RUNTIME_CUBLAS_H
+
+#include <cuda_runtime.h>
+
+typedef struct cublasContext *dt_cublas_handle;
+enum { DT_CUBLAS_SUCCESS = 0, DT_CUBLAS_ALLOC_FAILED = 3 };
+enum { DT_CUBLAS_OP_N = 0, DT_CUBLAS_OP_T = 1 };
+/* Types of elements, what sums are in, and the choice of an algorithm. */
+enum { DT_CUBLAS_16F = 2, DT_CUBLAS_16BF = 14 };
+enum { DT_CUBLAS_COMPUTE_32F = 68, DT_CUBLAS_GEMM_DEFAULT = -1 };
+
+/* FUNCTION(name, symbol, parameters) */
+#define DT_CUBLAS_GEMM(T)                                                              \
+    (dt_cublas_handle handle, int op_a, int op_b, int m, int n, int k, const T *alpha, \
+     const T *a, int lda, long long stride_a, const T *b, int ldb, long long stride_b, \
+     const T *beta, T *c, int ldc, long long stride_c, int batch)
+#define DT_CUBLAS_GEMM_EX                                                              \
+    (dt_cublas_handle handle, int op_a, int op_b, int m, int n, int k,                 \
+     const void *alpha, const void *a, int a_type, int lda, long long stride_a,        \
+     const void *b, int b_type, int ldb, long long stride_b, const void *beta,         \
+     void *c, int c_type, int ldc, long long stride_c, int batch, int compute,         \
+     int algorithm)
+#define DT_CUBLAS_FUNCTIONS(FUNCTION)                                                  \
+    FUNCTION(create, cublasCreate_v2, (dt_cublas_handle * handle))                     \
+    FUNCTION(destroy, cublasDestroy_v2, (dt_cublas_handle handle))                     \
+    FUNCTION(get_version, cublasGetVersion_v2,                                         \
+             (dt_cublas_handle handle, int *version))                                  \
+    FUNCTION(set_stream, cublasSetStream_v2,                                           \
+             (dt_cublas_handle handle, cudaStream_t stream))                           \
+    FUNCTION(sgemm, cublasSgemmStridedBatched, DT_CUBLAS_GEMM(float))                  \
+    FUNCTION(dgemm, cublasDgemmStridedBatched, DT_CUBLAS_GEMM(double))                 \
+    FUNCTION(gemm_ex, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM_EX)
+
+typedef struct dt_cublas {
+#define FUNCTION(name, symbol, parameters) int(*name) parameters;
+    DT_CUBLAS_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+} dt_cublas;
+
+/* The library's functions, lent, opening it on first call. NULL after dt_fail, saying
+ * what to install. */
+const dt_cublas *cublas_get(void);
+
+/* Where the library was found; "" before it was opened. Lent. */
+const char *cublas_path(void);
+
+/* Where Python packages are, colon-separated. Once, at the start; copied. */
+void cublas_set_search(const char *directories);
+
+#endif

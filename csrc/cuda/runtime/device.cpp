@@ -1,0 +1,274 @@
+#include "cuda/runtime/device.h"
+
+#include "cuda/runtime/report.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CARDS 64
+
+static struct {
+    pthread_once_t once;
+    int virtual_devices;
+    int ncards;
+    int cards[MAX_CARDS]; /* the CUDA numbers of the cards that can be used */
+    char why[2048];
+    pid_t used_by; /* the process that first used a device, or 0 */
+    pthread_mutex_t peers_lock;
+    bool peers[MAX_CARDS][MAX_CARDS]; /* already tried to enable */
+} table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, PTHREAD_MUTEX_INITIALIZER, {{false}}};
+
+int cuda_fail(cudaError_t error, const char *doing)
+{
+    const char *advice = "look for the cause in the operations before this one";
+    cudaGetLastError();
+    switch (error) {
+    case cudaErrorMemoryAllocation:
+        advice = "free tensors of this device, or use smaller ones";
+        break;
+    case cudaErrorInitializationError:
+        advice = "a process that was forked after CUDA was used cannot use it; start "
+                 "workers "
+                 "with multiprocessing's spawn method";
+        break;
+    case cudaErrorIllegalAddress:
+        advice = "this is a fault in pydevtensor or in a pointer handed to it; please "
+                 "report the "
+                 "operations before it";
+        break;
+    case cudaErrorNoKernelImageForDevice:
+        advice = "build pydevtensor for this card: PYDEVTENSOR_CUDA_ARCHS=native pip "
+                 "install .";
+        break;
+    default:
+        break;
+    }
+    return dt_fail(DT_ERROR_ACCELERATOR, "CUDA failed while %s: %s (%s); %s", doing,
+                   cudaGetErrorString(error), cudaGetErrorName(error), advice);
+}
+
+/* --- the table --- */
+
+/* Whether code was built that a card can run: of its own major version and no later
+ * minor one, or, for cards newer than all, the intermediate code of the newest. */
+static bool runs_on(int capability)
+{
+    int newest = 0;
+    for (const int *a = device_architectures; *a; a++) {
+        newest = *a > newest ? *a : newest;
+        if (*a / 10 == capability / 10 && *a <= capability)
+            return true;
+    }
+    return newest == 0 || capability > newest;
+}
+
+static void explain(cudaError_t error)
+{
+    int driver = 0, runtime = 0;
+    switch (error) {
+    case cudaErrorInsufficientDriver: {
+        void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+        cudaDriverGetVersion(&driver);
+        cudaRuntimeGetVersion(&runtime);
+        if (!library && !driver)
+            snprintf(
+                table.why, sizeof table.why,
+                "There is no NVIDIA driver on this machine (libcuda.so.1 is missing): "
+                "install the driver for your card, or choose simulated GPUs with "
+                "PYDEVTENSOR_SIM_GPUS=2.");
+        else
+            snprintf(table.why, sizeof table.why,
+                     "The NVIDIA driver is too old: it supports CUDA %d.%d, and "
+                     "pydevtensor was "
+                     "built for CUDA %d.%d. Update the driver, or build pydevtensor "
+                     "with an older "
+                     "nvcc.",
+                     driver / 1000, driver % 1000 / 10, runtime / 1000,
+                     runtime % 1000 / 10);
+        if (library)
+            dlclose(library);
+        break;
+    }
+    case cudaErrorNoDevice:
+        snprintf(table.why, sizeof table.why,
+                 "The NVIDIA driver finds no CUDA device: look at nvidia-smi and at "
+                 "CUDA_VISIBLE_DEVICES, or choose simulated GPUs with "
+                 "PYDEVTENSOR_SIM_GPUS=2.");
+        break;
+    default:
+        snprintf(table.why, sizeof table.why,
+                 "CUDA does not start: %s (%s). Look at nvidia-smi and at the "
+                 "permissions of "
+                 "/dev/nvidia*.",
+                 cudaGetErrorString(error), cudaGetErrorName(error));
+    }
+    cudaGetLastError();
+}
+
+static void leave_out(int card, int capability)
+{
+    size_t used = strlen(table.why);
+    snprintf(table.why + used, sizeof table.why - used,
+             "%sCard %d has compute capability %d.%d, for which this pydevtensor has "
+             "no code: "
+             "build it with PYDEVTENSOR_CUDA_ARCHS=native.",
+             used ? " " : "", card, capability / 10, capability % 10);
+}
+
+static void fill_table(void)
+{
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess) {
+        explain(error);
+        return;
+    }
+    if (!count)
+        explain(cudaErrorNoDevice);
+    for (int card = 0; card < count && table.ncards < MAX_CARDS; card++) {
+        int major = 0, minor = 0;
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, card);
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, card);
+        if (runs_on(10 * major + minor))
+            table.cards[table.ncards++] = card;
+        else
+            leave_out(card, 10 * major + minor);
+    }
+}
+
+static void need_table(void)
+{
+    pthread_once(&table.once, fill_table);
+}
+
+void device_table_configure(int virtual_devices)
+{
+    table.virtual_devices = virtual_devices;
+}
+
+int device_count(void)
+{
+    need_table();
+    return table.ncards && table.virtual_devices ? table.virtual_devices : table.ncards;
+}
+
+const char *device_why_unavailable(void)
+{
+    need_table();
+    return table.why;
+}
+
+int device_card(int device)
+{
+    return table.cards[table.virtual_devices ? 0 : device];
+}
+
+int device_sharing(int device)
+{
+    (void)device;
+    return table.virtual_devices ? table.virtual_devices : 1;
+}
+
+int device_use(int device)
+{
+    pid_t process = getpid();
+    need_table();
+    if (device < 0 || device >= device_count())
+        return dt_fail(DT_ERROR_ACCELERATOR,
+                       "cuda:%d does not exist: there are %d CUDA devices", device,
+                       device_count());
+    if (__atomic_load_n(&table.used_by, __ATOMIC_RELAXED) != process) {
+        pid_t nobody = 0;
+        if (!__atomic_compare_exchange_n(&table.used_by, &nobody, process, false,
+                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+            nobody != process)
+            return cuda_fail(cudaErrorInitializationError,
+                             "using a GPU in a forked process");
+    }
+    /* Asked each time: others in the process (PyTorch, CuPy) choose devices as well. */
+    int card = device_card(device), current = -1;
+    CUDA_TRY("choosing a device", cudaGetDevice(&current));
+    if (card != current)
+        CUDA_TRY("choosing a device", cudaSetDevice(card));
+    return 0;
+}
+
+/* --- what is asked of devices --- */
+
+int device_properties(int device, dt_device_properties *out)
+{
+    cudaDeviceProp p;
+    if (device_use(device))
+        return -1;
+    int card = device_card(device);
+    CUDA_TRY("reading a device's properties", cudaGetDeviceProperties(&p, card));
+    memset(out, 0, sizeof *out);
+    if (device_sharing(device) > 1)
+        snprintf(out->name, sizeof out->name, "%.200s (virtual GPU %d of %d)", p.name,
+                 device + 1, device_sharing(device));
+    else
+        snprintf(out->name, sizeof out->name, "%.255s", p.name);
+    out->major = p.major;
+    out->minor = p.minor;
+    out->total_memory = p.totalGlobalMem / (size_t)device_sharing(device);
+    out->multi_processor_count = p.multiProcessorCount;
+    out->warp_size = p.warpSize;
+    out->max_threads_per_multi_processor = p.maxThreadsPerMultiProcessor;
+    out->max_threads_per_block = p.maxThreadsPerBlock;
+    out->shared_memory_per_block = p.sharedMemPerBlock;
+    out->shared_memory_per_block_optin = p.sharedMemPerBlockOptin;
+    out->l2_cache_size = (size_t)p.l2CacheSize;
+    out->integrated = p.integrated != 0;
+#ifdef DT_SIMULATED
+    out->simulated = true;
+#endif
+    out->physical = card;
+    const unsigned char *u = (const unsigned char *)p.uuid.bytes;
+    snprintf(out->uuid, sizeof out->uuid,
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11],
+             u[12], u[13], u[14], u[15]);
+    out->pci_domain = p.pciDomainID;
+    out->pci_bus = p.pciBusID;
+    out->pci_device = p.pciDeviceID;
+    return 0;
+}
+
+bool device_can_access_peer(int device, int peer)
+{
+    int can = 0;
+    need_table();
+    if (device_card(device) == device_card(peer))
+        return true;
+    if (cudaDeviceCanAccessPeer(&can, device_card(device), device_card(peer)) !=
+        cudaSuccess)
+        cudaGetLastError();
+    return can != 0;
+}
+
+void device_enable_peer(int device, int peer)
+{
+    int card = device_card(device), other = device_card(peer);
+    if (card == other)
+        return;
+    pthread_mutex_lock(&table.peers_lock);
+    bool tried = table.peers[device][peer];
+    table.peers[device][peer] = true;
+    pthread_mutex_unlock(&table.peers_lock);
+    if (tried || !device_can_access_peer(device, peer) || device_use(device))
+        return;
+    /* Without it copies are staged through the host's memory, which works as well. */
+    if (cudaDeviceEnablePeerAccess(other, 0) != cudaSuccess)
+        cudaGetLastError();
+}
+
+int device_wait(int device)
+{
+    if (device_use(device))
+        return -1;
+    CUDA_TRY("waiting for a device", cudaDeviceSynchronize());
+    return report_take(device);
+}

@@ -1,0 +1,180 @@
+#include "cuda/runtime/pinned.h"
+
+#include <pthread.h>
+
+#include <map>
+#include <vector>
+
+#include "cuda/runtime/device.h"
+
+namespace {
+
+/* Locking pages takes long, so blocks are of powers of two and are never unlocked. */
+const int kClasses = 48;
+const int kSmallest = 9;
+
+/* The last copy out of a block, or into it, that was queued on a stream. */
+struct Use {
+    cudaStream_t stream;
+    cudaEvent_t event;
+    int device;
+};
+
+struct Block {
+    char *data;
+    int order; /* its size is 2^order */
+    std::vector<Use> uses;
+};
+
+struct Heap {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    std::map<char *, Block *> blocks;
+    std::vector<Block *> free[kClasses];
+    std::vector<Block *> waiting; /* given back while a copy may still use them */
+};
+
+/* Never destroyed: tensors may outlive the library's static objects at exit. */
+Heap &heap(void)
+{
+    static Heap *only = new Heap;
+    return *only;
+}
+
+struct Guard {
+    pthread_mutex_t *lock;
+    explicit Guard(pthread_mutex_t *l) : lock(l) { pthread_mutex_lock(lock); }
+    ~Guard() { pthread_mutex_unlock(lock); }
+};
+
+/* Forgets the uses that are over; whether none is left. */
+bool settle(Block *block)
+{
+    size_t kept = 0;
+    for (const Use &use : block->uses) {
+        cudaError_t error = cudaEventQuery(use.event);
+        if (error != cudaSuccess)
+            cudaGetLastError();
+        /* Any other error is the stream's, and for its next user to see. */
+        if (error == cudaErrorNotReady)
+            block->uses[kept++] = use;
+        else if (cudaEventDestroy(use.event) != cudaSuccess)
+            cudaGetLastError();
+    }
+    block->uses.resize(kept);
+    return !kept;
+}
+
+void settle_waiting(Heap &all)
+{
+    size_t kept = 0;
+    for (Block *block : all.waiting) {
+        if (settle(block))
+            all.free[block->order].push_back(block);
+        else
+            all.waiting[kept++] = block;
+    }
+    all.waiting.resize(kept);
+}
+
+/* The block that an address lies in; NULL where there is none. */
+Block *block_of(Heap &all, const void *data)
+{
+    auto next = all.blocks.upper_bound((char *)data);
+    if (next == all.blocks.begin())
+        return nullptr;
+    Block *block = (--next)->second;
+    size_t offset = (size_t)((char *)data - block->data);
+    return offset < (size_t)1 << block->order ? block : nullptr;
+}
+
+/* Notes that a copy out of the block, or into it, is queued. */
+int note_use(Block *block, dt_queue queue)
+{
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    for (const Use &use : block->uses)
+        if (use.stream == stream && use.device == queue.device) {
+            CUDA_TRY("recording an event", cudaEventRecord(use.event, stream));
+            return 0;
+        }
+    cudaEvent_t event = nullptr;
+    CUDA_TRY("making an event",
+             cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    cudaError_t error = cudaEventRecord(event, stream);
+    if (error != cudaSuccess) {
+        cudaEventDestroy(event);
+        return cuda_fail(error, "recording an event");
+    }
+    block->uses.push_back({stream, event, queue.device});
+    return 0;
+}
+
+/* Copies bytes from or to the block that `inside` lies in. */
+int copy(dt_queue queue, void *target, const void *source, size_t bytes,
+         cudaMemcpyKind kind, const void *inside, const char *what)
+{
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    if (device_use(queue.device))
+        return -1;
+    Heap &all = heap();
+    Guard guard(&all.lock);
+    Block *block = block_of(all, inside);
+    CUDA_TRY(what, cudaMemcpyAsync(target, source, bytes, kind, stream));
+    if (block && !note_use(block, queue))
+        return 0;
+    /* Nothing keeps the memory until the copy is over, so it is waited for here. */
+    CUDA_TRY(what, cudaStreamSynchronize(stream));
+    return block ? -1 : 0;
+}
+
+} /* namespace */
+
+int pinned_allocate(int device, size_t bytes, void **out)
+{
+    int order = kSmallest;
+    while (order < kClasses && (size_t)1 << order < bytes)
+        order++;
+    if (order == kClasses)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "no page-locked memory for %zu bytes; pin smaller tensors",
+                       bytes);
+    if (device_use(device))
+        return -1;
+    Heap &all = heap();
+    Guard guard(&all.lock);
+    settle_waiting(all);
+    if (all.free[order].empty()) {
+        void *data = nullptr;
+        CUDA_TRY("making pinned memory",
+                 cudaHostAlloc(&data, (size_t)1 << order, cudaHostAllocPortable));
+        Block *block = new Block{(char *)data, order, {}};
+        all.blocks[block->data] = block;
+        *out = data;
+        return 0;
+    }
+    *out = all.free[order].back()->data;
+    all.free[order].pop_back();
+    return 0;
+}
+
+void pinned_release(void *data)
+{
+    Heap &all = heap();
+    Guard guard(&all.lock);
+    Block *block = block_of(all, data);
+    if (block && block->uses.empty())
+        all.free[block->order].push_back(block);
+    else if (block)
+        all.waiting.push_back(block);
+}
+
+int pinned_upload(dt_queue queue, void *target, const void *source, size_t bytes)
+{
+    return copy(queue, target, source, bytes, cudaMemcpyHostToDevice, source,
+                "copying to a device");
+}
+
+int pinned_download(dt_queue queue, void *target, const void *source, size_t bytes)
+{
+    return copy(queue, target, source, bytes, cudaMemcpyDeviceToHost, target,
+                "copying from a device");
+}

@@ -1,0 +1,166 @@
+#include "cuda/runtime/stream.h"
+
+#include "cuda/runtime/report.h"
+#include "cuda/runtime/device.h"
+
+namespace {
+struct Event {
+    cudaEvent_t handle;
+    int device;
+    bool timing, recorded;
+};
+} /* namespace */
+
+int stream_new(int device, int priority, void **out_stream)
+{
+    cudaStream_t stream;
+    int least = 0, greatest = 0;
+    if (device_use(device))
+        return -1;
+    CUDA_TRY("asking for stream priorities",
+             cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    if (priority < greatest)
+        priority = greatest;
+    CUDA_TRY("making a stream",
+             cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
+    *out_stream = stream;
+    return 0;
+}
+
+void stream_free(int device, void *stream)
+{
+    if (device_use(device)) {
+        dt_error_clear();
+        return;
+    }
+    if (cudaStreamDestroy((cudaStream_t)stream) != cudaSuccess)
+        cudaGetLastError();
+}
+
+int stream_query(dt_queue queue)
+{
+    if (device_use(queue.device))
+        return -1;
+    cudaError_t error = cudaStreamQuery((cudaStream_t)queue.stream);
+    if (error == cudaErrorNotReady) {
+        cudaGetLastError();
+        return 0;
+    }
+    CUDA_TRY("asking whether a stream is done", error);
+    return 1;
+}
+
+int stream_wait(dt_queue queue)
+{
+    if (device_use(queue.device))
+        return -1;
+    CUDA_TRY("waiting for a stream", cudaStreamSynchronize((cudaStream_t)queue.stream));
+    return report_take(queue.device);
+}
+
+int event_new(int device, bool timing, void **out_event)
+{
+    if (device_use(device))
+        return -1;
+    Event *event = new Event{nullptr, device, timing, false};
+    cudaError_t error = cudaEventCreateWithFlags(
+        &event->handle, timing ? cudaEventDefault : cudaEventDisableTiming);
+    if (error != cudaSuccess) {
+        delete event;
+        return cuda_fail(error, "making an event");
+    }
+    *out_event = event;
+    return 0;
+}
+
+void event_free(void *handle)
+{
+    Event *event = (Event *)handle;
+    if (device_use(event->device))
+        dt_error_clear();
+    else if (cudaEventDestroy(event->handle) != cudaSuccess)
+        cudaGetLastError();
+    delete event;
+}
+
+int event_record(void *handle, dt_queue queue)
+{
+    Event *event = (Event *)handle;
+    if (event->device != queue.device)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "record: the event belongs to cuda:%d and the stream to cuda:%d; record it "
+            "on a stream of its own device",
+            event->device, queue.device);
+    if (device_use(queue.device))
+        return -1;
+    CUDA_TRY("recording an event",
+             cudaEventRecord(event->handle, (cudaStream_t)queue.stream));
+    event->recorded = true;
+    return 0;
+}
+
+int event_query(void *handle)
+{
+    Event *event = (Event *)handle;
+    if (!event->recorded)
+        return 1;
+    if (device_use(event->device))
+        return -1;
+    cudaError_t error = cudaEventQuery(event->handle);
+    if (error == cudaErrorNotReady) {
+        cudaGetLastError();
+        return 0;
+    }
+    CUDA_TRY("asking whether an event was reached", error);
+    return 1;
+}
+
+int event_wait(void *handle)
+{
+    Event *event = (Event *)handle;
+    if (!event->recorded)
+        return 0;
+    if (device_use(event->device))
+        return -1;
+    CUDA_TRY("waiting for an event", cudaEventSynchronize(event->handle));
+    return report_take(event->device);
+}
+
+int event_block(void *handle, dt_queue queue)
+{
+    Event *event = (Event *)handle;
+    if (!event->recorded)
+        return 0;
+    if (device_use(queue.device))
+        return -1;
+    CUDA_TRY("making a stream wait for an event",
+             cudaStreamWaitEvent((cudaStream_t)queue.stream, event->handle, 0));
+    return 0;
+}
+
+int event_elapsed(void *start_handle, void *end_handle, float *out_milliseconds)
+{
+    Event *start = (Event *)start_handle, *end = (Event *)end_handle;
+    if (!start->timing || !end->timing)
+        return dt_fail(
+            DT_ERROR_VALUE,
+            "elapsed_time: both events have to be made with enable_timing=True");
+    if (!start->recorded || !end->recorded)
+        return dt_fail(
+            DT_ERROR_VALUE,
+            "elapsed_time: both events have to be recorded before the time between "
+            "them can be asked for");
+    if (device_use(end->device))
+        return -1;
+    cudaError_t error =
+        cudaEventElapsedTime(out_milliseconds, start->handle, end->handle);
+    if (error == cudaErrorNotReady) {
+        cudaGetLastError();
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "elapsed_time: the events have not been reached yet; "
+                       "call end.synchronize() first");
+    }
+    CUDA_TRY("reading the time between events", error);
+    return 0;
+}

@@ -1,0 +1,147 @@
+#include "cuda/runtime/transfer.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "cuda/runtime/device.h"
+#include "cuda/runtime/report.h"
+
+/* Small uploads go through pinned slots, so that the caller may change its memory at
+ * once and nobody waits; a slot is used again when its copy is over. */
+#define SLOTS      64
+#define SLOT_BYTES TRANSFER_STAGED_BYTES
+
+namespace {
+struct Ring {
+    pthread_mutex_t lock;
+    char *memory;
+    cudaEvent_t
+        events[SLOTS]; /* recorded behind the slot's last copy; NULL: never used */
+    unsigned next;
+};
+Ring rings[64];
+pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void init_rings(void)
+{
+    for (Ring &ring : rings)
+        pthread_mutex_init(&ring.lock, nullptr);
+}
+
+/* The ring of a device is locked. */
+int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *source,
+                size_t bytes)
+{
+    unsigned slot = ring->next % SLOTS;
+    if (!ring->memory) {
+        void *memory = nullptr;
+        CUDA_TRY("making pinned memory", cudaHostAlloc(&memory, SLOTS * SLOT_BYTES, 0));
+        ring->memory = (char *)memory;
+    }
+    if (ring->events[slot])
+        CUDA_TRY("waiting for an earlier copy",
+                 cudaEventSynchronize(ring->events[slot]));
+    else
+        CUDA_TRY("making an event",
+                 cudaEventCreateWithFlags(&ring->events[slot], cudaEventDisableTiming));
+    char *staged = ring->memory + slot * SLOT_BYTES;
+    memcpy(staged, source, bytes);
+    CUDA_TRY("copying to a device",
+             cudaMemcpyAsync(target, staged, bytes, cudaMemcpyHostToDevice, stream));
+    ring->next++;
+    cudaError_t error = cudaEventRecord(ring->events[slot], stream);
+    if (error != cudaSuccess) {
+        /* The slot must not be written before the copy is over, so it is waited for
+         * here. */
+        cudaStreamSynchronize(stream);
+        return cuda_fail(error, "recording an event");
+    }
+    return 0;
+}
+} /* namespace */
+
+int transfer_upload(dt_queue queue, void *target, const void *source, size_t bytes)
+{
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    if (device_use(queue.device))
+        return -1;
+    if (bytes <= SLOT_BYTES) {
+        pthread_once(&once, init_rings);
+        Ring *ring = &rings[queue.device];
+        pthread_mutex_lock(&ring->lock);
+        int status = upload_slot(ring, stream, target, source, bytes);
+        pthread_mutex_unlock(&ring->lock);
+        return status;
+    }
+    /* The driver pipelines a large copy from pageable memory through pinned buffers of
+     * its own; the wait keeps the promise that the source may change. */
+    CUDA_TRY("copying to a device",
+             cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream));
+    CUDA_TRY("waiting for a copy to a device", cudaStreamSynchronize(stream));
+    return 0;
+}
+
+int transfer_upload_table(dt_queue queue, void *target, const void *source,
+                          size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += TRANSFER_STAGED_BYTES) {
+        size_t part = bytes - at;
+        part = part < TRANSFER_STAGED_BYTES ? part : TRANSFER_STAGED_BYTES;
+        if (transfer_upload(queue, (char *)target + at, (const char *)source + at,
+                            part))
+            return -1;
+    }
+    return 0;
+}
+
+int transfer_download(dt_queue queue, void *target, const void *source, size_t bytes)
+{
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    if (device_use(queue.device))
+        return -1;
+    CUDA_TRY("copying from a device",
+             cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(stream));
+    return report_take(queue.device);
+}
+
+/* Makes `waiting` wait for what is queued on `queue`, on the device. */
+static int order(dt_queue queue, dt_queue waiting)
+{
+    cudaEvent_t event = nullptr;
+    if (device_use(queue.device))
+        return -1;
+    CUDA_TRY("making an event",
+             cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    cudaError_t error = cudaEventRecord(event, (cudaStream_t)queue.stream);
+    int status = error == cudaSuccess ? device_use(waiting.device) : 0;
+    if (error == cudaSuccess && !status)
+        error = cudaStreamWaitEvent((cudaStream_t)waiting.stream, event, 0);
+    cudaEventDestroy(event); /* CUDA keeps it until the wait is over */
+    CUDA_TRY("ordering two streams", error);
+    return status;
+}
+
+int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queue,
+                       const void *source, size_t bytes)
+{
+    int to = device_card(target_queue.device), from = device_card(source_queue.device);
+    cudaStream_t stream = (cudaStream_t)target_queue.stream;
+    device_enable_peer(target_queue.device, source_queue.device);
+    if (order(source_queue, target_queue) || device_use(target_queue.device))
+        return -1;
+    if (to == from)
+        CUDA_TRY(
+            "copying on a device",
+            cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream));
+    else /* CUDA stages through pinned memory of its own where the cards cannot reach
+            each other */
+        CUDA_TRY("copying between devices",
+                 cudaMemcpyPeerAsync(target, to, source, from, bytes, stream));
+    if (!order(target_queue, source_queue))
+        return 0;
+    /* The source must not be given to others while the copy still reads it. */
+    if (cudaStreamSynchronize(stream) != cudaSuccess)
+        cudaGetLastError();
+    return -1;
+}

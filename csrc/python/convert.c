@@ -1,0 +1,597 @@
+/* Arguments as C values, and the errors that say what was expected. */
+#include <string.h>
+
+#include "python/types/format.h"
+#include "python/arguments.h"
+#include "python/types/device.h"
+#include "python/types/dtype.h"
+#include "python/output.h"
+#include "autograd/recorded.h"
+
+static const char *const expected[DT_NPARAM_TYPES] = {
+#define WORD(ID, word, text) text,
+    DT_PARAM_TYPES(WORD)
+#undef WORD
+};
+
+char *dt_describe(PyObject *value, char *text, size_t size)
+{
+    if (value == Py_None) {
+        snprintf(text, size, "None");
+        return text;
+    }
+    if (dt_tensor_check(value)) {
+        const dt_tensor *t = dt_tensor_of(value);
+        char shape[DT_SHAPE_TEXT];
+        snprintf(text, size, "a Tensor of shape %s and type %s",
+                 dt_shape_text(t->ndim, t->shape, shape, sizeof shape),
+                 dt_dtype_name((dt_dtype)t->dtype));
+        return text;
+    }
+    PyObject *repr = PyObject_Repr(value);
+    const char *words = repr ? PyUnicode_AsUTF8(repr) : NULL;
+    if (!words)
+        snprintf(text, size, "an object of type %.60s", Py_TYPE(value)->tp_name);
+    else
+        snprintf(text, size, "%.60s%s (%.60s)", words, strlen(words) > 60 ? "..." : "",
+                 Py_TYPE(value)->tp_name);
+    Py_XDECREF(repr);
+    PyErr_Clear();
+    return text;
+}
+
+int dt_argument_error(const dt_args *args, int i)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    PyObject *value = args->slots[i];
+    char text[DT_DESCRIBE_TEXT] = "missing";
+    if (value)
+        dt_describe(value, text, sizeof text);
+    PyObject *shown = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    if (shown)
+        PyErr_Format(PyExc_TypeError, "%s(): %U is %U; give %s%s",
+                     args->signature->name, p->name, shown, expected[p->word],
+                     p->none ? " or None" : "");
+    Py_XDECREF(shown);
+    return -1;
+}
+
+static dt_scalar fallback(const dt_args *args, int i)
+{
+    return args->signature->parameters[i].fallback;
+}
+
+/* --- numbers --- */
+
+PyObject *dt_scalar_to_python(dt_scalar scalar)
+{
+    if (scalar.kind == DT_KIND_FLOAT)
+        return PyFloat_FromDouble(scalar.f);
+    if (scalar.kind == DT_KIND_BOOL)
+        return PyBool_FromLong(scalar.i != 0);
+    return PyLong_FromLongLong(scalar.i);
+}
+
+static int from_long(PyObject *value, dt_scalar *out)
+{
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow) {
+        PyErr_SetString(
+            PyExc_OverflowError,
+            "an int beyond 64 bits cannot be a tensor's element; use a float");
+        return -1;
+    }
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    *out = dt_scalar_int(number);
+    return 1;
+}
+
+static int from_other_number(PyObject *value, dt_scalar *out)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    PyNumberMethods *number = type->tp_as_number;
+    if (PyComplex_Check(value) || !strncmp(type->tp_name, "numpy.complex", 13)) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "a complex number (%R) cannot be used: there are no complex tensors; "
+            "take its .real and .imag apart",
+            value);
+        return -1;
+    }
+    if (!number || PyUnicode_Check(value) || PyBytes_Check(value) ||
+        dt_tensor_check(value) ||
+        (type->tp_as_sequence && type->tp_as_sequence->sq_length) ||
+        (type->tp_as_mapping && type->tp_as_mapping->mp_length))
+        return 0;
+    if (!strcmp(type->tp_name, "numpy.bool") || !strcmp(type->tp_name, "numpy.bool_")) {
+        int truth = PyObject_IsTrue(value);
+        if (truth < 0)
+            return -1;
+        *out = dt_scalar_bool(truth);
+        return 1;
+    }
+    if (number->nb_index) {
+        PyObject *whole = PyNumber_Index(value);
+        if (!whole)
+            return -1;
+        int status = from_long(whole, out);
+        Py_DECREF(whole);
+        return status;
+    }
+    if (number->nb_float) {
+        double real = PyFloat_AsDouble(value);
+        if (real == -1 && PyErr_Occurred())
+            return -1;
+        *out = dt_scalar_float(real);
+        return 1;
+    }
+    return 0;
+}
+
+int dt_scalar_from_python(PyObject *value, dt_scalar *out)
+{
+    if (PyFloat_Check(value)) {
+        *out = dt_scalar_float(PyFloat_AS_DOUBLE(value));
+        return 1;
+    }
+    if (PyLong_Check(value)) {
+        if (!PyBool_Check(value))
+            return from_long(value, out);
+        *out = dt_scalar_bool(value == Py_True);
+        return 1;
+    }
+    return from_other_number(value, out);
+}
+
+int dt_int_from_python(PyObject *value, int64_t *out)
+{
+    if (PyLong_Check(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow) {
+            PyErr_Format(PyExc_OverflowError,
+                         "%R is beyond 64 bits; give a smaller int", value);
+            return -1;
+        }
+        *out = number;
+        return number == -1 && PyErr_Occurred() ? -1 : 1;
+    }
+    if (dt_tensor_check(value)) {
+        const dt_tensor *t = dt_tensor_of(value);
+        if (t->numel != 1 || dt_dtype_is_float((dt_dtype)t->dtype))
+            return 0;
+        dt_scalar scalar;
+        int status;
+        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
+               dt_item("int", t, &scalar));
+        if (status < 0)
+            return dt_raise_status();
+        *out = scalar.i;
+        return 1;
+    }
+    if (!PyIndex_Check(value))
+        return 0;
+    PyObject *whole = PyNumber_Index(value);
+    if (!whole) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear(); /* arrays have __index__ and refuse at run time */
+        return 0;
+    }
+    int status = dt_int_from_python(whole, out);
+    Py_DECREF(whole);
+    return status;
+}
+
+/* --- taking --- */
+
+int dt_take_tensor(const dt_args *args, int i, dt_tensor **out)
+{
+    PyObject *value = args->slots[i];
+    *out = NULL;
+    if (!value || (value == Py_None && args->signature->parameters[i].none))
+        return 0;
+    if (!dt_tensor_check(value))
+        return dt_argument_error(args, i);
+    *out = dt_tensor_of(value);
+    return 0;
+}
+
+int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out)
+{
+    PyObject *value = args->slots[i];
+    PyObject *const *objects = args->rest;
+    Py_ssize_t count = args->signature->rest == i ? args->nrest : 0;
+    const Py_ssize_t few = (Py_ssize_t)(sizeof out->few / sizeof *out->few);
+    out->owner = NULL;
+    out->items = NULL;
+    out->nkept = 0;
+    if (value && !PyTuple_Check(value) && !PyList_Check(value))
+        return dt_argument_error(args, i);
+    /* Nobody changes a tuple meanwhile, but a list may be changed. */
+    if (value && PyList_Check(value) && PyList_GET_SIZE(value) <= few) {
+        count = out->nkept = PyList_GET_SIZE(value);
+        for (Py_ssize_t k = 0; k < count; k++)
+            out->kept[k] = Py_NewRef(PyList_GET_ITEM(value, k));
+        objects = out->kept;
+    } else if (value) {
+        out->owner = PySequence_Tuple(value);
+        if (!out->owner)
+            return -1;
+        objects = &PyTuple_GET_ITEM(out->owner, 0);
+        count = PyTuple_GET_SIZE(out->owner);
+    }
+    out->count = count;
+    out->objects = (PyObject **)objects;
+    out->items = out->few;
+    if (count > few) {
+        out->items = PyMem_New(const dt_tensor *, (size_t)count);
+        if (!out->items) {
+            PyErr_NoMemory();
+            dt_tensors_release(out);
+            return -1;
+        }
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (dt_tensor_check(objects[k])) {
+            out->items[k] = dt_tensor_of(objects[k]);
+            continue;
+        }
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_TypeError, "%s(): item %zd of %U is %s; give Tensors",
+                     args->signature->name, k, args->signature->parameters[i].name,
+                     dt_describe(objects[k], text, sizeof text));
+        dt_tensors_release(out);
+        return -1;
+    }
+    return 0;
+}
+
+void dt_tensors_release(dt_tensor_list *list)
+{
+    if (list->items != list->few)
+        PyMem_Free((void *)list->items);
+    list->items = NULL;
+    while (list->nkept)
+        Py_DECREF(list->kept[--list->nkept]);
+    Py_CLEAR(list->owner);
+}
+
+int dt_take_value(const dt_args *args, int i, dt_arg *out)
+{
+    PyObject *value = args->slots[i];
+    if (!value) {
+        *out = dt_arg_scalar(fallback(args, i));
+        return 0;
+    }
+    if (dt_tensor_check(value)) {
+        *out = dt_arg_tensor(dt_tensor_of(value));
+        return 0;
+    }
+    dt_scalar scalar = dt_scalar_int(0);
+    int status = dt_scalar_from_python(value, &scalar);
+    *out = dt_arg_scalar(scalar);
+    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
+}
+
+int dt_take_number(const dt_args *args, int i, dt_scalar *out)
+{
+    PyObject *value = args->slots[i];
+    if (!value) {
+        *out = fallback(args, i);
+        return 0;
+    }
+    if (dt_tensor_check(value)) {
+        const dt_tensor *t = dt_tensor_of(value);
+        if (t->numel != 1)
+            return dt_argument_error(args, i);
+        int status;
+        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
+               dt_item(args->signature->name, t, out));
+        return status < 0 ? dt_raise_status() : 0;
+    }
+    int status = dt_scalar_from_python(value, out);
+    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
+}
+
+int dt_take_float(const dt_args *args, int i, double *out)
+{
+    dt_scalar scalar;
+    if (dt_take_number(args, i, &scalar) < 0)
+        return -1;
+    *out = dt_scalar_as_double(scalar);
+    return 0;
+}
+
+/* As dt_int_from_python, but True is no int: it is a flag in the wrong place. */
+static int take_plain_int(PyObject *value, int64_t *out)
+{
+    return PyBool_Check(value) ? 0 : dt_int_from_python(value, out);
+}
+
+int dt_take_int(const dt_args *args, int i, int64_t *out)
+{
+    if (!args->slots[i]) {
+        *out = fallback(args, i).i;
+        return 0;
+    }
+    int status = take_plain_int(args->slots[i], out);
+    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
+}
+
+int dt_take_bool(const dt_args *args, int i, bool *out)
+{
+    PyObject *value = args->slots[i];
+    *out = value ? value == Py_True : fallback(args, i).i != 0;
+    if (!value || PyBool_Check(value))
+        return 0;
+    if (!strncmp(Py_TYPE(value)->tp_name, "numpy.bool", 10)) {
+        int truth = PyObject_IsTrue(value);
+        *out = truth > 0;
+        return truth < 0 ? -1 : 0;
+    }
+    return dt_argument_error(args, i);
+}
+
+int dt_take_str(const dt_args *args, int i, const char **out)
+{
+    PyObject *value = args->slots[i];
+    *out = NULL;
+    if (!value || (value == Py_None && args->signature->parameters[i].none))
+        return 0;
+    if (!PyUnicode_Check(value))
+        return dt_argument_error(args, i);
+    *out = PyUnicode_AsUTF8(value);
+    return *out ? 0 : -1;
+}
+
+/* Ints from values[0..count), into out; *n how many. */
+static int take_ints(const dt_args *args, int i, PyObject *const *values,
+                     Py_ssize_t count, int *n, int64_t *out)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    if (count > DT_MAX_NDIM) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): %U has %zd ints; tensors have at most %d dimensions",
+                     args->signature->name, p->name, count, DT_MAX_NDIM);
+        return -1;
+    }
+    for (Py_ssize_t v = 0; v < count; v++) {
+        int status = take_plain_int(values[v], &out[v]);
+        if (status < 0 && !PyErr_ExceptionMatches(PyExc_OverflowError))
+            return -1;
+        if (status <= 0) {
+            PyErr_Clear();
+            char text[DT_DESCRIBE_TEXT];
+            PyErr_Format(PyExc_TypeError,
+                         "%s(): item %zd of %U is %s; give ints, of at most 64 bits",
+                         args->signature->name, v, p->name,
+                         dt_describe(values[v], text, sizeof text));
+            return -1;
+        }
+    }
+    *n = (int)count;
+    return 0;
+}
+
+/* The ints of a tuple, list or other sequence; the value itself is not an int. */
+static int take_sequence(const dt_args *args, int i, PyObject *value, int *n,
+                         int64_t *out)
+{
+    if (PyTuple_Check(value) || PyList_Check(value)) {
+        /* __index__ of an item may run code that changes a list: work on a tuple. */
+        PyObject *items = PySequence_Tuple(value);
+        if (!items)
+            return -1;
+        int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0),
+                               PyTuple_GET_SIZE(items), n, out);
+        Py_DECREF(items);
+        return status;
+    }
+    if (PyUnicode_Check(value) || PyBytes_Check(value) || !PySequence_Check(value) ||
+        dt_tensor_check(value))
+        return dt_argument_error(args, i);
+    PyObject *items = PySequence_Tuple(value);
+    if (!items) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return dt_argument_error(args, i);
+    }
+    int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0),
+                           PyTuple_GET_SIZE(items), n, out);
+    Py_DECREF(items);
+    return status;
+}
+
+static int take_int_or_sequence(const dt_args *args, int i, int *count, int64_t *out)
+{
+    PyObject *value = args->slots[i];
+    if (!PyTuple_Check(value) && !PyList_Check(value)) {
+        int status = take_plain_int(value, out);
+        if (status) {
+            *count = 1;
+            return status < 0 ? -1 : 0;
+        }
+    }
+    return take_sequence(args, i, value, count, out);
+}
+
+int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out)
+{
+    if (args->signature->rest == i && args->nrest)
+        return take_ints(args, i, args->rest, args->nrest, count, out);
+    if (!dt_given(args, i)) {
+        *count = -1;
+        return 0;
+    }
+    return take_int_or_sequence(args, i, count, out);
+}
+
+int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out)
+{
+    if (args->signature->rest == i && args->nrest) {
+        /* One argument may be a sequence of another kind, or the size itself. */
+        if (args->nrest == 1 && !PyLong_Check(args->rest[0])) {
+            dt_args one = *args;
+            one.slots[i] = args->rest[0];
+            return take_int_or_sequence(&one, i, ndim, out);
+        }
+        return take_ints(args, i, args->rest, args->nrest, ndim, out);
+    }
+    if (!args->slots[i])
+        return dt_argument_error(args, i);
+    if (args->signature->rest == i)
+        return take_int_or_sequence(args, i, ndim, out);
+    return take_sequence(args, i, args->slots[i], ndim, out);
+}
+
+int dt_take_dtype(const dt_args *args, int i, int *out)
+{
+    PyObject *value = args->slots[i];
+    dt_dtype dtype;
+    *out = -1;
+    if (!value || (value == Py_None && args->signature->parameters[i].none))
+        return 0;
+    if (!dt_dtype_from_python(value, &dtype))
+        return dt_argument_error(args, i);
+    *out = dtype;
+    return 0;
+}
+
+int dt_take_device(const dt_args *args, int i, dt_device *out)
+{
+    PyObject *value = args->slots[i];
+    if (!value || (value == Py_None && args->signature->parameters[i].none))
+        return dt_default_device(out);
+    dt_device named;
+    if (dt_device_from_python(args->signature->name,
+                              PyUnicode_AsUTF8(args->signature->parameters[i].name),
+                              value, &named) < 0)
+        return -1;
+    return dt_device_resolve(named, out);
+}
+
+PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made)
+{
+    bool wanted;
+    if (!made || !args->slots[i])
+        return made;
+    if (dt_take_bool(args, i, &wanted) < 0 ||
+        (wanted && dt_variable_require(dt_tensor_of(made), true) < 0 &&
+         (dt_raise(), true))) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    return made;
+}
+
+PyObject *dt_pinned(const char *function, PyObject *tensor)
+{
+    const dt_tensor *x = dt_tensor_of(tensor);
+    dt_device device = dt_device_make(DT_CUDA, 0);
+    /* On a GPU: refused below. */
+    if (dt_device_is_cpu(dt_tensor_device(x))) {
+        if (!dt_device_count(DT_CUDA)) {
+            PyErr_Format(PyExc_RuntimeError,
+                         "%s(): memory is pinned for a GPU's driver, and there is no "
+                         "GPU; leave it out. %s",
+                         function, dt_cuda_why());
+            return NULL;
+        }
+        if (dt_device_resolve(dt_device_make(DT_CUDA, -1), &device) < 0)
+            return NULL;
+    }
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, true, dt_recorded_pin(&out->tensor, x, device.index));
+    return dt_tensor_result(out, status);
+}
+
+/* The words of DT_FACTORY_KWARGS_OUT. */
+enum { DTYPE, LAYOUT, DEVICE, REQUIRES_GRAD, PIN_MEMORY, OUT };
+
+static bool has_out(const dt_args *args, int first)
+{
+    return args->signature->count > first + OUT &&
+           args->signature->parameters[first + OUT].word == DT_PARAM_TENSOR &&
+           dt_given(args, first + OUT);
+}
+
+/* What out says, where dtype (-1: not given) and device do not say otherwise. */
+static int take_from_out(const dt_args *args, int first, int chosen, int *dtype,
+                         dt_device *device)
+{
+    dt_tensor *out;
+    if (dt_take_tensor(args, first + OUT, &out) < 0)
+        return -1;
+    dt_device has = dt_tensor_device(out);
+    if (chosen >= 0 && chosen != out->dtype) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): dtype is %s and out a Tensor of type %s; leave dtype away, "
+                     "or give an out of that type",
+                     args->signature->name, dt_dtype_name((dt_dtype)chosen),
+                     dt_dtype_name((dt_dtype)out->dtype));
+        return -1;
+    }
+    if (dt_given(args, first + DEVICE) && !dt_device_equal(*device, has)) {
+        char given[DT_DEVICE_TEXT], holds[DT_DEVICE_TEXT];
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): device is %s and out is on %s; leave device away, or give "
+                     "an out that is there",
+                     args->signature->name, dt_device_text(*device, given),
+                     dt_device_text(has, holds));
+        return -1;
+    }
+    *dtype = out->dtype;
+    *device = has;
+    return 0;
+}
+
+/* requires_grad and pin_memory are for dt_finish_factory. */
+int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device)
+{
+    int chosen;
+    bool pinned, wanted, out = has_out(args, first);
+    PyObject *const *words = args->slots + first;
+    if (!words[DTYPE] && !words[DEVICE] && !words[REQUIRES_GRAD] &&
+        !words[PIN_MEMORY] && !words[LAYOUT] && !out)
+        return dt_default_device(device);
+    if (dt_take_layout(args, first + LAYOUT) < 0 ||
+        dt_take_dtype(args, first + DTYPE, &chosen) < 0 ||
+        /* Not the default device for an out, which may be elsewhere. */
+        ((words[DEVICE] || !out) && dt_take_device(args, first + DEVICE, device) < 0) ||
+        dt_take_bool(args, first + REQUIRES_GRAD, &wanted) < 0 ||
+        dt_take_bool(args, first + PIN_MEMORY, &pinned) < 0)
+        return -1;
+    if (out)
+        return take_from_out(args, first, chosen, dtype, device);
+    if (chosen >= 0)
+        *dtype = chosen;
+    return 0;
+}
+
+PyObject *dt_finish_factory(const dt_args *args, int first, PyObject *made)
+{
+    const char *function = args->signature->name;
+    bool pinned = false;
+    if (made && args->slots[first + PIN_MEMORY] &&
+        dt_take_bool(args, first + PIN_MEMORY, &pinned) < 0)
+        Py_CLEAR(made);
+    if (made && has_out(args, first)) {
+        PyObject *out = args->slots[first + OUT];
+        int status = dt_copy_to_output(function, out, dt_tensor_of(made));
+        Py_DECREF(made);
+        return status < 0 ? NULL : Py_NewRef(out);
+    }
+    if (made && pinned) {
+        PyObject *plain = made;
+        made = dt_pinned(function, plain);
+        Py_DECREF(plain);
+    }
+    return dt_with_grad(args, first + REQUIRES_GRAD, made);
+}

@@ -1,0 +1,350 @@
+/* The buffer protocol both ways, and what checkpoints need of storages. */
+#include "autograd/variable.h"
+#include "python/types/dtype.h"
+#include "python/functions.h"
+#include "tensor/view.h"
+
+/* --- a CPU tensor's memory for others --- */
+
+/* The format character of the struct module; NULL where it has none. */
+static const char *format_of(dt_dtype dtype)
+{
+    static const struct {
+        const char *name, *format;
+    } named[] = {{"float16", "e"},
+                 {"float32", "f"},
+                 {"float64", "d"},
+                 {"complex64", "Zf"},
+                 {"complex128", "Zd"}};
+    static const char *const wide[2][4] = {
+        {"B", "H", "I", sizeof(long) == 8 ? "L" : "Q"},
+        {"b", "h", "i", sizeof(long) == 8 ? "l" : "q"}};
+    if (dt_dtype_kind(dtype) == DT_KIND_BOOL)
+        return "?";
+    if (dt_dtype_kind(dtype) == DT_KIND_INTEGER) {
+        int log = __builtin_ctz((unsigned)dt_dtype_size(dtype));
+        return wide[dt_dtype_is_signed(dtype)][log];
+    }
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (!strcmp(named[i].name, dt_dtype_name(dtype)))
+            return named[i].format;
+    return NULL;
+}
+
+/* What one export keeps: the memory, also when the tensor is given another storage. */
+typedef struct export {
+    dt_storage *storage;
+    Py_ssize_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
+} export;
+
+/* Row-major read backwards: the first dimension is the one that runs through memory. */
+static bool is_fortran(const dt_tensor *t)
+{
+    int64_t expected = 1;
+    for (int d = 0; d < t->ndim; d++) {
+        if (t->shape[d] != 1 && t->strides[d] != expected)
+            return t->numel == 0;
+        expected *= t->shape[d];
+    }
+    return true;
+}
+
+/* Why the tensor cannot be exported that way; NULL: it can. */
+static const char *refusal(const dt_tensor *t, int flags)
+{
+    bool c = t->contiguous, f = is_fortran(t);
+    if (dt_requires_grad(t))
+        return "buffer: the Tensor requires gradients, and writes from outside are "
+               "not recorded; use detach()";
+    if ((flags & PyBUF_WRITABLE) && t->storage->read_only)
+        return "buffer: the Tensor's memory is read-only, and a writable buffer was "
+               "asked for; use clone()";
+    if (((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !c) ||
+        ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !f) ||
+        ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !c && !f) ||
+        ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !c))
+        return "buffer: the Tensor's elements do not lie one after the other in "
+               "memory, "
+               "as was asked for; use contiguous()";
+    return NULL;
+}
+
+int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    const dt_tensor *t = dt_tensor_of(self);
+    view->obj = NULL;
+    if (!t->storage) {
+        PyErr_SetString(PyExc_BufferError, "buffer: the Tensor holds nothing");
+        return -1;
+    }
+    dt_dtype dtype = (dt_dtype)t->dtype;
+    if (!dt_device_is_cpu(dt_tensor_device(t))) {
+        PyErr_Format(PyExc_BufferError,
+                     "buffer: the Tensor is on %s:%d, and only the CPU's memory can be "
+                     "shared; copy it with .cpu()",
+                     dt_tensor_device(t).type == DT_CUDA ? "cuda" : "device",
+                     (int)dt_tensor_device(t).index);
+        return -1;
+    }
+    const char *format = format_of(dtype);
+    if (!format) {
+        PyErr_Format(PyExc_BufferError,
+                     "buffer: elements of %s have no format there; convert them with "
+                     ".to(torch.float32)",
+                     dt_dtype_name(dtype));
+        return -1;
+    }
+    const char *reason = refusal(t, flags);
+    if (reason) {
+        PyErr_SetString(PyExc_BufferError, reason);
+        return -1;
+    }
+    export *kept = PyMem_Malloc(sizeof *kept);
+    if (!kept) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    Py_ssize_t size = (Py_ssize_t)dt_dtype_size(dtype);
+    kept->storage = dt_storage_retain(t->storage);
+    for (int d = 0; d < t->ndim; d++) {
+        kept->shape[d] = (Py_ssize_t)t->shape[d];
+        kept->strides[d] = (Py_ssize_t)t->strides[d] * size;
+    }
+    /* Without elements there may be no memory, and some readers dislike NULL. */
+    view->buf = t->numel ? dt_tensor_data(t) : t->storage->inline_data;
+    view->obj = Py_NewRef(self);
+    view->len = (Py_ssize_t)t->numel * size;
+    view->itemsize = size;
+    view->readonly = t->storage->read_only;
+    view->ndim = t->ndim;
+    view->format = flags & PyBUF_FORMAT ? (char *)(uintptr_t)format : NULL;
+    view->shape = flags & PyBUF_ND ? kept->shape : NULL;
+    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? kept->strides : NULL;
+    view->suboffsets = NULL;
+    view->internal = kept;
+    return 0;
+}
+
+void dt_tensor_release_buffer(PyObject *self, Py_buffer *view)
+{
+    (void)self;
+    export *kept = view->internal;
+    dt_storage_release(kept->storage);
+    PyMem_Free(kept);
+}
+
+/* --- others' memory as a tensor --- */
+
+/* The last tensor may go in a thread that has no GIL, or when Python is no more. */
+static void release_view(void *owner)
+{
+    if (!Py_IsInitialized())
+        return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyBuffer_Release(owner);
+    PyMem_Free(owner);
+    PyGILState_Release(state);
+}
+
+/* A buffer to hold, writable where it can be. NULL with ValueError or what it raised.
+ */
+static Py_buffer *take_buffer(PyObject *object)
+{
+    if (!PyObject_CheckBuffer(object)) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "frombuffer(): a %.100s gives no buffer; give bytes, a bytearray, a "
+            "memoryview, an array or an mmap",
+            Py_TYPE(object)->tp_name);
+        return NULL;
+    }
+    Py_buffer *view = PyMem_Malloc(sizeof *view);
+    if (!view)
+        return (Py_buffer *)PyErr_NoMemory();
+    if (PyObject_GetBuffer(object, view, PyBUF_WRITABLE) == 0)
+        return view;
+    if (PyErr_ExceptionMatches(PyExc_BufferError) ||
+        PyErr_ExceptionMatches(PyExc_TypeError) ||
+        PyErr_ExceptionMatches(PyExc_ValueError)) { /* NumPy's, for read-only arrays */
+        PyErr_Clear();
+        if (PyObject_GetBuffer(object, view, PyBUF_SIMPLE) == 0) {
+            if (PyErr_WarnEx(PyExc_UserWarning,
+                             "frombuffer(): the buffer is read-only, and so is the "
+                             "tensor over it; use clone() to write",
+                             1) == 0)
+                return view;
+            PyBuffer_Release(view);
+        }
+    }
+    PyMem_Free(view);
+    return NULL;
+}
+
+/* How many elements are taken; -1 with ValueError. */
+static int64_t count_elements(const Py_buffer *view, int64_t size, int64_t count,
+                              int64_t offset)
+{
+    if (view->len == 0 || count == 0) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "frombuffer(): the buffer has %zd bytes and count is %lld; neither "
+            "may be 0, use torch.empty(0) instead",
+            view->len, (long long)count);
+        return -1;
+    }
+    if (offset < 0 || offset >= view->len) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "frombuffer(): offset is %lld; give 0 to %zd, less than the buffer's "
+            "bytes",
+            (long long)offset, view->len - 1);
+        return -1;
+    }
+    int64_t room = view->len - offset;
+    if (count < 0 && room % size) {
+        PyErr_Format(PyExc_ValueError,
+                     "frombuffer(): %lld bytes after the offset are no multiple of the "
+                     "element's %lld; give count",
+                     (long long)room, (long long)size);
+        return -1;
+    }
+    if (count > room / size) {
+        PyErr_Format(PyExc_ValueError,
+                     "frombuffer(): count is %lld, and after the offset the buffer has "
+                     "room for %lld elements of %lld bytes; give a smaller one",
+                     (long long)count, (long long)(room / size), (long long)size);
+        return -1;
+    }
+    return count < 0 ? room / size : count;
+}
+
+DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, "
+                      "offset: int = 0, requires_grad: bool = False)")
+{
+    int dtype;
+    int64_t count, offset;
+    if (dt_take_dtype(args, 1, &dtype) < 0 || dt_take_int(args, 2, &count) < 0 ||
+        dt_take_int(args, 3, &offset) < 0)
+        return NULL;
+    Py_buffer *view = take_buffer(args->slots[0]);
+    if (!view)
+        return NULL;
+    dt_tensor_object *object = NULL;
+    int64_t size = (int64_t)dt_dtype_size((dt_dtype)dtype);
+    int64_t numel = count_elements(view, size, count, offset);
+    if (numel < 0)
+        goto fail;
+    char *data = (char *)view->buf + offset;
+    if ((uintptr_t)data % (uintptr_t)size) {
+        PyErr_Format(PyExc_ValueError,
+                     "frombuffer(): offset %lld puts elements of %lld bytes where they "
+                     "are not aligned; copy the part first, with bytearray()",
+                     (long long)offset, (long long)size);
+        goto fail;
+    }
+    object = dt_tensor_object_new();
+    if (!object)
+        goto fail;
+    dt_tensor *t = &object->tensor;
+    t->dtype = (unsigned char)dtype;
+    t->ndim = 1;
+    t->offset = 0;
+    t->history = NULL;
+    t->unversioned = false;
+    t->shape[0] = numel;
+    t->strides[0] = 1;
+    t->storage =
+        dt_storage_new_borrowed(dt_device_make(DT_CPU, 0), data, (size_t)(numel * size),
+                                view->readonly, release_view, view);
+    if (!t->storage) {
+        dt_raise();
+        goto fail;
+    }
+    dt_tensor_update(t);
+    return dt_with_grad(args, 4, (PyObject *)object);
+fail:
+    Py_XDECREF((PyObject *)object);
+    PyBuffer_Release(view);
+    PyMem_Free(view);
+    return NULL;
+}
+
+/* --- storages, for checkpoints --- */
+
+DT_PUBLIC(storage_key, "_storage_key(input: Tensor)")
+{
+    dt_tensor *t;
+    if (dt_take_tensor(args, 0, &t) < 0)
+        return NULL;
+    return PyLong_FromVoidPtr(t->storage);
+}
+
+DT_PUBLIC(storage_bytes, "_storage_bytes(input: Tensor)")
+{
+    dt_tensor *t;
+    if (dt_take_tensor(args, 0, &t) < 0)
+        return NULL;
+    dt_tensor_object *object = dt_tensor_object_new();
+    if (!object)
+        return NULL;
+    dt_tensor *out = &object->tensor;
+    dt_tensor_alias(out, t);
+    out->dtype = DT_UINT8;
+    out->ndim = 1;
+    out->offset = 0;
+    out->shape[0] = (int64_t)t->storage->bytes;
+    out->strides[0] = 1;
+    dt_tensor_update(out);
+    return (PyObject *)object;
+}
+
+DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes, "
+                        "stride: Sizes, offset: int = 0, requires_grad: bool = False)")
+{
+    dt_tensor *t, typed;
+    int dtype, ndim, nstrides, status;
+    int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM], offset;
+    if (dt_take_tensor(args, 0, &t) < 0 || dt_take_dtype(args, 1, &dtype) < 0 ||
+        dt_take_sizes(args, 2, &ndim, shape) < 0 ||
+        dt_take_sizes(args, 3, &nstrides, strides) < 0 ||
+        dt_take_int(args, 4, &offset) < 0)
+        return NULL;
+    if (ndim != nstrides ||
+        (uintptr_t)t->storage->data % dt_dtype_size((dt_dtype)dtype)) {
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "_storage_view(): %d sizes, %d strides and memory at %p do not fit "
+            "together; give as many strides as sizes, and aligned memory",
+            ndim, nstrides, t->storage->data);
+        return NULL;
+    }
+    dt_tensor_object *object = dt_tensor_object_new();
+    if (!object)
+        return NULL;
+    dt_tensor_alias(&typed, t);
+    typed.dtype = (unsigned char)dtype;
+    status = dt_view_as_strided(&object->tensor, &typed, ndim, shape, strides, offset);
+    dt_tensor_clear(&typed);
+    return dt_with_grad(args, 5, dt_tensor_result(object, status));
+}
+
+static const dt_function rows[] = {
+    DT_FUNCTION(
+        frombuffer, "frombuffer",
+        "A tensor of one dimension over a buffer's memory: what one writes the "
+        "other sees.\n\nbuffer is what has the buffer protocol (bytes, bytearray, "
+        "memoryview, array, mmap); count is in elements (-1: all), offset in "
+        "bytes. ValueError where they do not fit the buffer. A read-only buffer "
+        "warns, and gives a read-only tensor."),
+    DT_FUNCTION(storage_key, "_storage_key",
+                "A number that tensors over the same storage share while it lives."),
+    DT_FUNCTION(storage_bytes, "_storage_bytes",
+                "All of the tensor's storage as a tensor of uint8 over it."),
+    DT_FUNCTION(storage_view, "_storage_view",
+                "A tensor of any type, sizes and strides over the input's storage."),
+};
+
+int dt_setup_buffer(PyObject *module)
+{
+    return DT_ADD_FUNCTIONS(module, rows);
+}

@@ -1,0 +1,475 @@
+/* Tensors from data: numbers, nested sequences, NumPy arrays, other tensors.
+ *
+ * Sequences are read twice: once for shape and type, once into a buffer of that type.
+ * What belongs to the caller may change in between (a sequence can run any code), so
+ * the second reading checks every length again. */
+#include "python/types/device.h"
+#include "python/types/dtype.h"
+#include "python/functions.h"
+#include "python/interop/numpy.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+
+typedef struct reader {
+    const char *function; /* for messages */
+    int ndim;             /* -1 until the first number is met */
+    int64_t shape[DT_MAX_NDIM];
+    int dtype; /* the type so far; -1: none */
+    bool infer;
+} reader;
+
+/* --- one value --- */
+
+static void meet(reader *r, dt_dtype dtype)
+{
+    r->dtype =
+        r->dtype < 0 ? (int)dtype : (int)dt_dtype_promote((dt_dtype)r->dtype, dtype);
+}
+
+/* The number that a leaf is: 1, 0 when it is none, -1 with an exception set. */
+static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
+{
+    if (dt_tensor_check(leaf)) {
+        const dt_tensor *t = dt_tensor_of(leaf);
+        if (t->numel != 1) {
+            PyErr_Format(PyExc_ValueError,
+                         "%s(): a tensor of %zd elements stands among the data; only "
+                         "one element "
+                         "becomes a number, use torch.stack for more",
+                         r->function, (Py_ssize_t)t->numel);
+            return -1;
+        }
+        int status;
+        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
+               dt_item(r->function, t, out));
+        return status ? dt_raise_status() : 1;
+    }
+    int found = dt_scalar_from_python(leaf, out);
+    if (found < 0 && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Clear();
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s(): %s does not fit into 64 bits; use a float, or dtype=torch.float64 "
+            "with float() values",
+            r->function, dt_describe(leaf, text, sizeof text));
+    }
+    return found;
+}
+
+static int leaf_type(reader *r, PyObject *leaf)
+{
+    if (PyFloat_CheckExact(leaf)) {
+        meet(r, dt_default_dtype());
+        return 0;
+    }
+    if (PyLong_CheckExact(leaf)) {
+        meet(r, DT_INT64);
+        return 0;
+    }
+    if (PyBool_Check(leaf)) {
+        meet(r, DT_BOOL);
+        return 0;
+    }
+    if (dt_tensor_check(leaf)) {
+        meet(r, (dt_dtype)dt_tensor_of(leaf)->dtype);
+        return 0;
+    }
+    int dtype = dt_numpy_scalar_dtype(leaf);
+    if (dtype >= 0) {
+        meet(r, (dt_dtype)dtype);
+        return 0;
+    }
+    dt_scalar number;
+    int found = leaf_number(r, leaf, &number);
+    if (found > 0) {
+        meet(r, number.kind == DT_KIND_FLOAT     ? dt_default_dtype()
+                : number.kind == DT_KIND_INTEGER ? DT_INT64
+                                                 : DT_BOOL);
+        return 0;
+    }
+    if (!found) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(
+            PyUnicode_Check(leaf) || PyBytes_Check(leaf)
+                ? (r->ndim && r->dtype < 0 ? PyExc_ValueError : PyExc_TypeError)
+                : PyExc_RuntimeError,
+            "%s(): %s stands among the data; give numbers, or sequences of numbers",
+            r->function, dt_describe(leaf, text, sizeof text));
+    }
+    return -1;
+}
+
+static bool is_sequence(PyObject *value)
+{
+    if (PyFloat_CheckExact(value) || PyLong_CheckExact(value))
+        return false;
+    if (PyList_Check(value) || PyTuple_Check(value))
+        return true;
+    return !PyUnicode_Check(value) && !PyBytes_Check(value) && !PyDict_Check(value) &&
+           !dt_tensor_check(value) && PySequence_Check(value) &&
+           PySequence_Size(value) >= 0;
+}
+
+/* --- first reading: shape and type --- */
+
+static int ragged(reader *r, int depth, Py_ssize_t length)
+{
+    PyErr_Format(
+        PyExc_ValueError,
+        "%s(): the data is ragged: a sequence at depth %d has %zd items where others "
+        "have %zd; give all of them one length",
+        r->function, depth, length, (Py_ssize_t)r->shape[depth]);
+    return -1;
+}
+
+static int uneven(reader *r, int depth)
+{
+    PyErr_Format(PyExc_TypeError,
+                 "%s(): the data is ragged: at depth %d numbers and sequences are "
+                 "mixed; nest all "
+                 "of them alike",
+                 r->function, depth);
+    return -1;
+}
+
+static int measure(reader *r, PyObject *data, int depth)
+{
+    if (!is_sequence(data)) {
+        if (PyErr_Occurred())
+            PyErr_Clear(); /* a __len__ that fails: no sequence then */
+        if (r->ndim < 0)
+            r->ndim = depth;
+        else if (r->ndim != depth)
+            return uneven(r, depth);
+        return r->infer ? leaf_type(r, data) : 0;
+    }
+    if (depth == DT_MAX_NDIM) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s(): the data is nested deeper than the %d dimensions that a tensor can "
+            "have; flatten it first",
+            r->function, DT_MAX_NDIM);
+        return -1;
+    }
+    PyObject *items = PySequence_Fast(data, "the data is no sequence");
+    if (!items)
+        return -1;
+    Py_ssize_t length = PySequence_Fast_GET_SIZE(items);
+    int status = -1;
+    /* The first sequence met at a depth says how long all of them are. */
+    if (r->ndim >= 0 && depth >= r->ndim)
+        status = uneven(r, depth);
+    else if (r->shape[depth] < 0)
+        status = (r->shape[depth] = length, 0);
+    else
+        status = r->shape[depth] == length ? 0 : ragged(r, depth, length);
+    if (!status && !length) {
+        if (r->ndim < 0)
+            r->ndim = depth + 1;
+        else if (r->ndim != depth + 1)
+            status = uneven(r, depth);
+    }
+    for (Py_ssize_t i = 0; !status && i < PySequence_Fast_GET_SIZE(items); i++) {
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
+        status = measure(r, item, depth + 1);
+        Py_DECREF(item);
+    }
+    Py_DECREF(items);
+    return status;
+}
+
+/* --- second reading: elements --- */
+
+static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
+{
+    dt_scalar number;
+    if (dtype == DT_FLOAT32 && PyFloat_CheckExact(leaf)) {
+        float value = (float)PyFloat_AS_DOUBLE(leaf);
+        memcpy(out, &value, sizeof value);
+        return 0;
+    }
+    int found = leaf_number(r, leaf, &number);
+    if (found <= 0) {
+        char text[DT_DESCRIBE_TEXT];
+        if (!found)
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s(): %s stands among the data; give numbers, or sequences of numbers",
+                r->function, dt_describe(leaf, text, sizeof text));
+        return -1;
+    }
+    if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind == DT_KIND_FLOAT &&
+        !(number.f > -9223372036854775808.0 && number.f < 9223372036854775808.0)) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): %R is no whole number of 64 bits; use a floating dtype",
+                     r->function, leaf);
+        return -1;
+    }
+    if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind != DT_KIND_FLOAT &&
+        !dt_scalar_fits(dtype, number)) {
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): the number %lld does not fit into the type %s; use a wider dtype",
+            r->function, (long long)number.i, dt_dtype_name(dtype));
+        return -1;
+    }
+    dt_element element = dt_element_from_scalar(dtype, number);
+    memcpy(out, element.bytes, dt_dtype_size(dtype));
+    return 0;
+}
+
+static int changed(reader *r)
+{
+    PyErr_Format(PyExc_ValueError, "%s(): the data changed while it was read",
+                 r->function);
+    return -1;
+}
+
+static int write_all(reader *r, PyObject *data, int depth, dt_dtype dtype, char **out)
+{
+    if (depth == r->ndim) {
+        if (write_leaf(r, data, dtype, *out))
+            return -1;
+        *out += dt_dtype_size(dtype);
+        return 0;
+    }
+    PyObject *items = PySequence_Fast(data, "the data changed while it was read");
+    if (!items)
+        return -1;
+    int status = 0;
+    for (int64_t i = 0; !status && i < r->shape[depth]; i++) {
+        if (i >= PySequence_Fast_GET_SIZE(items)) {
+            status = changed(r);
+            break;
+        }
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
+        status = write_all(r, item, depth + 1, dtype, out);
+        Py_DECREF(item);
+    }
+    if (!status && PySequence_Fast_GET_SIZE(items) != r->shape[depth])
+        status = changed(r);
+    Py_DECREF(items);
+    return status;
+}
+
+/* A tensor on the CPU from numbers and sequences. */
+static int read_data(reader *r, dt_tensor *out, PyObject *data)
+{
+    for (int d = 0; d < DT_MAX_NDIM; d++)
+        r->shape[d] = -1;
+    out->storage = NULL;
+    if (measure(r, data, 0))
+        return -1;
+    if (r->dtype < 0)
+        r->dtype = (int)dt_default_dtype(); /* no number at all */
+    if (dt_tensor_empty(r->function, out, (dt_dtype)r->dtype, r->ndim, r->shape,
+                        dt_device_make(DT_CPU, 0)))
+        return dt_raise_status();
+    char *cursor = out->numel ? dt_tensor_data(out) : NULL;
+    if (write_all(r, data, 0, (dt_dtype)r->dtype, &cursor)) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    return 0;
+}
+
+PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
+                              dt_device device)
+{
+    dt_tensor source = {.storage = NULL};
+    bool fresh = false;
+    if (dt_tensor_check(data)) {
+        dt_tensor_alias(&source, dt_tensor_of(data));
+    } else if (dt_numpy_is_array(data)) {
+        PyObject *shared = dt_numpy_to_tensor(data);
+        if (!shared) {
+            /* What cannot be shared can often still be copied: by NumPy, to an even
+             * layout. */
+            if (!PyErr_ExceptionMatches(PyExc_ValueError))
+                return NULL;
+            PyErr_Clear();
+            PyObject *copy = PyObject_CallMethod(data, "copy", NULL);
+            shared = copy ? dt_numpy_to_tensor(copy) : NULL;
+            Py_XDECREF(copy);
+            if (!shared)
+                return NULL;
+        }
+        dt_tensor_alias(&source, dt_tensor_of(shared));
+        Py_DECREF(shared);
+    } else {
+        reader r = {
+            .function = function, .ndim = -1, .dtype = dtype, .infer = dtype < 0};
+        if (read_data(&r, &source, data))
+            return NULL;
+        fresh = true;
+    }
+    if (dtype < 0)
+        dtype = source.dtype;
+    if (fresh && dt_device_is_cpu(device))
+        return dt_tensor_object_steal(&source);
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out) {
+        dt_tensor_clear(&source);
+        return NULL;
+    }
+    int status;
+    DT_RUN(status, source.numel > DT_LONG_NUMEL || !dt_device_is_cpu(device),
+           dt_to(&out->tensor, &source, (dt_dtype)dtype, device));
+    dt_tensor_clear(&source);
+    return dt_tensor_result(out, status);
+}
+
+/* --- functions --- */
+
+DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = None, "
+                  "requires_grad: bool = False, pin_memory: bool = False)")
+{
+    int dtype;
+    dt_device device;
+    if (dt_take_dtype(args, 1, &dtype) < 0)
+        return NULL;
+    /* A tensor stays where it is unless the call says otherwise. */
+    if (!dt_given(args, 2) && dt_tensor_check(args->slots[0]))
+        device = dt_tensor_device(dt_tensor_of(args->slots[0]));
+    else if (dt_take_device(args, 2, &device) < 0)
+        return NULL;
+    return dt_finish_factory(
+        args, 0, dt_tensor_from_data("tensor", args->slots[0], dtype, device));
+}
+
+DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device = None)")
+{
+    int dtype;
+    dt_device device;
+    PyObject *data = args->slots[0];
+    if (dt_take_dtype(args, 1, &dtype) < 0)
+        return NULL;
+    if (!dt_given(args, 2) && dt_tensor_check(data))
+        device = dt_tensor_device(dt_tensor_of(data));
+    else if (dt_take_device(args, 2, &device) < 0)
+        return NULL;
+    PyObject *shared = NULL;
+    if (dt_tensor_check(data)) {
+        shared = Py_NewRef(data);
+    } else if (dt_numpy_is_array(data)) {
+        shared = dt_numpy_to_tensor(data);
+        if (!shared)
+            PyErr_Clear(); /* copied below, or refused there */
+    }
+    if (shared) {
+        const dt_tensor *t = dt_tensor_of(shared);
+        if ((dtype < 0 || dtype == t->dtype) &&
+            dt_device_equal(device, dt_tensor_device(t)))
+            return shared;
+        Py_DECREF(shared);
+    }
+    return dt_tensor_from_data("as_tensor", data, dtype, device);
+}
+
+/* --- the old constructors: Tensor(2, 3), FloatTensor([1, 2]) --- */
+
+static PyObject *construct_old(const char *function, dt_dtype dtype,
+                               PyObject *const *values, Py_ssize_t count)
+{
+    dt_device cpu = dt_device_make(DT_CPU, 0);
+    int64_t shape[DT_MAX_NDIM];
+    if (count == 1) {
+        int64_t size;
+        int found =
+            dt_tensor_check(values[0]) ? 0 : dt_int_from_python(values[0], &size);
+        if (found < 0)
+            return NULL;
+        bool is_size = Py_TYPE(values[0]) == dt_py.size_type;
+        if (!found && !is_size)
+            return dt_tensor_from_data(function, values[0], dtype, cpu);
+        if (is_size) {
+            PyObject *sizes = values[0];
+            return construct_old(
+                function, dtype, ((PyTupleObject *)sizes)->ob_item,
+                PyTuple_GET_SIZE(sizes) == 1 ? -1 : PyTuple_GET_SIZE(sizes));
+        }
+    }
+    /* -1: one size that came as a Size and so is no data */
+    Py_ssize_t ndim = count < 0 ? 1 : count ? count : 1;
+    if (ndim > DT_MAX_NDIM) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): %zd sizes were given; at most %d are possible", function,
+                     ndim, DT_MAX_NDIM);
+        return NULL;
+    }
+    shape[0] = 0;
+    for (Py_ssize_t d = 0; count && d < ndim; d++) {
+        int found = dt_int_from_python(values[d], &shape[d]);
+        if (found < 0)
+            return NULL;
+        if (!found) {
+            char text[DT_DESCRIBE_TEXT];
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s(): %s stands among the sizes; give ints, or one sequence of data",
+                function, dt_describe(values[d], text, sizeof text));
+            return NULL;
+        }
+    }
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    return dt_tensor_result(
+        out, dt_tensor_empty(function, &out->tensor, dtype, (int)ndim, shape, cpu));
+}
+
+PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    if (kwargs && PyDict_GET_SIZE(kwargs)) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "Tensor() takes sizes or data, and no keywords; use torch.tensor(data, "
+            "dtype=..., device=...) or torch.empty(...)");
+        return NULL;
+    }
+    PyObject *made =
+        construct_old("Tensor", dt_default_dtype(), ((PyTupleObject *)args)->ob_item,
+                      PyTuple_GET_SIZE(args));
+    if (!made || type == dt_py.tensor_type)
+        return made;
+    dt_tensor_object *out = dt_tensor_object_new_of(type);
+    if (out)
+        dt_tensor_alias(&out->tensor, dt_tensor_of(made));
+    Py_DECREF(made);
+    return (PyObject *)out;
+}
+
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    DT_PUBLIC(class, #class "(*size: Any)")                                            \
+    {                                                                                  \
+        bool one = args->slots[0] != NULL; /* a sequence, which is data */             \
+        return construct_old(#class, DT_##ID, one ? args->slots : args->rest,          \
+                             one ? 1 : args->nrest);                                   \
+    }
+#include "ops/dtype.def"
+
+static const dt_function rows[] = {
+    DT_FUNCTION(
+        tensor, "tensor",
+        "A new tensor with a copy of data: a number, nested sequences of numbers, a "
+        "NumPy "
+        "array or a tensor.\n\nWithout dtype: bool for bools, int64 for ints, the "
+        "default "
+        "floating type for floats, an array's own type.\nValueError for ragged data, "
+        "TypeError for what is no number.\n\n>>> torch.tensor([[1, 2], [3, 4]])\n"
+        "tensor([[1, 2],\n        [3, 4]])"),
+    DT_FUNCTION(as_tensor, "as_tensor",
+                "As tensor(), but without a copy where data is a tensor or a NumPy "
+                "array that fits "
+                "already."),
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    DT_FUNCTION(class, #class,                                                         \
+                "A CPU tensor of " #name " of the given sizes, or of data."),
+#include "ops/dtype.def"
+};
+
+int dt_setup_construct(PyObject *module)
+{
+    return DT_ADD_FUNCTIONS(module, rows);
+}

@@ -1,0 +1,379 @@
+#include "autograd/variable.h"
+#include "python/interop/numpy.h"
+
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#define NPY_TARGET_VERSION    NPY_1_23_API_VERSION
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+
+#include "python/functions.h"
+#include "tensor/ops/copy.h"
+
+/* 0 once NumPy's functions are there, importing it if need be; -1 with ImportError. */
+static int need_numpy(void)
+{
+    static bool ready;
+    if (ready)
+        return 0;
+    /* Not PyArray_ImportNumPyAPI, which prints what it raises. */
+    if (_import_array() < 0) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_Format(PyExc_ImportError,
+                     "this needs NumPy, which does not import (%S); install it with "
+                     "pip install numpy",
+                     value ? value : Py_None);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return -1;
+    }
+    ready = true;
+    return 0;
+}
+
+/* Whether the program has imported NumPy itself. Only then can a value come from it. */
+static bool numpy_is_loaded(void)
+{
+    static bool loaded;
+    if (!loaded) {
+        PyObject *modules = PyImport_GetModuleDict();
+        loaded =
+            modules && PyDict_GetItemString(modules, "numpy.core.multiarray") != NULL;
+        loaded = loaded || (modules && PyDict_GetItemString(
+                                           modules, "numpy._core.multiarray") != NULL);
+    }
+    return loaded && !need_numpy();
+}
+
+/* NumPy's numbers of types; NPY_NOTYPE where it has none. */
+#define NPY_BFLOAT16 NPY_NOTYPE
+static const int type_numbers[DT_NDTYPES] = {
+#define DT_DTYPE(ID, name, alias, type, class) NPY_##ID,
+#include "ops/dtype.def"
+};
+
+static int dtype_of_number(int number)
+{
+    for (int d = 0; d < DT_NDTYPES; d++)
+        if (type_numbers[d] != NPY_NOTYPE &&
+            PyArray_EquivTypenums(type_numbers[d], number))
+            return d;
+    return -1;
+}
+
+bool dt_numpy_is_array(PyObject *value)
+{
+    if (PyLong_Check(value) || PyFloat_Check(value) || PyList_Check(value))
+        return false;
+    return numpy_is_loaded() && PyArray_Check(value);
+}
+
+int dt_numpy_scalar_dtype(PyObject *value)
+{
+    if (!numpy_is_loaded() || !PyArray_IsScalar(value, Generic))
+        return -1;
+    PyArray_Descr *descr = PyArray_DescrFromScalar(value);
+    if (!descr) {
+        PyErr_Clear();
+        return -1;
+    }
+    int dtype = dtype_of_number(descr->type_num);
+    Py_DECREF((PyObject *)descr);
+    return dtype;
+}
+
+/* --- an array over a tensor's memory --- */
+
+PyObject *dt_numpy_from_tensor(PyObject *object)
+{
+    const dt_tensor *t = dt_tensor_of(object);
+    npy_intp shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
+    size_t size = dt_dtype_size((dt_dtype)t->dtype);
+    static char nothing;
+    if (need_numpy())
+        return NULL;
+    for (int d = 0; d < t->ndim; d++) {
+        shape[d] = (npy_intp)t->shape[d];
+        strides[d] = (npy_intp)(t->strides[d] * (int64_t)size);
+    }
+    if (type_numbers[t->dtype] == NPY_NOTYPE) {
+        PyErr_Format(PyExc_TypeError,
+                     "numpy(): NumPy has no type %s; convert the tensor with .float() "
+                     "first",
+                     dt_dtype_name((dt_dtype)t->dtype));
+        return NULL;
+    }
+    PyArray_Descr *descr = PyArray_DescrFromType(type_numbers[t->dtype]);
+    if (!descr)
+        return NULL;
+    void *data = t->numel ? dt_tensor_data(t) : &nothing;
+    PyObject *array =
+        PyArray_NewFromDescr(&PyArray_Type, descr, t->ndim, shape, strides, data,
+                             t->storage->read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
+    if (!array)
+        return NULL;
+    PyArray_UpdateFlags((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS |
+                                                    NPY_ARRAY_F_CONTIGUOUS |
+                                                    NPY_ARRAY_ALIGNED);
+    /* The array keeps a tensor of its own alive: the program's may come to hold other
+     * memory. */
+    dt_tensor_object *keeper = dt_tensor_object_new();
+    if (!keeper) {
+        Py_DECREF(array);
+        return NULL;
+    }
+    dt_tensor_alias(&keeper->tensor, t);
+    if (PyArray_SetBaseObject((PyArrayObject *)array, (PyObject *)keeper) < 0) {
+        Py_DECREF(array);
+        return NULL;
+    }
+    return array;
+}
+
+static int refuse_gpu(const char *what, const dt_tensor *t)
+{
+    char text[DT_DEVICE_TEXT];
+    PyErr_Format(PyExc_TypeError,
+                 "%s: the tensor is on %s, and NumPy works on the CPU's memory; ask "
+                 "for the copy "
+                 "with .cpu().numpy() or .numpy(force=True)",
+                 what, dt_device_text(dt_tensor_device(t), text));
+    return -1;
+}
+
+static int refuse_grad(const char *what, const dt_tensor *t)
+{
+    if (!dt_requires_grad(t))
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s: this Tensor wants gradients, which NumPy cannot record; use "
+                 ".detach().numpy()",
+                 what);
+    return -1;
+}
+
+DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
+{
+    dt_tensor *t;
+    bool force;
+    if (dt_take_tensor(args, 0, &t) < 0 || dt_take_bool(args, 1, &force) < 0)
+        return NULL;
+    if (!force && refuse_grad("numpy()", t) < 0)
+        return NULL;
+    if (dt_device_is_cpu(dt_tensor_device(t)))
+        return dt_numpy_from_tensor(args->slots[0]);
+    if (!force) {
+        refuse_gpu("numpy()", t);
+        return NULL;
+    }
+    dt_tensor_object *copy = dt_tensor_object_new();
+    if (!copy)
+        return NULL;
+    int status;
+    DT_RUN(status, true,
+           dt_to(&copy->tensor, t, (dt_dtype)t->dtype, dt_device_make(DT_CPU, 0)));
+    PyObject *result = dt_tensor_result(copy, status);
+    if (!result)
+        return NULL;
+    PyObject *array = dt_numpy_from_tensor(result);
+    Py_DECREF(result);
+    return array;
+}
+
+DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
+{
+    dt_tensor *t;
+    if (dt_take_tensor(args, 0, &t) < 0)
+        return NULL;
+    if (!dt_device_is_cpu(dt_tensor_device(t))) {
+        refuse_gpu("numpy.asarray()", t);
+        return NULL;
+    }
+    if (refuse_grad("numpy.asarray()", t) < 0)
+        return NULL;
+    PyObject *array = dt_numpy_from_tensor(args->slots[0]);
+    if (!array)
+        return NULL;
+    PyArray_Descr *wanted = NULL;
+    if (dt_given(args, 1) &&
+        PyArray_DescrConverter(args->slots[1], &wanted) != NPY_SUCCEED) {
+        Py_DECREF(array);
+        return NULL;
+    }
+    int copies = dt_given(args, 2) ? PyObject_IsTrue(args->slots[2]) : 0;
+    bool never = args->slots[2] == Py_False;
+    bool differs =
+        wanted && !PyArray_EquivTypes(wanted, PyArray_DESCR((PyArrayObject *)array));
+    PyObject *result = NULL;
+    if (copies < 0) {
+        Py_XDECREF((PyObject *)wanted);
+    } else if (differs && never) {
+        Py_XDECREF((PyObject *)wanted);
+        PyErr_SetString(
+            PyExc_ValueError,
+            "numpy.asarray(copy=False): another dtype needs a copy; leave copy out");
+    } else if (differs || copies) {
+        if (!wanted) {
+            wanted = PyArray_DESCR((PyArrayObject *)array);
+            Py_INCREF((PyObject *)wanted);
+        }
+        result =
+            PyArray_CastToType((PyArrayObject *)array, wanted, 0); /* steals wanted */
+        if (!result && !PyErr_Occurred()) /* a dtype without fields, such as {} */
+            PyErr_Format(PyExc_TypeError,
+                         "numpy.asarray(): dtype is %R; give a numeric type",
+                         args->slots[1]);
+    } else {
+        Py_XDECREF((PyObject *)wanted);
+        result = Py_NewRef(array);
+    }
+    Py_DECREF(array);
+    return result;
+}
+
+/* --- a tensor over an array's memory --- */
+
+/* The last tensor may go in a thread that has no GIL, or when Python is no more. */
+static void release_array(void *array)
+{
+    if (!Py_IsInitialized())
+        return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF((PyObject *)array);
+    PyGILState_Release(state);
+}
+
+static int check_shareable(PyArrayObject *array, int *dtype)
+{
+    PyArray_Descr *descr = PyArray_DESCR(array);
+    int size = (int)PyArray_ITEMSIZE(array);
+    if (PyArray_NDIM(array) > DT_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError,
+                     "from_numpy(): the array has %d dimensions, a tensor has at most "
+                     "%d; reshape "
+                     "it first",
+                     PyArray_NDIM(array), DT_MAX_NDIM);
+        return -1;
+    }
+    *dtype = dtype_of_number(descr->type_num);
+    if (*dtype < 0) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "from_numpy(): an array of %R has no tensor of the same type; convert it "
+            "with .astype() to bool, an integer of 8 to 64 bits, or a float of 16 to "
+            "64",
+            descr);
+        return -1;
+    }
+    if (PyArray_ISBYTESWAPPED(array)) {
+        PyErr_SetString(
+            PyExc_ValueError,
+            "from_numpy(): the array's byte order is not this machine's; convert it "
+            "with .astype(array.dtype.newbyteorder('='))");
+        return -1;
+    }
+    for (int d = 0; d < PyArray_NDIM(array); d++) {
+        npy_intp stride = PyArray_STRIDE(array, d);
+        if (stride < 0) {
+            PyErr_Format(
+                PyExc_ValueError,
+                "from_numpy(): the array runs backwards in dimension %d (stride %zd), "
+                "which tensors do not; use array.copy()",
+                d, (Py_ssize_t)stride);
+            return -1;
+        }
+        if (stride % size) {
+            PyErr_Format(PyExc_ValueError,
+                         "from_numpy(): the stride of %zd bytes in dimension %d is no "
+                         "multiple of "
+                         "the element's %d; use array.copy()",
+                         (Py_ssize_t)stride, d, size);
+            return -1;
+        }
+    }
+    if ((uintptr_t)PyArray_DATA(array) % (uintptr_t)size) {
+        PyErr_SetString(
+            PyExc_ValueError,
+            "from_numpy(): the array's elements are not aligned; use array.copy()");
+        return -1;
+    }
+    return 0;
+}
+
+PyObject *dt_numpy_to_tensor(PyObject *value)
+{
+    PyArrayObject *array = (PyArrayObject *)value;
+    int dtype;
+    if (check_shareable(array, &dtype))
+        return NULL;
+    dt_tensor_object *object = dt_tensor_object_new();
+    if (!object)
+        return NULL;
+    dt_tensor *t = &object->tensor;
+    int64_t size = (int64_t)dt_dtype_size((dt_dtype)dtype), reach = 0;
+    t->dtype = (unsigned char)dtype;
+    t->ndim = (unsigned char)PyArray_NDIM(array);
+    t->offset = 0;
+    t->history = NULL;
+    t->unversioned = false;
+    for (int d = 0; d < t->ndim; d++) {
+        t->shape[d] = PyArray_DIM(array, d);
+        t->strides[d] = PyArray_STRIDE(array, d) / size;
+        reach += (t->shape[d] - 1) * t->strides[d];
+    }
+    bool empty = PyArray_SIZE(array) == 0;
+    if (empty) /* NumPy's strides say nothing here */
+        dt_shape_strides(t->ndim, t->shape, t->strides);
+    t->storage = dt_storage_new_borrowed(
+        dt_device_make(DT_CPU, 0), empty ? NULL : PyArray_DATA(array),
+        empty ? 0 : (size_t)((reach + 1) * size), !PyArray_ISWRITEABLE(array),
+        release_array, value);
+    if (!t->storage)
+        return dt_tensor_result(object, -1);
+    Py_INCREF(value);
+    dt_tensor_update(t);
+    return (PyObject *)object;
+}
+
+DT_PUBLIC(from_numpy, "from_numpy(ndarray: Any)")
+{
+    PyObject *array = args->slots[0];
+    if (need_numpy())
+        return NULL;
+    if (!PyArray_Check(array)) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "from_numpy(): the argument is a %.100s; give a NumPy array, or use "
+            "torch.tensor() for other data",
+            Py_TYPE(array)->tp_name);
+        return NULL;
+    }
+    if (!PyArray_ISWRITEABLE((PyArrayObject *)array) &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "from_numpy(): the array is read-only, and so is the tensor over "
+                     "its memory; "
+                     "use array.copy() to write",
+                     1) < 0)
+        return NULL;
+    return dt_numpy_to_tensor(array);
+}
+
+static const dt_function rows[] = {
+    DT_METHOD(
+        numpy, "numpy",
+        "A NumPy array over the tensor's memory: what one writes the other sees.\n\n"
+        "A tensor on a GPU raises TypeError, unless force=True asks for a copy."),
+    DT_METHOD(array, "__array__",
+              "What numpy.asarray calls: as numpy(), converted to dtype."),
+    DT_FUNCTION(
+        from_numpy, "from_numpy",
+        "A tensor over a NumPy array's memory: what one writes the other sees.\n\n"
+        "TypeError for element types that tensors lack, ValueError for layouts that "
+        "tensors do not have (negative strides, other byte orders)."),
+};
+
+int dt_setup_numpy(PyObject *module)
+{
+    return DT_ADD_FUNCTIONS(module, rows);
+}

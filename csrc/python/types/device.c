@@ -1,0 +1,314 @@
+#include "python/types/device.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "python/arguments.h"
+
+static const char *const type_names[DT_NDEVICE_TYPES] = {
+#define DEVICE_TYPE(ID, name) #name,
+    DT_DEVICE_TYPES(DEVICE_TYPE)
+#undef DEVICE_TYPE
+};
+
+static dt_device named_of(PyObject *self)
+{
+    return ((dt_device_object *)self)->named;
+}
+
+/* Shared objects, so that x.device allocates nothing: by type, index -1 first. */
+#define SHARED 9
+static PyObject *shared[DT_NDEVICE_TYPES][SHARED];
+
+PyObject *dt_device_object_new(dt_device named)
+{
+    int slot = named.index + 1;
+    if (slot < SHARED && shared[(int)named.type][slot])
+        return Py_NewRef(shared[(int)named.type][slot]);
+    PyObject *self = dt_py.device_type->tp_alloc(dt_py.device_type, 0);
+    if (!self)
+        return NULL;
+    ((dt_device_object *)self)->named = named;
+    if (slot < SHARED)
+        shared[(int)named.type][slot] = Py_NewRef(self);
+    return self;
+}
+
+PyObject *dt_device_object_of(dt_device device)
+{
+    if (dt_device_is_cpu(device))
+        return Py_NewRef(dt_py.cpu);
+    return dt_device_object_new(device);
+}
+
+/* --- reading --- */
+
+static int parse(const char *text, dt_device *out)
+{
+    const char *colon = strchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    for (int type = 0; type < DT_NDEVICE_TYPES; type++) {
+        if (strlen(type_names[type]) != length ||
+            memcmp(text, type_names[type], length) != 0)
+            continue;
+        int index = -1;
+        if (colon) {
+            const char *digit = colon + 1;
+            if (!isdigit((unsigned char)*digit) || (digit[0] == '0' && digit[1]))
+                return -1;
+            for (index = 0; isdigit((unsigned char)*digit); digit++) {
+                index = index * 10 + (*digit - '0');
+                if (index > INT8_MAX)
+                    return -1;
+            }
+            if (*digit)
+                return -1;
+        }
+        *out = dt_device_make((dt_device_type)type, index);
+        return 0;
+    }
+    return -1;
+}
+
+static int bad_device(const char *function, PyObject *value)
+{
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "%s(): %R names no device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
+        function, value);
+    return -1;
+}
+
+int dt_device_from_python(const char *function, const char *argument, PyObject *value,
+                          dt_device *out)
+{
+    if (dt_device_object_check(value)) {
+        *out = named_of(value);
+        return 0;
+    }
+    if (PyUnicode_Check(value)) {
+        Py_ssize_t length;
+        const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+        if (!text) {
+            PyErr_Clear();
+            return bad_device(function, value);
+        }
+        if (strlen(text) != (size_t)length || parse(text, out) < 0)
+            return bad_device(function, value);
+        return 0;
+    }
+    if (PyLong_Check(value) && !PyBool_Check(value)) {
+        int overflow;
+        long long index = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow || index < 0 || index > INT8_MAX) {
+            PyErr_Format(PyExc_RuntimeError,
+                         "%s(): %R is no index of a device; they count from 0",
+                         function, value);
+            return -1;
+        }
+        if (!dt_device_count(DT_CUDA)) {
+            PyErr_Format(
+                PyExc_RuntimeError,
+                "%s(): device %lld is the GPU of that index, and no GPU can be used; "
+                "give 'cpu', or see cuda.why_unavailable()",
+                function, index);
+            return -1;
+        }
+        *out = dt_device_make(DT_CUDA, (int)index);
+        return 0;
+    }
+    char text[DT_DESCRIBE_TEXT];
+    PyErr_Format(PyExc_TypeError,
+                 "%s(): %s is %s; give a device, such as 'cpu' or 'cuda:0', or an int",
+                 function, argument, dt_describe(value, text, sizeof text));
+    return -1;
+}
+
+int dt_device_resolve(dt_device named, dt_device *out)
+{
+    if (dt_device_is_cpu(named)) {
+        named.index = 0; /* there is one CPU, whatever number it was given */
+    } else {
+        if (named.index < 0)
+            named.index = (signed char)dt_python_current_device();
+        int status;
+        /* The first use of a device type loads its library and asks the driver. */
+        DT_RUN(status, true, dt_device_check(named));
+        if (status < 0)
+            return dt_raise_status();
+    }
+    *out = named;
+    return 0;
+}
+
+/* --- the type --- */
+
+static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)type;
+    static char *words[] = {"type", "index", NULL};
+    static char *old_words[] = {"device", NULL};
+    PyObject *what = NULL, *index = NULL;
+    if (kwargs && PyDict_GET_SIZE(kwargs) == 1 &&
+        PyDict_GetItemString(kwargs, "device")) {
+        if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:device", old_words, &what))
+            return NULL;
+    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", words, &what,
+                                            &index)) {
+        return NULL;
+    }
+    dt_device named;
+    if (dt_device_from_python("device", "type", what, &named) < 0)
+        return NULL;
+    if (!index || index == Py_None)
+        return dt_device_object_new(named);
+    int64_t number;
+    int status = dt_int_from_python(index, &number);
+    char text[DT_DESCRIBE_TEXT];
+    if (status <= 0) {
+        if (!status)
+            PyErr_Format(PyExc_TypeError, "device(): index is %s; give an int",
+                         dt_describe(index, text, sizeof text));
+        return NULL;
+    }
+    if (!PyUnicode_Check(what) || named.index >= 0) {
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "device(): %R has an index already, and index is %lld; give one of them",
+            what, (long long)number);
+        return NULL;
+    }
+    if (number < 0 || number > INT8_MAX) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "device(): index %lld names no device; they count from 0",
+                     (long long)number);
+        return NULL;
+    }
+    named.index = (signed char)number;
+    return dt_device_object_new(named);
+}
+
+static PyObject *device_str(PyObject *self)
+{
+    dt_device named = named_of(self);
+    if (named.index < 0)
+        return PyUnicode_FromString(type_names[(int)named.type]);
+    return PyUnicode_FromFormat("%s:%d", type_names[(int)named.type], named.index);
+}
+
+static PyObject *device_repr(PyObject *self)
+{
+    dt_device named = named_of(self);
+    const char *name = type_names[(int)named.type];
+    if (named.index < 0)
+        return PyUnicode_FromFormat("device(type='%s')", name);
+    return PyUnicode_FromFormat("device(type='%s', index=%d)", name, named.index);
+}
+
+static Py_hash_t device_hash(PyObject *self)
+{
+    dt_device named = named_of(self);
+    return 1009 * (named.type + 1) + named.index + 1;
+}
+
+static PyObject *device_compare(PyObject *a, PyObject *b, int op)
+{
+    if (!dt_device_object_check(b) || (op != Py_EQ && op != Py_NE))
+        Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong(dt_device_equal(named_of(a), named_of(b)) == (op == Py_EQ));
+}
+
+static PyObject *device_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    dt_device named = named_of(self);
+    const char *name = type_names[(int)named.type];
+    if (named.index < 0)
+        return Py_BuildValue("O(s)", dt_py.device_type, name);
+    return Py_BuildValue("O(si)", dt_py.device_type, name, named.index);
+}
+
+static PyObject *device_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    if (dt_default_device_push(named_of(self)) < 0)
+        return NULL;
+    return Py_NewRef(self);
+}
+
+static PyObject *device_exit(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    dt_default_device_pop();
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_type(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(type_names[(int)named_of(self).type]);
+}
+
+static PyObject *get_index(PyObject *self, void *unused)
+{
+    (void)unused;
+    int index = named_of(self).index;
+    if (index < 0)
+        Py_RETURN_NONE;
+    return PyLong_FromLong(index);
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, NULL},
+    {"__enter__", device_enter, METH_NOARGS, NULL},
+    {"__exit__", device_exit, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"type", get_type, NULL, "'cpu' or 'cuda'.", NULL},
+    {"index", get_index, NULL,
+     "The number of the device, or None where none was named.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc,
+     "device(type, index=None)\n--\n\n"
+     "A device on which tensors live: device('cpu'), device('cuda:1'), "
+     "device('cuda', 1) or\n"
+     "device(1). Building one needs no GPU; using one does. In a with "
+     "statement it is where\n"
+     "factories such as ones() make their tensors.\n\n"
+     "Equal and ordered by type and index; type is a str, index an int or None.\n"
+     "\n"
+     ">>> torch.ones(2, device=torch.device('cpu')).device\n"
+     "device(type='cpu')\n"
+     ">>> torch.device('cuda:1').index\n"
+     "1"},
+    {Py_tp_new, device_new},
+    {Py_tp_repr, device_repr},
+    {Py_tp_str, device_str},
+    {Py_tp_hash, device_hash},
+    {Py_tp_richcompare, device_compare},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pydevtensor.device",
+    .basicsize = sizeof(dt_device_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int dt_setup_device_type(PyObject *module)
+{
+    dt_py.device_type = dt_add_type(module, &spec, NULL);
+    if (!dt_py.device_type)
+        return -1;
+    dt_py.cpu = dt_device_object_new(dt_device_make(DT_CPU, -1));
+    return dt_py.cpu ? 0 : -1;
+}

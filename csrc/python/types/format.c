@@ -1,0 +1,177 @@
+#include "python/types/format.h"
+
+/* One of few values, each an object that is there once. */
+typedef struct named_object {
+    PyObject_HEAD const char *name;
+    int value;
+} named_object;
+
+static PyTypeObject *format_type, *layout_type;
+static PyObject *strided;
+
+static PyObject *named_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("torch.%s", ((named_object *)self)->name);
+}
+
+static PyObject *named_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    /* A string stands for an attribute of the module: the pickle of a singleton. */
+    return PyUnicode_FromString(((named_object *)self)->name);
+}
+
+static PyObject *get_module(PyObject *self, void *unused)
+{
+    (void)self;
+    (void)unused;
+    return PyUnicode_FromString("pydevtensor");
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", named_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"__module__", get_module, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+#define SPEC(NAME, full_name, doc)                                                     \
+    static PyType_Slot NAME##_slots[] = {                                              \
+        {Py_tp_doc, doc},                                                              \
+        {Py_tp_repr, named_repr},                                                      \
+        {Py_tp_methods, methods},                                                      \
+        {Py_tp_getset, properties},                                                    \
+        {0, NULL},                                                                     \
+    };                                                                                 \
+    static PyType_Spec NAME##_spec = {                                                 \
+        .name = "pydevtensor." #full_name,                                             \
+        .basicsize = sizeof(named_object),                                             \
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,               \
+        .slots = NAME##_slots,                                                         \
+    };
+SPEC(format, memory_format,
+     "The order of a tensor's dimensions in memory.\n\n"
+     ">>> torch.zeros(2, 3, 4, 5).contiguous("
+     "memory_format=torch.channels_last).stride()\n"
+     "(60, 1, 15, 3)")
+SPEC(layout, layout,
+     "How a tensor keeps its elements: torch.strided, all of them.\n\n"
+     ">>> torch.ones(2).layout\n"
+     "torch.strided")
+
+static PyObject *add(PyObject *module, PyTypeObject *type, const char *name, int value)
+{
+    PyObject *object = type->tp_alloc(type, 0);
+    if (!object)
+        return NULL;
+    ((named_object *)object)->name = name;
+    ((named_object *)object)->value = value;
+    if (dt_add_object(module, name, object) < 0)
+        Py_CLEAR(object);
+    return object;
+}
+
+int dt_setup_format_type(PyObject *module)
+{
+    format_type = dt_add_type(module, &format_spec, NULL);
+    layout_type = dt_add_type(module, &layout_spec, NULL);
+    strided = layout_type ? add(module, layout_type, "strided", 0) : NULL;
+    if (!format_type || !strided)
+        return -1;
+#define FORMAT(ID, name)                                                               \
+    PyObject *name = add(module, format_type, #name, DT_FORMAT_##ID);                  \
+    if (!name)                                                                         \
+        return -1;                                                                     \
+    Py_DECREF(name); /* the module has it */
+    DT_FORMATS(FORMAT)
+#undef FORMAT
+    return 0;
+}
+
+PyObject *dt_strided(void)
+{
+    return Py_NewRef(strided);
+}
+
+bool dt_layout_object_check(PyObject *value)
+{
+    return Py_TYPE(value) == layout_type;
+}
+
+bool dt_format_object_check(PyObject *value)
+{
+    return Py_TYPE(value) == format_type;
+}
+
+int dt_take_layout(const dt_args *args, int i)
+{
+    return dt_given(args, i) && !dt_layout_object_check(args->slots[i])
+               ? dt_argument_error(args, i)
+               : 0;
+}
+
+int dt_take_format(const dt_args *args, int i, dt_format *out)
+{
+    if (!dt_given(args, i))
+        return 0;
+    if (!dt_format_object_check(args->slots[i]))
+        return dt_argument_error(args, i);
+    *out = (dt_format)((named_object *)args->slots[i])->value;
+    return 0;
+}
+
+int dt_format_check(const char *function, dt_format format, int ndim)
+{
+    int wanted = format == DT_FORMAT_CHANNELS ? 4 : 5;
+    if (format == DT_FORMAT_PRESERVE || format == DT_FORMAT_CONTIGUOUS ||
+        ndim == wanted)
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s(): memory_format channels_last%s is for %d dimensions, and the "
+                 "Tensor has %d; give it another format",
+                 function, wanted == 5 ? "_3d" : "", wanted, ndim);
+    return -1;
+}
+
+bool dt_format_is_of(dt_format format, const dt_tensor *x)
+{
+    if (format == DT_FORMAT_PRESERVE || format == DT_FORMAT_CONTIGUOUS)
+        return x->contiguous;
+    if (x->ndim != (format == DT_FORMAT_CHANNELS ? 4 : 5))
+        return false;
+    int64_t order[DT_MAX_NDIM], inverse[DT_MAX_NDIM], step = 1;
+    dt_format_order(x->ndim, order, inverse);
+    for (int i = x->ndim - 1; i >= 0; i--) {
+        int64_t d = order[i];
+        if (x->shape[d] != 1 && x->strides[d] != step)
+            return false;
+        step *= x->shape[d];
+    }
+    return true;
+}
+
+void dt_format_order(int ndim, int64_t *order, int64_t *inverse)
+{
+    order[0] = 0;
+    for (int d = 1; d < ndim; d++)
+        order[d] = d < ndim - 1 ? d + 1 : 1;
+    for (int d = 0; d < ndim; d++)
+        inverse[order[d]] = d;
+}
+
+void dt_format_strides(dt_format format, int ndim, const int64_t *shape,
+                       int64_t *strides)
+{
+    int64_t order[DT_MAX_NDIM], inverse[DT_MAX_NDIM], step = 1;
+    for (int d = 0; d < ndim; d++)
+        order[d] = d;
+    if (format != DT_FORMAT_CONTIGUOUS)
+        dt_format_order(ndim, order, inverse);
+    for (int i = ndim - 1; i >= 0; i--) {
+        strides[order[i]] = step;
+        step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
+    }
+}

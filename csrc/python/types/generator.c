@@ -1,0 +1,284 @@
+/* `Generator`: random state as a Python object, and the default one of the CPU. */
+#include <sys/random.h>
+
+#include "python/types/device.h"
+#include "python/functions.h"
+#include "python/seed.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/random.h"
+
+typedef struct generator_object {
+    PyObject_HEAD dt_generator *generator; /* own, or the default one of the device */
+    dt_device device;
+    dt_generator own;
+} generator_object;
+
+static generator_object *generator_of(PyObject *self)
+{
+    return (generator_object *)self;
+}
+
+int dt_seed_from_python(const char *function, PyObject *value, uint64_t *out)
+{
+    PyObject *whole = PyNumber_Index(value);
+    if (!whole) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "%s(): seed is %s; give an int", function,
+                     dt_describe(value, text, sizeof text));
+        return -1;
+    }
+    /* Negative seeds count down from 2^64. */
+    int overflow;
+    long long small = PyLong_AsLongLongAndOverflow(whole, &overflow);
+    *out = overflow > 0 ? PyLong_AsUnsignedLongLong(whole) : (unsigned long long)small;
+    Py_DECREF(whole);
+    if (overflow >= 0 && !PyErr_Occurred())
+        return 0;
+    PyErr_Clear();
+    PyErr_Format(PyExc_ValueError,
+                 "%s(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1",
+                 function, value);
+    return -1;
+}
+
+int dt_seed_draw(uint64_t *out)
+{
+    if (getrandom(out, sizeof *out, 0) == (ssize_t)sizeof *out)
+        return 0;
+    PyErr_SetFromErrno(PyExc_OSError);
+    return -1;
+}
+
+int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator **out)
+{
+    *out = NULL;
+    if (!dt_given(args, i))
+        return 0;
+    PyObject *value = args->slots[i];
+    if (!PyObject_TypeCheck(value, dt_py.generator_type))
+        return dt_argument_error(args, i);
+    generator_object *self = generator_of(value);
+    if (!dt_device_equal(self->device, device)) {
+        char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): the generator is one for %s and the numbers are for %s; give "
+            "Generator(device='%s')",
+            args->signature->name, dt_device_text(self->device, a),
+            dt_device_text(device, b), b);
+        return -1;
+    }
+    *out = self->generator;
+    return 0;
+}
+
+static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"device", NULL};
+    PyObject *value = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", words, &value))
+        return NULL;
+    dt_device device = dt_device_make(DT_CPU, 0);
+    if (value != Py_None &&
+        (dt_device_from_python("Generator", "device", value, &device) < 0 ||
+         dt_device_resolve(device, &device) < 0))
+        return NULL;
+    generator_object *self = (generator_object *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->device = device;
+    self->generator = &self->own;
+    dt_generator_init(&self->own, DT_DEFAULT_SEED);
+    return (PyObject *)self;
+}
+
+static void generator_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    if (generator_of(self)->generator == &generator_of(self)->own)
+        dt_generator_destroy(&generator_of(self)->own);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *generator_manual_seed(PyObject *self, PyObject *value)
+{
+    uint64_t seed;
+    if (!PyIndex_Check(value)) { /* unlike torch.manual_seed's TypeError */
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_RuntimeError, "manual_seed(): seed is %s; give an int",
+                     dt_describe(value, text, sizeof text));
+        return NULL;
+    }
+    if (dt_seed_from_python("manual_seed", value, &seed) < 0)
+        return NULL;
+    dt_generator_seed(generator_of(self)->generator, seed);
+    return Py_NewRef(self);
+}
+
+static PyObject *generator_seed(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    uint64_t seed;
+    if (dt_seed_draw(&seed) < 0)
+        return NULL;
+    dt_generator_seed(generator_of(self)->generator, seed);
+    return PyLong_FromUnsignedLongLong(seed);
+}
+
+static PyObject *generator_initial_seed(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(generator_of(self)->generator->seed);
+}
+
+static bool is_twister(PyObject *self)
+{
+    return generator_of(self)->device.type == DT_CPU;
+}
+
+static PyObject *generator_get_state(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    dt_tensor state = {.storage = NULL};
+    int64_t size = is_twister(self) ? DT_TWISTER_STATE : DT_PHILOX_STATE;
+    if (dt_tensor_empty("get_state", &state, DT_UINT8, 1, &size,
+                        dt_device_make(DT_CPU, 0)))
+        return dt_raise();
+    dt_generator_save(generator_of(self)->generator, is_twister(self),
+                      dt_tensor_data(&state));
+    return dt_tensor_object_steal(&state);
+}
+
+static PyObject *generator_set_state(PyObject *self, PyObject *value)
+{
+    char text[DT_DESCRIBE_TEXT];
+    int64_t size = is_twister(self) ? DT_TWISTER_STATE : DT_PHILOX_STATE;
+    dt_tensor *given = dt_tensor_check(value) ? dt_tensor_of(value) : NULL;
+    if (!given || given->dtype != DT_UINT8 || dt_tensor_device(given).type != DT_CPU) {
+        PyErr_Format(PyExc_TypeError,
+                     "set_state(): the state is %s; give a Tensor of uint8 on the CPU, "
+                     "as get_state() does",
+                     dt_describe(value, text, sizeof text));
+        return NULL;
+    }
+    if (given->numel != size) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "set_state(): a state of %lld bytes for a generator whose states "
+                     "have %lld; give what its get_state() gave",
+                     (long long)given->numel, (long long)size);
+        return NULL;
+    }
+    dt_tensor bytes;
+    if (dt_contiguous(&bytes, given))
+        return dt_raise();
+    int status = dt_generator_restore(generator_of(self)->generator, is_twister(self),
+                                      dt_tensor_data(&bytes));
+    dt_tensor_clear(&bytes);
+    return status < 0 ? dt_raise() : Py_NewRef(self);
+}
+
+static PyObject *generator_clone_state(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    unsigned char bytes[DT_TWISTER_STATE];
+    PyTypeObject *type = Py_TYPE(self);
+    generator_object *copy = (generator_object *)type->tp_alloc(type, 0);
+    if (!copy)
+        return NULL;
+    copy->device = generator_of(self)->device;
+    copy->generator = &copy->own;
+    dt_generator_init(&copy->own, DT_DEFAULT_SEED);
+    dt_generator_save(generator_of(self)->generator, is_twister(self), bytes);
+    if (dt_generator_restore(&copy->own, is_twister(self), bytes)) {
+        Py_DECREF(copy);
+        return dt_raise();
+    }
+    return (PyObject *)copy;
+}
+
+static PyObject *generator_device(PyObject *self, void *unused)
+{
+    (void)unused;
+    return dt_device_object_of(generator_of(self)->device);
+}
+
+static PyMethodDef methods[] = {
+    {"manual_seed", generator_manual_seed, METH_O,
+     "manual_seed($self, seed)\n--\n\nStart again from seed; gives the generator "
+     "itself.\n\n"
+     ">>> torch.Generator().manual_seed(3).initial_seed()\n"
+     "3"},
+    {"seed", generator_seed, METH_NOARGS,
+     "seed($self)\n--\n\nStart again from a seed drawn by the system, and give that "
+     "seed.\n\n"
+     ">>> generator = torch.Generator()\n"
+     ">>> generator.seed() == generator.initial_seed()\n"
+     "True"},
+    {"initial_seed", generator_initial_seed, METH_NOARGS,
+     "initial_seed($self)\n--\n\nThe seed that the numbers started from.\n\n"
+     ">>> torch.Generator().manual_seed(3).initial_seed()\n"
+     "3"},
+    {"get_state", generator_get_state, METH_NOARGS,
+     "get_state($self)\n--\n\nWhere the numbers are, as a Tensor of uint8 for "
+     "set_state.\n\n"
+     ">>> torch.Generator().get_state().dtype\n"
+     "torch.uint8"},
+    {"set_state", generator_set_state, METH_O,
+     "set_state($self, new_state)\n--\n\nGo on from where another get_state() was.\n\n"
+     ">>> generator = torch.Generator()\n"
+     ">>> state = generator.get_state()\n"
+     ">>> first = torch.rand(2, generator=generator)\n"
+     ">>> again = torch.rand(2, generator=generator.set_state(state))\n"
+     ">>> torch.equal(first, again)\n"
+     "True"},
+    {"clone_state", generator_clone_state, METH_NOARGS,
+     "clone_state($self)\n--\n\nA Generator of its own that gives the same numbers.\n\n"
+     ">>> generator = torch.Generator().manual_seed(3)\n"
+     ">>> twin = generator.clone_state()\n"
+     ">>> a, b = torch.rand(2, generator=generator), torch.rand(2, generator=twin)\n"
+     ">>> torch.equal(a, b)\n"
+     "True"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"device", generator_device, NULL, "The device whose numbers it draws.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Generator(device='cpu')\n--\n\n"
+                "A source of random numbers for one device, apart from all others.\n\n"
+                ">>> generator = torch.Generator().manual_seed(0)\n"
+                ">>> torch.rand(2, generator=generator)\n"
+                "tensor([0.4963, 0.7682])"},
+    {Py_tp_new, generator_new},
+    {Py_tp_dealloc, generator_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pydevtensor.Generator",
+    .basicsize = sizeof(generator_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int dt_setup_generator_type(PyObject *module)
+{
+    dt_py.generator_type = dt_add_type(module, &spec, NULL);
+    if (!dt_py.generator_type)
+        return -1;
+    PyObject *self = dt_py.generator_type->tp_alloc(dt_py.generator_type, 0);
+    if (!self)
+        return -1;
+    generator_of(self)->device = dt_device_make(DT_CPU, 0);
+    generator_of(self)->generator = dt_default_generator(generator_of(self)->device);
+    int status = dt_add_object(module, "default_generator", self);
+    Py_DECREF(self);
+    return status;
+}

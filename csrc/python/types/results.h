@@ -1,0 +1,38 @@
+/* Results of two tensors with names: torch.return_types.max(values=..., indices=...).
+ */
+#ifndef DT_PYTHON_TYPES_RESULTS_H
+#define DT_PYTHON_TYPES_RESULTS_H
+
+#include "python/arguments.h"
+
+/* RESULT(name, first, second): one row is one function's. */
+#define DT_RESULTS(RESULT)                                                             \
+    RESULT(max, values, indices)                                                       \
+    RESULT(min, values, indices)                                                       \
+    RESULT(cummax, values, indices)                                                    \
+    RESULT(cummin, values, indices)                                                    \
+    RESULT(sort, values, indices)                                                      \
+    RESULT(topk, values, indices)                                                      \
+    RESULT(kthvalue, values, indices)                                                  \
+    RESULT(median, values, indices)                                                    \
+    RESULT(nanmedian, values, indices)                                                 \
+    RESULT(mode, values, indices)                                                      \
+    RESULT(aminmax, min, max)                                                          \
+    RESULT(frexp, mantissa, exponent)                                                  \
+    RESULT(histogram, hist, bin_edges)
+
+typedef enum dt_pair_type {
+#define RESULT(name, first, second) DT_RESULT_##name,
+    DT_RESULTS(RESULT)
+#undef RESULT
+        DT_NRESULTS
+} dt_pair_type;
+
+/* Ends a function of two results: the named tuple of both, whose references are taken
+ * over, or, where the argument at out_at is given, a tuple of two tensors, of those,
+ * into which the results were copied. NULL with an exception set, also where status is
+ * -1. first and second may be NULL: there was no memory for them. */
+PyObject *dt_finish_pair(const dt_args *args, int out_at, dt_pair_type type,
+                         dt_tensor_object *first, dt_tensor_object *second, int status);
+
+#endif

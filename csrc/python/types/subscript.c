@@ -1,0 +1,527 @@
+/* x[...] and x[...] = value: views by integers, slices, None and the ellipsis; elements
+ * one by one by tensors of integers, masks, lists and arrays. */
+#include <string.h>
+
+#include "autograd/recorded.h"
+#include "python/arguments.h"
+#include "python/types/subscript.h"
+#include "python/interop/numpy.h"
+#include "autograd/recorded.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/index.h"
+#include "tensor/view.h"
+
+/* Room for every item that a legal subscript can have: an ellipsis and new axes
+ * included. */
+#define MAX_ITEMS (2 * DT_MAX_NDIM + 1)
+
+/* A subscript: what makes a view of the tensor, and the index tensors that then choose
+ * from it. An index tensor stands among the items as a slice of everything. */
+typedef struct subscript {
+    int count;
+    dt_subscript items[MAX_ITEMS];
+    int nchosen;
+    dt_tensor chosen[DT_MAX_NDIM]; /* owned */
+    int at[DT_MAX_NDIM];           /* its item */
+    int64_t wanted[DT_MAX_NDIM];   /* of a mask: the dimension's size; else -1 */
+    int nbools;
+    int bools[MAX_ITEMS]; /* the items that were True or False */
+} subscript;
+
+static void release(subscript *s)
+{
+    for (int k = 0; k < s->nchosen; k++)
+        dt_tensor_clear(&s->chosen[k]);
+    s->nchosen = 0;
+}
+
+static int reject(PyObject *item)
+{
+    char text[DT_DESCRIBE_TEXT];
+    dt_describe(item, text, sizeof text);
+    PyErr_Format(
+        dt_tensor_check(item) || PyFloat_Check(item) ? PyExc_IndexError
+                                                     : PyExc_TypeError,
+        "index: %s is no index; use integers, slices, None or ... (and for floats, "
+        "int() first)",
+        text);
+    return -1;
+}
+
+/* A bound of a slice: what has __index__. Integers beyond 64 bits are as good as the
+ * nearest. */
+static int take_bound(PyObject *value, int64_t *out)
+{
+    if (dt_tensor_check(value)) {
+        int found = dt_int_from_python(value, out);
+        if (!found)
+            reject(value);
+        return found > 0 ? 0 : -1;
+    }
+    if (!PyIndex_Check(value)) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_TypeError,
+                     "index: %s stands in a slice; use integers or None there",
+                     dt_describe(value, text, sizeof text));
+        return -1;
+    }
+    *out = PyNumber_AsSsize_t(value, NULL);
+    return *out == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int take_slice(PyObject *key, dt_subscript *item)
+{
+    PySliceObject *slice = (PySliceObject *)key;
+    item->kind = DT_SUBSCRIPT_SLICE;
+    item->step = 1;
+    item->has_start = slice->start != Py_None;
+    item->has_stop = slice->stop != Py_None;
+    if ((item->has_start && take_bound(slice->start, &item->start)) ||
+        (item->has_stop && take_bound(slice->stop, &item->stop)) ||
+        (slice->step != Py_None && take_bound(slice->step, &item->step)))
+        return -1;
+    return 0;
+}
+
+static int take_item(PyObject *key, dt_subscript *item)
+{
+    if (PySlice_Check(key))
+        return take_slice(key, item);
+    if (key == Py_None) {
+        item->kind = DT_SUBSCRIPT_NEW_AXIS;
+        item->stop = 1;
+        return 0;
+    }
+    if (PyBool_Check(
+            key)) { /* all of the tensor, or nothing of it, along a new dimension */
+        item->kind = DT_SUBSCRIPT_NEW_AXIS;
+        item->stop = key == Py_True;
+        return 0;
+    }
+    if (key == Py_Ellipsis) {
+        item->kind = DT_SUBSCRIPT_ELLIPSIS;
+        return 0;
+    }
+    item->kind = DT_SUBSCRIPT_INTEGER;
+    int found = dt_int_from_python(key, &item->start);
+    if (found > 0)
+        return 0;
+    return found < 0 ? -1 : reject(key);
+}
+
+/* --- elements one by one --- */
+
+/* Takes *index over. -1 with an exception set. */
+static int add_chosen(subscript *s, dt_tensor *index, int64_t wanted)
+{
+    if (s->nchosen == DT_MAX_NDIM || s->count == MAX_ITEMS) {
+        dt_tensor_clear(index);
+        PyErr_Format(PyExc_IndexError,
+                     "index: too many items; a tensor has at most %d dimensions",
+                     DT_MAX_NDIM);
+        return -1;
+    }
+    dt_subscript *item = &s->items[s->count];
+    memset(item, 0, sizeof *item);
+    item->kind = DT_SUBSCRIPT_SLICE;
+    item->step = 1;
+    s->at[s->nchosen] = s->count++;
+    s->wanted[s->nchosen] = wanted;
+    s->chosen[s->nchosen++] = *index;
+    return 0;
+}
+
+/* A mask is as good as the positions where it holds, one index for each dimension. */
+static int add_mask(subscript *s, const dt_tensor *mask)
+{
+    dt_tensor positions, column;
+    int status;
+    DT_RUN(status,
+           mask->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(mask)),
+           dt_nonzero(&positions, mask));
+    if (status)
+        return dt_raise_status();
+    for (int d = 0; d < mask->ndim && !status; d++) {
+        if (dt_view_select(&column, &positions, 1, d))
+            status = dt_raise_status();
+        else
+            status = add_chosen(s, &column, mask->shape[d]);
+    }
+    dt_tensor_clear(&positions);
+    return status;
+}
+
+static int add_tensor(subscript *s, const dt_tensor *t)
+{
+    dt_tensor index;
+    if (t->dtype == DT_BOOL || t->dtype == DT_UINT8)
+        return add_mask(s, t);
+    if (dt_dtype_is_float((dt_dtype)t->dtype)) {
+        PyErr_Format(PyExc_IndexError,
+                     "index: a tensor of type %s chooses no elements; give integers or "
+                     "bools, such as index.long() or x > 0",
+                     dt_dtype_name((dt_dtype)t->dtype));
+        return -1;
+    }
+    dt_tensor_alias(&index, t);
+    return add_chosen(s, &index, -1);
+}
+
+/* A list or an array as a tensor of the CPU; an empty list stands for no integers. */
+static int add_sequence(subscript *s, PyObject *key)
+{
+    PyObject *made = dt_tensor_from_data("index", key, -1, dt_device_make(DT_CPU, 0));
+    if (!made)
+        return -1;
+    const dt_tensor *t = dt_tensor_of(made);
+    int status;
+    if (!t->numel && !dt_numpy_is_array(key) && dt_dtype_is_float((dt_dtype)t->dtype)) {
+        dt_tensor none;
+        status = dt_to(&none, t, DT_INT64, dt_tensor_device(t))
+                     ? dt_raise_status()
+                     : add_chosen(s, &none, -1);
+    } else {
+        status = add_tensor(s, t);
+    }
+    Py_DECREF(made);
+    return status;
+}
+
+static int add_item(subscript *s, PyObject *key)
+{
+    if (dt_tensor_check(key) && dt_tensor_of(key)->ndim)
+        return add_tensor(s, dt_tensor_of(key));
+    if (PyList_Check(key) || PyTuple_Check(key) || dt_numpy_is_array(key))
+        return add_sequence(s, key);
+    if (s->count == MAX_ITEMS) {
+        PyErr_Format(PyExc_IndexError,
+                     "index: too many items; a tensor has at most %d dimensions",
+                     DT_MAX_NDIM);
+        return -1;
+    }
+    if (dt_tensor_check(key) && dt_tensor_of(key)->dtype == DT_BOOL) {
+        dt_scalar truth; /* as Python's bool; waits for a GPU */
+        if (dt_item("index", dt_tensor_of(key), &truth))
+            return dt_raise_status();
+        key = truth.i ? Py_True : Py_False;
+    }
+    if (take_item(key, &s->items[s->count]))
+        return -1;
+    if (PyBool_Check(key))
+        s->bools[s->nbools++] = s->count;
+    s->count++;
+    return 0;
+}
+
+/* True and False are masks without dimensions: an index that meets those of the index
+ * tensors. One alone that is written through is as good as a new dimension of size 1 or
+ * 0. */
+static int place_bools(subscript *s, bool reads)
+{
+    if (!s->nbools || (!reads && s->nbools == 1 && !s->nchosen))
+        return 0;
+    for (int b = 0; b < s->nbools; b++) {
+        dt_subscript *item = &s->items[s->bools[b]];
+        int64_t count = item->stop; /* 1 or 0 positions, all at the start */
+        int k = s->nchosen;
+        dt_tensor index;
+        if (k == DT_MAX_NDIM) {
+            PyErr_Format(PyExc_IndexError,
+                         "index: too many items; a tensor has at most %d dimensions",
+                         DT_MAX_NDIM);
+            return -1;
+        }
+        if (dt_full("index", &index, DT_INT64, 1, &count, dt_device_make(DT_CPU, 0),
+                    dt_scalar_int(0)))
+            return dt_raise_status();
+        for (; k && s->at[k - 1] > s->bools[b]; k--) {
+            s->chosen[k] = s->chosen[k - 1];
+            s->at[k] = s->at[k - 1];
+            s->wanted[k] = s->wanted[k - 1];
+        }
+        s->chosen[k] = index;
+        s->at[k] = s->bools[b];
+        s->wanted[k] = -1;
+        s->nchosen++;
+        item->stop = 1;
+    }
+    return 0;
+}
+
+/* The items of a subscript that is read or written through; -1 with an exception set,
+ * and nothing to release. */
+static int take_items(PyObject *key, subscript *s, bool reads)
+{
+    int status = 0;
+    s->count = s->nchosen = s->nbools = 0;
+    if (!PyTuple_Check(key)) {
+        status = add_item(s, key);
+    } else if (PyTuple_GET_SIZE(key) > MAX_ITEMS) {
+        PyErr_Format(PyExc_IndexError,
+                     "index: %zd items were given; a tensor has at most %d dimensions",
+                     PyTuple_GET_SIZE(key), DT_MAX_NDIM);
+        status = -1;
+    } else {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key) && !status; i++)
+            status = add_item(s, PyTuple_GET_ITEM(key, i));
+    }
+    if (!status)
+        status = place_bools(s, reads);
+    if (status)
+        release(s);
+    return status;
+}
+
+/* What the index tensors choose from view, which the items made of whole. -1 after
+ * dt_fail. */
+static int find_choice(dt_indexing *c, const subscript *s, const dt_tensor *whole,
+                       const dt_tensor *view)
+{
+    int dims[MAX_ITEMS], dim = 0, consumed = 0;
+    bool skipped = false;
+    for (int i = 0; i < s->count; i++)
+        consumed += s->items[i].kind == DT_SUBSCRIPT_INTEGER ||
+                    s->items[i].kind == DT_SUBSCRIPT_SLICE;
+    for (int i = 0; i < s->count; i++) {
+        dims[i] = dim;
+        if (s->items[i].kind == DT_SUBSCRIPT_ELLIPSIS) {
+            dim += skipped ? 0 : whole->ndim - consumed;
+            skipped = true;
+        } else {
+            dim += s->items[i].kind != DT_SUBSCRIPT_INTEGER;
+        }
+    }
+    c->what = "index";
+    c->code = DT_ERROR_INDEX;
+    c->form = DT_INDEXING_INDEX;
+    c->wraps = true;
+    c->count = s->nchosen;
+    for (int k = 0; k < s->nchosen; k++) {
+        c->dims[k] = dims[s->at[k]];
+        c->indices[k] = &s->chosen[k];
+        if (s->wanted[k] >= 0 && s->wanted[k] != view->shape[c->dims[k]])
+            return dt_fail(DT_ERROR_INDEX,
+                           "index: the mask has size %lld where the tensor's dimension "
+                           "%d has size %lld; give a mask of the tensor's sizes",
+                           (long long)s->wanted[k], c->dims[k],
+                           (long long)view->shape[c->dims[k]]);
+    }
+    return 0;
+}
+
+PyObject *dt_nonzero_tuple(const dt_tensor *x)
+{
+    dt_tensor positions;
+    int status, ndim = x->ndim ? x->ndim : 1;
+    dt_tensor row;
+    dt_tensor_alias(&row, x);
+    if (!row.ndim) {
+        row.ndim = 1;
+        row.shape[0] = row.strides[0] = 1;
+    }
+    DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
+           dt_nonzero(&positions, &row));
+    dt_tensor_clear(&row);
+    if (status)
+        return dt_raise();
+    PyObject *made = PyTuple_New(ndim);
+    for (int d = 0; made && d < ndim; d++) {
+        dt_tensor_object *column = dt_tensor_object_new();
+        PyObject *item =
+            column ? dt_tensor_result(column,
+                                      dt_view_select(&column->tensor, &positions, 1, d))
+                   : NULL;
+        if (item)
+            PyTuple_SET_ITEM(made, d, item);
+        else
+            Py_CLEAR(made);
+    }
+    dt_tensor_clear(&positions);
+    return made;
+}
+
+/* --- reading --- */
+
+static int read_chosen(dt_tensor *out, const dt_tensor *whole, const subscript *s)
+{
+    dt_tensor view;
+    dt_indexing c;
+    out->storage = NULL;
+    if (dt_recorded_index(&view, whole, s->items, s->count))
+        return -1;
+    int status = find_choice(&c, s, whole, &view);
+    if (!status)
+        status = dt_recorded_index_read("IndexBackward0", out, &view, &c);
+    dt_tensor_clear(&view);
+    return status;
+}
+
+PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
+{
+    subscript s;
+    if (take_items(key, &s, true))
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out) {
+        release(&s);
+        return NULL;
+    }
+    dt_tensor *whole = dt_tensor_of(self);
+    if (!s.nchosen)
+        return dt_tensor_result(
+            out, dt_recorded_index(&out->tensor, whole, s.items, s.count));
+    int status;
+    DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
+           read_chosen(&out->tensor, whole, &s));
+    release(&s);
+    return dt_tensor_result(out, status);
+}
+
+/* --- writing --- */
+
+/* place[chosen] = value, or += value; a CPU tensor without dimensions goes to any
+ * device. */
+static int write_chosen(dt_index_op op, dt_tensor *place, const dt_tensor *whole,
+                        const subscript *s, const dt_tensor *value, dt_scalar number)
+{
+    dt_tensor own;
+    dt_indexing c;
+    own.storage = NULL;
+    dt_device device = dt_tensor_device(place);
+    int status = find_choice(&c, s, whole, place);
+    if (!status && !value) {
+        status = dt_full("x[...] = value", &own, (dt_dtype)place->dtype, 0, NULL,
+                         device, number);
+        value = &own;
+    } else if (!status && !value->ndim &&
+               !dt_device_equal(dt_tensor_device(value), device)) {
+        status = dt_recorded_to(&own, value, (dt_dtype)value->dtype, device);
+        value = &own;
+    }
+    if (!status)
+        status = dt_recorded_index_write("IndexPutBackward0", op, place, &c, value);
+    dt_tensor_clear(&own);
+    return status;
+}
+
+/* PyTorch lets a value have more dimensions than its place, where the first ones have
+ * size 1. */
+static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
+{
+    int64_t dims[DT_MAX_NDIM];
+    int count = 0;
+    while (value->ndim - count > ndim && value->shape[count] == 1) {
+        dims[count] = count;
+        count++;
+    }
+    return dt_recorded_squeeze(out, value, count, dims);
+}
+
+static int assign(dt_index_op op, PyObject *self, PyObject *key, PyObject *value)
+{
+    subscript s;
+    dt_tensor place, source;
+    dt_scalar number;
+    int status;
+    if (!value) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "del x[...]: elements of a tensor cannot be deleted; make a new tensor "
+            "of those that stay");
+        return -1;
+    }
+    number = dt_scalar_int(0);
+    int is_number = dt_tensor_check(value) ? 0 : dt_scalar_from_python(value, &number);
+    if (is_number < 0)
+        return -1;
+    if (!is_number && !dt_tensor_check(value)) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(
+            PyExc_TypeError,
+            "x[...] = value: the value is %s; give a number or a Tensor, such as "
+            "torch.tensor(value)",
+            dt_describe(value, text, sizeof text));
+        return -1;
+    }
+    if (take_items(key, &s, false))
+        return -1;
+    dt_tensor *whole = dt_tensor_of(self);
+    if (dt_view_index(&place, whole, s.items, s.count)) {
+        release(&s);
+        return dt_raise_status();
+    }
+    /* A write that is recorded changes the history of the whole. */
+    bool recorded =
+        dt_grad_enabled &&
+        (dt_requires_grad(whole) || (!is_number && dt_recording(dt_tensor_of(value))));
+    if (recorded && (dt_in_place_check("x[...] = value", whole) < 0 ||
+                     dt_variable_set_part(&place, whole) < 0)) {
+        dt_tensor_clear(&place);
+        release(&s);
+        return dt_raise_status();
+    }
+    if (s.nchosen) {
+        DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
+               write_chosen(op, &place, whole, &s,
+                            is_number ? NULL : dt_tensor_of(value), number));
+        release(&s);
+    } else if (is_number) {
+        DT_RUN(status, place.numel > DT_LONG_NUMEL,
+               dt_recorded_fill_into("x[...] = value", &place, number));
+    } else {
+        status = drop_leading_ones(&source, dt_tensor_of(value), place.ndim);
+        if (!status) {
+            bool long_run =
+                place.numel > DT_LONG_NUMEL ||
+                !dt_device_equal(dt_tensor_device(&place), dt_tensor_device(&source));
+            DT_RUN(status, long_run,
+                   dt_recorded_copy_into("x[...] = value", &place, &source));
+            dt_tensor_clear(&source);
+        }
+    }
+    dt_tensor_clear(&place);
+    return status ? dt_raise_status() : 0;
+}
+
+int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
+{
+    return assign(DT_INDEX_WRITE, self, key, value);
+}
+
+int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
+                        bool accumulate)
+{
+    bool chooses = false;
+    PyObject *key = NULL;
+    if (PyTuple_Check(indices) || PyList_Check(indices))
+        key = PySequence_Tuple(indices);
+    if (!key && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError,
+                     "index_put_(): indices is a %.100s; give a tuple of Tensors",
+                     Py_TYPE(indices)->tp_name);
+    if (!key)
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
+        PyObject *item = PyTuple_GET_ITEM(key, i);
+        if (!dt_tensor_check(item)) {
+            PyErr_Format(PyExc_TypeError,
+                         "index_put_(): item %zd of indices is a %.100s; give Tensors",
+                         i, Py_TYPE(item)->tp_name);
+            Py_DECREF(key);
+            return -1;
+        }
+        chooses |= dt_tensor_of(item)->ndim > 0;
+    }
+    if (accumulate && !chooses) {
+        PyErr_SetString(
+            PyExc_IndexError,
+            "index_put_(): indices has no Tensor with a dimension, so there "
+            "is nothing to accumulate; use add_()");
+        Py_DECREF(key);
+        return -1;
+    }
+    int status = assign(accumulate ? DT_INDEX_ADD : DT_INDEX_WRITE, self, key, values);
+    Py_DECREF(key);
+    return status;
+}

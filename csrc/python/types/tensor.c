@@ -1,0 +1,562 @@
+/* The Tensor object: its life, its slots and what makes it a number and a sequence. */
+#include "python/types/tensor.h"
+
+#include <stddef.h>
+#if PY_VERSION_HEX < 0x030c0000
+#include <structmember.h>
+#define Py_T_PYSSIZET T_PYSSIZET
+#define Py_READONLY   READONLY
+#endif
+
+#include "python/arguments.h"
+#include "autograd/recorded.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/view.h"
+
+/* --- life --- */
+
+/* Objects of the exact type that wait to be used again; they keep their reference to
+ * the type. The GIL guards it. */
+#define KEPT 128
+static dt_tensor_object *kept[KEPT];
+static int nkept;
+
+dt_tensor_object *dt_tensor_object_new(void)
+{
+    dt_tensor_object *self;
+    if (nkept) {
+        self = kept[--nkept];
+        _Py_NewReference((PyObject *)self);
+    } else {
+        /* Not tracked by the garbage collector: without a __dict__ it refers to
+         * nothing. */
+        self = PyObject_GC_New(dt_tensor_object, dt_py.tensor_type);
+        if (!self)
+            return NULL;
+        self->weakrefs = NULL;
+        self->dict = NULL;
+        self->slot = NULL;
+        self->keeper = NULL;
+    }
+    self->tensor.storage = NULL;
+    return self;
+}
+
+dt_tensor_object *dt_tensor_object_new_of(PyTypeObject *type)
+{
+    if (type == dt_py.tensor_type)
+        return dt_tensor_object_new();
+    return (dt_tensor_object *)type->tp_alloc(type, 0); /* zeroed */
+}
+
+PyObject *dt_tensor_object_steal(dt_tensor *t)
+{
+    dt_tensor_object *self = dt_tensor_object_new();
+    if (!self) {
+        dt_tensor_clear(t);
+        return NULL;
+    }
+    self->tensor = *t;
+    t->storage = NULL;
+    if (self->tensor.history)
+        dt_tensor_object_track(self);
+    return (PyObject *)self;
+}
+
+void dt_tensor_object_bind(dt_tensor_object *object, void **slot, dt_history *keeper)
+{
+    *slot = object;
+    object->slot = slot;
+    object->keeper = dt_history_retain(keeper);
+}
+
+void dt_tensor_object_forget(dt_tensor_object *object)
+{
+    dt_history *keeper = object->keeper;
+    *object->slot = NULL;
+    object->slot = NULL;
+    object->keeper = NULL;
+    dt_history_release(keeper);
+}
+
+static void tensor_dealloc(PyObject *object)
+{
+    dt_tensor_object *self = (dt_tensor_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    bool exact = type == dt_py.tensor_type;
+    if (self->slot)
+        dt_tensor_object_forget(self); /* before any code that might ask for it */
+    PyObject_GC_UnTrack(
+        object); /* also where tp_clear has taken the __dict__ already */
+    if (self->weakrefs)
+        PyObject_ClearWeakRefs(object);
+    Py_CLEAR(self->dict);
+    dt_tensor_clear(&self->tensor);
+    if (exact && nkept < KEPT) {
+        kept[nkept++] = self;
+        return;
+    }
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static int tensor_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((dt_tensor_object *)self)->dict);
+    Py_VISIT(Py_TYPE(self));
+    return dt_history_traverse(dt_tensor_of(self), visit, arg);
+}
+
+static int tensor_clear(PyObject *self)
+{
+    Py_CLEAR(((dt_tensor_object *)self)->dict);
+    dt_history_drop(dt_tensor_of(self));
+    return 0;
+}
+
+void dt_tensor_object_track(dt_tensor_object *object)
+{
+    const dt_variable *v = dt_variable_of(&object->tensor);
+    if (v && v->made.node && v->made.node->calls_back &&
+        !PyObject_GC_IsTracked((PyObject *)object))
+        PyObject_GC_Track((PyObject *)object);
+}
+
+/* With a __dict__ it may be part of a cycle. */
+static void track(PyObject *self)
+{
+    if (((dt_tensor_object *)self)->dict && !PyObject_GC_IsTracked(self))
+        PyObject_GC_Track(self);
+}
+
+static int tensor_setattr(PyObject *self, PyObject *name, PyObject *value)
+{
+    int status = PyObject_GenericSetAttr(self, name, value);
+    track(self);
+    return status;
+}
+
+static PyObject *get_dict(PyObject *self, void *context)
+{
+    PyObject *dict = PyObject_GenericGetDict(self, context);
+    track(self);
+    return dict;
+}
+
+static int set_dict(PyObject *self, PyObject *value, void *context)
+{
+    int status = PyObject_GenericSetDict(self, value, context);
+    track(self);
+    return status;
+}
+
+/* --- operators --- */
+
+/* 1 and *out; 0 where value takes part in no arithmetic with tensors; -1. */
+static inline int operand(PyObject *value, dt_arg *out)
+{
+    if (dt_tensor_check(value)) {
+        *out = dt_arg_tensor(dt_tensor_of(value));
+        return 1;
+    }
+    dt_scalar scalar;
+    int status = dt_scalar_from_python(value, &scalar);
+    if (status > 0)
+        *out = dt_arg_scalar(scalar);
+    return status;
+}
+
+static inline bool is_long(const dt_arg *a)
+{
+    return a->tensor && a->tensor->numel > DT_LONG_NUMEL;
+}
+
+static PyObject *binary(dt_binary_op op, PyObject *a, PyObject *b)
+{
+    dt_arg x, y;
+    int status = operand(a, &x);
+    if (status > 0)
+        status = operand(b, &y);
+    if (status <= 0) {
+        if (status < 0)
+            return NULL;
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    DT_RUN(status, is_long(&x) || is_long(&y),
+           dt_recorded_binary(op, &out->tensor, x, y));
+    return dt_tensor_result(out, status);
+}
+
+static PyObject *binary_in_place(dt_binary_op op, PyObject *self, PyObject *other)
+{
+    dt_arg x = dt_arg_tensor(dt_tensor_of(self)), y;
+    int status = operand(other, &y);
+    if (status <= 0) {
+        if (status < 0)
+            return NULL;
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    DT_RUN(status, is_long(&x) || is_long(&y),
+           dt_recorded_binary_into(op, dt_tensor_of(self), x, y));
+    return status < 0 ? dt_raise() : Py_NewRef(self);
+}
+
+#define OPERATOR(slot, op)                                                             \
+    static PyObject *op_##slot(PyObject *a, PyObject *b)                               \
+    {                                                                                  \
+        return binary(DT_BINARY_##op, a, b);                                           \
+    }                                                                                  \
+    static PyObject *in_place_##slot(PyObject *a, PyObject *b)                         \
+    {                                                                                  \
+        return binary_in_place(DT_BINARY_##op, a, b);                                  \
+    }
+/* Operators of two operands that are a row of ops/binary.def. */
+#define OPERATORS(OPERATOR)                                                            \
+    OPERATOR(add, add)                                                                 \
+    OPERATOR(subtract, sub)                                                            \
+    OPERATOR(multiply, mul)                                                            \
+    OPERATOR(true_divide, div)                                                         \
+    OPERATOR(floor_divide, floor_divide)                                               \
+    OPERATOR(remainder, remainder)                                                     \
+    OPERATOR(and, bitwise_and)                                                         \
+    OPERATOR(or, bitwise_or)                                                           \
+    OPERATOR(xor, bitwise_xor)                                                         \
+    OPERATOR(lshift, bitwise_left_shift)                                               \
+    OPERATOR(rshift, bitwise_right_shift)
+OPERATORS(OPERATOR)
+#undef OPERATOR
+
+static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus)
+{
+    if (modulus != Py_None) {
+        PyErr_SetString(PyExc_TypeError,
+                        "pow(): tensors take no modulus; use (a ** b) % modulus");
+        return NULL;
+    }
+    return binary(DT_BINARY_pow, a, b);
+}
+
+static PyObject *power_in_place(PyObject *a, PyObject *b, PyObject *modulus)
+{
+    (void)modulus;
+    return binary_in_place(DT_BINARY_pow, a, b);
+}
+
+static PyObject *compare(PyObject *a, PyObject *b, int op)
+{
+    static const dt_binary_op ops[] = {
+        [Py_LT] = DT_BINARY_lt, [Py_LE] = DT_BINARY_le, [Py_EQ] = DT_BINARY_eq,
+        [Py_NE] = DT_BINARY_ne, [Py_GT] = DT_BINARY_gt, [Py_GE] = DT_BINARY_ge,
+    };
+    return binary(ops[op], a, b);
+}
+
+static PyObject *unary(dt_unary_op op, PyObject *self)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_recorded_unary(op, &out->tensor, x));
+    return dt_tensor_result(out, status);
+}
+
+static PyObject *negative(PyObject *self)
+{
+    return unary(DT_UNARY_neg, self);
+}
+static PyObject *absolute(PyObject *self)
+{
+    return unary(DT_UNARY_abs, self);
+}
+static PyObject *invert(PyObject *self)
+{
+    if (dt_dtype_is_float((dt_dtype)dt_tensor_of(self)->dtype)) {
+        PyErr_SetString(PyExc_TypeError,
+                        "~: a floating tensor has no bits to flip; convert it "
+                        "with .to(torch.int64) or .to(torch.bool)");
+        return NULL;
+    }
+    return unary(DT_UNARY_bitwise_not, self);
+}
+static PyObject *positive(PyObject *self)
+{
+    if (dt_tensor_of(self)->dtype == DT_BOOL) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "+: not defined for bools; convert them first, e.g. "
+                        "with .int()");
+        return NULL;
+    }
+    return Py_NewRef(self);
+}
+
+static PyObject *matrix_multiply(PyObject *a, PyObject *b)
+{
+    if (!dt_tensor_check(a) || !dt_tensor_check(b))
+        Py_RETURN_NOTIMPLEMENTED;
+    const dt_tensor *x = dt_tensor_of(a), *y = dt_tensor_of(b);
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    int64_t columns = y->ndim > 1 ? y->shape[y->ndim - 1] : 1;
+    DT_RUN(status, (double)x->numel * (double)columns > 5e5 || y->numel > DT_LONG_NUMEL,
+           dt_recorded_matmul(&out->tensor, x, y));
+    return dt_tensor_result(out, status);
+}
+
+/* --- as a Python number --- */
+
+static int item(const char *what, PyObject *self, dt_scalar *out)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    int status;
+    DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(x)), dt_item(what, x, out));
+    return status < 0 ? dt_raise_status() : 0;
+}
+
+static int to_bool(PyObject *self)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    if (x->numel != 1) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "bool(): a Tensor with %s has no one truth; use .any() or .all()",
+                     x->numel ? "more than one element" : "no elements");
+        return -1;
+    }
+    dt_scalar scalar;
+    if (item("bool", self, &scalar) < 0)
+        return -1;
+    return scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : scalar.i != 0;
+}
+
+/* Only a single element is a number; ValueError, as int() and float() of bad values. */
+static int single(const char *what, PyObject *self)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    if (x->numel == 1)
+        return 0;
+    PyErr_Format(
+        PyExc_ValueError,
+        "%s(): only a Tensor of one element is a number, and this one has %lld; "
+        "index it, or use .tolist()",
+        what, (long long)x->numel);
+    return -1;
+}
+
+static PyObject *to_int(PyObject *self)
+{
+    dt_scalar scalar;
+    if (single("int", self) < 0 || item("int", self, &scalar) < 0)
+        return NULL;
+    if (scalar.kind == DT_KIND_FLOAT)
+        return PyLong_FromDouble(scalar.f);
+    return PyLong_FromLongLong(scalar.i);
+}
+
+static PyObject *to_float(PyObject *self)
+{
+    dt_scalar scalar;
+    if (single("float", self) < 0 || item("float", self, &scalar) < 0)
+        return NULL;
+    return PyFloat_FromDouble(dt_scalar_as_double(scalar));
+}
+
+static PyObject *to_index(PyObject *self)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    dt_scalar scalar;
+    if (x->numel != 1 || dt_dtype_is_float((dt_dtype)x->dtype)) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_TypeError,
+                     "%s cannot be an index; only integer tensors of one element can",
+                     dt_describe(self, text, sizeof text));
+        return NULL;
+    }
+    if (item("__index__", self, &scalar) < 0)
+        return NULL;
+    return PyLong_FromLongLong(scalar.i);
+}
+
+/* --- as a sequence --- */
+
+static Py_ssize_t length(PyObject *self)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    if (x->ndim == 0) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "len(): a Tensor without dimensions has no length; use .numel()");
+        return -1;
+    }
+    return (Py_ssize_t)x->shape[0];
+}
+
+static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
+{
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    return dt_tensor_result(out, dt_recorded_select("SelectBackward0", &out->tensor,
+                                                    dt_tensor_of(self), 0, index));
+}
+
+static PyObject *iterate(PyObject *self)
+{
+    if (dt_tensor_of(self)->ndim == 0) {
+        PyErr_SetString(PyExc_TypeError,
+                        "iter(): a Tensor without dimensions cannot be "
+                        "iterated over; use .item() for its value");
+        return NULL;
+    }
+    return PySeqIter_New(self);
+}
+
+static int contains(PyObject *self, PyObject *value)
+{
+    dt_arg y;
+    int status = operand(value, &y);
+    if (status <= 0) {
+        char text[DT_DESCRIBE_TEXT];
+        if (!status)
+            PyErr_Format(PyExc_RuntimeError,
+                         "in: %s cannot be in a Tensor; give a Tensor or "
+                         "a number",
+                         dt_describe(value, text, sizeof text));
+        return -1;
+    }
+    dt_tensor equal = {.storage = NULL}, any = {.storage = NULL};
+    dt_scalar found = dt_scalar_bool(false);
+    const dt_tensor *x = dt_tensor_of(self);
+    DT_BEGIN_ALLOW_THREADS
+    status = dt_recorded_binary(DT_BINARY_eq, &equal, dt_arg_tensor(x), y);
+    if (status == 0)
+        status = dt_recorded_reduce(DT_REDUCE_any, &any, &equal, 0, NULL, false, -1, 0);
+    if (status == 0)
+        status = dt_item("in", &any, &found);
+    dt_tensor_clear(&any);
+    dt_tensor_clear(&equal);
+    DT_END_ALLOW_THREADS
+    return status < 0 ? dt_raise_status() : found.i != 0;
+}
+
+/* --- text --- */
+
+/* Printing is Python's, imported when something is first printed. */
+static PyObject *printing(PyObject *name, PyObject *self, PyObject *spec)
+{
+    PyObject *module = PyImport_ImportModule("pydevtensor.printing");
+    PyObject *text =
+        module ? PyObject_CallMethodObjArgs(module, name, self, spec, NULL) : NULL;
+    Py_XDECREF(module);
+    return text;
+}
+
+static PyObject *repr(PyObject *self)
+{
+    return printing(dt_py.s_tensor_repr, self, NULL);
+}
+
+static PyObject *format(PyObject *self, PyObject *spec)
+{
+    return printing(dt_py.s_format_tensor, self, spec);
+}
+
+static Py_hash_t hash(PyObject *self)
+{
+    return _Py_HashPointer(
+        self); /* tensors compare by element, so only identity is left */
+}
+
+/* --- the type --- */
+
+static PyMethodDef methods[] = {
+    {"__format__", format, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(dt_tensor_object, weakrefs),
+     Py_READONLY, NULL},
+    {"__dictoffset__", Py_T_PYSSIZET, offsetof(dt_tensor_object, dict), Py_READONLY,
+     NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef getset[] = {
+    {"__dict__", get_dict, set_dict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "A multi-dimensional array of numbers of one type, on one device.\n\n"
+                ">>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])\n"
+                ">>> x[0] + x[:, 1]\n"
+                "tensor([3., 6.])"},
+    {Py_tp_new, dt_tensor_construct},
+    {Py_tp_dealloc, tensor_dealloc},
+    {Py_tp_traverse, tensor_traverse},
+    {Py_tp_clear, tensor_clear},
+    {Py_tp_free, PyObject_GC_Del},
+    {Py_tp_setattro, tensor_setattr},
+    {Py_tp_repr, repr},
+    {Py_tp_hash, hash},
+    {Py_tp_richcompare, compare},
+    {Py_tp_iter, iterate},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, getset},
+#define OPERATOR(slot, op)                                                             \
+    {Py_nb_##slot, op_##slot}, {Py_nb_inplace_##slot, in_place_##slot},
+    OPERATORS(OPERATOR)
+#undef OPERATOR
+        {Py_nb_power, power},
+    {Py_nb_inplace_power, power_in_place},
+    {Py_nb_matrix_multiply, matrix_multiply},
+    {Py_nb_negative, negative},
+    {Py_nb_positive, positive},
+    {Py_nb_absolute, absolute},
+    {Py_nb_invert, invert},
+    {Py_nb_bool, to_bool},
+    {Py_nb_int, to_int},
+    {Py_nb_float, to_float},
+    {Py_nb_index, to_index},
+    {Py_sq_length, length},
+    {Py_sq_item, sequence_item},
+    {Py_sq_contains, contains},
+    {Py_bf_getbuffer, dt_tensor_get_buffer},
+    {Py_bf_releasebuffer, dt_tensor_release_buffer},
+    {Py_mp_length, length},
+    {Py_mp_subscript, dt_tensor_subscript},
+    {Py_mp_ass_subscript, dt_tensor_ass_subscript},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pydevtensor.Tensor",
+    .basicsize = sizeof(dt_tensor_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};
+
+int dt_setup_tensor_type(PyObject *module)
+{
+    dt_py.tensor_type = dt_add_type(module, &spec, NULL);
+    if (!dt_py.tensor_type)
+        return -1;
+    /* NumPy's operators then leave it to the tensor's. */
+    PyObject *priority = PyLong_FromLong(1000);
+    int status = priority ? PyDict_SetItemString(dt_py.tensor_type->tp_dict,
+                                                 "__array_priority__", priority)
+                          : -1;
+    Py_XDECREF(priority);
+    PyType_Modified(dt_py.tensor_type);
+    return status;
+}

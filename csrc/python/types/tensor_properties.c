@@ -1,0 +1,384 @@
+/* What a tensor says about itself, and the small questions about tensors. */
+#include "cpu/runtime/cpu.h"
+#include "python/types/device.h"
+#include "python/types/dtype.h"
+#include "python/types/format.h"
+#include "python/functions.h"
+#include "python/types/size.h"
+#include "autograd/recorded.h"
+#include "tensor/view.h"
+
+/* --- attributes --- */
+
+static PyObject *get_shape(PyObject *self, void *unused)
+{
+    (void)unused;
+    const dt_tensor *x = dt_tensor_of(self);
+    return dt_size_new(x->ndim, x->shape);
+}
+static PyObject *get_dtype(PyObject *self, void *unused)
+{
+    (void)unused;
+    return dt_dtype_object_get((dt_dtype)dt_tensor_of(self)->dtype);
+}
+static PyObject *get_device(PyObject *self, void *unused)
+{
+    (void)unused;
+    return dt_device_object_of(dt_tensor_device(dt_tensor_of(self)));
+}
+static PyObject *get_ndim(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(dt_tensor_of(self)->ndim);
+}
+static PyObject *get_is_cuda(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(dt_tensor_device(dt_tensor_of(self)).type == DT_CUDA);
+}
+static PyObject *get_is_cpu(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(dt_device_is_cpu(dt_tensor_device(dt_tensor_of(self))));
+}
+static PyObject *get_nbytes(PyObject *self, void *unused)
+{
+    (void)unused;
+    const dt_tensor *x = dt_tensor_of(self);
+    return PyLong_FromLongLong(x->numel * (int64_t)dt_dtype_size((dt_dtype)x->dtype));
+}
+static PyObject *get_itemsize(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(dt_dtype_size((dt_dtype)dt_tensor_of(self)->dtype));
+}
+
+static PyObject *get_transposed(PyObject *self, void *batch)
+{
+    const dt_tensor *x = dt_tensor_of(self);
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    return dt_tensor_result(out, batch ? dt_recorded_mT(&out->tensor, x)
+                                       : dt_recorded_reverse(&out->tensor, x));
+}
+
+static PyObject *get_layout(PyObject *self, void *unused)
+{
+    (void)self;
+    (void)unused;
+    return dt_strided();
+}
+
+/* What tensors elsewhere may be and ours never are, which generic code asks about. */
+static PyObject *get_never(PyObject *self, void *unused)
+{
+    (void)self;
+    (void)unused;
+    Py_RETURN_FALSE;
+}
+static PyObject *get_real(PyObject *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+static PyObject *get_imag(PyObject *self, void *unused)
+{
+    (void)self;
+    (void)unused;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "imag: Tensors hold real numbers; use torch.zeros_like(x) for the "
+                    "imaginary part of one");
+    return NULL;
+}
+static PyObject *get_adjoint(PyObject *self, void *batch)
+{
+    int ndim = dt_tensor_of(self)->ndim;
+    if (batch ? ndim == 1 : ndim == 1 || ndim > 2) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s: the Tensor has %d dimensions; give %s, or use permute()",
+                     batch ? "mH" : "H", ndim,
+                     batch ? "matrices, in the last two of them" : "a matrix");
+        return NULL;
+    }
+    return get_transposed(self, batch);
+}
+
+static PyGetSetDef attributes[] = {
+#define NEVER(name, what) {#name, get_never, NULL, "False: " what, NULL}
+    NEVER(is_sparse, "every element is kept."),
+    NEVER(is_sparse_csr, "every element is kept."),
+    NEVER(is_quantized, "there are no quantized types."),
+    NEVER(is_nested, "every row has the same size."),
+    NEVER(is_meta, "every tensor has memory."),
+    NEVER(is_mkldnn, "memory is laid out by strides."),
+    NEVER(is_mps, "devices are the CPU and CUDA ones."),
+    NEVER(is_xla, "devices are the CPU and CUDA ones."),
+    NEVER(is_xpu, "devices are the CPU and CUDA ones."),
+    NEVER(is_ipu, "devices are the CPU and CUDA ones."),
+    NEVER(is_maia, "devices are the CPU and CUDA ones."),
+    NEVER(is_mtia, "devices are the CPU and CUDA ones."),
+    NEVER(is_vulkan, "devices are the CPU and CUDA ones."),
+#undef NEVER
+    {"layout", get_layout, NULL, "torch.strided.", NULL},
+    {"real", get_real, NULL, "The tensor itself: its elements are real.", NULL},
+    {"imag", get_imag, NULL, "RuntimeError: there are no complex types.", NULL},
+    {"H", get_adjoint, NULL, "The transpose of a matrix.", NULL},
+    {"mH", get_adjoint, NULL, "The last two dimensions exchanged.", (void *)1},
+    {"shape", get_shape, NULL, "The sizes of the dimensions.", NULL},
+    {"dtype", get_dtype, NULL, "The type of the elements.", NULL},
+    {"device", get_device, NULL, "Where the elements are.", NULL},
+    {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
+    {"is_cuda", get_is_cuda, NULL, "Whether it is on a GPU.", NULL},
+    {"is_cpu", get_is_cpu, NULL, "Whether it is on the CPU.", NULL},
+    {"nbytes", get_nbytes, NULL, "The bytes of all elements.", NULL},
+    {"itemsize", get_itemsize, NULL, "The bytes of one element.", NULL},
+    {"T", get_transposed, NULL, "All dimensions in reverse order.", NULL},
+    {"mT", get_transposed, NULL, "The last two dimensions exchanged.", (void *)1},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+/* --- methods --- */
+
+/* One of `count` values by an index that counts from either end, or all as what `all`
+ * makes. */
+static PyObject *one_or_all(const dt_args *args, const int64_t *values,
+                            PyObject *(*all)(int, const int64_t *))
+{
+    const dt_tensor *x = dt_tensor_of(args->slots[0]);
+    int64_t dim;
+    if (!dt_given(args, 1))
+        return all(x->ndim, values);
+    if (dt_take_int(args, 1, &dim) < 0)
+        return NULL;
+    int wrapped = dt_shape_wrap_dim(args->signature->name, dim, x->ndim);
+    if (wrapped < 0)
+        return dt_raise();
+    if (!x->ndim) {
+        PyErr_Format(PyExc_IndexError,
+                     "%s(): the Tensor has no dimensions; leave dim out",
+                     args->signature->name);
+        return NULL;
+    }
+    return PyLong_FromLongLong(values[wrapped]);
+}
+
+DT_PUBLIC(size, "size(input: Tensor, dim: int = None)")
+{
+    return one_or_all(args, dt_tensor_of(args->slots[0])->shape, dt_size_new);
+}
+DT_PUBLIC(stride, "stride(input: Tensor, dim: int = None)")
+{
+    return one_or_all(args, dt_tensor_of(args->slots[0])->strides, dt_int_tuple_new);
+}
+
+/* A question about a tensor, answered by an expression in x. */
+#define QUESTION(NAME, make, answer)                                                   \
+    DT_PUBLIC(NAME, #NAME "(input: Tensor)")                                           \
+    {                                                                                  \
+        dt_tensor *x;                                                                  \
+        if (dt_take_tensor(args, 0, &x) < 0)                                           \
+            return NULL;                                                               \
+        return make(answer);                                                           \
+    }
+QUESTION(numel, PyLong_FromLongLong, x->numel)
+QUESTION(nelement, PyLong_FromLongLong, x->numel)
+QUESTION(dim, PyLong_FromLong, x->ndim)
+QUESTION(ndimension, PyLong_FromLong, x->ndim)
+QUESTION(storage_offset, PyLong_FromLongLong, x->offset)
+QUESTION(element_size, PyLong_FromSize_t, dt_dtype_size((dt_dtype)x->dtype))
+QUESTION(data_ptr, PyLong_FromVoidPtr, x->numel ? dt_tensor_data(x) : NULL)
+QUESTION(is_floating_point, PyBool_FromLong, dt_dtype_is_float((dt_dtype)x->dtype))
+QUESTION(is_signed, PyBool_FromLong, dt_dtype_is_signed((dt_dtype)x->dtype))
+QUESTION(is_complex, PyBool_FromLong, x->numel < 0)
+QUESTION(is_conj, PyBool_FromLong, x->numel < 0)
+QUESTION(is_neg, PyBool_FromLong, x->numel < 0)
+QUESTION(is_inference, PyBool_FromLong, x->numel < 0)
+QUESTION(get_device, PyLong_FromLong,
+         dt_device_is_cpu(dt_tensor_device(x)) ? -1 : dt_tensor_device(x).index)
+
+DT_PUBLIC(is_contiguous, "is_contiguous(input: Tensor, memory_format: Format = None)")
+{
+    dt_format format = DT_FORMAT_CONTIGUOUS;
+    if (dt_take_format(args, 1, &format) < 0)
+        return NULL;
+    return PyBool_FromLong(dt_format_is_of(format, dt_tensor_of(args->slots[0])));
+}
+
+DT_PUBLIC(is_tensor, "is_tensor(obj: Any)")
+{
+    return PyBool_FromLong(dt_tensor_check(args->slots[0]));
+}
+
+DT_PUBLIC(result_type, "result_type(tensor1: Value, tensor2: Value)")
+{
+    dt_arg both[2];
+    if (dt_take_value(args, 0, &both[0]) < 0 || dt_take_value(args, 1, &both[1]) < 0)
+        return NULL;
+    return dt_dtype_object_get(dt_result_type(both, 2));
+}
+
+DT_PUBLIC(promote_types, "promote_types(type1: Dtype, type2: Dtype)")
+{
+    int a, b;
+    if (dt_take_dtype(args, 0, &a) < 0 || dt_take_dtype(args, 1, &b) < 0)
+        return NULL;
+    return dt_dtype_object_get(dt_dtype_promote((dt_dtype)a, (dt_dtype)b));
+}
+
+/* For finfo: the greatest number, eps, tiny, the resolution. */
+DT_PUBLIC(float_limits, "_float_limits(type: Dtype)")
+{
+    int dtype;
+    if (dt_take_dtype(args, 0, &dtype) < 0)
+        return NULL;
+    dt_float_limits limits = dt_dtype_limits((dt_dtype)dtype);
+    return Py_BuildValue("(dddd)", limits.max, limits.eps, limits.tiny,
+                         limits.resolution);
+}
+
+DT_PUBLIC(can_cast, "can_cast(from_: Dtype, to: Dtype)")
+{
+    int from, to;
+    if (dt_take_dtype(args, 0, &from) < 0 || dt_take_dtype(args, 1, &to) < 0)
+        return NULL;
+    bool can = dt_check_cast("can_cast", (dt_dtype)from, (dt_dtype)to) == 0;
+    dt_error_clear();
+    return PyBool_FromLong(can);
+}
+
+/* How many storages are alive on a device: tests hold it against zero. */
+DT_PUBLIC(storage_count, "_storage_count(device: Device = None)")
+{
+    dt_device device;
+    if (dt_take_device(args, 0, &device) < 0)
+        return NULL;
+    return PyLong_FromLongLong(dt_storage_count(device));
+}
+
+/* What complex numbers would need, of real ones. */
+#define ITSELF(NAME, TEXT)                                                             \
+    DT_PUBLIC(NAME, TEXT)                                                              \
+    {                                                                                  \
+        dt_tensor *x;                                                                  \
+        return dt_take_tensor(args, 0, &x) < 0 ? NULL : Py_NewRef(args->slots[0]);     \
+    }
+ITSELF(real, "real(input: Tensor)")
+ITSELF(conj, "conj(input: Tensor)")
+ITSELF(resolve_conj, "resolve_conj(input: Tensor)")
+ITSELF(resolve_neg, "resolve_neg(input: Tensor)")
+ITSELF(conj_physical_, "conj_physical_(input: Tensor)")
+DT_PUBLIC(imag, "imag(input: Tensor)")
+{
+    dt_tensor *x;
+    return dt_take_tensor(args, 0, &x) < 0 ? NULL : get_imag(args->slots[0], NULL);
+}
+
+DT_PUBLIC(is_nonzero, "is_nonzero(input: Tensor)")
+{
+    dt_tensor *x;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    if (x->numel != 1) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "is_nonzero(): the Tensor has %lld elements; give one of a single "
+                     "element, such as x.any() or x.all()",
+                     (long long)x->numel);
+        return NULL;
+    }
+    int truth = PyObject_IsTrue(args->slots[0]);
+    return truth < 0 ? NULL : PyBool_FromLong(truth);
+}
+DT_PUBLIC(is_same_size, "is_same_size(input: Tensor, other: Tensor)")
+{
+    dt_tensor *x, *other;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &other) < 0)
+        return NULL;
+    return PyBool_FromLong(
+        dt_shape_equal(x->ndim, x->shape, other->ndim, other->shape));
+}
+DT_PUBLIC(is_set_to, "is_set_to(input: Tensor, tensor: Tensor)")
+{
+    dt_tensor *x, *other;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &other) < 0)
+        return NULL;
+    return PyBool_FromLong(
+        x->storage == other->storage && x->offset == other->offset &&
+        dt_shape_equal(x->ndim, x->shape, other->ndim, other->shape) &&
+        dt_shape_equal(x->ndim, x->strides, other->ndim, other->strides));
+}
+
+DT_PUBLIC(set_num_threads, "set_num_threads(num: int)")
+{
+    int64_t threads;
+    if (dt_take_int(args, 0, &threads) < 0)
+        return NULL;
+    threads = threads > INT32_MAX   ? INT32_MAX
+              : threads < INT32_MIN ? INT32_MIN
+                                    : threads;
+    if (dt_cpu_set_num_threads((int)threads) < 0)
+        return dt_raise();
+    Py_RETURN_NONE;
+}
+DT_PUBLIC(get_num_threads, "get_num_threads()")
+{
+    (void)args;
+    return PyLong_FromLong(dt_cpu_get_num_threads());
+}
+
+static const dt_function rows[] = {
+    DT_METHOD(size, "size",
+              "The sizes of the dimensions, or that of one.\n\n"
+              "A Size, or with dim an int. IndexError for a dim that is not there."),
+    DT_METHOD(stride, "stride",
+              "The steps in memory between neighbours, or that of one."),
+    DT_BOTH(numel, "numel", "The number of elements."),
+    DT_METHOD(nelement, "nelement", "The number of elements."),
+    DT_METHOD(dim, "dim", "The number of dimensions."),
+    DT_METHOD(ndimension, "ndimension", "The number of dimensions."),
+    DT_METHOD(storage_offset, "storage_offset",
+              "Elements before the first in its memory."),
+    DT_METHOD(element_size, "element_size", "The bytes of one element."),
+    DT_METHOD(data_ptr, "data_ptr", "The address of the first element, on its device."),
+    DT_BOTH(get_device, "get_device", "The number of its GPU; -1 on the CPU."),
+    DT_BOTH(is_floating_point, "is_floating_point", "Whether it holds floats."),
+    DT_BOTH(is_complex, "is_complex", "False: there are no complex types."),
+    DT_BOTH(is_signed, "is_signed", "Whether its type has negative values."),
+    DT_BOTH(is_conj, "is_conj", "False: there are no complex types."),
+    DT_BOTH(is_neg, "is_neg", "False: no sign waits to be changed."),
+    DT_BOTH(is_inference, "is_inference",
+            "False: tensors made in inference_mode() are tensors like others."),
+    DT_FUNCTION(real, "real", "The Tensor itself: its elements are real."),
+    DT_FUNCTION(imag, "imag", "RuntimeError: there are no complex types."),
+    DT_BOTH(conj, "conj", "The Tensor itself: its elements are real."),
+    DT_BOTH(conj_physical_, "conj_physical_",
+            "The Tensor itself: its elements are real."),
+    DT_BOTH(resolve_conj, "resolve_conj", "The Tensor itself: its elements are real."),
+    DT_BOTH(resolve_neg, "resolve_neg", "The Tensor itself: no sign waits."),
+    DT_BOTH(is_nonzero, "is_nonzero",
+            "Whether the single element is not 0.\n\n"
+            "A bool, for which a GPU is waited for. RuntimeError for another number of "
+            "elements."),
+    DT_BOTH(is_same_size, "is_same_size", "Whether both have the same shape."),
+    DT_METHOD(is_set_to, "is_set_to",
+              "Whether both are the same view of the same memory."),
+    DT_METHOD(
+        is_contiguous, "is_contiguous",
+        "Whether it is in row-major order, or in that of memory_format, without gaps."),
+    DT_FUNCTION(is_tensor, "is_tensor", "Whether obj is a Tensor."),
+    DT_FUNCTION(result_type, "result_type", "The type in which two operands meet."),
+    DT_FUNCTION(promote_types, "promote_types", "The type in which two types meet."),
+    DT_FUNCTION(float_limits, "_float_limits", "What a floating type can hold."),
+    DT_FUNCTION(can_cast, "can_cast", "Whether results of one type go into another."),
+    DT_FUNCTION(storage_count, "_storage_count",
+                "How many storages are alive on a device."),
+    DT_FUNCTION(set_num_threads, "set_num_threads", "Use at most that many threads."),
+    DT_FUNCTION(get_num_threads, "get_num_threads", "The most threads that work uses."),
+};
+
+int dt_setup_properties(PyObject *module)
+{
+    if (DT_ADD_FUNCTIONS(module, rows) < 0)
+        return -1;
+    return dt_add_properties(attributes);
+}

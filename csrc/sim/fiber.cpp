@@ -1,0 +1,486 @@
+/* Running a grid. Kernels run on stacks of their own, so that one can be left in the
+ * middle: a plain kernel on a single fiber that loops over all threads, a kernel with
+ * barriers on a fiber for each thread of a block. Fibers hand over to one another where
+ * they wait. */
+#include "internal.h"
+#include "context.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#if SIM_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace sim {
+
+enum { kMaxThreads = 1024, kGuard = 16384 };
+static const size_t kThreadStack = SIM_ASAN ? 256 << 10 : 64 << 10;
+static const size_t kSoloStack = 1 << 20;
+static const unsigned char kCanary = 0xC9;
+enum { kCanaryBytes = 64 };
+
+enum Waiting : unsigned char { kIdle, kReady, kAtBarrier, kAtWarp };
+
+struct Fiber {
+    Context context;
+    char *stack = nullptr;
+    size_t bytes = 0;
+    bool begun = false; /* its context stands in the loop of fiber_main */
+    void *asan = nullptr;
+    uint3 index;
+    /* While it waits with its warp: what for, with whom, and what it gave. */
+    Exchange what;
+    unsigned mask, source;
+    uint64_t value;
+};
+
+/* The one grid that runs in this process. */
+static struct Grid {
+    const Launch *launch;
+    Body *body;
+    Outcome *outcome;
+    bool running, solo;
+    unsigned threads; /* of a block */
+    unsigned current; /* thread of the block */
+    unsigned unfinished;
+    bool backwards;   /* threads take turns from the last to the first */
+    unsigned arrived; /* at the barrier */
+    int votes, result;
+    void *shared;
+    Context host;
+    const void *host_stack;
+    size_t host_bytes;
+    void *host_asan;
+} grid;
+
+static Fiber solo;
+static Fiber *fibers[kMaxThreads];
+static unsigned char waiting[kMaxThreads];
+
+bool in_kernel()
+{
+    return grid.running;
+}
+const char *running_kernel()
+{
+    return grid.launch->name;
+}
+void *dynamic_shared_memory()
+{
+    return grid.shared;
+}
+
+static bool make_stack(Fiber *fiber, size_t bytes)
+{
+    if (fiber->stack)
+        return true;
+    char *base = (char *)mmap(nullptr, bytes + kGuard, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == (char *)MAP_FAILED)
+        return false;
+    if (mprotect(base, kGuard, PROT_NONE)) {
+        munmap(base, bytes + kGuard);
+        return false;
+    }
+    fiber->stack = base + kGuard;
+    fiber->bytes = bytes;
+    return true;
+}
+
+/* --- handing over --- */
+
+static void arrive(Fiber *me)
+{
+#if SIM_ASAN
+    const void *stack;
+    size_t bytes;
+    __sanitizer_finish_switch_fiber(me ? me->asan : nullptr, &stack, &bytes);
+    if (!grid.host_stack) { /* the first to run was called by the host */
+        grid.host_stack = stack;
+        grid.host_bytes = bytes;
+    }
+#else
+    (void)me;
+#endif
+}
+
+static void to_fiber(Context *from, void **from_asan, Fiber *to)
+{
+#if SIM_ASAN
+    __sanitizer_start_switch_fiber(from_asan, to->stack, to->bytes);
+#else
+    (void)from_asan;
+#endif
+    context_switch(from, &to->context);
+}
+
+static void to_host(Fiber *from, bool for_good)
+{
+    grid.running = false;
+#if SIM_ASAN
+    __sanitizer_start_switch_fiber(for_good ? nullptr : &from->asan, grid.host_stack,
+                                   grid.host_bytes);
+#else
+    (void)for_good;
+#endif
+    context_switch(&from->context, &grid.host);
+}
+
+static Fiber *current_fiber()
+{
+    return grid.solo ? &solo : fibers[grid.current];
+}
+
+void abandon(cudaError_t error, const char *text)
+{
+    Fiber *me = current_fiber();
+    if (!grid.outcome->error) {
+        grid.outcome->error = error;
+        snprintf(grid.outcome->text, sizeof grid.outcome->text, "%s", text);
+    }
+    me->begun = false;
+    to_host(me, true);
+    __builtin_unreachable();
+}
+
+static void abandon_block(const char *what)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s",
+             grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+             threadIdx.y, threadIdx.z, what);
+    abandon(cudaErrorLaunchFailure, text);
+}
+
+/* The next thread that can go on, in the block's order of turns; -1 if there is none.
+ */
+static int next_ready()
+{
+    const unsigned n = grid.threads, from = grid.current;
+    const void *found;
+    if (!grid.backwards) {
+        found =
+            from + 1 < n ? memchr(waiting + from + 1, kReady, n - from - 1) : nullptr;
+        if (!found)
+            found = memchr(waiting, kReady, n);
+    } else {
+        found = memrchr(waiting, kReady, from);
+        if (!found)
+            found = memrchr(waiting, kReady, n);
+    }
+    return found ? (int)((const unsigned char *)found - waiting) : -1;
+}
+
+/* Nobody can go on, though some have not finished. */
+static void report_stuck()
+{
+    unsigned barrier = 0, warp = 0, first = 0;
+    for (unsigned i = grid.threads; i-- > 0;) {
+        barrier += waiting[i] == kAtBarrier;
+        warp += waiting[i] == kAtWarp;
+        if (waiting[i] != kIdle)
+            first = i;
+    }
+    const uint3 at = fibers[first]->index;
+    char mask[64] = "";
+    if (waiting[first] == kAtWarp)
+        snprintf(mask, sizeof mask, " with mask 0x%08x", fibers[first]->mask);
+    if (!grid.outcome->error) {
+        grid.outcome->error = cudaErrorLaunchFailure;
+        snprintf(
+            grid.outcome->text, sizeof grid.outcome->text,
+            "kernel %s, block (%u, %u, %u): of %u threads %u wait at a __syncthreads, "
+            "%u "
+            "for lanes of their warp, and %u have finished: not all reach the same one "
+            "(thread (%u, %u, %u) waits%s)",
+            grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, grid.threads,
+            barrier, warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
+    }
+}
+
+/* Goes on elsewhere; comes back when this thread is ready again and has its turn. */
+static void hand_over(Fiber *me)
+{
+    int next = next_ready();
+    if (next >= 0 && (unsigned)next == grid.current)
+        return;
+    if (next < 0) {
+        if (grid.unfinished)
+            report_stuck();
+        to_host(me, false);
+    } else {
+        grid.current = (unsigned)next;
+        to_fiber(&me->context, &me->asan, fibers[next]);
+    }
+    arrive(me);
+    threadIdx = me->index;
+}
+
+static void fiber_main()
+{
+    arrive(nullptr);
+    Fiber *me = current_fiber();
+    for (;;) {
+        if (grid.solo) {
+            const dim3 g = grid.launch->grid;
+            for (unsigned z = 0; z < g.z; z++)
+                for (unsigned y = 0; y < g.y; y++)
+                    for (unsigned x = 0; x < g.x; x++) {
+                        blockIdx = {x, y, z};
+                        grid.body->run();
+                    }
+            to_host(me, false);
+            arrive(me);
+        } else {
+            threadIdx = me->index;
+            grid.body->run();
+            waiting[grid.current] = kIdle;
+            grid.unfinished--;
+            hand_over(me);
+        }
+    }
+}
+
+/* --- what kernels call --- */
+
+void trap()
+{
+    abandon_block("__trap was called");
+    __builtin_unreachable();
+}
+
+static void need_fibers(const char *what)
+{
+    if (!grid.running)
+        abort(); /* device code called by the host: it would not compile for a GPU */
+    if (!grid.solo)
+        return;
+    char text[128];
+    snprintf(text, sizeof text,
+             "%s needs LAUNCH_BARRIERS, the kernel was started by LAUNCH", what);
+    abandon_block(text);
+}
+
+int barrier(bool value)
+{
+    need_fibers("__syncthreads");
+    grid.votes += value;
+    if (++grid.arrived < grid.threads) {
+        waiting[grid.current] = kAtBarrier;
+        hand_over(fibers[grid.current]);
+        return grid.result;
+    }
+    /* The last one to come lets all go on. The next result needs all of them again, so
+     * this one stands until each has read it. */
+    grid.result = grid.votes;
+    grid.votes = 0;
+    grid.arrived = 0;
+    memset(waiting, kReady, grid.threads);
+    return grid.result;
+}
+
+unsigned lane()
+{
+    return grid.solo ? 0 : grid.current % 32;
+}
+
+unsigned active_lanes()
+{
+    need_fibers("__activemask");
+    unsigned first = grid.current & ~31u, lanes = 0;
+    for (unsigned i = 0; i < 32 && first + i < grid.threads; i++)
+        lanes |= (waiting[first + i] != kIdle ? 1u : 0u) << i;
+    return lanes;
+}
+
+uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
+{
+    need_fibers("a shuffle, vote or __syncwarp");
+    const unsigned me = grid.current, first = me & ~31u, bit = 1u << (me & 31);
+    if (!(mask & bit))
+        abandon_block(
+            "the mask of a shuffle, vote or __syncwarp leaves the caller out");
+    Fiber *mine = fibers[me];
+    mine->what = what;
+    mine->mask = mask;
+    mine->source = source;
+    mine->value = value;
+    waiting[me] = kAtWarp;
+    /* Most often the lanes come in order, so the one to look for first is the last in
+     * turn. */
+    const unsigned last = first + (unsigned)(grid.backwards ? __builtin_ctz(mask)
+                                                            : 31 - __builtin_clz(mask));
+    if (last < grid.threads && waiting[last] != kAtWarp) {
+        hand_over(mine);
+        return mine->value;
+    }
+    uint64_t given[32];
+    unsigned votes = 0;
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+        const unsigned l = (unsigned)__builtin_ctz(rest), i = first + l;
+        if (i >= grid.threads || waiting[i] != kAtWarp || fibers[i]->what != what ||
+            fibers[i]->mask != mask) {
+            hand_over(mine); /* the last of the mask's lanes to come does the rest */
+            return mine->value;
+        }
+        given[l] = fibers[i]->value;
+        votes |= (given[l] ? 1u : 0u) << l;
+    }
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+        const unsigned l = (unsigned)__builtin_ctz(rest);
+        Fiber *each = fibers[first + l];
+        const unsigned s = each->source;
+        if (what == kBallot)
+            each->value = votes;
+        else if (what == kShuffle) /* from a lane that takes no part comes rubbish */
+            each->value = s < 32 && mask >> s & 1 ? given[s] : ~(uint64_t)0;
+        waiting[first + l] = kReady;
+    }
+    return mine->value;
+}
+
+/* --- what the host calls --- */
+
+static void start(Fiber *fiber)
+{
+    if (!fiber->begun) {
+#if SIM_ASAN
+        __asan_unpoison_memory_region(fiber->stack, fiber->bytes);
+#endif
+        fiber->asan = nullptr;
+        context_make(&fiber->context, fiber->stack, fiber->bytes, fiber_main);
+        fiber->begun = true;
+    }
+}
+
+static void enter(Fiber *fiber)
+{
+    grid.host_stack = nullptr;
+    grid.running = true;
+    to_fiber(&grid.host, &grid.host_asan, fiber);
+#if SIM_ASAN
+    __sanitizer_finish_switch_fiber(grid.host_asan, nullptr, nullptr);
+#endif
+}
+
+static void run_block()
+{
+    const dim3 b = grid.launch->block;
+    unsigned i = 0;
+    for (unsigned z = 0; z < b.z; z++)
+        for (unsigned y = 0; y < b.y; y++)
+            for (unsigned x = 0; x < b.x; x++, i++) {
+                start(fibers[i]);
+                fibers[i]->index = {x, y, z};
+            }
+    memset(waiting, kReady, grid.threads);
+    grid.unfinished = grid.threads;
+    grid.arrived = 0;
+    grid.votes = 0;
+    grid.current = grid.backwards ? grid.threads - 1 : 0;
+    enter(fibers[grid.current]);
+    if (grid.outcome
+            ->error) /* some stand in the middle of the kernel and start afresh */
+        for (i = 0; i < grid.threads; i++)
+            if (waiting[i] != kIdle)
+                fibers[i]->begun = false;
+}
+
+static bool make_fibers(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (!fibers[i])
+            fibers[i] = new Fiber;
+        if (!make_stack(fibers[i], kThreadStack))
+            return false;
+    }
+    return true;
+}
+
+static void check_shared(const unsigned char *end)
+{
+#if !SIM_ASAN
+    for (int i = 0; i < kCanaryBytes; i++)
+        if (end[i] != kCanary && !grid.outcome->error) {
+            grid.outcome->error = cudaErrorIllegalAddress;
+            snprintf(
+                grid.outcome->text, sizeof grid.outcome->text,
+                "kernel %s, block (%u, %u, %u) wrote past the end of its %zu bytes of "
+                "dynamic shared memory",
+                grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z,
+                grid.launch->shared);
+        }
+#else
+    (void)end;
+#endif
+}
+
+static void run_blocks()
+{
+    static unsigned turn;
+    const dim3 g = grid.launch->grid;
+    unsigned char *shared = (unsigned char *)grid.shared;
+    for (unsigned z = 0; z < g.z; z++)
+        for (unsigned y = 0; y < g.y; y++)
+            for (unsigned x = 0; x < g.x; x++) {
+                if (grid.outcome->error)
+                    return;
+                /* The order alternates, so that a missing barrier shows whichever way
+                 * round the threads would have to run to hide it. */
+                grid.backwards = turn++ & 1;
+                blockIdx = {x, y, z};
+                if (shared)
+                    memset(shared, 0xFF, grid.launch->shared);
+                run_block();
+                if (shared)
+                    check_shared(shared + grid.launch->shared);
+            }
+}
+
+void run_grid(const Launch &launch, Body &body, Outcome *outcome)
+{
+    const dim3 b = launch.block;
+    const size_t extra = SIM_ASAN ? 0 : kCanaryBytes;
+    outcome->error = cudaSuccess;
+    outcome->text[0] = 0;
+    grid.launch = &launch;
+    grid.body = &body;
+    grid.outcome = outcome;
+    grid.threads = b.x * b.y * b.z;
+    grid.solo = !launch.barriers;
+    grid.shared = nullptr;
+    gridDim = launch.grid;
+    blockDim = launch.block;
+    bool memory = grid.solo ? make_stack(&solo, kSoloStack) : make_fibers(grid.threads);
+    if (memory && launch.shared)
+        memory = posix_memalign(&grid.shared, 16, launch.shared + extra) == 0;
+    if (!memory) {
+        outcome->error = cudaErrorLaunchOutOfResources;
+        snprintf(outcome->text, sizeof outcome->text,
+                 "kernel %s: the host has no memory for the stacks of %u threads",
+                 launch.name, grid.threads);
+        return;
+    }
+    if (grid.shared)
+        memset((char *)grid.shared + launch.shared, kCanary, extra);
+    arm_faults();
+    if (grid.solo) {
+        start(&solo);
+        grid.current = 0;
+        enter(&solo);
+        if (grid.shared)
+            check_shared((unsigned char *)grid.shared + launch.shared);
+    } else {
+        run_blocks();
+    }
+    free(grid.shared);
+    grid.shared = nullptr;
+}
+
+} /* namespace sim */

@@ -1,0 +1,160 @@
+/* How a launch becomes a piece of queued work: the arguments are converted to the
+ * kernel's parameters, their pointers are noted, and a body is made that runs one
+ * thread or a block. */
+#ifndef DT_SIM_KERNEL_H
+#define DT_SIM_KERNEL_H
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include "cuda_runtime.h"
+
+namespace sim {
+
+struct Launch {
+    const char *name;
+    const void *function;
+    bool barriers;
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+};
+
+/* A kernel with its arguments. */
+struct Body {
+    virtual ~Body() {}
+    /* With barriers: as the thread that threadIdx says. Without: as all threads of the
+     * block that blockIdx says, one by one. */
+    virtual void run() = 0;
+};
+
+/* Queues the body. `slots` are the addresses, inside the body, of its pointers: they
+ * are checked now and replaced by the addresses that kernels see. */
+cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
+                   const std::vector<void *> &slots);
+
+void *dynamic_shared_memory();
+/* Where kernels see what the program holds as `pointer`; NULL stays NULL. */
+void *seen_address(const void *pointer);
+template <class T>
+T *follow(T *pointer)
+{
+    return (T *)seen_address(pointer);
+}
+void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);
+void block_given_back(void *pointer, size_t rounded);
+
+struct PointerProbe {
+    template <class T>
+    void operator()(T *&) const
+    {
+    }
+};
+template <class S, class = void>
+struct says_pointers : std::false_type {};
+template <class S>
+struct says_pointers<S, std::void_t<decltype(each_pointer(
+                            std::declval<S &>(), std::declval<PointerProbe>()))>>
+    : std::true_type {};
+
+/* What is kept of a parameter: itself, or what a GRID_CONSTANT refers to. */
+template <class P>
+using Kept = std::remove_cv_t<std::remove_reference_t<P>>;
+
+template <class P>
+void note_pointers(Kept<P> &parameter, std::vector<void *> &slots)
+{
+    using Parameter = Kept<P>;
+    static_assert(
+        !std::is_reference_v<P> ||
+            (std::is_class_v<Parameter> && std::is_const_v<std::remove_reference_t<P>>),
+        "a kernel takes no references but a GRID_CONSTANT's");
+    if constexpr (std::is_pointer_v<Parameter>) {
+        slots.push_back((void *)&parameter);
+    } else if constexpr (std::is_class_v<Parameter> || std::is_union_v<Parameter>) {
+        static_assert(std::is_trivially_copyable_v<Parameter>,
+                      "a kernel's parameter is copied byte by byte");
+        if constexpr (!std::is_empty_v<Parameter>) {
+            static_assert(
+                says_pointers<Parameter>::value,
+                "say where the struct's pointers are: POINTERS_OF or NO_POINTERS, "
+                "see cuda/runtime/launch.h");
+            if constexpr (says_pointers<Parameter>::value)
+                each_pointer(parameter,
+                             [&slots](auto *&p) { slots.push_back((void *)&p); });
+        }
+    }
+}
+
+/* Made for a list of parameters, not for each kernel that has it: there are hundreds of
+ * kernels, and some dozens of lists. */
+template <bool Barriers, class... P>
+struct KernelBody final : Body {
+    void (*kernel)(P...);
+    std::tuple<Kept<P>...> values;
+
+    template <class... A>
+    explicit KernelBody(void (*k)(P...), A &&...arguments)
+        : kernel(k), values(std::forward<A>(arguments)...)
+    {
+    }
+    void run() override
+    {
+        if constexpr (Barriers) {
+            std::apply(kernel, values);
+        } else {
+            const dim3 n = blockDim;
+            for (unsigned z = 0; z < n.z; z++)
+                for (unsigned y = 0; y < n.y; y++)
+                    for (unsigned x = 0; x < n.x; x++) {
+                        threadIdx = {x, y, z};
+                        std::apply(kernel, values);
+                    }
+        }
+    }
+};
+
+template <bool Barriers, class... P, class... A>
+cudaError_t launch(Launch what, void (*kernel)(P...), A &&...arguments)
+{
+    static_assert(sizeof...(P) == sizeof...(A),
+                  "the kernel has another number of parameters");
+    what.function = reinterpret_cast<const void *>(kernel);
+    using Made = KernelBody<Barriers, P...>;
+    std::unique_ptr<Made> body(new Made(kernel, std::forward<A>(arguments)...));
+    std::vector<void *> slots;
+    std::apply([&slots](auto &...values) { (note_pointers<P>(values, slots), ...); },
+               body->values);
+    return submit(what, std::move(body), slots);
+}
+
+} /* namespace sim */
+
+/* Structs of CUDA's own without pointers. */
+#define VECTOR(T, name, a1, a2, a3, a4)                                                \
+    template <class F>                                                                 \
+    void each_pointer(name##1 &, F)                                                    \
+    {                                                                                  \
+    }                                                                                  \
+    template <class F>                                                                 \
+    void each_pointer(name##2 &, F)                                                    \
+    {                                                                                  \
+    }                                                                                  \
+    template <class F>                                                                 \
+    void each_pointer(name##3 &, F)                                                    \
+    {                                                                                  \
+    }                                                                                  \
+    template <class F>                                                                 \
+    void each_pointer(name##4 &, F)                                                    \
+    {                                                                                  \
+    }
+SIM_VECTORS(VECTOR)
+#undef VECTOR
+template <class F>
+void each_pointer(dim3 &, F)
+{
+}
+
+#endif

@@ -1,0 +1,261 @@
+#include "tensor/ops/copy.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "device/stream.h"
+#include "device/transfer.h"
+#include "tensor/iterate.h"
+
+/* Copies source into target on their one device, converting and broadcasting. The
+ * target may hold nothing: then it is made with dtype. */
+static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
+                     const dt_tensor *source)
+{
+    dt_plan plan;
+    dt_device device = dt_tensor_device(source);
+    dt_input input = {.tensor = source, .dtype = (dt_dtype)source->dtype};
+    int status = dt_iterate_plan(&plan, what, target, dtype, device, &input, 1);
+    if (status)
+        return status < 0 ? -1 : 0;
+    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+        return -1;
+    return dt_backend_of(device)->copy(dt_queue_current(device), &plan);
+}
+
+int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
+{
+    dt_device device = dt_tensor_device(target);
+    if (!target->contiguous || !source->contiguous || target->storage->read_only)
+        return copy_here(what, target, (dt_dtype)target->dtype, source);
+    /* One run to one run: there is nothing to plan. */
+    dt_plan plan;
+    if (!target->numel)
+        return 0;
+    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+        return -1;
+    dt_tensor_written(target);
+    plan.ndim = 1;
+    plan.noperands = 2;
+    plan.contiguous = true;
+    plan.numel = plan.shape[0] = target->numel;
+    const dt_tensor *tensors[] = {target, source};
+    for (int i = 0; i < 2; i++) {
+        dt_operand *operand = &plan.operands[i];
+        operand->data = dt_tensor_data(tensors[i]);
+        operand->dtype = (dt_dtype)tensors[i]->dtype;
+        operand->strides[0] = (int64_t)dt_dtype_size(operand->dtype);
+        operand->immediate = false;
+    }
+    return dt_backend_of(device)->copy(dt_queue_current(device), &plan);
+}
+
+/* A row-major or otherwise dense copy of the bytes of t, which is dense in the same
+ * way. later: without waiting, from pinned memory. */
+static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device, bool later)
+{
+    if (dt_tensor_empty_strided("to", out, (dt_dtype)t->dtype, t->ndim, t->shape,
+                                t->strides, device))
+        return -1;
+    size_t bytes = (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
+    if (!bytes)
+        return 0;
+    if (dt_storage_use(t->storage) ||
+        (later ? dt_transfer_pinned(device, dt_tensor_data(out), dt_tensor_device(t),
+                                    dt_tensor_data(t), bytes)
+               : dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t),
+                             dt_tensor_data(t), bytes))) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    return 0;
+}
+
+/* Dense in some order of dimensions, so that its memory can be copied in one piece. */
+static bool in_one_piece(const dt_tensor *t)
+{
+    if (t->contiguous)
+        return true;
+    int64_t reach = 0;
+    for (int d = 0; d < t->ndim; d++)
+        reach += (t->shape[d] - 1) * t->strides[d];
+    return t->numel && reach + 1 == t->numel && !dt_tensor_overlaps_itself(t);
+}
+
+int dt_to(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device)
+{
+    out->storage = NULL;
+    if (dt_device_equal(device, dt_tensor_device(t))) {
+        if (copy_here("copy", out, dtype, t)) {
+            dt_tensor_clear(out);
+            return -1;
+        }
+        return 0;
+    }
+    /* The narrower of the two types crosses over. */
+    dt_tensor here = {.storage = NULL}, there = {.storage = NULL};
+    bool before = dt_dtype_size(dtype) < dt_dtype_size((dt_dtype)t->dtype);
+    int status = -1;
+    if (before || !in_one_piece(t)) {
+        if (copy_here("to", &here, before ? dtype : (dt_dtype)t->dtype, t))
+            goto done;
+        if (!in_one_piece(&here)) {
+            dt_tensor row_major = {.storage = NULL};
+            if (dt_contiguous(&row_major, &here))
+                goto done;
+            dt_tensor_clear(&here);
+            here = row_major;
+        }
+    } else {
+        dt_tensor_alias(&here, t);
+    }
+    if (copy_across(&there, &here, device, false))
+        goto done;
+    if (there.dtype == dtype) {
+        *out = there;
+        there.storage = NULL;
+    } else if (copy_here("to", out, dtype, &there)) {
+        dt_tensor_clear(out);
+        goto done;
+    }
+    status = 0;
+done:
+    dt_tensor_clear(&there);
+    dt_tensor_clear(&here);
+    return status;
+}
+
+int dt_to_non_blocking(dt_tensor *out, const dt_tensor *t, dt_device device)
+{
+    if (!t->storage->pinned || dt_device_is_cpu(device) || !in_one_piece(t))
+        return dt_to(out, t, (dt_dtype)t->dtype, device);
+    return copy_across(out, t, device, true);
+}
+
+int dt_pin(dt_tensor *out, const dt_tensor *t, int device)
+{
+    out->storage = NULL;
+    if (!dt_device_is_cpu(dt_tensor_device(t))) {
+        char text[DT_DEVICE_TEXT];
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "pin_memory: the tensor is on %s, and only memory of the CPU can "
+            "be pinned; use .cpu() first",
+            dt_device_text(dt_tensor_device(t), text));
+    }
+    if (t->storage->pinned) {
+        dt_tensor_alias(out, t);
+        return 0;
+    }
+    dt_tensor made;
+    size_t bytes = (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
+    dt_tensor_alias(&made, t);
+    dt_storage_release(made.storage);
+    made.storage = dt_storage_new_pinned(device, bytes);
+    if (!made.storage)
+        return dt_fail_prefix("pin_memory: ");
+    made.unversioned = false;
+    made.offset = 0;
+    if (!in_one_piece(t))
+        dt_shape_strides(made.ndim, made.shape, made.strides);
+    dt_tensor_update(&made);
+    if (copy_here("pin_memory", &made, (dt_dtype)t->dtype, t)) {
+        dt_tensor_clear(&made);
+        return -1;
+    }
+    *out = made;
+    return 0;
+}
+
+int dt_contiguous(dt_tensor *out, const dt_tensor *t)
+{
+    out->storage = NULL;
+    if (t->contiguous) {
+        dt_tensor_alias(out, t);
+        return 0;
+    }
+    if (dt_tensor_empty("contiguous", out, (dt_dtype)t->dtype, t->ndim, t->shape,
+                        dt_tensor_device(t)))
+        return -1;
+    if (copy_here("contiguous", out, (dt_dtype)t->dtype, t)) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    return 0;
+}
+
+int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
+{
+    dt_device device = dt_tensor_device(target);
+    dt_tensor copy = {.storage = NULL};
+    int status;
+    if (!dt_device_equal(device, dt_tensor_device(source))) {
+        /* Straight into the target's memory where its layout and type allow it. */
+        if (target->contiguous && source->contiguous &&
+            target->dtype == source->dtype &&
+            dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape) &&
+            !target->storage->read_only) {
+            if (!target->numel)
+                return 0;
+            if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+                return -1;
+            dt_tensor_written(target);
+            return dt_transfer(device, dt_tensor_data(target), dt_tensor_device(source),
+                               dt_tensor_data(source),
+                               (size_t)source->numel *
+                                   dt_dtype_size((dt_dtype)source->dtype));
+        }
+        if (dt_to(&copy, source, (dt_dtype)source->dtype, device))
+            return -1;
+        source = &copy;
+    } else if (dt_iterate_partly_overlaps(target, source)) {
+        if (dt_to(&copy, source, (dt_dtype)source->dtype, device))
+            return -1;
+        source = &copy;
+    }
+    status = copy_here(what, target, (dt_dtype)target->dtype, source);
+    dt_tensor_clear(&copy);
+    return status;
+}
+
+int dt_copy_non_blocking_into(const char *what, dt_tensor *target,
+                              const dt_tensor *source)
+{
+    dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
+    bool crosses = dt_device_is_cpu(to) != dt_device_is_cpu(from);
+    const dt_tensor *here = dt_device_is_cpu(to) ? target : source;
+    if (!crosses || !here->storage->pinned || target->storage->read_only ||
+        !target->contiguous || !source->contiguous || target->dtype != source->dtype ||
+        !target->numel ||
+        !dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape))
+        return dt_copy_into(what, target, source);
+    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+        return -1;
+    dt_tensor_written(target);
+    return dt_transfer_pinned(to, dt_tensor_data(target), from, dt_tensor_data(source),
+                              (size_t)source->numel *
+                                  dt_dtype_size((dt_dtype)source->dtype));
+}
+
+int dt_item(const char *what, const dt_tensor *t, dt_scalar *out)
+{
+    if (t->numel != 1) {
+        char text[DT_SHAPE_TEXT];
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: a tensor of shape %s has %" PRId64 " elements; only one element "
+            "becomes a Python number, index it or reduce it first",
+            what, dt_shape_text(t->ndim, t->shape, text, sizeof text), t->numel);
+    }
+    dt_element element;
+    const void *data = dt_tensor_data(t);
+    if (!dt_device_is_cpu(dt_tensor_device(t))) {
+        if (dt_storage_use(t->storage) ||
+            dt_transfer(dt_device_make(DT_CPU, 0), &element, dt_tensor_device(t), data,
+                        dt_dtype_size((dt_dtype)t->dtype)))
+            return -1;
+        data = &element;
+    }
+    *out = dt_element_to_scalar((dt_dtype)t->dtype, data);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* From one device, type or layout to another, and single elements to numbers. */
+#ifndef DT_TENSOR_OPS_COPY_H
+#define DT_TENSOR_OPS_COPY_H
+
+#include "tensor/tensor.h"
+
+/* t with another type on another device. Always copies; where neither changes it is a
+ * clone. A row-major result, or where t is dense in another order of dimensions, that
+ * order. Waits when the target is the CPU and t is not. */
+int dt_to(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device);
+
+/* As dt_to to a GPU in t's own type, but where t is in page-locked memory, in one
+ * piece, without waiting: t is to stay as it is until the copy is over. */
+int dt_to_non_blocking(dt_tensor *out, const dt_tensor *t, dt_device device);
+
+/* As dt_copy_into, with the same liberty; also from a GPU to page-locked memory, which
+ * holds the copy once the GPU has come to it. */
+int dt_copy_non_blocking_into(const char *what, dt_tensor *target,
+                              const dt_tensor *source);
+
+/* A copy of t, on the CPU, in memory that the driver of GPU number `device` locks; an
+ * alias where t is in such memory already. */
+int dt_pin(dt_tensor *out, const dt_tensor *t, int device);
+
+/* t itself, as an alias, where it is row-major already; else a row-major copy. */
+int dt_contiguous(dt_tensor *out, const dt_tensor *t);
+
+/* target[...] = source, broadcasting, converting, across devices. Waits as dt_to. */
+int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
+
+/* target = source, both of one shape on one device, converting: for parts of a new
+ * tensor. Both may be structs that only describe a part; steps of the source may be
+ * negative. */
+int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source);
+
+/* The only element of t. Waits for the device. `what` is item, __bool__, ... */
+int dt_item(const char *what, const dt_tensor *t, dt_scalar *out);
+
+#endif

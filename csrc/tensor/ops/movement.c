@@ -1,0 +1,340 @@
+#include "tensor/ops/movement.h"
+
+#include <inttypes.h>
+
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+#include "tensor/iterate.h"
+#include "tensor/view.h"
+
+/* --- backwards, and round --- */
+
+int dt_flip(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
+{
+    bool flips[DT_MAX_NDIM] = {false};
+    out->storage = NULL;
+    dt_tensor mirror = *t; /* lent; its steps lead back from the last element */
+    for (int i = 0; i < count; i++) {
+        int dim = dt_shape_wrap_dim("flip", dims[i], t->ndim);
+        if (dim < 0)
+            return -1;
+        if (flips[dim])
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "flip: dimension %d is named twice; name each once", dim);
+        flips[dim] = true;
+        if (!t->numel || dim >= t->ndim || t->shape[dim] == 1)
+            continue;
+        mirror.offset += (t->shape[dim] - 1) * t->strides[dim];
+        mirror.strides[dim] = -t->strides[dim];
+        mirror.contiguous = false;
+    }
+    dt_plan unused;
+    dt_input like = {.tensor = t, .dtype = (dt_dtype)t->dtype};
+    if (dt_iterate_plan(&unused, "flip", out, (dt_dtype)t->dtype, dt_tensor_device(t),
+                        &like, 1) < 0)
+        return -1;
+    if (dt_copy_part("flip", out, &mirror)) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    out->storage->version = 0;
+    return 0;
+}
+
+/* t shifted by less than its size along each dimension: the two parts of every
+ * dimension make boxes, which are copied one by one. */
+static int roll_boxes(dt_tensor *out, const dt_tensor *t, const int64_t *shifts)
+{
+    int rolled[DT_MAX_NDIM], count = 0;
+    if (dt_tensor_empty("roll", out, (dt_dtype)t->dtype, t->ndim, t->shape,
+                        dt_tensor_device(t)))
+        return -1;
+    for (int d = 0; d < t->ndim; d++)
+        if (shifts[d])
+            rolled[count++] = d;
+    for (unsigned box = 0; box >> count == 0; box++) {
+        dt_tensor to = *out, from = *t; /* lent */
+        for (int i = 0; i < count; i++) {
+            int d = rolled[i];
+            bool wraps = box >> i & 1;
+            int64_t kept = t->shape[d] - shifts[d];
+            to.shape[d] = from.shape[d] = wraps ? shifts[d] : kept;
+            to.offset += wraps ? 0 : shifts[d] * to.strides[d];
+            from.offset += wraps ? kept * from.strides[d] : 0;
+        }
+        dt_tensor_update(&to);
+        dt_tensor_update(&from);
+        if (dt_copy_part("roll", &to, &from)) {
+            dt_tensor_clear(out);
+            return -1;
+        }
+    }
+    out->storage->version = 0;
+    return 0;
+}
+
+static int64_t wrapped(int64_t shift, int64_t size)
+{
+    int64_t rest = size ? shift % size : 0;
+    return rest < 0 ? rest + size : rest;
+}
+
+static int roll_flat(dt_tensor *out, const dt_tensor *t, int64_t shift)
+{
+    dt_tensor row, rolled;
+    int64_t numel = t->numel, by = wrapped(shift, numel);
+    if (dt_contiguous(&row, t))
+        return -1;
+    row.ndim = 1;
+    row.shape[0] = numel;
+    row.strides[0] = 1;
+    int status = roll_boxes(&rolled, &row, &by);
+    dt_tensor_clear(&row);
+    if (status)
+        return -1;
+    status = dt_view_shape(out, &rolled, t->ndim, t->shape);
+    dt_tensor_clear(&rolled);
+    return status;
+}
+
+int dt_roll(dt_tensor *out, const dt_tensor *t, int nshifts, const int64_t *shifts,
+            int ndims, const int64_t *dims)
+{
+    int64_t by[DT_MAX_NDIM] = {0};
+    out->storage = NULL;
+    if (!nshifts)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "roll: there are no shifts; give at least one");
+    if (ndims ? nshifts != ndims : nshifts != 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "roll: %d shift%s given for %d dimension%s; give one shift for "
+                       "each dimension, or one shift and no dimension",
+                       nshifts, nshifts == 1 ? " was" : "s were", ndims,
+                       ndims == 1 ? "" : "s");
+    if (!ndims)
+        return roll_flat(out, t, shifts[0]);
+    for (int i = 0; i < ndims; i++) {
+        int dim = dt_shape_wrap_dim("roll", dims[i], t->ndim);
+        if (dim < 0)
+            return -1;
+        if (!t->ndim)
+            return dt_fail(DT_ERROR_INDEX,
+                           "roll: the tensor has no dimensions; leave dims out");
+        int64_t size = t->shape[dim];
+        by[dim] = wrapped(by[dim] + wrapped(shifts[i], size), size);
+    }
+    return roll_boxes(out, t, by);
+}
+
+/* --- several times --- */
+
+/* Copies t, of as many dimensions, into every one of its places in out. */
+static int fill_repeats(const char *what, dt_tensor *out, const dt_tensor *t,
+                        const int64_t *repeats)
+{
+    dt_tensor to = *out, from = *t; /* lent */
+    int ndim = 0, doubled = 0;
+    for (int d = 0; d < t->ndim; d++)
+        doubled += repeats[d] > 1 && t->shape[d] > 1;
+    if (t->ndim + doubled > DT_MAX_NDIM) {
+        /* One copy of the first such dimension after another. */
+        int64_t others[DT_MAX_NDIM];
+        int first = 0;
+        while (repeats[first] <= 1 || t->shape[first] <= 1)
+            first++;
+        for (int d = 0; d < t->ndim; d++)
+            others[d] = d == first ? 1 : repeats[d];
+        to.shape[first] = t->shape[first];
+        dt_tensor_update(&to);
+        for (int64_t i = 0; i < repeats[first]; i++) {
+            if (fill_repeats(what, &to, t, others))
+                return -1;
+            to.offset += t->shape[first] * out->strides[first];
+        }
+        return 0;
+    }
+    for (int d = 0; d < t->ndim; d++) {
+        bool both = repeats[d] > 1 && t->shape[d] > 1;
+        if (both) {
+            to.shape[ndim] = from.shape[ndim] = repeats[d];
+            to.strides[ndim] = t->shape[d] * out->strides[d];
+            from.strides[ndim++] = 0;
+        }
+        to.shape[ndim] = from.shape[ndim] = both ? t->shape[d] : out->shape[d];
+        to.strides[ndim] = out->strides[d];
+        from.strides[ndim++] = t->shape[d] == 1 ? 0 : t->strides[d];
+    }
+    to.ndim = from.ndim = (unsigned char)ndim;
+    dt_tensor_update(&to);
+    dt_tensor_update(&from);
+    return dt_copy_part(what, &to, &from);
+}
+
+int dt_repeat(const char *what, dt_tensor *out, const dt_tensor *t, int count,
+              const int64_t *repeats)
+{
+    char text[DT_SHAPE_TEXT];
+    int64_t shape[DT_MAX_NDIM];
+    dt_tensor x = *t; /* lent, with the new dimensions in front */
+    int extra = count - t->ndim;
+    out->storage = NULL;
+    if (extra < 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: %d repeat%s given for a tensor of %d dimensions; give at "
+                       "least as many",
+                       what, count, count == 1 ? " was" : "s were", t->ndim);
+    for (int d = count - 1; d >= 0; d--) {
+        x.shape[d] = d < extra ? 1 : t->shape[d - extra];
+        x.strides[d] = d < extra ? 0 : t->strides[d - extra];
+        if (repeats[d] < 0)
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: the repeats %s contain a negative one; give 0 or more",
+                           what, dt_shape_text(count, repeats, text, sizeof text));
+        if (__builtin_mul_overflow(x.shape[d], repeats[d], &shape[d]))
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: repeats %s make a tensor of more elements than 64 bits "
+                           "count; give smaller ones",
+                           what, dt_shape_text(count, repeats, text, sizeof text));
+    }
+    x.ndim = (unsigned char)count;
+    if (dt_tensor_empty(what, out, (dt_dtype)t->dtype, count, shape,
+                        dt_tensor_device(t)))
+        return -1;
+    if (out->numel && fill_repeats(what, out, &x, repeats)) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    out->storage->version = 0;
+    return 0;
+}
+
+/* --- on a diagonal --- */
+
+int dt_diag_embed(const char *what, dt_tensor *out, const dt_tensor *t, int64_t offset,
+                  int64_t dim1, int64_t dim2)
+{
+    dt_tensor diagonal;
+    int64_t shape[DT_MAX_NDIM], side;
+    int ndim = t->ndim + 1;
+    out->storage = NULL;
+    int a = dt_shape_wrap_dim(what, dim1, ndim);
+    int b = a < 0 ? -1 : dt_shape_wrap_dim(what, dim2, ndim);
+    if (b < 0)
+        return -1;
+    if (!t->ndim)
+        return dt_fail(DT_ERROR_INDEX,
+                       "%s: the tensor has no dimension that could be a diagonal; give "
+                       "it one with reshape(1)",
+                       what);
+    if (a == b)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: both dimensions are number %d; name two different ones",
+                       what, a);
+    if (ndim > DT_MAX_NDIM)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the result would have %d dimensions; at most %d are "
+                       "possible",
+                       what, ndim, DT_MAX_NDIM);
+    if (offset == INT64_MIN ||
+        __builtin_add_overflow(t->shape[t->ndim - 1], offset < 0 ? -offset : offset,
+                               &side))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the offset %" PRId64 " is too large; give a smaller one",
+                       what, offset);
+    for (int d = 0, from = 0; d < ndim; d++)
+        shape[d] = d == a || d == b ? side : t->shape[from++];
+    if (dt_full(what, out, (dt_dtype)t->dtype, ndim, shape, dt_tensor_device(t),
+                dt_scalar_int(0)))
+        return -1;
+    int status = dt_view_diagonal(&diagonal, out, offset, a, b);
+    if (!status) {
+        status = dt_copy_part(what, &diagonal, t);
+        dt_tensor_clear(&diagonal);
+    }
+    if (status)
+        dt_tensor_clear(out);
+    else
+        out->storage->version = 0;
+    return status;
+}
+
+/* --- as often as a tensor says --- */
+
+/* The sum of n counts, checked. -1 after dt_fail. */
+static int64_t add_up(int64_t n, const int64_t *counts)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (counts[i] < 0)
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "repeat_interleave: repeat %" PRId64 " is %" PRId64
+                           "; give 0 or more",
+                           i, counts[i]);
+        if (__builtin_add_overflow(total, counts[i], &total))
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "repeat_interleave: the repeats add up to more than 64 bits "
+                           "hold; give smaller ones");
+    }
+    return total;
+}
+
+int dt_repeat_index(dt_tensor *out, const dt_tensor *repeats, int64_t size,
+                    int64_t output_size)
+{
+    const dt_device cpu = dt_device_make(DT_CPU, 0), device = dt_tensor_device(repeats);
+    dt_tensor counts, index;
+    counts.storage = index.storage = out->storage = NULL;
+    int status = -1;
+    if (repeats->ndim > 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "repeat_interleave: the repeats have %d dimensions; give one, "
+                       "such as repeats.flatten()",
+                       repeats->ndim);
+    if (repeats->dtype != DT_INT64 && repeats->dtype != DT_INT32)
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "repeat_interleave: the repeats are of type %s; give int64 or "
+                       "int32, such as repeats.long()",
+                       dt_dtype_name((dt_dtype)repeats->dtype));
+    bool one = repeats->numel == 1;
+    if (!one && repeats->numel != size)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "repeat_interleave: %" PRId64 " repeats were given for a "
+                       "dimension of size %" PRId64 "; give one for each, or a single "
+                       "one",
+                       repeats->numel, size);
+    if (dt_to(&counts, repeats, DT_INT64, cpu))
+        goto done;
+    const int64_t *count = dt_tensor_data(&counts);
+    int64_t total = add_up(counts.numel, count);
+    if (total < 0)
+        goto done;
+    if (one && __builtin_mul_overflow(total, size, &total)) {
+        dt_fail(DT_ERROR_RUNTIME, "repeat_interleave: the repeats add up to more than "
+                                  "64 bits hold; give smaller ones");
+        goto done;
+    }
+    if (output_size >= 0 && output_size != total) {
+        dt_fail(DT_ERROR_RUNTIME,
+                "repeat_interleave: output_size is %" PRId64 ", and the repeats make "
+                "%" PRId64 "; leave it out, or give that",
+                output_size, total);
+        goto done;
+    }
+    if (dt_tensor_empty("repeat_interleave", &index, DT_INT64, 1, &total, cpu))
+        goto done;
+    int64_t *to = dt_tensor_data(&index);
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t k = 0; k < count[one ? 0 : i]; k++)
+            *to++ = i;
+    if (dt_device_is_cpu(device)) {
+        *out = index;
+        index.storage = NULL;
+        status = 0;
+    } else {
+        status = dt_to(out, &index, DT_INT64, device);
+    }
+done:
+    dt_tensor_clear(&index);
+    dt_tensor_clear(&counts);
+    return status;
+}

@@ -1,0 +1,302 @@
+#include "tensor/ops/nn_loss.h"
+
+#include <inttypes.h>
+
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/nn.h"
+
+void dt_loss_kept_clear(dt_loss_kept *kept)
+{
+    dt_tensor_clear(&kept->most);
+    dt_tensor_clear(&kept->norm);
+    dt_tensor_clear(&kept->total);
+}
+
+/* --- checks --- */
+
+/* The shape of x without its classes. */
+static int row_shape(const dt_tensor *x, int64_t *shape)
+{
+    int ndim = 0, dim = dt_loss_dim(x->ndim);
+    for (int d = 0; d < x->ndim; d++)
+        if (d != dim)
+            shape[ndim++] = x->shape[d];
+    return ndim;
+}
+
+static int check_type(const dt_loss_options *o, const dt_tensor *target)
+{
+    if (target->dtype == DT_INT64 || target->dtype == DT_UINT8)
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "%s: the target is of type %s; class indices are int64 or "
+                   "uint8, use target.long(), or give shares of classes in the "
+                   "input's shape and type",
+                   o->what, dt_dtype_name((dt_dtype)target->dtype));
+}
+
+static int check_classes(const dt_loss_options *o, const dt_tensor *x,
+                         const dt_tensor *target)
+{
+    char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT], of[DT_SHAPE_TEXT];
+    int64_t shape[DT_MAX_NDIM];
+    int ndim = row_shape(x, shape);
+    if (dt_shape_equal(ndim, shape, target->ndim, target->shape) ||
+        (!ndim && target->ndim == 1 && target->numel == 1))
+        return check_type(o, target);
+    /* PyTorch's types: a batch of another size is a bad value, a bad shape is not. */
+    int64_t batch = target->ndim ? target->shape[0] : 0;
+    bool value = ndim ? batch != shape[0] : target->ndim == 1;
+    return dt_fail(
+        value ? DT_ERROR_VALUE : DT_ERROR_RUNTIME,
+        "%s: an input of shape %s, with classes in dimension %d, takes a target "
+        "of shape %s, and was given %s; reshape one, or choose as many of both",
+        o->what, dt_shape_text(x->ndim, x->shape, of, sizeof of), dt_loss_dim(x->ndim),
+        dt_shape_text(ndim, shape, wants, sizeof wants),
+        dt_shape_text(target->ndim, target->shape, has, sizeof has));
+}
+
+static int check(const dt_loss_options *o, const dt_tensor *x, const dt_tensor *target,
+                 const dt_tensor *weight)
+{
+    char has[DT_SHAPE_TEXT];
+    int dim = dt_loss_dim(x->ndim);
+    if (!x->ndim)
+        return dt_fail(o->scores ? DT_ERROR_RUNTIME : DT_ERROR_VALUE,
+                       "%s: the input has no dimension for classes; give (N, C, ...), "
+                       "or (C)",
+                       o->what);
+    if (!dt_dtype_is_float((dt_dtype)x->dtype))
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "%s: the input is of type %s; give floats, such as "
+                       "input.float()",
+                       o->what, dt_dtype_name((dt_dtype)x->dtype));
+    if (dt_check_same_device(o->what, "input", x, "target", target) ||
+        (weight && dt_check_same_device(o->what, "input", x, "weight", weight)))
+        return -1;
+    if (weight && (weight->ndim != 1 || weight->shape[0] != x->shape[dim]))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: there are %" PRId64 " classes, and weight has shape %s; "
+                       "give a weight for each class, or none",
+                       o->what, x->shape[dim],
+                       dt_shape_text(weight->ndim, weight->shape, has, sizeof has));
+    if (weight && weight->dtype != x->dtype)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the input is of type %s and weight of type %s; convert one "
+                       "of them",
+                       o->what, dt_dtype_name((dt_dtype)x->dtype),
+                       dt_dtype_name((dt_dtype)weight->dtype));
+    return o->shares ? 0 : check_classes(o, x, target);
+}
+
+/* The classes as int64 and row-major: target itself, or a copy. */
+static int prepare_target(dt_tensor *out, const dt_tensor *target)
+{
+    if (target->dtype == DT_INT64)
+        return dt_contiguous(out, target);
+    dt_tensor wide;
+    if (dt_to(&wide, target, DT_INT64, dt_tensor_device(target)))
+        return -1;
+    int status = dt_contiguous(out, &wide);
+    dt_tensor_clear(&wide);
+    return status;
+}
+
+/* --- forward --- */
+
+static dt_dtype type_of(const dt_loss_options *o, const dt_tensor *x,
+                        const dt_tensor *target)
+{
+    dt_dtype own = (dt_dtype)x->dtype;
+    return o->shares ? dt_dtype_promote(own, (dt_dtype)target->dtype) : own;
+}
+
+static void begin(dt_nn_rows *rows, const dt_loss_options *o, const dt_tensor *x,
+                  const dt_tensor *target)
+{
+    int dim = dt_loss_dim(x->ndim);
+    dt_nn_begin(rows, o->what, type_of(o, x, target), dt_tensor_device(x), x->ndim,
+                x->shape, dim);
+    rows->call.ignored = o->ignored;
+    rows->call.parameter = o->smoothing;
+    rows->call.factor = dim; /* for the report of a target out of range */
+}
+
+/* The loss of each row, and what each adds to the divisor of a mean. */
+static int row_losses(dt_tensor *losses, dt_tensor *weights, dt_loss_kept *kept,
+                      const dt_tensor *x, const dt_tensor *target,
+                      const dt_tensor *weight, const dt_loss_options *o)
+{
+    dt_nn_rows rows;
+    int64_t shape[DT_MAX_NDIM];
+    int ndim = row_shape(x, shape);
+    bool weighs = o->reduction == DT_LOSS_MEAN && !o->shares;
+    begin(&rows, o, x, target);
+    rows.keeps_type = true;
+    dt_nn_make(&rows, 0, losses, ndim, shape);
+    if (!o->scores) {
+        if (weighs)
+            dt_nn_make(&rows, 1, weights, ndim, shape);
+        dt_nn_take(&rows, 2, x);
+        dt_nn_take_indices(&rows, 3, target);
+        dt_nn_take(&rows, 4, weight);
+        return dt_nn_run(&rows, DT_NN_nll_loss);
+    }
+    if (o->shares) {
+        dt_nn_make(&rows, 1, &kept->most, ndim, shape);
+        dt_nn_make(&rows, 2, &kept->norm, ndim, shape);
+        dt_nn_take(&rows, 3, x);
+        dt_nn_take(&rows, 4, target);
+        dt_nn_take(&rows, 5, weight);
+        return dt_nn_run(&rows, DT_NN_cross_entropy_shares);
+    }
+    if (weighs)
+        dt_nn_make(&rows, 1, weights, ndim, shape);
+    dt_nn_make(&rows, 2, &kept->most, ndim, shape);
+    dt_nn_make(&rows, 3, &kept->norm, ndim, shape);
+    dt_nn_take(&rows, 4, x);
+    dt_nn_take_indices(&rows, 5, target);
+    dt_nn_take(&rows, 6, weight);
+    return dt_nn_run(&rows, DT_NN_cross_entropy);
+}
+
+/* Without classes, or without rows, there is nothing to run. */
+static int without_elements(const dt_loss_options *o, dt_tensor *losses,
+                            dt_tensor *weights, const dt_tensor *x)
+{
+    int64_t classes = x->shape[dt_loss_dim(x->ndim)];
+    if (losses->numel && !classes && !o->shares)
+        return dt_fail(DT_ERROR_INDEX,
+                       "%s: there are no classes, so no target is one; give an input "
+                       "with classes",
+                       o->what);
+    if (losses->numel && dt_fill_into(o->what, losses, dt_scalar_float(0)))
+        return -1;
+    return weights->storage && weights->numel
+               ? dt_fill_into(o->what, weights, dt_scalar_float(1))
+               : 0;
+}
+
+static int mean(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *losses,
+                const dt_tensor *weights, const dt_loss_options *o)
+{
+    dt_nn_rows rows;
+    int64_t shape[] = {losses->numel};
+    dt_nn_begin(&rows, o->what, (dt_dtype)losses->dtype, dt_tensor_device(losses), 1,
+                shape, 0);
+    rows.keeps_type = true;
+    dt_nn_make(&rows, 0, out, 0, NULL);
+    dt_nn_make(&rows, 1, &kept->total, 0, NULL);
+    dt_nn_take(&rows, 2, losses);
+    dt_nn_take(&rows, 3, weights);
+    if (dt_nn_run(&rows, DT_NN_weighted_mean))
+        return -1;
+    if (losses->numel)
+        return 0;
+    return dt_fill_into(o->what, out, dt_scalar_float(__builtin_nan(""))) ||
+                   dt_fill_into(o->what, &kept->total, dt_scalar_float(0))
+               ? -1
+               : 0;
+}
+
+int dt_class_loss(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *x,
+                  const dt_tensor *target, const dt_tensor *weight,
+                  const dt_loss_options *o)
+{
+    dt_tensor losses, weights, classes;
+    int status = -1;
+    out->storage = losses.storage = weights.storage = classes.storage = NULL;
+    kept->most.storage = kept->norm.storage = kept->total.storage = NULL;
+    if (check(o, x, target, weight))
+        return -1;
+    if (!o->shares) {
+        if (prepare_target(&classes, target))
+            return -1;
+        target = &classes;
+    }
+    if (row_losses(&losses, &weights, kept, x, target, weight, o) ||
+        (!x->numel && without_elements(o, &losses, &weights, x)))
+        goto done;
+    dt_dtype result = type_of(o, x, target);
+    dt_tensor reduced = {.storage = NULL};
+    if (o->reduction == DT_LOSS_EACH) {
+        reduced = losses;
+        losses.storage = NULL;
+        status = 0;
+    } else if (o->reduction == DT_LOSS_MEAN && !o->shares) {
+        status = mean(&reduced, kept, &losses, &weights, o);
+    } else {
+        status = dt_reduce(DT_REDUCE_sum, &reduced, &losses, 0, NULL, false, -1, 0);
+        if (!status && o->reduction == DT_LOSS_MEAN)
+            status =
+                dt_binary_into(DT_BINARY_div, &reduced, dt_arg_tensor(&reduced),
+                               dt_arg_scalar(dt_scalar_float((double)losses.numel)));
+    }
+    if (!status && reduced.dtype != result) {
+        status = dt_to(out, &reduced, result, dt_tensor_device(x));
+        dt_tensor_clear(&reduced);
+    } else {
+        *out = reduced;
+    }
+done:
+    if (status) {
+        dt_tensor_clear(out);
+        dt_loss_kept_clear(kept);
+    }
+    dt_tensor_clear(&losses);
+    dt_tensor_clear(&weights);
+    dt_tensor_clear(&classes);
+    return status;
+}
+
+/* --- backward --- */
+
+int dt_class_loss_backward(dt_tensor *out, const dt_tensor *g, const dt_loss_kept *kept,
+                           const dt_tensor *x, const dt_tensor *target,
+                           const dt_tensor *weight, const dt_loss_options *o)
+{
+    dt_nn_rows rows;
+    dt_tensor classes = {.storage = NULL};
+    const dt_tensor *total = kept->total.storage ? &kept->total : NULL;
+    bool each = o->reduction == DT_LOSS_EACH;
+    out->storage = NULL;
+    if (!o->shares) {
+        if (prepare_target(&classes, target))
+            return -1;
+        target = &classes;
+    }
+    begin(&rows, o, x, target);
+    dt_nn_make(&rows, 0, out, x->ndim, x->shape);
+    int status;
+    if (!o->scores) {
+        dt_nn_take_indices(&rows, 1, target);
+        dt_nn_take(&rows, 2, weight);
+        dt_nn_take(&rows, each ? 3 : 4, g);
+        dt_nn_take(&rows, 5, total);
+        status = dt_nn_run(&rows, DT_NN_nll_loss_backward);
+    } else if (o->shares) {
+        dt_nn_take(&rows, 1, x);
+        dt_nn_take(&rows, 2, &kept->most);
+        dt_nn_take(&rows, 3, &kept->norm);
+        dt_nn_take(&rows, 4, target);
+        dt_nn_take(&rows, 5, weight);
+        dt_nn_take(&rows, each ? 6 : 7, g);
+        rows.call.factor =
+            o->reduction == DT_LOSS_MEAN ? 1 / (double)kept->most.numel : 1;
+        status = dt_nn_run(&rows, DT_NN_cross_entropy_shares_backward);
+    } else {
+        dt_nn_take(&rows, 1, x);
+        dt_nn_take(&rows, 2, &kept->most);
+        dt_nn_take(&rows, 3, &kept->norm);
+        dt_nn_take_indices(&rows, 4, target);
+        dt_nn_take(&rows, 5, weight);
+        dt_nn_take(&rows, each ? 6 : 7, g);
+        dt_nn_take(&rows, 8, total);
+        status = dt_nn_run(&rows, DT_NN_cross_entropy_backward);
+    }
+    dt_tensor_clear(&classes);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* Losses over classes: softmax and cross entropy as one operation. */
+#ifndef DT_TENSOR_OPS_NN_LOSS_H
+#define DT_TENSOR_OPS_NN_LOSS_H
+
+#include "tensor/tensor.h"
+
+typedef enum dt_loss_reduction {
+    DT_LOSS_EACH,
+    DT_LOSS_MEAN,
+    DT_LOSS_SUM
+} dt_loss_reduction;
+
+typedef struct dt_loss_options {
+    const char *what; /* cross_entropy or nll_loss: a literal */
+    bool scores;      /* the input is scores, of which log_softmax is taken; else it is
+                         log-probabilities already */
+    bool shares;      /* the target has a share for each class, else a class */
+    dt_loss_reduction reduction;
+    int64_t ignored;  /* the class of elements that do not count */
+    double smoothing; /* of labels: the part that goes to all classes alike */
+} dt_loss_options;
+
+/* What the gradient needs besides the input: each may hold nothing. */
+typedef struct dt_loss_kept {
+    dt_tensor most, norm; /* of each row of scores: the greatest, and the logarithm of
+                             the sum of exponentials of the others' distances to it */
+    dt_tensor total;      /* what a mean was divided by */
+} dt_loss_kept;
+void dt_loss_kept_clear(dt_loss_kept *kept);
+
+/* The dimension of the classes in an input of that many. */
+static inline int dt_loss_dim(int ndim)
+{
+    return ndim > 1 ? 1 : 0;
+}
+
+/* The loss of x, (N, C, ...) or (C), against target: int64 of x's shape without C, or
+ * of x's shape. weight (C elements) may be NULL. Fills out and kept. A class out of
+ * range: DT_ERROR_INDEX on the CPU; a GPU reports it at the next wait, and leaves the
+ * row out. */
+int dt_class_loss(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *x,
+                  const dt_tensor *target, const dt_tensor *weight,
+                  const dt_loss_options *options);
+
+/* The gradient for x where g is that for the loss. Without scores, x is asked for its
+ * shape only. */
+int dt_class_loss_backward(dt_tensor *out, const dt_tensor *g, const dt_loss_kept *kept,
+                           const dt_tensor *x, const dt_tensor *target,
+                           const dt_tensor *weight, const dt_loss_options *options);
+
+#endif

@@ -1,0 +1,418 @@
+#include "tensor/ops/nn_norm.h"
+
+#include <inttypes.h>
+
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/ops/nn.h"
+#include "tensor/view.h"
+
+static int check_type(const char *what, const dt_tensor *x)
+{
+    if (dt_dtype_is_float((dt_dtype)x->dtype))
+        return 0;
+    return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                   "%s: the input is of type %s; give floats, such as input.float()",
+                   what, dt_dtype_name((dt_dtype)x->dtype));
+}
+
+/* A factor or term t, which may be NULL, goes with x. */
+static int check_parameter(const char *what, const char *name, const dt_tensor *x,
+                           const dt_tensor *t)
+{
+    if (!t)
+        return 0;
+    if (dt_check_same_device(what, "input", x, name, t))
+        return -1;
+    if (t->dtype == x->dtype)
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "%s: the input is of type %s and %s of type %s; convert one of them",
+                   what, dt_dtype_name((dt_dtype)x->dtype), name,
+                   dt_dtype_name((dt_dtype)t->dtype));
+}
+
+/* --- layer_norm --- */
+
+static int check_shape(const char *name, const dt_tensor *t, int count,
+                       const int64_t *shape)
+{
+    char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
+    if (!t || dt_shape_equal(t->ndim, t->shape, count, shape))
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "layer_norm: %s has shape %s; give one of normalized_shape, %s",
+                   name, dt_shape_text(t->ndim, t->shape, has, sizeof has),
+                   dt_shape_text(count, shape, wants, sizeof wants));
+}
+
+/* A call whose rows are the last `count` dimensions; shape gets that of one element a
+ * row. */
+static int begin_rows(dt_nn_rows *rows, const dt_tensor *x, int count, int64_t *shape)
+{
+    int64_t sizes[] = {1, 1};
+    for (int d = 0; d < x->ndim; d++) {
+        sizes[d >= x->ndim - count] *= x->shape[d];
+        shape[d] = d < x->ndim - count ? x->shape[d] : 1;
+    }
+    dt_nn_begin(rows, "layer_norm", (dt_dtype)x->dtype, dt_tensor_device(x), 2, sizes,
+                1);
+    return x->ndim;
+}
+
+int dt_layer_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_tensor *x,
+                  int count, const int64_t *shape, const dt_tensor *weight,
+                  const dt_tensor *bias, double eps)
+{
+    const char *what = "layer_norm";
+    dt_nn_rows rows;
+    int64_t kept[DT_MAX_NDIM];
+    char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
+    out->storage = mean->storage = rstd->storage = NULL;
+    if (!count)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: normalized_shape is empty; name the sizes of the last "
+                       "dimensions",
+                       what);
+    if (count > x->ndim ||
+        !dt_shape_equal(count, x->shape + x->ndim - count, count, shape))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: normalized_shape=%s does not end the shape of the input, "
+                       "%s; give inputs whose last sizes those are",
+                       what, dt_shape_text(count, shape, wants, sizeof wants),
+                       dt_shape_text(x->ndim, x->shape, has, sizeof has));
+    if (check_type(what, x) || check_shape("weight", weight, count, shape) ||
+        check_shape("bias", bias, count, shape) ||
+        check_parameter(what, "weight", x, weight) ||
+        check_parameter(what, "bias", x, bias))
+        return -1;
+    int ndim = begin_rows(&rows, x, count, kept);
+    rows.call.parameter = eps;
+    dt_nn_make(&rows, 0, out, x->ndim, x->shape);
+    dt_nn_make(&rows, 1, mean, ndim, kept);
+    dt_nn_make(&rows, 2, rstd, ndim, kept);
+    dt_nn_take(&rows, 3, x);
+    dt_nn_take(&rows, 4, weight);
+    dt_nn_take(&rows, 5, bias);
+    return dt_nn_run(&rows, DT_NN_layer_norm);
+}
+
+/* Sums over no rows are 0. */
+static int clear_sums(const char *what, const dt_tensor *x, dt_tensor *a, dt_tensor *b)
+{
+    if (x->numel)
+        return 0;
+    return (a && dt_fill_into(what, a, dt_scalar_float(0))) ||
+                   (b && dt_fill_into(what, b, dt_scalar_float(0)))
+               ? -1
+               : 0;
+}
+
+int dt_layer_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
+                           const dt_tensor *g, const dt_tensor *x, int count,
+                           const dt_tensor *weight, const dt_tensor *mean,
+                           const dt_tensor *rstd)
+{
+    dt_nn_rows rows;
+    int64_t kept[DT_MAX_NDIM];
+    const int64_t *shape = x->shape + x->ndim - count;
+    if (for_x) {
+        begin_rows(&rows, x, count, kept);
+        dt_nn_make(&rows, 0, for_x, x->ndim, x->shape);
+        dt_nn_take(&rows, 1, g);
+        dt_nn_take(&rows, 2, x);
+        dt_nn_take(&rows, 3, mean);
+        dt_nn_take(&rows, 4, rstd);
+        dt_nn_take(&rows, 5, weight);
+        if (dt_nn_run(&rows, DT_NN_layer_norm_backward))
+            return -1;
+    }
+    if (!for_weight && !for_bias)
+        return 0;
+    begin_rows(&rows, x, count, kept);
+    rows.call.factor = 1;
+    if (for_bias)
+        dt_nn_make(&rows, 0, for_bias, count, shape);
+    if (for_weight)
+        dt_nn_make(&rows, 1, for_weight, count, shape);
+    dt_nn_take(&rows, 2, g);
+    dt_nn_take(&rows, 3, x);
+    dt_nn_take(&rows, 4, mean);
+    dt_nn_take(&rows, 5, rstd);
+    if (dt_nn_run(&rows, DT_NN_layer_norm_parameters) == 0 &&
+        clear_sums("layer_norm", x, for_weight, for_bias) == 0)
+        return 0;
+    if (for_x)
+        dt_tensor_clear(for_x);
+    return -1;
+}
+
+/* --- batch_norm --- */
+
+static const char batch[] = "batch_norm";
+
+static int check_channels(const char *name, const dt_tensor *x, const dt_tensor *t)
+{
+    char has[DT_SHAPE_TEXT], of[DT_SHAPE_TEXT];
+    if (!t || t->numel == x->shape[1])
+        return check_parameter(batch, name, x, t);
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "%s: %s has shape %s; give %" PRId64
+                   " elements, one for each channel of the input of shape %s",
+                   batch, name, dt_shape_text(t->ndim, t->shape, has, sizeof has),
+                   x->shape[1], dt_shape_text(x->ndim, x->shape, of, sizeof of));
+}
+
+static void begin_channels(dt_nn_rows *rows, const dt_tensor *x)
+{
+    dt_nn_begin(rows, batch, (dt_dtype)x->dtype, dt_tensor_device(x), x->ndim, x->shape,
+                1);
+}
+
+/* A sum over each channel times factor; other may be NULL. */
+static int channel_sums(dt_nn_op op, dt_tensor *out, const dt_tensor *x,
+                        const dt_tensor *mean)
+{
+    dt_nn_rows rows;
+    begin_channels(&rows, x);
+    rows.keeps_type = true;
+    rows.call.factor = x->numel ? (double)x->shape[1] / (double)x->numel : 0;
+    dt_nn_make(&rows, 0, out, 1, x->shape + 1);
+    dt_nn_take(&rows, 2, x);
+    dt_nn_take(&rows, 3, mean);
+    return dt_nn_run(&rows, op);
+}
+
+/* Running statistics as a kernel can write them: t itself, or a copy, which is copied
+ * back. t may be NULL. */
+static int open_running(dt_tensor *own, const dt_tensor *t, dt_dtype dtype)
+{
+    own->storage = NULL;
+    if (!t)
+        return 0;
+    if (t->contiguous && t->dtype == dtype) {
+        dt_tensor_alias(own, t);
+        return 0;
+    }
+    return dt_to(own, t, dtype, dt_tensor_device(t));
+}
+static int close_running(dt_tensor *own, dt_tensor *t, bool write)
+{
+    int status = 0;
+    if (write && own->storage && own->storage != t->storage)
+        status = dt_copy_into(batch, t, own);
+    else if (write && own->storage)
+        dt_tensor_written(t);
+    dt_tensor_clear(own);
+    return status;
+}
+
+static int statistics(dt_tensor *mean, dt_tensor *rstd, const dt_tensor *x,
+                      dt_tensor *running_mean, dt_tensor *running_variance,
+                      const dt_batch_norm_options *o)
+{
+    dt_nn_rows rows;
+    dt_tensor variance, own_mean, own_variance;
+    int64_t channels = x->shape[1];
+    int status = -1;
+    variance.storage = own_mean.storage = own_variance.storage = NULL;
+    dt_nn_begin(&rows, batch, (dt_dtype)x->dtype, dt_tensor_device(x), 1, &channels, 0);
+    rows.keeps_type = true;
+    dt_dtype dtype = rows.call.dtype;
+    if (open_running(&own_mean, running_mean, dtype) ||
+        open_running(&own_variance, running_variance, dtype))
+        goto done;
+    if (!o->training) {
+        dt_tensor_alias(mean, &own_mean);
+        dt_tensor_alias(&variance, &own_variance);
+    } else if (channel_sums(DT_NN_batch_norm_means, mean, x, NULL) ||
+               channel_sums(DT_NN_batch_norm_variances, &variance, x, mean)) {
+        goto done;
+    }
+    bool tracks = o->training && x->numel;
+    rows.call.parameter = o->eps;
+    rows.call.factor = o->momentum;
+    rows.call.ignored = channels ? x->numel / channels : 0;
+    dt_nn_make(&rows, 0, rstd, 1, &channels);
+    dt_nn_take(&rows, 1, mean);
+    dt_nn_take(&rows, 2, &variance);
+    dt_nn_take(&rows, 3, tracks && running_mean ? &own_mean : NULL);
+    dt_nn_take(&rows, 4, tracks && running_variance ? &own_variance : NULL);
+    status = dt_nn_run(&rows, DT_NN_batch_norm_track);
+    if (!status)
+        status = close_running(&own_mean, running_mean, tracks);
+    if (!status)
+        status = close_running(&own_variance, running_variance, tracks);
+done:
+    dt_tensor_clear(&variance);
+    dt_tensor_clear(&own_mean);
+    dt_tensor_clear(&own_variance);
+    if (status) {
+        dt_tensor_clear(mean);
+        dt_tensor_clear(rstd);
+    }
+    return status;
+}
+
+int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_tensor *x,
+                  const dt_tensor *weight, const dt_tensor *bias,
+                  dt_tensor *running_mean, dt_tensor *running_variance,
+                  const dt_batch_norm_options *o)
+{
+    dt_nn_rows rows;
+    char shape[DT_SHAPE_TEXT];
+    out->storage = mean->storage = rstd->storage = NULL;
+    if (x->ndim < 2)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the input of shape %s has no dimension 1 for channels; give "
+            "(N, C, ...)",
+            batch, dt_shape_text(x->ndim, x->shape, shape, sizeof shape));
+    if (check_type(batch, x))
+        return -1;
+    if (!o->training && (!running_mean || !running_variance))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: %s must be defined in evaluation mode; give it, or "
+                       "training=True",
+                       batch, running_mean ? "running_var" : "running_mean");
+    if (check_channels("running_mean", x, running_mean) ||
+        check_channels("running_var", x, running_variance) ||
+        check_channels("weight", x, weight) || check_channels("bias", x, bias) ||
+        statistics(mean, rstd, x, running_mean, running_variance, o))
+        return -1;
+    begin_channels(&rows, x);
+    dt_nn_make(&rows, 0, out, x->ndim, x->shape);
+    dt_nn_take(&rows, 1, x);
+    dt_nn_take(&rows, 2, mean);
+    dt_nn_take(&rows, 3, rstd);
+    dt_nn_take(&rows, 4, weight);
+    dt_nn_take(&rows, 5, bias);
+    if (dt_nn_run(&rows, DT_NN_batch_norm) == 0)
+        return 0;
+    dt_tensor_clear(mean);
+    dt_tensor_clear(rstd);
+    return -1;
+}
+
+int dt_batch_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
+                           const dt_tensor *g, const dt_tensor *x,
+                           const dt_tensor *weight, const dt_tensor *mean,
+                           const dt_tensor *rstd, bool training)
+{
+    dt_nn_rows rows;
+    dt_tensor along, plain; /* the gradients of weight and bias, in the call's type */
+    int status = -1;
+    along.storage = plain.storage = NULL;
+    if (training || for_weight || for_bias) {
+        begin_channels(&rows, x);
+        rows.keeps_type = training; /* they are operands below */
+        rows.call.factor = 1;
+        dt_nn_make(&rows, 0, &plain, 1, x->shape + 1);
+        dt_nn_make(&rows, 1, &along, 1, x->shape + 1);
+        dt_nn_take(&rows, 2, g);
+        dt_nn_take(&rows, 3, x);
+        dt_nn_take(&rows, 4, mean);
+        dt_nn_take(&rows, 5, rstd);
+        if (dt_nn_run(&rows, DT_NN_batch_norm_parameters) ||
+            clear_sums(batch, x, &along, &plain))
+            goto done;
+    }
+    if (for_x) {
+        begin_channels(&rows, x);
+        rows.call.factor = x->numel ? (double)x->shape[1] / (double)x->numel : 0;
+        dt_nn_make(&rows, 0, for_x, x->ndim, x->shape);
+        dt_nn_take(&rows, 1, g);
+        dt_nn_take(&rows, 2, x);
+        dt_nn_take(&rows, 3, mean);
+        dt_nn_take(&rows, 4, rstd);
+        dt_nn_take(&rows, 5, weight);
+        dt_nn_take(&rows, 6, training ? &along : NULL);
+        dt_nn_take(&rows, 7, training ? &plain : NULL);
+        if (dt_nn_run(&rows, DT_NN_batch_norm_backward))
+            goto done;
+    }
+    if (for_weight) {
+        *for_weight = along;
+        along.storage = NULL;
+    }
+    if (for_bias) {
+        *for_bias = plain;
+        plain.storage = NULL;
+    }
+    status = 0;
+done:
+    dt_tensor_clear(&along);
+    dt_tensor_clear(&plain);
+    return status;
+}
+
+/* --- dropout --- */
+
+/* Elements of which no two and no gaps share the order in memory of like: t itself, or
+ * a copy. */
+static int lay_out(dt_tensor *out, const dt_tensor *t, const dt_tensor *like)
+{
+    bool same = true;
+    for (int d = 0; d < t->ndim; d++)
+        same = same && (t->shape[d] == 1 || t->strides[d] == like->strides[d]);
+    if (same) {
+        dt_tensor_alias(out, t);
+        return 0;
+    }
+    if (dt_tensor_empty_strided("dropout", out, (dt_dtype)t->dtype, like->ndim,
+                                like->shape, like->strides, dt_tensor_device(t)))
+        return -1;
+    if (dt_copy_into("dropout", out, t) == 0)
+        return 0;
+    dt_tensor_clear(out);
+    return -1;
+}
+
+int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double kept)
+{
+    dt_nn_rows rows;
+    dt_tensor laid = {.storage = NULL}, flat = {.storage = NULL};
+    dt_tensor dense = {.storage = NULL};
+    int status = -1;
+    out->storage = NULL;
+    if (check_type("dropout", x) ||
+        dt_check_same_device("dropout", "input", x, "mask", mask))
+        return -1;
+    if (mask->dtype != DT_BOOL ||
+        !dt_shape_equal(x->ndim, x->shape, mask->ndim, mask->shape))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "dropout: the mask is no bools of the input's shape; give a mask "
+            "like input > 0");
+    /* Dense in any order of dimensions, mask and x are gone through as they lie. */
+    int64_t reach = 1;
+    for (int d = 0; d < mask->ndim; d++)
+        reach += (mask->shape[d] - 1) * mask->strides[d];
+    if (mask->numel && (reach != mask->numel || dt_tensor_overlaps_itself(mask))) {
+        if (dt_contiguous(&dense, mask))
+            return -1;
+        mask = &dense;
+    }
+    if (lay_out(&laid, x, mask))
+        goto done;
+    dt_nn_begin(&rows, "dropout", (dt_dtype)x->dtype, dt_tensor_device(x), 1, &x->numel,
+                0);
+    rows.call.factor = kept;
+    dt_tensor line = laid; /* lent: the elements in the order of memory */
+    line.ndim = 1;
+    line.shape[0] = x->numel;
+    line.strides[0] = 1;
+    line.contiguous = true;
+    dt_nn_make(&rows, 0, &flat, 1, &x->numel);
+    dt_nn_take(&rows, 1, &line);
+    dt_nn_take_indices(&rows, 2, mask);
+    status = dt_nn_run(&rows, DT_NN_dropout);
+    if (!status)
+        status = dt_view_as_strided(out, &flat, x->ndim, x->shape, mask->strides, 0);
+done:
+    dt_tensor_clear(&laid);
+    dt_tensor_clear(&flat);
+    dt_tensor_clear(&dense);
+    return status;
+}

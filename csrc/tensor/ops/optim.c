@@ -1,0 +1,390 @@
+#include "tensor/ops/optim.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/plan.h"
+#include "device/stream.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/iterate.h"
+#include "tensor/ops/reduce.h"
+
+const dt_optim_rule dt_optim_rules[DT_NOPTIM] = {
+#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
+    {#name, count, #states, #numbers},
+#include "ops/optim.def"
+#undef OPTIM
+};
+
+/* --- the numbers that a tensor has for itself --- */
+
+#define N(name) n[name]
+#define O(name) o[name]
+#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
+    static void prepare_##name(const double *n, double STEP, double *o)                \
+    {                                                                                  \
+        enum { DT_OPTIM_NAMES numbers };                                               \
+        enum { DT_OPTIM_NAMES own };                                                   \
+        (void)n;                                                                       \
+        (void)o;                                                                       \
+        prepare                                                                        \
+    }
+#include "ops/optim.def"
+#undef OPTIM
+#undef N
+#undef O
+
+typedef void (*prepare_fn)(const double *n, double step, double *o);
+static const prepare_fn prepares[DT_NOPTIM] = {
+#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
+    prepare_##name,
+#include "ops/optim.def"
+#undef OPTIM
+};
+
+/* --- layout --- */
+
+/* A row-major or otherwise suitable copy of something that does not lie as its
+ * parameter does. */
+typedef struct copied {
+    dt_tensor tensor;
+    dt_tensor *target; /* what it is written back to; NULL: it is only read */
+    struct copied *next;
+} copied;
+
+typedef struct batch {
+    const char *what;
+    dt_optim_entry *entries;
+    copied *copies; /* the last one first */
+} batch;
+
+/* Whether the elements fill one piece of memory, in some order of dimensions. */
+static bool is_dense(const dt_tensor *t)
+{
+    if (t->contiguous)
+        return true;
+    int64_t reach = 0;
+    for (int d = 0; d < t->ndim; d++)
+        reach += (t->shape[d] - 1) * t->strides[d];
+    return reach + 1 == t->numel && !dt_tensor_overlaps_itself(t);
+}
+
+/* Whether t's elements lie in the order that strides give to its shape. */
+static bool lies_as(const dt_tensor *t, const int64_t *strides)
+{
+    for (int d = 0; d < t->ndim; d++)
+        if (t->shape[d] != 1 && t->strides[d] != strides[d])
+            return false;
+    return true;
+}
+
+/* The address of t's elements, or of a copy of them, of dtype and laid out by strides.
+ * NULL after dt_fail. */
+static void *placed(batch *b, const dt_tensor *t, dt_tensor *target, dt_dtype dtype,
+                    const int64_t *strides)
+{
+    if (dt_storage_use(t->storage))
+        return NULL;
+    if (t->dtype == dtype && lies_as(t, strides))
+        return dt_tensor_data(t);
+    copied *c = malloc(sizeof *c);
+    if (!c) {
+        dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", b->what);
+        return NULL;
+    }
+    if (dt_tensor_empty_strided(b->what, &c->tensor, dtype, t->ndim, t->shape, strides,
+                                dt_tensor_device(t))) {
+        free(c);
+        return NULL;
+    }
+    c->target = target;
+    c->next = b->copies;
+    b->copies = c;
+    return dt_copy_into(b->what, &c->tensor, t) ? NULL : dt_tensor_data(&c->tensor);
+}
+
+/* Frees the copies, after writing them back where all went well (status 0). Gives the
+ * status then. */
+static int drop_copies(batch *b, int status)
+{
+    while (b->copies) {
+        copied *c = b->copies;
+        b->copies = c->next;
+        if (!status && c->target)
+            status = dt_copy_into(b->what, c->target, &c->tensor);
+        dt_tensor_clear(&c->tensor);
+        free(c);
+    }
+    return status;
+}
+
+static int check_belongs(const char *what, const char *name, const dt_tensor *p,
+                         const dt_tensor *t)
+{
+    char is[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
+    if (dt_check_same_device(what, "parameter", p, name, t))
+        return -1;
+    if (!dt_shape_equal(p->ndim, p->shape, t->ndim, t->shape))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the %s has shape %s, and its parameter has shape %s; they "
+                       "have to agree",
+                       what, name, dt_shape_text(t->ndim, t->shape, is, sizeof is),
+                       dt_shape_text(p->ndim, p->shape, wants, sizeof wants));
+    if (!dt_dtype_is_float((dt_dtype)t->dtype))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the %s is of type %s; only floating types can be updated, "
+                       "convert it first, for example with .float()",
+                       what, name, dt_dtype_name((dt_dtype)t->dtype));
+    return 0;
+}
+
+static int check_writable(const char *what, const char *name, const dt_tensor *t)
+{
+    if (t->storage->read_only)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the %s's memory is read-only; use a clone() of it", what,
+                       name);
+    if (dt_tensor_overlaps_itself(t))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: several elements of the %s share one place in memory; use "
+                       "a clone() of it",
+                       what, name);
+    return 0;
+}
+
+static int check(const char *what, dt_optim_op op, const dt_optim_item *item)
+{
+    const dt_tensor *p = item->parameter;
+    if (check_belongs(what, "parameter", p, p) ||
+        check_belongs(what, "gradient", p, item->gradient) ||
+        check_writable(what, "parameter", p))
+        return -1;
+    for (int k = 0; k < dt_optim_rules[op].nstates; k++)
+        if (check_belongs(what, "state", p, item->states[k]) ||
+            check_writable(what, "state", item->states[k]))
+            return -1;
+    return 0;
+}
+
+static int fill_entry(batch *b, dt_optim_op op, dt_optim_entry *e,
+                      const dt_optim_item *item, const double *numbers)
+{
+    dt_tensor *p = item->parameter;
+    dt_dtype dtype = dt_dtype_compute((dt_dtype)p->dtype);
+    int64_t row_major[DT_MAX_NDIM];
+    const int64_t *strides = p->strides;
+    if (!is_dense(p)) {
+        dt_shape_strides(p->ndim, p->shape, row_major);
+        strides = row_major;
+    }
+    e->numel = p->numel;
+    e->parameter = placed(b, p, p, dtype, strides);
+    e->gradient = placed(b, item->gradient, NULL, dtype, strides);
+    if (!e->parameter || !e->gradient)
+        return -1;
+    for (int k = 0; k < DT_OPTIM_STATES; k++) {
+        e->states[k] = NULL;
+        if (k >= dt_optim_rules[op].nstates)
+            continue;
+        e->states[k] = placed(b, item->states[k], item->states[k], dtype, strides);
+        if (!e->states[k])
+            return -1;
+    }
+    memset(e->own, 0, sizeof e->own);
+    prepares[op](numbers, item->step, e->own);
+    return 0;
+}
+
+/* --- the call --- */
+
+static bool goes_with(const dt_tensor *a, const dt_tensor *b)
+{
+    return a->dtype == b->dtype &&
+           dt_device_equal(dt_tensor_device(a), dt_tensor_device(b));
+}
+
+/* Runs all items that go with the parameter of the first. */
+static int run_group(batch *b, dt_optim_op op, int64_t count,
+                     const dt_optim_item *items, const double *numbers,
+                     const dt_tensor *scale)
+{
+    const dt_tensor *head = items[0].parameter;
+    dt_device device = dt_tensor_device(head);
+    dt_tensor factor;
+    /* What is of 16 bits is updated as float32, in copies. */
+    dt_optim_call call = {.op = op, .dtype = dt_dtype_compute((dt_dtype)head->dtype)};
+    int64_t total = 0;
+    int status = -1;
+    factor.storage = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        const dt_optim_item *item = &items[i];
+        if (!goes_with(item->parameter, head) || !item->parameter->numel)
+            continue;
+        dt_optim_entry *e = &b->entries[call.count++];
+        e->first = total;
+        total += item->parameter->numel;
+        if (fill_entry(b, op, e, item, numbers))
+            goto done;
+    }
+    if (!call.count)
+        return 0;
+    if (scale) {
+        if (goes_with(scale, head) && scale->dtype == call.dtype)
+            dt_tensor_alias(&factor, scale);
+        else if (dt_to(&factor, scale, call.dtype, device))
+            goto done;
+        if (dt_storage_use(factor.storage))
+            goto done;
+        call.scale = dt_tensor_data(&factor);
+    }
+    call.entries = b->entries;
+    memcpy(call.numbers, numbers, sizeof call.numbers);
+    status = dt_backend_of(device)->optim_step(dt_queue_current(device), &call);
+done:
+    dt_tensor_clear(&factor);
+    return drop_copies(b, status);
+}
+
+/* Whether an item before number `at` goes with it, so that it has been dealt with. */
+static bool is_done(const dt_optim_item *items, int64_t at)
+{
+    /* Most often all go with the first. */
+    for (int64_t i = 0; i < at; i++)
+        if (goes_with(items[i].parameter, items[at].parameter))
+            return true;
+    return false;
+}
+
+int dt_optim_step(const char *what, dt_optim_op op, int64_t count,
+                  const dt_optim_item *items, const double *numbers,
+                  const dt_tensor *scale)
+{
+    double all[DT_OPTIM_NUMBERS] = {0};
+    dt_optim_entry few[8];
+    batch b = {what, few, NULL};
+    int status = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (check(what, op, &items[i]))
+            return -1;
+    if (scale && scale->numel != 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the scale has %" PRId64 " elements; give a tensor of one",
+                       what, scale->numel);
+    if (count > (int64_t)(sizeof few / sizeof *few)) {
+        b.entries = malloc((size_t)count * sizeof *b.entries);
+        if (!b.entries)
+            return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some",
+                           what);
+    }
+    int given = 1;
+    for (const char *c = dt_optim_rules[op].numbers; *c; c++)
+        given += *c == ',';
+    memcpy(all, numbers, (size_t)given * sizeof *all);
+    for (int64_t i = 0; i < count && !status; i++)
+        if (!is_done(items, i))
+            status = run_group(&b, op, count - i, items + i, all, scale);
+    for (int64_t i = 0; i < count && !status; i++) {
+        dt_tensor_written(items[i].parameter);
+        for (int k = 0; k < dt_optim_rules[op].nstates; k++)
+            dt_tensor_written(items[i].states[k]);
+    }
+    if (b.entries != few)
+        free(b.entries);
+    return status;
+}
+
+/* --- norms --- */
+
+/* Folds partial results of a norm into it. */
+static int join_norm(dt_tensor *out, const dt_tensor *partials, dt_reduce_op op,
+                     double p)
+{
+    dt_reduce_op join = op == DT_REDUCE_norm_max   ? DT_REDUCE_amax
+                        : op == DT_REDUCE_norm_min ? DT_REDUCE_amin
+                                                   : DT_REDUCE_sum;
+    dt_tensor sum = {.storage = NULL};
+    if (dt_reduce(join, &sum, partials, 0, NULL, false, -1, 0))
+        return -1;
+    int status = 0;
+    if (op == DT_REDUCE_norm_2) {
+        status = dt_unary(DT_UNARY_sqrt, out, &sum);
+    } else if (op == DT_REDUCE_norm_p) {
+        dt_arg power = dt_arg_scalar(dt_scalar_float(1 / p));
+        status = dt_binary(DT_BINARY_pow, out, dt_arg_tensor(&sum), power);
+    } else {
+        dt_tensor_alias(out, &sum);
+    }
+    dt_tensor_clear(&sum);
+    return status;
+}
+
+int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
+                  dt_tensor *const *tensors, double p)
+{
+    dt_reduce_op op = dt_norm_row(p);
+    const dt_tensor *head = count ? tensors[0] : NULL;
+    dt_foreach_norm_call call = {.parameter = p};
+    dt_tensor partials = {.storage = NULL};
+    batch b = {what, NULL, NULL};
+    int64_t chunks = 0;
+    int status = -1;
+    out->storage = NULL;
+    if (!head || op == DT_REDUCE_norm_0)
+        return dt_fail(DT_ERROR_RUNTIME, "%s: give tensors, and a norm other than 0",
+                       what);
+    dt_foreach_norm_entry *entries = malloc((size_t)count * sizeof *entries);
+    if (!entries)
+        return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", what);
+    for (int64_t i = 0; i < count; i++) {
+        const dt_tensor *t = tensors[i];
+        if (!dt_dtype_is_float((dt_dtype)t->dtype) || !goes_with(t, head)) {
+            dt_fail(DT_ERROR_RUNTIME,
+                    "%s: the tensors have to be of one floating type, on one device",
+                    what);
+            goto done;
+        }
+        if (!t->numel)
+            continue;
+        int64_t row_major[DT_MAX_NDIM];
+        const int64_t *strides = t->strides;
+        if (!is_dense(t)) {
+            dt_shape_strides(t->ndim, t->shape, row_major);
+            strides = row_major;
+        }
+        dt_foreach_norm_entry *e = &entries[call.count++];
+        e->data = placed(&b, t, NULL, dt_dtype_compute((dt_dtype)t->dtype), strides);
+        e->numel = t->numel;
+        e->first = chunks;
+        chunks += (t->numel + DT_FOREACH_NORM_CHUNK - 1) / DT_FOREACH_NORM_CHUNK;
+        if (!e->data)
+            goto done;
+    }
+    call.dtype = dt_dtype_compute((dt_dtype)head->dtype);
+    call.entries = entries;
+    dt_device device = dt_tensor_device(head);
+    if (!call.count) {
+        status = dt_full(what, out, (dt_dtype)head->dtype, 0, NULL, device,
+                         dt_scalar_float(0));
+        goto done;
+    }
+    if (dt_tensor_empty(what, &partials, call.dtype, 1, &chunks, device))
+        goto done;
+    call.partials = dt_tensor_data(&partials);
+    status = dt_backend_of(device)->foreach_norm(dt_queue_current(device), op, &call);
+    if (!status)
+        status = join_norm(out, &partials, op, p);
+    if (!status && out->dtype != head->dtype) {
+        dt_tensor wide = *out;
+        status = dt_to(out, &wide, (dt_dtype)head->dtype, device);
+        dt_tensor_clear(&wide);
+    }
+done:
+    dt_tensor_clear(&partials);
+    drop_copies(&b, status);
+    free(entries);
+    return status;
+}

@@ -1,0 +1,442 @@
+#include "tensor/ops/random.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/philox.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/view.h"
+
+/* Numbers for the host from the generator of any device, one after the other: the
+ * twister's for the CPU, and for a GPU those of one Philox counter each. */
+typedef struct host_draws {
+    dt_generator *generator;
+    bool twister;
+} host_draws;
+
+static void begin(host_draws *d, dt_generator *generator, dt_device device)
+{
+    d->generator = generator ? generator : dt_default_generator(device);
+    d->twister = device.type == DT_CPU;
+    pthread_mutex_lock(&d->generator->lock);
+}
+
+static void finish(const host_draws *d)
+{
+    pthread_mutex_unlock(&d->generator->lock);
+}
+
+static uint64_t draw_u64(const host_draws *d)
+{
+    if (d->twister)
+        return dt_generator_u64(d->generator);
+    dt_philox p = dt_philox_words(d->generator->seed, d->generator->offset++, 0);
+    return (uint64_t)p.words[0] << 32 | p.words[1];
+}
+
+static uint32_t draw_u32(const host_draws *d)
+{
+    return d->twister ? dt_generator_u32(d->generator) : (uint32_t)draw_u64(d);
+}
+
+static double draw_double(const host_draws *d)
+{
+    return (double)(draw_u64(d) & ((UINT64_C(1) << 53) - 1)) * 0x1p-53;
+}
+
+/* --- permutations --- */
+
+/* Up to here 32 bits are near enough to even for a remainder: PyTorch's bound. */
+#define NARROW_PERMUTATION (UINT32_MAX / 20)
+
+static int check_permutation(int64_t n, dt_dtype dtype)
+{
+    if (n < 0)
+        return dt_fail(DT_ERROR_RUNTIME, "randperm: n is %" PRId64 "; give 0 or more",
+                       n);
+    if (dtype == DT_BOOL)
+        return dt_fail(
+            DT_ERROR_NOT_IMPLEMENTED,
+            "randperm: not defined for the type bool; use an integer or floating type");
+    int64_t room = INT64_MAX;
+    if (dt_dtype_is_float(dtype) && dtype != DT_BFLOAT16) /* which PyTorch lets round */
+        room = (int64_t)(2 / dt_dtype_limits(dtype).eps);
+    bool fits = dt_dtype_kind(dtype) == DT_KIND_FLOAT
+                    ? n - 1 <= room
+                    : !n || dt_scalar_fits(dtype, dt_scalar_int(n - 1));
+    if (fits)
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "randperm: the numbers below %" PRId64
+                   " do not all fit into the type %s; use a wider type",
+                   n, dt_dtype_name(dtype));
+}
+
+int dt_randperm(dt_tensor *out, int64_t n, dt_dtype dtype, dt_device device,
+                dt_generator *generator)
+{
+    dt_tensor order = {.storage = NULL};
+    host_draws draws;
+    out->storage = NULL;
+    if (check_permutation(n, dtype) ||
+        dt_tensor_empty("randperm", &order, DT_INT64, 1, &n, dt_device_make(DT_CPU, 0)))
+        return -1;
+    int64_t *p = dt_tensor_data(&order);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = i;
+    begin(&draws, generator, device);
+    for (int64_t i = 0; i < n - 1; i++) {
+        uint64_t word = n < NARROW_PERMUTATION ? draw_u32(&draws) : draw_u64(&draws);
+        int64_t j = i + (int64_t)(word % (uint64_t)(n - i)), kept = p[i];
+        p[i] = p[j];
+        p[j] = kept;
+    }
+    finish(&draws);
+    if (dtype == DT_INT64 && device.type == DT_CPU) {
+        *out = order;
+        return 0;
+    }
+    int status = dt_to(out, &order, dtype, device);
+    dt_tensor_clear(&order);
+    return status;
+}
+
+/* --- one draw an element --- */
+
+/* Uniform numbers of target's shape, drawn in the order in which target is filled. */
+static int uniform_like(const char *what, dt_tensor *out, const dt_tensor *target,
+                        dt_dtype dtype, dt_generator *generator)
+{
+    int64_t reach = 1;
+    for (int d = 0; d < target->ndim; d++)
+        reach += (target->shape[d] - 1) * target->strides[d];
+    bool dense = !target->contiguous && reach == target->numel &&
+                 !dt_tensor_overlaps_itself(target);
+    dt_device device = dt_tensor_device(target);
+    out->storage = NULL;
+    if (dense ? dt_tensor_empty_strided(what, out, dtype, target->ndim, target->shape,
+                                        target->strides, device)
+              : dt_tensor_empty(what, out, dtype, target->ndim, target->shape, device))
+        return -1;
+    if (!dt_random_into(what, out, DT_RANDOM_UNIFORM, dt_scalar_float(0),
+                        dt_scalar_float(1), generator))
+        return 0;
+    dt_tensor_clear(out);
+    return -1;
+}
+
+static int check_probabilities(const char *what, const dt_tensor *p)
+{
+    dt_tensor dense;
+    if (dt_tensor_device(p).type != DT_CPU)
+        return 0;
+    if (dt_to(&dense, p, DT_FLOAT64, dt_tensor_device(p)))
+        return -1;
+    const double *values = dt_tensor_data(&dense);
+    int status = 0;
+    for (int64_t i = 0; i < dense.numel && !status; i++)
+        if (!(values[i] >= 0 && values[i] <= 1))
+            status = dt_fail(DT_ERROR_RUNTIME,
+                             "%s: a probability is %g; give numbers from 0 to 1", what,
+                             values[i]);
+    dt_tensor_clear(&dense);
+    return status;
+}
+
+int dt_bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *p,
+                      dt_generator *generator)
+{
+    dt_tensor wide = {.storage = NULL}, drawn = {.storage = NULL},
+              less = {.storage = NULL};
+    dt_dtype dtype = (dt_dtype)p->dtype;
+    int status = -1;
+    if (!dt_dtype_is_float(dtype))
+        return dt_fail(
+            DT_ERROR_NOT_IMPLEMENTED,
+            "%s: probabilities of type %s; give them as floating-point numbers", what,
+            dt_dtype_name(dtype));
+    if (check_probabilities(what, p) ||
+        dt_view_expand(what, &wide, p, target->ndim, target->shape) ||
+        uniform_like(what, &drawn, target, dt_dtype_compute(dtype), generator) ||
+        dt_binary(DT_BINARY_lt, &less, dt_arg_tensor(&drawn), dt_arg_tensor(&wide)) ||
+        dt_copy_into(what, target, &less))
+        goto done;
+    status = 0;
+done:
+    dt_tensor_clear(&less);
+    dt_tensor_clear(&drawn);
+    dt_tensor_clear(&wide);
+    return status;
+}
+
+int dt_exponential_into(const char *what, dt_tensor *target, double rate,
+                        dt_generator *generator)
+{
+    dt_tensor drawn = {.storage = NULL};
+    int status = -1;
+    if (!dt_dtype_is_float((dt_dtype)target->dtype))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: exponential numbers are not whole, but the type is %s; use a "
+            "floating type",
+            what, dt_dtype_name((dt_dtype)target->dtype));
+    if (!(rate > 0))
+        return dt_fail(DT_ERROR_RUNTIME, "%s: the rate is %g; give one above 0", what,
+                       rate);
+    if (uniform_like(what, &drawn, target, DT_FLOAT64, generator) ||
+        dt_unary_into(DT_UNARY_neg, &drawn, &drawn) ||
+        dt_unary_into(DT_UNARY_log1p, &drawn, &drawn) ||
+        dt_binary_into(DT_BINARY_mul, &drawn, dt_arg_tensor(&drawn),
+                       dt_arg_scalar(dt_scalar_float(-1 / rate))) ||
+        dt_copy_into(what, target, &drawn))
+        goto done;
+    status = 0;
+done:
+    dt_tensor_clear(&drawn);
+    return status;
+}
+
+/* --- weighted choices --- */
+
+static int check_weights(const dt_tensor *p, int64_t count, bool replacement)
+{
+    if (!dt_dtype_is_float((dt_dtype)p->dtype))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "multinomial: weights of type %s; give them as floating-point numbers",
+            dt_dtype_name((dt_dtype)p->dtype));
+    if (p->ndim < 1 || p->ndim > 2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "multinomial: weights of %d dimensions; give one row (1) or "
+                       "several (2)",
+                       p->ndim);
+    if (count <= 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "multinomial: num_samples is %" PRId64 "; give 1 or more",
+                       count);
+    int64_t n = p->shape[p->ndim - 1];
+    if (n >= INT64_C(1) << 24)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "multinomial: a row of %" PRId64
+                       " weights; give less than 2^24 of them",
+                       n);
+    if (!replacement && count > n)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "multinomial: %" PRId64
+                       " samples without replacement of %" PRId64
+                       " weights; take fewer, or use replacement=True",
+                       count, n);
+    return 0;
+}
+
+static int check_row(const double *row, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (!(row[i] >= 0) || isinf(row[i]))
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "multinomial: a weight is %g; give finite numbers of 0 or more",
+                row[i]);
+        sum += row[i];
+    }
+    if (sum > 0)
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "multinomial: the weights of a row add up to 0; one at least has "
+                   "to be above it");
+}
+
+/* With replacement: where in the running sum of the weights a uniform number falls. */
+static void choose_again(const host_draws *draws, const double *row, int64_t n,
+                         double *sums, int64_t count, int64_t *out)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sums[i] = sum += row[i];
+    for (int64_t i = 0; i < n; i++)
+        sums[i] /= sum;
+    sums[n - 1] = 1;
+    for (int64_t k = 0; k < count; k++) {
+        double u = draw_double(draws);
+        int64_t left = 0, right = n;
+        while (left < right) {
+            int64_t middle = left + (right - left) / 2;
+            if (sums[middle] < u)
+                left = middle + 1;
+            else
+                right = middle;
+        }
+        out[k] = left;
+    }
+}
+
+typedef struct keyed {
+    double key;
+    int64_t index;
+} keyed;
+
+static int greater_first(const void *a, const void *b)
+{
+    const keyed *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key > y->key ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static double rounded(dt_dtype dtype, double x)
+{
+    dt_element e = dt_element_from_scalar(dtype, dt_scalar_float(x));
+    return dt_element_to_scalar(dtype, e.bytes).f;
+}
+
+/* Without replacement: the greatest of weight / exponential number (Efraimidis and
+ * Spirakis, 2006), in the type of the weights, as PyTorch rounds them. */
+static void choose_once(const host_draws *draws, dt_dtype dtype, const double *row,
+                        int64_t n, keyed *keys, int64_t count, int64_t *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double e = -log1p(-draw_double(draws));
+        keys[i].key = rounded(dtype, row[i] / rounded(dtype, e));
+        keys[i].index = i;
+        if (isnan(keys[i].key)) /* 0 / 0: never to be chosen */
+            keys[i].key = 0;
+    }
+    qsort(keys, (size_t)n, sizeof *keys, greater_first);
+    for (int64_t k = 0; k < count; k++)
+        out[k] = keys[k].index;
+}
+
+int dt_multinomial(dt_tensor *out, const dt_tensor *p, int64_t count, bool replacement,
+                   dt_generator *generator)
+{
+    dt_tensor weights = {.storage = NULL}, chosen = {.storage = NULL};
+    dt_device host = dt_device_make(DT_CPU, 0), device = dt_tensor_device(p);
+    keyed *room = NULL;
+    host_draws draws;
+    int status = -1;
+    out->storage = NULL;
+    if (check_weights(p, count, replacement))
+        return -1;
+    int64_t n = p->shape[p->ndim - 1], rows = p->ndim == 2 ? p->shape[0] : 1;
+    int64_t shape[] = {rows, count};
+    dt_tensor straight;
+    if (dt_to(&weights, p, DT_FLOAT64, host))
+        return -1;
+    if (dt_contiguous(&straight, &weights))
+        goto done;
+    dt_tensor_clear(&weights);
+    weights = straight;
+    if (dt_tensor_empty("multinomial", &chosen, DT_INT64, p->ndim,
+                        p->ndim == 2 ? shape : shape + 1, host))
+        goto done;
+    const double *w = dt_tensor_data(&weights);
+    int64_t *to = dt_tensor_data(&chosen);
+    if (rows && !(room = malloc(((size_t)n + !n) * sizeof *room))) {
+        dt_fail(DT_ERROR_HOST_MEMORY,
+                "multinomial: no memory for a row of %" PRId64 " weights; use fewer",
+                n);
+        goto done;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        if (check_row(w + r * n, n))
+            goto done;
+    begin(&draws, generator, device);
+    if (!replacement || count == 1) {
+        /* All rows' exponential numbers come first in PyTorch too: row by row. */
+        for (int64_t r = 0; r < rows; r++)
+            choose_once(&draws, (dt_dtype)p->dtype, w + r * n, n, room, count,
+                        to + r * count);
+    } else {
+        for (int64_t r = 0; r < rows; r++)
+            choose_again(&draws, w + r * n, n, (double *)room, count, to + r * count);
+    }
+    finish(&draws);
+    if (device.type == DT_CPU) {
+        *out = chosen;
+        chosen.storage = NULL;
+        status = 0;
+    } else {
+        status = dt_to(out, &chosen, DT_INT64, device);
+    }
+done:
+    free(room);
+    dt_tensor_clear(&chosen);
+    dt_tensor_clear(&weights);
+    return status;
+}
+
+/* --- states --- */
+
+/* Where things are in PyTorch's state of its CPU generator. Words take eight bytes. */
+enum {
+    AT_SEED = 0,
+    AT_LEFT = 8,
+    AT_SEEDED = 12,
+    AT_NEXT = 16,
+    AT_WORDS = 24,
+    AT_NORMAL = AT_WORDS + 8 * DT_TWISTER_WORDS + 8,
+    AT_KEPT = AT_NORMAL + 16,
+};
+
+void dt_generator_save(dt_generator *g, bool twister, unsigned char *bytes)
+{
+    memset(bytes, 0, twister ? DT_TWISTER_STATE : DT_PHILOX_STATE);
+    pthread_mutex_lock(&g->lock);
+    memcpy(bytes + AT_SEED, &g->seed, 8);
+    if (!twister) {
+        memcpy(bytes + 8, &g->offset, 8);
+        pthread_mutex_unlock(&g->lock);
+        return;
+    }
+    bool used = g->next < DT_TWISTER_WORDS;
+    int32_t left = used ? DT_TWISTER_WORDS + 1 - g->next : 1, seeded = 1;
+    uint64_t next = used ? (uint64_t)g->next : 0;
+    memcpy(bytes + AT_LEFT, &left, 4);
+    memcpy(bytes + AT_SEEDED, &seeded, 4);
+    memcpy(bytes + AT_NEXT, &next, 8);
+    for (int i = 0; i < DT_TWISTER_WORDS; i++)
+        memcpy(bytes + AT_WORDS + 8 * i, &g->words[i], 4);
+    int32_t kept = g->normal_kept;
+    if (kept)
+        memcpy(bytes + AT_NORMAL, &g->normal, 8);
+    memcpy(bytes + AT_KEPT, &kept, 4);
+    pthread_mutex_unlock(&g->lock);
+}
+
+int dt_generator_restore(dt_generator *g, bool twister, const unsigned char *bytes)
+{
+    uint64_t seed, next;
+    int32_t left, seeded, kept;
+    memcpy(&seed, bytes + AT_SEED, 8);
+    memcpy(&next, bytes + 8, 8);
+    if (!twister) {
+        pthread_mutex_lock(&g->lock);
+        g->seed = seed;
+        g->offset = next;
+        pthread_mutex_unlock(&g->lock);
+        return 0;
+    }
+    memcpy(&left, bytes + AT_LEFT, 4);
+    memcpy(&seeded, bytes + AT_SEEDED, 4);
+    memcpy(&next, bytes + AT_NEXT, 8);
+    memcpy(&kept, bytes + AT_KEPT, 4);
+    if (seeded != 1 || left < 1 || left > DT_TWISTER_WORDS ||
+        (left > 1 && next != (uint64_t)(DT_TWISTER_WORDS + 1 - left)))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "set_state: these bytes are no state of a CPU generator; give "
+                       "what get_state() gave");
+    pthread_mutex_lock(&g->lock);
+    g->seed = seed;
+    g->next = left > 1 ? (int)next : DT_TWISTER_WORDS;
+    for (int i = 0; i < DT_TWISTER_WORDS; i++)
+        memcpy(&g->words[i], bytes + AT_WORDS + 8 * i, 4);
+    g->normal_kept = kept != 0;
+    memcpy(&g->normal, bytes + AT_NORMAL, 8);
+    pthread_mutex_unlock(&g->lock);
+    return 0;
+}

@@ -1,0 +1,332 @@
+#include "tensor/ops/reduce.h"
+
+#include <math.h>
+
+#include "device/stream.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/iterate.h"
+#include "tensor/view.h"
+
+/* What a row's class allows and gives; the classes are explained in ops/reduce.def. */
+enum { TOTAL, FLOAT, NORM, ORDER, TRUTH };
+
+const char *const dt_reduce_names[DT_NREDUCE] = {
+#define REDUCE(name, class, identity, map, combine, finish, doc) #name,
+#include "ops/reduce.def"
+#undef REDUCE
+};
+static const unsigned char reduce_class[DT_NREDUCE] = {
+#define REDUCE(name, class, identity, map, combine, finish, doc) class,
+#include "ops/reduce.def"
+#undef REDUCE
+};
+
+/* --- which dimensions --- */
+
+static int fold_mask(const char *what, const dt_tensor *x, int count,
+                     const int64_t *dims, bool *folded)
+{
+    for (int d = 0; d < x->ndim; d++)
+        folded[d] = count == 0;
+    for (int i = 0; i < count; i++) {
+        int dim = dt_shape_wrap_dim(what, dims[i], x->ndim);
+        if (dim < 0)
+            return -1;
+        if (x->ndim && folded[dim])
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: dimension %d is named twice; name each one once", what,
+                           dim);
+        folded[dim] = true;
+    }
+    return 0;
+}
+
+/* Appends a dimension to a list, merging it into the one before where the strides allow
+ * it. */
+static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size,
+                   int64_t stride)
+{
+    if (size == 1)
+        return;
+    if (*ndim && strides[*ndim - 1] == stride * size) {
+        shape[*ndim - 1] *= size;
+        strides[*ndim - 1] = stride;
+        return;
+    }
+    shape[*ndim] = size;
+    strides[*ndim] = stride;
+    (*ndim)++;
+}
+
+/* The order in which folded dimensions are walked: by stride where the result does not
+ * depend on it, as they come where an index is asked for. */
+static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *folded,
+                       bool sorted)
+{
+    int order[DT_MAX_NDIM], count = 0;
+    int64_t item = (int64_t)dt_dtype_size((dt_dtype)x->dtype);
+    call->kept_ndim = call->folded_ndim = 0;
+    call->kept_numel = call->folded_numel = 1;
+    for (int d = 0; d < x->ndim; d++) {
+        if (!folded[d]) {
+            call->kept_numel *= x->shape[d];
+            append(&call->kept_ndim, call->kept_shape, call->kept_strides, x->shape[d],
+                   x->strides[d] * item);
+            continue;
+        }
+        call->folded_numel *= x->shape[d];
+        int at = count++;
+        for (; sorted && at && x->strides[order[at - 1]] < x->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    for (int i = 0; i < count; i++)
+        append(&call->folded_ndim, call->folded_shape, call->folded_strides,
+               x->shape[order[i]], x->strides[order[i]] * item);
+}
+
+static int make_result(const char *what, dt_tensor *out, const dt_tensor *x,
+                       const bool *folded, bool keepdim, dt_dtype dtype)
+{
+    int64_t shape[DT_MAX_NDIM];
+    int ndim = 0;
+    for (int d = 0; d < x->ndim; d++) {
+        if (!folded[d])
+            shape[ndim++] = x->shape[d];
+        else if (keepdim)
+            shape[ndim++] = 1;
+    }
+    return dt_tensor_empty(what, out, dtype, ndim, shape, dt_tensor_device(x));
+}
+
+/* An error for rows without an identity whose folded dimensions hold nothing. */
+static int fail_empty(const char *what, const dt_tensor *x, bool whole)
+{
+    char text[DT_SHAPE_TEXT];
+    dt_shape_text(x->ndim, x->shape, text, sizeof text);
+    return dt_fail(
+        whole ? DT_ERROR_RUNTIME : DT_ERROR_INDEX,
+        "%s: a tensor of shape %s has no elements to choose from; give a dimension "
+        "whose size is not 0, or check numel() first",
+        what, text);
+}
+
+/* --- folding --- */
+
+/* The type of input and result; -1 after dt_fail. */
+static int result_type(const char *what, int class, const dt_tensor *x, int dtype)
+{
+    dt_dtype own = (dt_dtype)(dtype >= 0 ? dtype : x->dtype);
+    switch (class) {
+    case TOTAL:
+        return dtype >= 0 || dt_dtype_is_float(own) ? (int)own : DT_INT64;
+    case FLOAT:
+    case NORM:
+        if (dt_dtype_is_float(own))
+            return (int)own;
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: not defined for tensors of type %s, whose result is seldom whole; "
+            "convert it first, e.g. with .float()%s",
+            what, dt_dtype_name(own), class == FLOAT ? ", or give dtype=" : "");
+    case TRUTH:
+        return own == DT_UINT8 && dtype < 0 ? DT_UINT8 : DT_BOOL;
+    default:
+        return (int)own;
+    }
+}
+
+static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
+                const bool *folded, bool whole, bool keepdim, dt_dtype result,
+                double parameter)
+{
+    dt_reduction call;
+    split_dims(&call, x, folded, true);
+    if (make_result(what, out, x, folded, keepdim, result))
+        return -1;
+    if (!out->numel)
+        return 0;
+    if (reduce_class[op] == ORDER && !call.folded_numel) {
+        dt_tensor_clear(out);
+        return fail_empty(what, x, whole);
+    }
+    dt_device device = dt_tensor_device(x);
+    call.input = dt_tensor_data(x);
+    call.input_dtype = (dt_dtype)x->dtype;
+    call.output = dt_tensor_data(out);
+    call.output_dtype = result;
+    call.index = NULL;
+    call.parameter = parameter;
+    if (dt_storage_use(x->storage) || dt_storage_use(out->storage) ||
+        dt_backend_of(device)->reduce(dt_queue_current(device), op, &call)) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    return 0;
+}
+
+static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
+                     const dt_tensor *x, int count, const int64_t *dims, bool keepdim,
+                     int dtype, double parameter)
+{
+    bool folded[DT_MAX_NDIM];
+    dt_tensor converted; /* not cleared: it is large */
+    converted.storage = NULL;
+    out->storage = NULL;
+    if (fold_mask(what, x, count, dims, folded))
+        return -1;
+    int class = reduce_class[op];
+    int result = result_type(what, class, x, dtype);
+    if (result < 0)
+        return -1;
+    /* Backends fold TOTAL from integers to int64 and TRUTH from any type to bool; every
+     * other pair of types meets in a conversion first, or last. */
+    bool whole = class == TOTAL && !dt_dtype_is_float((dt_dtype)result);
+    bool direct = x->dtype == result || class == TRUTH ||
+                  (whole && !dt_dtype_is_float((dt_dtype)x->dtype));
+    if (!direct) {
+        if (dt_to(&converted, x, (dt_dtype)result, dt_tensor_device(x)))
+            return dt_fail_prefix("%s: ", what);
+        x = &converted;
+    }
+    dt_dtype made = class == TRUTH ? DT_BOOL : whole ? DT_INT64 : (dt_dtype)result;
+    int status = fold(what, op, out, x, folded, count == 0, keepdim, made, parameter);
+    dt_tensor_clear(&converted);
+    if (!status && made != (dt_dtype)result) { /* as any and all of bytes give bytes */
+        dt_tensor truth = *out;
+        status = dt_to(out, &truth, (dt_dtype)result, dt_tensor_device(&truth));
+        dt_tensor_clear(&truth);
+    }
+    return status;
+}
+
+int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
+              const int64_t *dims, bool keepdim, int dtype, double parameter)
+{
+    return reduce_as(dt_reduce_names[op], op, out, x, count, dims, keepdim, dtype,
+                     parameter);
+}
+
+dt_reduce_op dt_norm_row(double p)
+{
+    return p == 2           ? DT_REDUCE_norm_2
+           : p == 1         ? DT_REDUCE_norm_1
+           : p == 0         ? DT_REDUCE_norm_0
+           : p == INFINITY  ? DT_REDUCE_norm_max
+           : p == -INFINITY ? DT_REDUCE_norm_min
+                            : DT_REDUCE_norm_p;
+}
+
+int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
+            const int64_t *dims, bool keepdim, int dtype)
+{
+    return reduce_as("norm", dt_norm_row(p), out, x, count, dims, keepdim, dtype, p);
+}
+
+/* --- extremes --- */
+
+int dt_argreduce(const char *what, bool greatest, dt_tensor *values, dt_tensor *indices,
+                 const dt_tensor *x, bool has_dim, int64_t dim, bool keepdim)
+{
+    bool folded[DT_MAX_NDIM];
+    dt_reduction call;
+    if (values)
+        values->storage = NULL;
+    indices->storage = NULL;
+    if (fold_mask(what, x, has_dim ? 1 : 0, &dim, folded))
+        return -1;
+    split_dims(&call, x, folded, false);
+    if (make_result(what, indices, x, folded, keepdim, DT_INT64))
+        return -1;
+    if (values && make_result(what, values, x, folded, keepdim, (dt_dtype)x->dtype))
+        goto fail;
+    if (!indices->numel)
+        return 0;
+    if (!call.folded_numel) {
+        fail_empty(what, x, false);
+        goto fail;
+    }
+    dt_device device = dt_tensor_device(x);
+    call.input = dt_tensor_data(x);
+    call.input_dtype = call.output_dtype = (dt_dtype)x->dtype;
+    call.output = values ? dt_tensor_data(values) : NULL;
+    call.index = dt_tensor_data(indices);
+    call.parameter = 0;
+    if (dt_storage_use(x->storage) || dt_storage_use(indices->storage) ||
+        (values && dt_storage_use(values->storage)) ||
+        dt_backend_of(device)->argreduce(dt_queue_current(device), greatest, &call))
+        goto fail;
+    return 0;
+fail:
+    if (values)
+        dt_tensor_clear(values);
+    dt_tensor_clear(indices);
+    return -1;
+}
+
+/* --- variances --- */
+
+/* t in `dtype`, in t itself. */
+static int turn_into(dt_tensor *t, dt_dtype dtype)
+{
+    dt_tensor old = *t;
+    if (old.dtype == dtype)
+        return 0;
+    int status = dt_to(t, &old, dtype, dt_tensor_device(&old));
+    dt_tensor_clear(&old);
+    return status;
+}
+
+int dt_variance(const char *what, dt_tensor *out, dt_tensor *mean, const dt_tensor *x,
+                int count, const int64_t *dims, bool keepdim, double correction,
+                bool root)
+{
+    bool folded[DT_MAX_NDIM];
+    dt_reduction call;
+    dt_tensor wide;
+    dt_dtype dtype = (dt_dtype)x->dtype;
+    dt_device device = dt_tensor_device(x);
+    out->storage = wide.storage = NULL;
+    if (mean)
+        mean->storage = NULL;
+    if (!dt_dtype_is_float(dtype))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: defined for floating-point tensors only, and this is of "
+                       "type %s; convert it first, for example with .float()",
+                       what, dt_dtype_name(dtype));
+    if (fold_mask(what, x, count, dims, folded))
+        return -1;
+    if (dt_dtype_size(dtype) < 4) {
+        if (dt_to(&wide, x, DT_FLOAT32, device))
+            return dt_fail_prefix("%s: ", what);
+        x = &wide;
+    }
+    split_dims(&call, x, folded, true);
+    if (make_result(what, out, x, folded, keepdim, (dt_dtype)x->dtype) ||
+        (mean && make_result(what, mean, x, folded, keepdim, (dt_dtype)x->dtype)))
+        goto fail;
+    if (out->numel) {
+        call.input = dt_tensor_data(x);
+        call.input_dtype = call.output_dtype = (dt_dtype)x->dtype;
+        call.output = dt_tensor_data(out);
+        call.index = NULL;
+        call.parameter = correction;
+        if (dt_storage_use(x->storage) || dt_storage_use(out->storage) ||
+            (mean && dt_storage_use(mean->storage)) ||
+            dt_backend_of(device)->moments(dt_queue_current(device),
+                                           mean ? dt_tensor_data(mean) : NULL, &call))
+            goto fail;
+    }
+    if ((root && dt_unary_into(DT_UNARY_sqrt, out, out)) || turn_into(out, dtype) ||
+        (mean && turn_into(mean, dtype)))
+        goto fail;
+    dt_tensor_clear(&wide);
+    return 0;
+fail:
+    dt_tensor_clear(out);
+    if (mean)
+        dt_tensor_clear(mean);
+    dt_tensor_clear(&wide);
+    return -1;
+}
