@@ -1,10 +1,29 @@
-"""Pickles of checkpoints, written and read without Python's pickle machine.
+"""The pickles in checkpoints: a Pickler and an Unpickler for a closed list of types.
 
-PyTorch's files name PyTorch's constructors, so both directions have their own short
-machine: `dump` writes the listed types alone, `Machine` reads by calling the listed
-constructors alone. Nothing is imported and nothing else is called.
+Python's own classes do not fit. pickle.Pickler can only name what it can import, and a
+checkpoint names PyTorch's functions. pickle.Unpickler cannot be made safe by overriding
+find_class() and persistent_load():
+
+* a dict key or set item of tuples nested 100,000 deep overflows the C stack when it is
+  hashed (the process dies), and one that doubles 60 times is hashed for years;
+* LONG_BINPUT with a high index allocates up to 64 GB for the memo, from 7 bytes;
+* BUILD sets attributes and calls __setstate__, APPENDS and ADDITEMS call extend(),
+  append() and add(), on any value in the file, tensors included.
+
+Unpickler below is safe because
+
+* it calls only the constructors of its table: find() is the only source of callables,
+  its Constructor has no attributes to set, and _reduce() calls nothing else;
+* each constructor checks the types of its arguments, containers are filled only if
+  they are exactly of the type, and only an OrderedDict gets attributes, none of which
+  hides a method;
+* whatever is hashed passes check_key(), which bounds time and depth;
+* memory is bounded by the file's size: a length is checked against the bytes left
+  before it is used, the memo is a dict, and `copies` bounds what the constructors copy;
+* nothing recurses: nested values are handled on explicit stacks.
 """
 
+import re
 import struct
 from _codecs import encode
 from collections import Counter, OrderedDict
@@ -12,8 +31,7 @@ from pickle import PicklingError, UnpicklingError, decode_long, encode_long
 
 from pydevtensor import _C
 
-# PyTorch's storage classes and the element types they are for. Those that this package
-# has no type for are refused by name until it has.
+# PyTorch's storage classes and their element types.
 STORAGES = {
     "DoubleStorage": "float64",
     "FloatStorage": "float32",
@@ -29,40 +47,20 @@ STORAGES = {
     "ComplexDoubleStorage": "complex128",
 }
 STORAGE_OF = {name: storage for storage, name in STORAGES.items()}
-# Types that PyTorch has without a storage class of their own, and others it may name.
-OTHER_DTYPES = frozenset(
-    [
-        "uint16",
-        "uint32",
-        "uint64",
-        "complex32",
-        "float8_e4m3fn",
-        "float8_e5m2",
-        "float8_e4m3fnuz",
-        "float8_e5m2fnuz",
-        "float8_e8m0fnu",
-        "float4_e2m1fn_x2",
-        "quint8",
-        "qint8",
-        "qint32",
-        "quint4x2",
-        "quint2x4",
-        "bits8",
-        "bits16",
-    ]
-)
-KEY_ITEMS = 1000  # the most that is hashed for one key of a dict
-DTYPE = type(_C.float32)
+_LIKE_A_DTYPE = re.compile(r"(complex|float|bits|q?u?int)\d\w*")
+MAX_KEY_ITEMS = 1000
+U8, U16, I32, U32, U64, F64 = map(struct.Struct, ("<B", "<H", "<i", "<I", "<Q", ">d"))
 
 
 def dtype_named(name):
-    """The dtype of PyTorch's name; UnpicklingError where this package has none."""
+    """The dtype of PyTorch's name; UnpicklingError if pydevtensor does not have it."""
     dtype = getattr(_C, name, None)
-    if isinstance(dtype, DTYPE):
+    if isinstance(dtype, _C.dtype):
         return dtype
     raise UnpicklingError(
         f"load(): the file has elements of torch.{name}, a type that pydevtensor does "
-        "not have; convert them in PyTorch, with .to(torch.float32) say, and save again"
+        "not have; convert them in PyTorch, e.g. with .to(torch.float32), and save "
+        "again"
     )
 
 
@@ -70,27 +68,21 @@ def dtype_name(dtype):
     return str(dtype).removeprefix("torch.").removeprefix("pydevtensor.")
 
 
-def parameter_type():
-    """nn.Parameter, or None while there is none."""
-    try:
-        from importlib import import_module
-
-        return getattr(import_module("pydevtensor.nn"), "Parameter", None)
-    except ImportError:
-        return None
-
-
 # --- writing
 
 
-class Dumper:
-    """Writes protocol 2, the one that PyTorch's own files have."""
+class Pickler:
+    """Writes protocol 2, as PyTorch does.
 
-    def __init__(self, storage):
+    storage_id(tensor, typed) returns the key, location and number of elements of a
+    tensor's storage.
+    """
+
+    def __init__(self, storage_id):
         self.out = bytearray(b"\x80\x02")
-        self.storage = storage  # gives a tensor's persistent id
+        self.storage_id = storage_id
         self.memo = {}
-        self.keep = []  # so that an id stays the object's own
+        self.alive = []  # keeps the ids in memo unique
 
     def dump(self, value):
         try:
@@ -99,38 +91,36 @@ class Dumper:
             raise PicklingError(
                 "save(): lists, tuples and dicts are nested too deeply; flatten them"
             ) from None
-        self.out += b"."
-        return bytes(self.out)
-
-    def remember(self, value):
-        n = self.memo[id(value)] = len(self.memo)
-        self.keep.append(value)
-        self.out += b"q%c" % n if n < 256 else b"r" + struct.pack("<I", n)
-
-    def name(self, module, name):
-        key = (module, name)
-        n = self.memo.get(key)
-        if n is None:
-            n = self.memo[key] = len(self.memo)
-            self.out += f"c{module}\n{name}\n".encode()
-            self.out += b"q%c" % n if n < 256 else b"r" + struct.pack("<I", n)
-        else:
-            self.recall(n)
-
-    def recall(self, n):
-        self.out += b"h%c" % n if n < 256 else b"j" + struct.pack("<I", n)
+        return bytes(self.out + b".")
 
     def put(self, value):
         kind = type(value)
-        writer = _WRITERS.get(kind)
-        if writer is None:
-            writer = _put_tensor if isinstance(value, _C.Tensor) else _refuse
-        elif kind in _UNSHARED:
-            return writer(self, value)
-        n = self.memo.get(id(value))
-        if n is not None:
-            return self.recall(n)
-        return writer(self, value)
+        tensor = isinstance(value, _C.Tensor)
+        write = _WRITERS.get(kind, _put_tensor if tensor else _reject)
+        if kind in _NOT_SHARED:
+            return write(self, value)
+        if id(value) in self.memo:
+            return self.recall(id(value))
+        write(self, value)
+        if id(value) not in self.memo:  # lists and dicts remember themselves earlier
+            self.remember(value, id(value))
+
+    def remember(self, value, key):
+        n = self.memo[key] = len(self.memo)
+        self.alive.append(value)
+        self.out += b"q" + U8.pack(n) if n < 256 else b"r" + U32.pack(n)
+
+    def recall(self, key):
+        n = self.memo[key]
+        self.out += b"h" + U8.pack(n) if n < 256 else b"j" + U32.pack(n)
+
+    def name(self, module, name):
+        key = f"c{module}\n{name}\n"
+        if key in self.memo:
+            self.recall(key)
+        else:
+            self.out += key.encode()
+            self.remember(key, key)
 
     def call(self, module, name, *arguments):
         self.name(module, name)
@@ -144,143 +134,108 @@ class Dumper:
             self.put(item)
         self.out += (b")", b"\x85", b"\x86", b"\x87", b"t")[min(len(items), 4)]
 
-    def items(self, pairs):
-        if pairs:
-            self.out += b"("
-            for key, item in pairs:
-                self.put(key)
-                self.put(item)
-            self.out += b"u"
 
-
-def _put_int(d, value):
+def _put_int(p, value):
     if 0 <= value < 256:
-        d.out += b"K%c" % value
+        p.out += b"K" + U8.pack(value)
     elif 0 <= value < 65536:
-        d.out += b"M" + struct.pack("<H", value)
+        p.out += b"M" + U16.pack(value)
     elif -(1 << 31) <= value < 1 << 31:
-        d.out += b"J" + struct.pack("<i", value)
+        p.out += b"J" + I32.pack(value)
     else:
         data = encode_long(value)
         if len(data) > 255:
             raise PicklingError(
-                "save(): an int has more than 2000 bits, which PyTorch does not read; "
+                "save(): an int has more than 2000 bits, which PyTorch cannot read; "
                 "save it as a str"
             )
-        d.out += b"\x8a%c" % len(data) + data
+        p.out += b"\x8a" + U8.pack(len(data)) + data
 
 
-def _put_str(d, value):
+def _put_str(p, value):
     data = value.encode("utf-8", "surrogatepass")
     if len(data) >= 1 << 32:
         raise PicklingError("save(): a str is longer than 4 GiB; save it in parts")
-    d.out += b"X" + struct.pack("<I", len(data)) + data
-    d.remember(value)
+    p.out += b"X" + U32.pack(len(data)) + data
 
 
-def _put_bytes(d, value):
-    # Also where it is empty, for PyTorch's own way to say that fails weights_only.
-    d.call("_codecs", "encode", value.decode("latin1"), "latin1")
-    d.remember(value)
-
-
-def _put_tuple(d, value):
-    start = len(d.out)
-    d.tuple(value)
-    n = d.memo.get(id(value))
-    if n is not None:  # it holds itself, through a list
-        del d.out[start:]
+def _put_tuple(p, value):
+    p.tuple(value)
+    if id(value) in p.memo:
         raise PicklingError("save(): a tuple contains itself; use a list instead")
-    if value:
-        d.remember(value)
 
 
-def _put_list(d, value):
-    d.out += b"]"
-    d.remember(value)
+def _put_list(p, value):
+    p.out += b"]"
+    p.remember(value, id(value))
     if value:
-        d.out += b"("
+        p.out += b"("
         for item in value:
-            d.put(item)
-        d.out += b"e"
+            p.put(item)
+        p.out += b"e"
 
 
-def _put_dict(d, value):
-    d.out += b"}"
-    d.remember(value)
-    d.items(value.items())
-
-
-def _put_ordered(d, value):
-    d.call("collections", "OrderedDict")
-    d.remember(value)
-    d.items(value.items())
-    if getattr(value, "__dict__", None):  # _metadata of a state_dict
-        d.put(vars(value))
-        d.out += b"b"
-
-
-def _put_set(d, value):
-    d.call("__builtin__", "set", list(value))
-    d.remember(value)
-
-
-def _put_device(d, value):
-    index = () if value.index is None else (value.index,)
-    d.call("torch", "device", value.type, *index)
-
-
-def _put_tensor(d, value):
-    parameter = parameter_of(value)
-    if parameter:
-        d.name("torch._utils", "_rebuild_parameter")
-        d.out += b"("
-        _put_view(d, value.detach())
-        d.put(value.requires_grad)
-        d.call("collections", "OrderedDict")
-        d.out += b"tR"
-    elif type(value) is _C.Tensor or is_kind(value, "Buffer"):
-        _put_view(d, value)
+def _put_dict(p, value):
+    if type(value) is dict:
+        p.out += b"}"
     else:
-        _refuse(d, value)
-    d.remember(value)
+        p.call("collections", "OrderedDict")
+    p.remember(value, id(value))
+    if value:
+        p.out += b"("
+        for key, item in value.items():
+            p.put(key)
+            p.put(item)
+        p.out += b"u"
+    if getattr(value, "__dict__", None):  # _metadata of a state_dict
+        p.put(vars(value))
+        p.out += b"b"
 
 
-def parameter_of(value):
-    return is_kind(value, "Parameter")
+def _put_device(p, value):
+    index = () if value.index is None else (value.index,)
+    p.call("torch", "device", value.type, *index)
 
 
-def is_kind(value, name):
-    """Whether value is of nn's class of that name, without importing nn."""
-    import sys
+def _put_tensor(p, value):
+    # The class is compared by name so that nn need not be imported.
+    kind = type(value)
+    class_name = f"{kind.__module__}.{kind.__name__}"
+    if class_name == "pydevtensor.nn.parameter.Parameter":
+        p.name("torch._utils", "_rebuild_parameter")
+        p.out += b"("
+        _put_view(p, value.detach())
+        p.put(value.requires_grad)
+        p.call("collections", "OrderedDict")
+        p.out += b"tR"
+    elif kind is _C.Tensor or class_name == "pydevtensor.nn.parameter.Buffer":
+        _put_view(p, value)
+    else:
+        _reject(p, value)
 
-    module = sys.modules.get("pydevtensor.nn")
-    kind = getattr(module, name, None)
-    return kind is not None and type(value) is kind
 
-
-def _put_view(d, value):
+def _put_view(p, value):
     name = dtype_name(value.dtype)
     typed = STORAGE_OF.get(name)
-    d.name("torch._utils", "_rebuild_tensor_v2" if typed else "_rebuild_tensor_v3")
-    d.out += b"((X\x07\x00\x00\x00storage"
-    d.name("torch" if typed else "torch.storage", typed or "UntypedStorage")
-    for item in d.storage(value, typed is not None):
-        d.put(item)
-    d.out += b"tQ"
-    d.put(value.storage_offset())
-    d.tuple(tuple(value.shape))
-    d.tuple(tuple(value.stride()))
-    d.put(value.requires_grad)
-    d.call("collections", "OrderedDict")
+    p.name("torch._utils", "_rebuild_tensor_v2" if typed else "_rebuild_tensor_v3")
+    p.out += b"((X\x07\x00\x00\x00storage"
+    p.name("torch" if typed else "torch.storage", typed or "UntypedStorage")
+    for item in p.storage_id(value, typed is not None):
+        p.put(item)
+    p.out += b"tQ"
+    p.put(value.storage_offset())
+    p.tuple(tuple(value.shape))
+    p.tuple(tuple(value.stride()))
+    p.put(value.requires_grad)
+    p.call("collections", "OrderedDict")
     if not typed:
-        d.name("torch", name)
-    d.out += b"tR"
+        p.name("torch", name)
+    p.out += b"tR"
 
 
-def _refuse(d, value):
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    if type(value).__module__ == "numpy":
+def _reject(p, value):
+    kind = type(value)
+    if kind.__module__ == "numpy":
         hint = "use .item() for a number or torch.from_numpy() for an array"
     elif callable(getattr(value, "state_dict", None)):
         hint = "save its state_dict()"
@@ -289,38 +244,41 @@ def _refuse(d, value):
             "save tensors, numbers, strings, bytes, and lists, tuples, dicts and sets "
             "of them"
         )
-    raise PicklingError(f"save(): a {kind} cannot be in a checkpoint; {hint}")
+    raise PicklingError(
+        f"save(): a {kind.__module__}.{kind.__qualname__} cannot be in a checkpoint; "
+        + hint
+    )
 
 
 _WRITERS = {
-    type(None): lambda d, value: d.out.extend(b"N"),
-    bool: lambda d, value: d.out.extend(b"\x88" if value else b"\x89"),
+    type(None): lambda p, value: p.out.extend(b"N"),
+    bool: lambda p, value: p.out.extend(b"\x88" if value else b"\x89"),
     int: _put_int,
-    float: lambda d, value: d.out.extend(b"G" + struct.pack(">d", value)),
-    complex: lambda d, value: d.call("__builtin__", "complex", value.real, value.imag),
+    float: lambda p, value: p.out.extend(b"G" + F64.pack(value)),
+    complex: lambda p, value: p.call("__builtin__", "complex", value.real, value.imag),
     str: _put_str,
-    bytes: _put_bytes,
-    bytearray: lambda d, value: (
-        d.call("__builtin__", "bytearray", bytes(value)),
-        d.remember(value),
+    # b"" too: PyTorch itself writes it with a name that its weights_only rejects.
+    bytes: lambda p, value: p.call(
+        "_codecs", "encode", value.decode("latin1"), "latin1"
     ),
+    bytearray: lambda p, value: p.call("__builtin__", "bytearray", bytes(value)),
     tuple: _put_tuple,
     list: _put_list,
     dict: _put_dict,
-    OrderedDict: _put_ordered,
-    set: _put_set,
-    _C.Size: lambda d, value: d.call("torch", "Size", tuple(value)),
+    OrderedDict: _put_dict,
+    set: lambda p, value: p.call("__builtin__", "set", list(value)),
+    _C.Size: lambda p, value: p.call("torch", "Size", tuple(value)),
     _C.device: _put_device,
-    DTYPE: lambda d, value: d.name("torch", dtype_name(value)),
+    _C.dtype: lambda p, value: p.name("torch", dtype_name(value)),
 }
-_UNSHARED = frozenset((type(None), bool, int, float, complex))
+_NOT_SHARED = frozenset((type(None), bool, int, float, complex, _C.dtype))
 
 
 # --- reading
 
 
 class Constructor:
-    """A callable of the list. Files cannot set attributes on it, nor keep it."""
+    """A callable of the table. A file can neither change nor keep it."""
 
     __slots__ = ("call", "name")
 
@@ -329,7 +287,7 @@ class Constructor:
 
 
 class StorageType:
-    """Names the elements of a storage; dtype name None: bytes."""
+    """The element type of a storage by name; None: bytes."""
 
     __slots__ = ("dtype",)
 
@@ -337,136 +295,130 @@ class StorageType:
         self.dtype = dtype
 
 
-def _make_set(items=()):
-    if type(items) is not list and type(items) is not tuple:
-        raise TypeError("a set is not made of a list")
-    for item in items:
-        check_key(item)
-    return set(items)
-
-
-def _make_bytes(*arguments):
-    if arguments:
-        raise TypeError("bytes with arguments")
-    return b""
-
-
-def _make_encoded(text, encoding="utf-8"):
-    if encoding not in ("latin1", "latin-1") or type(text) is not str:
-        raise TypeError("bytes in another encoding than latin1")
-    return encode(text, encoding)
-
-
-def _make_bytearray(data=b"", *encoding):
-    if encoding:
-        data = _make_encoded(data, *encoding)
-    if type(data) is not bytes:
-        raise TypeError("a bytearray is not made of bytes")
-    return bytearray(data)
-
-
-def _make_ordered(pairs=()):
-    out = OrderedDict()
-    for key, value in pairs:
-        check_key(key)
-        out[key] = value
-    return out
-
-
-def _make_counter(counts=()):
-    if type(counts) is not dict:
-        raise TypeError("a Counter is not made of a dict")
-    return Counter(counts)
-
-
-def _make_complex(real, imag):
-    if type(real) is not float or type(imag) is not float:
-        raise TypeError("a complex number is not made of floats")
-    return complex(real, imag)
-
-
-def _make_size(sizes=()):
-    if type(sizes) is not tuple or any(type(n) is not int for n in sizes):
-        raise TypeError("a Size is not made of ints")
-    return _C.Size(sizes)
-
-
-def _make_device(*arguments):
-    if not arguments or len(arguments) > 2 or type(arguments[0]) is not str:
-        raise TypeError("a device is not made of a type and a number")
-    return _C.device(*arguments)
+def _need(value, *types):
+    if type(value) not in types:
+        raise TypeError(f"unexpected {type(value).__name__}")
+    return value
 
 
 def check_key(key):
-    """Refuse what takes endless time or stack to hash: tuples nested in tuples."""
+    """Reject what takes too much time or stack to hash: tuples nested in tuples."""
     waiting, seen = [key], 0
     while waiting:
         item = waiting.pop()
         seen += 1
         if isinstance(item, tuple):
-            waiting.extend(item[:KEY_ITEMS])
+            waiting.extend(item[:MAX_KEY_ITEMS])
         elif isinstance(item, _C.Tensor | Constructor | StorageType):
             raise TypeError("a tensor or a type cannot be a key")
-        if seen + len(waiting) > KEY_ITEMS:
-            raise ValueError("a key of a dict is a huge tuple")
+        if seen + len(waiting) > MAX_KEY_ITEMS:
+            raise ValueError("a key or set item is a huge tuple")
 
 
-_PLAIN = {
-    "collections.OrderedDict": _make_ordered,
-    "collections.Counter": _make_counter,
-    "builtins.set": _make_set,
-    "builtins.frozenset": lambda items=(): frozenset(_make_set(items)),
-    "builtins.bytes": _make_bytes,
-    "builtins.bytearray": _make_bytearray,
-    "builtins.complex": _make_complex,
-    "_codecs.encode": _make_encoded,
-    "torch.Size": _make_size,
-    "torch.device": _make_device,
+def _set(items=()):
+    for item in _need(items, list, tuple):
+        check_key(item)
+    return set(items)
+
+
+def _bytes():
+    return b""
+
+
+def _encoded(text, encoding="utf-8"):
+    if encoding not in ("latin1", "latin-1"):
+        raise TypeError("an encoding other than latin1")
+    return encode(_need(text, str), encoding)
+
+
+def _bytearray(data=b"", *encoding):
+    return bytearray(_need(_encoded(data, *encoding) if encoding else data, bytes))
+
+
+def _ordered(pairs=()):
+    out = OrderedDict()
+    for key, value in _need(pairs, list, tuple):
+        check_key(key)
+        out[key] = value
+    return out
+
+
+def _counter(counts=None):
+    return Counter(_need(counts or {}, dict))
+
+
+def _complex(real, imag):
+    return complex(_need(real, float), _need(imag, float))
+
+
+def _size(sizes=()):
+    return _C.Size(_need(n, int) for n in _need(sizes, tuple))
+
+
+def _device(kind, index=None):
+    index = () if index is None else (_need(index, int),)
+    try:
+        return _C.device(_need(kind, str), *index)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
+
+
+_CONSTRUCTORS = {
+    "collections.OrderedDict": _ordered,
+    "collections.Counter": _counter,
+    "builtins.set": _set,
+    "builtins.frozenset": lambda items=(): frozenset(_set(items)),
+    "builtins.bytes": _bytes,
+    "builtins.bytearray": _bytearray,
+    "builtins.complex": _complex,
+    "_codecs.encode": _encoded,
+    "torch.Size": _size,
+    "torch.device": _device,
 }
-MARK = object()
 
 
-class Machine:
-    """Reads a pickle of protocol 2 to 5 into values.
+class Unpickler:
+    """Reads protocols 2 to 5.
 
-    storage(StorageType, key, location, numel) gives what a persistent id stands for;
-    constructors adds to the list those that need it, by name.
+    storage(type, key, location, numel) resolves persistent ids; constructors, by name,
+    extends the table.
     """
 
     def __init__(self, data, storage, constructors, name):
-        self.data, self.place = data, 0
+        self.data, self.place, self.name = data, 0, name
         self.storage = storage
-        self.constructors = {**_PLAIN, **constructors}
-        self.name = name
-        self.stack, self.memo = [], {}
+        self.constructors = {**_CONSTRUCTORS, **constructors}
+        self.stack, self.stacks, self.memo = [], [], {}
+        self.copies = 2 * len(data) + 1000  # items and bytes
 
     def load(self):
-        known = _READERS
+        values, actions, data = _VALUES, _ACTIONS, self.data
         try:
-            while True:
-                code = self.data[self.place]
+            while (code := data[self.place]) != 0x2E:
                 self.place += 1
-                if code == 0x2E:
-                    break
-                reader = known.get(code)
-                if reader is None:
+                if read := values.get(code):
+                    value = read(self)
+                    self.stack.append(value)
+                elif action := actions.get(code):
+                    action(self)
+                else:
                     raise UnpicklingError(
                         f"load(): the pickle in {self.name} has opcode {code:#04x}, "
-                        "which checkpoints do not have; save it with PyTorch's default "
+                        "which checkpoints do not use; save it with PyTorch's default "
                         "pickle_protocol"
                     )
-                reader(self)
             (value,) = self.stack
+            if self.stacks:
+                raise ValueError("a mark is left")
             check_result(value)
             return value
         except (
-            IndexError,
-            KeyError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            RecursionError,
             TypeError,
             ValueError,
-            AttributeError,
-            OverflowError,
-            RecursionError,
             struct.error,
         ) as error:
             raise UnpicklingError(
@@ -474,267 +426,201 @@ class Machine:
                 f"({type(error).__name__}: {error}); fetch or save the file again"
             ) from error
 
-    def take(self, count):
+    def number(self, form):
+        (value,) = form.unpack_from(self.data, self.place)
+        self.place += form.size
+        return value
+
+    def bytes(self, count):
         start, self.place = self.place, self.place + count
         if count < 0 or self.place > len(self.data):
             raise ValueError("it ends too early")
         return self.data[start : self.place]
 
-    def number(self, code):
-        return struct.unpack(code, self.take(struct.calcsize(code)))[0]
+    def text(self, form):
+        return str(self.bytes(self.number(form)), "utf-8", "surrogatepass")
 
     def line(self):
-        end = self.data.index(b"\n", self.place)
-        text = self.data[self.place : end].decode("utf-8")
-        self.place = end + 1
-        return text
+        count = self.data.index(b"\n", self.place) - self.place
+        return str(self.bytes(count + 1)[:-1], "utf-8")
 
-    def since_mark(self):
-        stack = self.stack
-        at = len(stack) - 1
-        while stack[at] is not MARK:
-            at -= 1
-            if at < 0:
-                raise ValueError("a mark is missing")
-        items = stack[at + 1 :]
-        del stack[at:]
+    def mark(self):
+        self.stacks.append(self.stack)
+        self.stack = []
+
+    def pop_mark(self):
+        items, self.stack = self.stack, self.stacks.pop()
+        return items
+
+    def pop(self, count):
+        items = self.stack[-count:]
+        if len(items) < count:
+            raise ValueError("too few items")
+        del self.stack[-count:]
         return items
 
     def find(self, module, name):
-        module = {"__builtin__": "builtins"}.get(module, module)
+        module = "builtins" if module == "__builtin__" else module
         full = f"{module}.{name}"
-        made = self.constructors.get(full)
-        if made is not None:
-            return Constructor(full, made)
-        if module == "torch":
-            if name in STORAGES:
-                return StorageType(STORAGES[name])
-            dtype = getattr(_C, name, None)
-            if isinstance(dtype, DTYPE):
-                return dtype
-            if name in STORAGE_OF or name in OTHER_DTYPES:
-                dtype_named(name)  # raises, with the name
+        if full in self.constructors:
+            return Constructor(full, self.constructors[full])
         if full == "torch.storage.UntypedStorage":
             return StorageType(None)
+        if module == "torch" and name in STORAGES:
+            return StorageType(STORAGES[name])
+        if module == "torch" and (name == "bool" or _LIKE_A_DTYPE.fullmatch(name)):
+            return dtype_named(name)
         raise UnpicklingError(
             f"load(): {self.name} asks for {full}, which is not among the constructors "
             "that checkpoints may call; nothing was executed. Save a state_dict, or "
             "plain lists and dicts of tensors, instead"
         )
 
-    def push(self, value):
-        self.stack.append(value)
-
 
 def check_result(value):
-    """Refuse a result in which storages or constructors were left as values."""
+    """Reject a value that contains a storage or a constructor."""
     seen, waiting = set(), [value]
     while waiting:
         item = waiting.pop()
-        kind = type(item)
-        if kind in (str, int, float, bytes, type(None)):
-            continue
-        if id(item) in seen:
+        if isinstance(item, _KEPT) or id(item) in seen:
             continue
         seen.add(id(item))
         if isinstance(item, dict):
-            waiting.extend(item.keys())
-            waiting.extend(item.values())
-            waiting.extend(vars(item).values() if hasattr(item, "__dict__") else ())
+            waiting += [*item, *item.values(), *getattr(item, "__dict__", {}).values()]
         elif isinstance(item, list | tuple | set | frozenset):
-            waiting.extend(item)
-        elif kind is Constructor:
+            waiting += item
+        elif type(item) is Constructor:
             raise UnpicklingError(
-                f"load(): the file has the type {item.name} as a value, which is not "
-                "kept; save without it"
+                f"load(): the file has the type {item.name} as a value, which cannot "
+                "be loaded; save without it"
             )
-        elif item is MARK or not isinstance(
-            item, _C.Tensor | _C.device | DTYPE | bool | complex | bytearray
-        ):
+        else:
             raise UnpicklingError(
-                "load(): the file has a storage without a tensor, a kind of object "
-                "that pydevtensor does not have; save a tensor over it instead"
+                "load(): the file has a storage without a tensor, which pydevtensor "
+                "cannot load; save a tensor over it instead"
             )
 
 
-def _set_items(target, items):
+_KEPT: tuple = (_C.Tensor, str, int, float, type(None), bytes, complex, bytearray)
+_KEPT += (_C.device, _C.dtype)
+
+
+def _set_items(p, items):
+    target = p.stack[-1]
     if not isinstance(target, dict):
-        raise TypeError("items for what is no dict")
+        raise TypeError("items for a value that is not a dict")
     if len(items) % 2:
         raise ValueError("a key without its value")
-    for i in range(0, len(items), 2):
-        key = items[i]
+    for key, value in zip(items[::2], items[1::2], strict=True):
         if type(key) is not str:
             check_key(key)
-        target[key] = items[i + 1]
+        target[key] = value
 
 
-def _append(target, items):
-    if type(target) is not list:
-        raise TypeError("items for what is no list")
-    target.extend(items)
+def _extend(p, items):
+    _need(p.stack[-1], list).extend(items)
 
 
-def _add(m):
-    items = m.since_mark()
-    target = m.stack[-1]
-    if type(target) is not set:
-        raise TypeError("items for what is no set")
-    target.update(_make_set(items))
+def _update(p, items):
+    _need(p.stack[-1], set).update(_set(items))
 
 
-def _global(m):
-    module = m.line()
-    m.push(m.find(module, m.line()))
+def _stack_global(p):
+    module, name = p.pop(2)
+    return p.find(_need(module, str), _need(name, str))
 
 
-def _stack_global(m):
-    name, module = m.stack.pop(), m.stack.pop()
-    if type(name) is not str or type(module) is not str:
-        raise TypeError("a name that is no text")
-    m.push(m.find(module, name))
+def _reduce(p):
+    function, arguments = p.pop(2)
+    _need(function, Constructor)
+    for argument in _need(arguments, tuple):
+        if isinstance(argument, str | bytes | list | tuple | dict):
+            p.copies -= len(argument)
+    if p.copies < 0:
+        raise ValueError("it copies more than it holds")
+    return function.call(*arguments)
 
 
-def _reduce(m):
-    arguments, function = m.stack.pop(), m.stack.pop()
-    if type(function) is not Constructor or type(arguments) is not tuple:
-        raise TypeError("a call of what is no constructor")
-    m.push(function.call(*arguments))
+def _build(p):
+    (state,) = p.pop(1)
+    target = _need(p.stack[-1], OrderedDict)
+    for key in _need(state, dict):
+        if type(key) is not str or hasattr(OrderedDict, key):
+            raise TypeError("an attribute with an odd name")
+    vars(target).update(state)
 
 
-def _build(m):
-    state, target = m.stack.pop(), m.stack[-1]
-    if type(target) is OrderedDict and type(state) is dict:
-        if any(type(key) is not str or hasattr(OrderedDict, key) for key in state):
-            raise TypeError("attributes with odd names")
-        vars(target).update(state)
-    else:
-        raise TypeError(f"attributes for a {type(target).__name__}")
+def _persistent(p):
+    tag, kind, key, location, numel = _need(*p.pop(1), tuple)
+    if tag != "storage" or _need(numel, int) < 0:
+        raise ValueError("a persistent id without a storage")
+    _need(kind, StorageType)
+    return p.storage(kind, _need(key, str), _need(location, str), numel)
 
 
-def _persistent(m):
-    pid = m.stack.pop()
-    if type(pid) is not tuple or len(pid) != 5 or pid[0] != "storage":
-        raise TypeError("a persistent id that names no storage")
-    _, kind, key, location, numel = pid
-    if (
-        type(kind) is not StorageType
-        or type(key) is not str
-        or type(location) is not str
-        or type(numel) is not int
-        or numel < 0
-    ):
-        raise TypeError("a persistent id of the wrong types")
-    m.push(m.storage(kind, key, location, numel))
-
-
-def _tuple_of(count):
-    def read(m):
-        items = tuple(m.stack[len(m.stack) - count :]) if count else ()
-        if len(items) != count or any(item is MARK for item in items):
-            raise ValueError("too few items for a tuple")
-        if count:
-            del m.stack[-count:]
-        m.push(items)
-
-    return read
-
-
-def _two(act):
-    """act(target, [item]) for opcodes without a mark."""
-
-    def read(m):
-        item = m.stack.pop()
-        act(m.stack[-1], [item])
-
-    return read
-
-
-def _set_item(m):
-    value, key = m.stack.pop(), m.stack.pop()
-    _set_items(m.stack[-1], [key, value])
-
-
-def _marked(act):
-    def read(m):
-        items = m.since_mark()
-        act(m.stack[-1], items)
-
-    return read
-
-
-def _text(code):
-    return lambda m: m.push(str(m.take(m.number(code)), "utf-8", "surrogatepass"))
-
-
-def _data(code):
-    return lambda m: m.push(bytes(m.take(m.number(code))))
-
-
-def _constant(value):
-    return lambda m: m.push(value)
-
-
-def _memoize(m, at):
-    m.memo[at] = m.stack[-1]
-
-
-def _old_text(m, code):
-    m.push(str(m.take(m.number(code)), "ascii"))
-
-
-_READERS = {
-    0x80: lambda m: _protocol(m.take(1)[0]),  # PROTO
-    0x95: lambda m: m.take(8),  # FRAME
-    ord("("): _constant(MARK),
-    ord("c"): _global,
-    0x93: _stack_global,
-    ord("R"): _reduce,
-    ord("b"): _build,
-    ord("Q"): _persistent,
-    ord("N"): _constant(None),
-    0x88: _constant(True),
-    0x89: _constant(False),
-    ord("K"): lambda m: m.push(m.number("<B")),
-    ord("M"): lambda m: m.push(m.number("<H")),
-    ord("J"): lambda m: m.push(m.number("<i")),
-    0x8A: lambda m: m.push(decode_long(m.take(m.number("<B")))),
-    0x8B: lambda m: m.push(decode_long(m.take(m.number("<i")))),
-    ord("G"): lambda m: m.push(m.number(">d")),
-    ord("X"): _text("<I"),
-    0x8C: _text("<B"),
-    0x8D: _text("<Q"),
-    ord("U"): lambda m: _old_text(m, "<B"),
-    ord("T"): lambda m: _old_text(m, "<I"),
-    ord("C"): _data("<B"),
-    ord("B"): _data("<I"),
-    0x8E: _data("<Q"),
-    0x96: lambda m: m.push(bytearray(m.take(m.number("<Q")))),
-    ord("]"): lambda m: m.push([]),
-    ord("}"): lambda m: m.push({}),
-    0x8F: lambda m: m.push(set()),
-    ord(")"): _tuple_of(0),
-    0x85: _tuple_of(1),
-    0x86: _tuple_of(2),
-    0x87: _tuple_of(3),
-    ord("t"): lambda m: m.push(tuple(m.since_mark())),
-    ord("l"): lambda m: m.push(m.since_mark()),
-    0x91: lambda m: m.push(frozenset(_make_set(m.since_mark()))),
-    0x90: _add,
-    ord("a"): _two(_append),
-    ord("e"): _marked(_append),
-    ord("s"): _set_item,
-    ord("u"): _marked(_set_items),
-    ord("0"): lambda m: m.stack.pop(),
-    ord("1"): lambda m: m.since_mark(),
-    ord("q"): lambda m: _memoize(m, m.number("<B")),
-    ord("r"): lambda m: _memoize(m, m.number("<I")),
-    0x94: lambda m: _memoize(m, len(m.memo)),
-    ord("h"): lambda m: m.push(m.memo[m.number("<B")]),
-    ord("j"): lambda m: m.push(m.memo[m.number("<I")]),
-}
-
-
-def _protocol(version):
+def _protocol(p):
+    version = p.number(U8)
     if not 2 <= version <= 5:
         raise ValueError(f"pickle protocol {version} is not known")
+
+
+def _put(p, index):
+    p.memo[index] = p.stack[-1]
+
+
+# Opcodes that push a value, named in pickletools.
+_PUSHING = {
+    b"N": lambda p: None,
+    b"\x88": lambda p: True,
+    b"\x89": lambda p: False,
+    b"K": lambda p: p.number(U8),
+    b"M": lambda p: p.number(U16),
+    b"J": lambda p: p.number(I32),
+    b"G": lambda p: p.number(F64),
+    b"\x8a": lambda p: decode_long(p.bytes(p.number(U8))),
+    b"\x8b": lambda p: decode_long(p.bytes(p.number(I32))),
+    b"X": lambda p: p.text(U32),
+    b"\x8c": lambda p: p.text(U8),
+    b"\x8d": lambda p: p.text(U64),
+    b"U": lambda p: str(p.bytes(p.number(U8)), "ascii"),
+    b"T": lambda p: str(p.bytes(p.number(I32)), "ascii"),
+    b"C": lambda p: p.bytes(p.number(U8)),
+    b"B": lambda p: p.bytes(p.number(U32)),
+    b"\x8e": lambda p: p.bytes(p.number(U64)),
+    b"\x96": lambda p: bytearray(p.bytes(p.number(U64))),
+    b")": lambda p: (),
+    b"\x85": lambda p: tuple(p.pop(1)),
+    b"\x86": lambda p: tuple(p.pop(2)),
+    b"\x87": lambda p: tuple(p.pop(3)),
+    b"t": lambda p: tuple(p.pop_mark()),
+    b"]": lambda p: [],
+    b"l": Unpickler.pop_mark,
+    b"}": lambda p: {},
+    b"\x8f": lambda p: set(),
+    b"\x91": lambda p: frozenset(_set(p.pop_mark())),
+    b"c": lambda p: p.find(p.line(), p.line()),
+    b"\x93": _stack_global,
+    b"R": _reduce,
+    b"Q": _persistent,
+    b"h": lambda p: p.memo[p.number(U8)],
+    b"j": lambda p: p.memo[p.number(U32)],
+}
+# Opcodes that push nothing.
+_OTHERS = {
+    b"\x80": _protocol,
+    b"\x95": lambda p: p.bytes(8),
+    b"(": Unpickler.mark,
+    b"0": lambda p: p.pop(1),
+    b"1": Unpickler.pop_mark,
+    b"q": lambda p: _put(p, p.number(U8)),
+    b"r": lambda p: _put(p, p.number(U32)),
+    b"\x94": lambda p: _put(p, len(p.memo)),
+    b"a": lambda p: _extend(p, p.pop(1)),
+    b"e": lambda p: _extend(p, p.pop_mark()),
+    b"s": lambda p: _set_items(p, p.pop(2)),
+    b"u": lambda p: _set_items(p, p.pop_mark()),
+    b"\x90": lambda p: _update(p, p.pop_mark()),
+    b"b": _build,
+}
+_VALUES = {ord(code): read for code, read in _PUSHING.items()}
+_ACTIONS = {ord(code): read for code, read in _OTHERS.items()}

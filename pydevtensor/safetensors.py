@@ -1,7 +1,4 @@
-"""Tensors by name in the safetensors format: a header of JSON, then their bytes.
-
-docs/checkpoints.md compares it with `pydevtensor.save`.
-"""
+"""Tensors by name in the safetensors format: a JSON header, then the tensors' bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ __all__ = ["SafetensorError", "load", "load_file", "save", "save_file"]
 
 MAX_HEADER = 100_000_000  # bytes, as the format's own reader allows
 
-# The format's names of element types. One that pydevtensor lacks is refused by name.
+# The format's names of element types, in the order of its own writer.
 _NAMES = {
     "BOOL": "bool",
     "U8": "uint8",
@@ -41,7 +38,7 @@ _CODES = {name: code for code, name in _NAMES.items()}
 
 
 class SafetensorError(ValueError):
-    """The file is not in the safetensors format, or damaged."""
+    """The file is damaged or not in the safetensors format."""
 
 
 def _plan(tensors, metadata):
@@ -62,7 +59,7 @@ def _plan(tensors, metadata):
     for name, tensor in tensors.items():
         if not isinstance(name, str) or name == "__metadata__":
             raise ValueError(
-                f"save_file(): {name!r} is no name for a tensor; give another str"
+                f"save_file(): {name!r} cannot be a tensor's name; give another str"
             )
         if not isinstance(tensor, _C.Tensor):
             raise ValueError(
@@ -76,8 +73,8 @@ def _plan(tensors, metadata):
             )
         if _code(tensor) is None:
             raise ValueError(
-                f"save_file(): {name!r} is of {tensor.dtype}, which the format does "
-                "not have; convert it with .to(torch.float32)"
+                f"save_file(): {name!r} has {tensor.dtype}, which the format lacks; "
+                "convert it with .to(torch.float32)"
             )
         key = _C._storage_key(tensor)
         if tensor.numel() and key in seen:
@@ -86,8 +83,7 @@ def _plan(tensors, metadata):
                 "format cannot express; clone() one of them, or leave it out"
             )
         seen[key] = name
-    # Large elements first, so that each is aligned in the file; types of one size in
-    # the order that the format's own writer has them.
+    # Large elements first, so that each tensor is aligned in the file.
     ranks = {code: -rank for rank, code in enumerate(_NAMES)}
     order = sorted(tensors, key=lambda name: (ranks[_code(tensors[name])], name))
     place = 0
@@ -102,7 +98,7 @@ def _plan(tensors, metadata):
     try:
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"save_file(): a name is no valid text: {error}") from None
+        raise ValueError(f"save_file(): a name is not valid text: {error}") from None
     text += b" " * (-len(text) % 8)
     if len(text) > MAX_HEADER:
         raise ValueError(
@@ -129,14 +125,14 @@ def save_file(
     filename: Any,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a dict from names to tensors into a file.
+    """Write a dict from names to tensors to a file.
 
-    Tensors are contiguous and share no memory; they may be on any device, which the
-    file does not keep. metadata: a dict from str to str. The file is written beside
-    itself and renamed, so a failed save leaves the one that was there.
+    The tensors have to be contiguous and share no memory; the file does not record
+    their devices. metadata: a dict from str to str. The file is written under a
+    temporary name and then renamed, so a failed save leaves the old file.
 
-    Raises ValueError for what is no such dict or not contiguous, RuntimeError for
-    shared memory, each naming the tensor.
+    Raises ValueError, which names the tensor, for a wrong dict or one that is not
+    contiguous, RuntimeError for shared memory.
 
     >>> torch.safetensors.save_file({'w': torch.tensor([1, 2])}, 'w.safetensors')
     >>> torch.safetensors.load_file('w.safetensors')
@@ -150,7 +146,7 @@ def save_file(
 def save(
     tensors: Mapping[str, _C.Tensor], metadata: Mapping[str, str] | None = None
 ) -> bytes:
-    """The same file as bytes.
+    """Return the file that save_file() would write.
 
     >>> file = torch.safetensors.save({'w': torch.tensor([1.0, 2.0])})
     >>> torch.safetensors.load(file)
@@ -163,10 +159,9 @@ def save(
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, _C.Tensor]:
-    """The dict from names to tensors that a file holds, on the device.
+    """Read a file into a dict from names to tensors, on the device.
 
-    Raises SafetensorError, a ValueError, where the file is damaged or no such file;
-    then nothing is loaded.
+    Raises SafetensorError, a ValueError, for a damaged file or another format.
 
     >>> torch.safetensors.save_file({'w': torch.tensor([1, 2])}, 'w.safetensors')
     >>> torch.safetensors.load_file('w.safetensors')['w']
@@ -178,31 +173,13 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, _C.Tensor]:
 
 
 def load(data: Any) -> dict[str, _C.Tensor]:
-    """The same from bytes, on the CPU.
+    """Read a file given as bytes, onto the CPU.
 
     >>> torch.safetensors.load(torch.safetensors.save({'w': torch.tensor([1, 2])}))
     {'w': tensor([1, 2])}
     """
-    data = memoryview(data).cast("B")
-    return _read(_Bytes(data), len(data), _C.device("cpu"))
-
-
-class _Bytes:
-    """A memoryview read like a file, without another copy of it."""
-
-    def __init__(self, data):
-        self.data, self.place = data, 0
-
-    def read(self, count):
-        part = self.data[self.place : self.place + count]
-        self.place += len(part)
-        return bytes(part)
-
-    def readinto(self, target):
-        part = self.data[self.place : self.place + len(target)]
-        target[: len(part)] = part
-        self.place += len(part)
-        return len(part)
+    file = BytesIO(data)
+    return _read(file, file.seek(0, os.SEEK_END), _C.device("cpu"))
 
 
 def _bad(why):
@@ -217,18 +194,14 @@ def _no_duplicates(pairs):
 
 
 def _no_constant(name):
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _read_header(file, size):
     """Name, dtype, shape, begin and end of each tensor, in the order of the bytes."""
-    if size < 8:
-        raise _bad(f"the file has {size} bytes, fewer than its header's size takes")
     length = int.from_bytes(file.read(8), "little")
-    if length > MAX_HEADER:
-        raise _bad(f"the header has {length} bytes, more than the format allows")
-    if length > size - 8:
-        raise _bad(f"the header has {length} bytes, and the file {size}")
+    if not length <= min(MAX_HEADER, size - 8):
+        raise _bad(f"the header should have {length} bytes, and the file has {size}")
     text = file.read(length)
     if not text.startswith(b"{"):
         raise _bad("the header does not begin with '{'")
@@ -244,7 +217,7 @@ def _read_header(file, size):
     if type(metadata) is not dict or not all(
         type(value) is str for value in metadata.values()
     ):
-        raise _bad("its metadata is no dict of strings")
+        raise _bad("its metadata is not a dict of strings")
     entries = [_entry(name, entry) for name, entry in header.items()]
     entries.sort(key=lambda entry: entry[3:])
     place = 0
@@ -273,7 +246,7 @@ def _entry(name, entry):
         if type(numbers) is not list or not all(
             type(n) is int and 0 <= n < 1 << 63 for n in numbers
         ):
-            raise _bad(f"{name!r} has a shape or offsets that are no lists of sizes")
+            raise _bad(f"{name!r} has a shape or offsets that are not lists of sizes")
     if len(offsets) != 2:
         raise _bad(f"{name!r} has {len(offsets)} offsets instead of 2")
     if len(shape) > 16:
@@ -290,12 +263,13 @@ def _entry(name, entry):
 
 
 def _read(file, size, device):
+    file.seek(0)
     out = {}
     for name, dtype, shape, begin, end in _read_header(file, size):
         try:
             tensor = _C.empty(shape, dtype=dtype, device="cpu")
         except RuntimeError as error:
-            if begin == end:  # no elements, but sizes beyond what can be counted
+            if begin == end:  # no elements, but sizes that overflow
                 raise _bad(f"{name!r}: {error}") from None
             raise
         view = memoryview(_C._storage_bytes(tensor))
@@ -306,9 +280,8 @@ def _read(file, size, device):
                 raise _bad(f"the file ends within {name!r}")
             place += count
         del view
-        if dtype is _C.bool and end > begin:  # any byte but 0 and 1 is no bool
-            raw = _C._storage_bytes(tensor)
-            if _C.max(raw).item() > 1:
-                raise _bad(f"{name!r} is of bools, and has bytes other than 0 and 1")
+        raw = _C._storage_bytes(tensor)
+        if dtype is _C.bool and end > begin and _C.max(raw).item() > 1:
+            raise _bad(f"{name!r} has bools with bytes other than 0 and 1")
         out[name] = tensor.to(device)
     return out

@@ -1,7 +1,6 @@
-"""Checkpoints in PyTorch's zip format: what `save` writes `torch.load` reads, and back.
+"""save() and load(): checkpoints in PyTorch's zip format.
 
-A file is data that lists of known constructors turn into values; nothing in it is ever
-executed. docs/checkpoints.md says what can be saved, and what is refused.
+Nothing in a file is ever executed. docs/checkpoints.md says what can be saved.
 """
 
 from __future__ import annotations
@@ -14,14 +13,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._archive import Reader, Writer, damaged, replacing
-from pydevtensor._pickling import (
-    Dumper,
-    Machine,
-    StorageType,
-    dtype_name,
-    dtype_named,
-    parameter_type,
-)
+from pydevtensor._pickling import Pickler, Unpickler, dtype_name, dtype_named
 
 __all__ = ["load", "save"]
 
@@ -32,16 +24,16 @@ _NEWEST = 10  # the newest version of the archive's layout that PyTorch names
 def save(obj: Any, f: Any) -> None:
     """Write obj to f in PyTorch's checkpoint format.
 
-    obj: tensors, and None, bools, numbers, strings, bytes, lists, tuples, dicts, sets,
-    Size, device and dtype objects, nested as one likes. Tensors that share a storage
-    share it in the file; a view is saved with the whole storage that it looks into.
+    obj: tensors, None, bools, numbers, strings, bytes, lists, tuples, dicts, sets,
+    Size, device and dtype objects, in any nesting. Tensors that share a storage share
+    it in the file; a view is saved with its whole storage.
     f: a path, or a binary file object open for writing.
 
-    A path is written beside itself and renamed when all went well, so a failed save
-    leaves the file that was there. Tensors on a GPU are copied to the host one storage
-    after the other, for which the program waits.
+    A path is written under a temporary name and then renamed, so a failed save leaves
+    the old file. GPU tensors are copied to the host one storage at a time, which
+    synchronizes.
 
-    Raises pickle.PicklingError for a value of another type, which it names.
+    Raises pickle.PicklingError, with the type's name, for a value of another type.
 
     >>> import pydevtensor as torch
     >>> torch.save({"w": torch.ones(2, 3)}, "w.pt")  # doctest: +SKIP
@@ -61,11 +53,11 @@ def save(obj: Any, f: Any) -> None:
 
 
 def _describe(obj):
-    """The pickle of obj, and one tensor for each storage that it needs, in order."""
+    """The pickle of obj, and one tensor for each storage."""
     numbers: dict = {}
     storages: list = []
 
-    def storage(tensor, typed):
+    def storage_id(tensor, typed):
         key = _C._storage_key(tensor)
         name = dtype_name(tensor.dtype) if typed else None
         if key not in numbers:
@@ -74,13 +66,13 @@ def _describe(obj):
         number, first = numbers[key]
         if first != name:
             raise RuntimeError(
-                f"save(): one storage is seen as {first} and as {name}, which the "
-                "format cannot express; clone() one of the tensors"
+                f"save(): two tensors see one storage as {first} and as {name}, which "
+                "the format cannot express; clone() one of them"
             )
         size = tensor.element_size() if typed else 1
         return str(number), str(tensor.device), len(_C._storage_bytes(tensor)) // size
 
-    return Dumper(storage).dump(obj), storages
+    return Pickler(storage_id).dump(obj), storages
 
 
 def _write(file, data, storages):
@@ -104,19 +96,19 @@ def load(
     weights_only: bool = True,
     mmap: bool | None = None,
 ) -> Any:
-    """The value that a checkpoint holds, written here or by PyTorch's torch.save.
+    """Read a checkpoint written by save() or by PyTorch's torch.save().
 
     f: a path, or a binary file object (one that cannot seek is read to its end).
-    map_location: where storages go instead of the device they were saved from: a device
-    or its name; a dict from names to names, {"cuda:1": "cuda:0"}; or a function of
-    (storage, location) that returns the storage, moved with storage.cpu(),
-    storage.cuda(i) or storage.to(device), or None to leave it to load.
-    weights_only: True. False reads nothing more, since nothing in a file is executed.
+    map_location: replaces the device that a storage was saved from: a device or its
+    name; a dict such as {"cuda:1": "cuda:0"}; or a function of (storage, location) that
+    returns the storage, moved with storage.cpu(), storage.cuda(i) or
+    storage.to(device), or None for the saved device.
+    weights_only: has no effect: nothing in a file is ever executed.
     mmap: not supported; None and False are accepted.
 
-    Raises pickle.UnpicklingError for a constructor that is not among those that
-    checkpoints may call (it is named) and for a damaged pickle; RuntimeError for a
-    damaged archive, and for tensors of a device that is not there and no map_location.
+    Raises pickle.UnpicklingError for a damaged pickle and for one that calls anything
+    but the known constructors; RuntimeError for a damaged archive, and for a device
+    that does not exist here, unless map_location replaces it.
 
     >>> torch.save({'w': torch.tensor([1, 2])}, 'w.pt')
     >>> torch.load('w.pt')
@@ -138,8 +130,8 @@ def load(
         )
     if isinstance(f, io.TextIOBase):
         raise TypeError("load(): the file is open for text; open it with mode 'rb'")
-    seekable = getattr(f, "seekable", None)
-    if not (seekable() if seekable else hasattr(f, "seek") and hasattr(f, "tell")):
+    seekable = getattr(f, "seekable", lambda: hasattr(f, "seek") and hasattr(f, "tell"))
+    if not seekable() or not hasattr(f, "readinto"):
         f = io.BytesIO(f.read())
     return _load(f, "the file", map_location)
 
@@ -150,7 +142,7 @@ def _load(file, name, map_location):
     if start:
         if magic[:2] != b"PK":
             raise RuntimeError(
-                f"load(): {name} stands at byte {start}, where no checkpoint begins; "
+                f"load(): {name} is at byte {start}, where no checkpoint begins; call "
                 "seek(0) first"
             )
         file = io.BytesIO(magic + file.read())
@@ -165,8 +157,8 @@ def _load(file, name, map_location):
         )
     if magic[:2] != b"PK":
         raise UnpicklingError(
-            f"load(): {name} is no checkpoint: it begins with {magic[:4]!r} and not "
-            "with the zip format's b'PK'; give a file written by save() or torch.save()"
+            f"load(): {name} is no checkpoint: it begins with {magic[:4]!r}, a zip "
+            "file with b'PK'; give a file written by save() or torch.save()"
         )
     reader = Reader(file, name)
     if "constants.pkl" in reader:
@@ -177,24 +169,21 @@ def _load(file, name, map_location):
     version = reader.read("version").strip() if "version" in reader else b"3"
     if not version.isdigit() or not 1 <= int(version[:9]) <= _NEWEST:
         raise RuntimeError(
-            f"load(): {name} is of version {version[:20]!r}, and 1 to {_NEWEST} are "
-            "known; save it with an older PyTorch"
+            f"load(): {name} has version {version[:20]!r}, and only 1 to {_NEWEST} can "
+            "be read; save it with an older PyTorch"
         )
     order = reader.read("byteorder") if "byteorder" in reader else b"little"
     if order not in (b"little", b"big"):
         raise damaged(name, f"its byte order is {order[:20]!r}")
     loader = _Loader(reader, map_location, order.decode() != sys.byteorder)
-    machine = Machine(
-        reader.read("data.pkl"), loader.storage, loader.constructors, name
-    )
-    return machine.load()
+    data = reader.read("data.pkl")
+    return Unpickler(data, loader.storage, loader.constructors, name).load()
 
 
 class _Storage:
-    """What a function given as map_location gets, and moves.
+    """The storage that a map_location function gets and moves.
 
-    location is what the file says; device where the storage will be, None while
-    nobody said.
+    location is the device's name in the file, device the one to load to, or None.
     """
 
     def __init__(self, kind, data, location, device=None):
@@ -209,30 +198,22 @@ class _Storage:
         return len(self._data)
 
     def to(self, device):
-        """The storage, to be put on a device."""
+        """The storage, to be loaded to a device."""
         return _Storage(self._kind, self._data, self.location, _C.device(device))
 
     def cpu(self):
-        """The storage, to be kept on the CPU."""
+        """The storage, to be loaded to the CPU."""
         return self.to("cpu")
 
     def cuda(self, device=0):
-        """The storage, to be put on a GPU."""
+        """The storage, to be loaded to a GPU."""
         if isinstance(device, int):
             device = _C.device("cuda", device)
         return self.to("cuda:0" if device is None else device)
 
 
-def _saved_device(location):
-    """The device of the file's location tag, or None where there is no such kind."""
-    try:
-        return _C.device(location)
-    except (RuntimeError, TypeError, ValueError):
-        return None
-
-
 class _Loader:
-    """Makes storages and tensors for the pickle machine, each storage once."""
+    """Makes the storages, each once, and the tensors of a checkpoint."""
 
     def __init__(self, reader, map_location, swap):
         self.reader, self.map_location, self.swap = reader, map_location, swap
@@ -277,7 +258,7 @@ class _Loader:
         if kind.dtype == "bool" and size and _C.max(data).item() > 1:
             raise ValueError("bools with bytes other than 0 and 1")
         if self.swap and kind.dtype is None:
-            raise ValueError("bytes without a type, of another byte order")
+            raise ValueError("untyped bytes in another byte order")
         if self.swap and itemsize > 1:
             _swap(view, itemsize, kind.dtype)
         del view
@@ -290,67 +271,50 @@ class _Loader:
         return dtype_named(kind.dtype).itemsize if kind.dtype else 1
 
     def place(self, storage):
-        """The storage with its data on the device where it belongs."""
+        """Move the storage to its device."""
         where, location = self.map_location, storage.location
-        device = None
         if isinstance(where, dict):
             where = where.get(location)
         elif callable(where) and not isinstance(where, _C.device):
             made = where(storage, location)
             if made is not None and not isinstance(made, _Storage):
-                raise _wrong_map(
-                    f"the function gave a {type(made).__name__}; return the storage, "
-                    "moved with cpu(), cuda() or to(), or None"
+                raise RuntimeError(
+                    f"load(): map_location returned a {type(made).__name__}; return "
+                    "the storage, moved with cpu(), cuda() or to(), or None"
                 )
-            where = None
-            if made is not None:
-                where = made.device if made.device is not None else _C.device("cpu")
-        if where is not None:
-            device = _C.device(where)
-        else:
-            device = _saved_device(location)
-            if device is None:
-                raise _wrong_map(
-                    f"its tensors were on {location!r}, a device that pydevtensor does "
-                    "not have; give map_location='cpu'"
-                )
+            where = None if made is None else made.device or "cpu"
+        try:
+            device = _C.device(location if where is None else where)
+        except (RuntimeError, TypeError, ValueError):
+            if where is not None:
+                raise
+            raise RuntimeError(
+                f"load(): its tensors were on {location!r}, a device that pydevtensor "
+                "does not have; give map_location='cpu'"
+            ) from None
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError(
+                f"load(): {device} holds no data; give map_location='cpu'"
+            )
         if device.type == "cuda":
             count = _C._cuda_count()
             if (device.index or 0) >= count:
-                raise _wrong_map(
-                    f"its tensors belong on {device}, and there are {count} GPUs here; "
-                    "give map_location='cpu', or another device"
+                raise RuntimeError(
+                    f"load(): its tensors belong on {device}, and there are {count} "
+                    "GPUs here; give map_location='cpu', or another device"
                 )
             storage._data = storage._data.to(device)
-        elif device.type != "cpu":
-            raise _wrong_map(f"{device} is no device for data; give map_location='cpu'")
         storage.device = device
         return storage
 
     def tensor(
         self, storage, offset, size, stride, requires_grad, hooks=None, metadata=None
     ):
-        if storage._kind.dtype is None:
-            raise ValueError("a tensor without an element type")
-        return self.view(
-            storage,
-            dtype_named(storage._kind.dtype),
-            offset,
-            size,
-            stride,
-            requires_grad,
-        )
+        dtype = dtype_named(storage._kind.dtype) if storage._kind.dtype else None
+        return self.view(storage, dtype, offset, size, stride, requires_grad)
 
     def tensor_of_dtype(
-        self,
-        storage,
-        offset,
-        size,
-        stride,
-        requires_grad,
-        hooks,
-        dtype,
-        metadata=None,
+        self, storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None
     ):
         if storage._kind.dtype is not None:
             raise ValueError("a tensor with two element types")
@@ -360,11 +324,11 @@ class _Loader:
     def view(storage, dtype, offset, size, stride, requires_grad):
         for sizes in (size, stride):
             if not isinstance(sizes, tuple) or any(type(n) is not int for n in sizes):
-                raise TypeError("sizes or strides of a tensor are no tuple of ints")
-        if type(offset) is not int or not isinstance(requires_grad, bool):
-            raise TypeError("a tensor's offset is no int")
-        if not isinstance(storage, _Storage) or isinstance(dtype, StorageType):
-            raise TypeError("a tensor over what is no storage")
+                raise TypeError("a tensor's sizes or strides are not a tuple of ints")
+        if type(offset) is not int or type(requires_grad) is not bool:
+            raise TypeError("a tensor's offset or requires_grad has another type")
+        if not isinstance(storage, _Storage) or not isinstance(dtype, _C.dtype):
+            raise TypeError("a tensor without a storage or an element type")
         if requires_grad and not dtype.is_floating_point:
             raise ValueError(f"a tensor of {dtype} that requires gradients")
         try:
@@ -376,27 +340,21 @@ class _Loader:
 
     @staticmethod
     def parameter(data, requires_grad, hooks=None, state=None):
-        if not isinstance(data, _C.Tensor) or not isinstance(requires_grad, bool):
-            raise TypeError("a Parameter is not made of a tensor and a bool")
+        from pydevtensor.nn.parameter import Parameter
+
+        if not isinstance(data, _C.Tensor) or type(requires_grad) is not bool:
+            raise TypeError("a Parameter without a tensor or requires_grad")
         if requires_grad and not data.dtype.is_floating_point:
             raise ValueError(f"a Parameter of {data.dtype} that requires gradients")
-        kind = parameter_type()
-        if kind is None:
-            return data.detach().requires_grad_(requires_grad)
-        return kind(data.detach(), requires_grad)
-
-
-def _wrong_map(why):
-    return RuntimeError(f"load(): {why}")
+        return Parameter(data.detach(), requires_grad)
 
 
 def _swap(view, itemsize, name):
     """Reverse the bytes of each element in place."""
     from array import array
 
-    if name and name.startswith("complex"):
+    if name.startswith("complex"):
         itemsize //= 2
-    code = {2: "H", 4: "I", 8: "Q"}[itemsize]
-    values = array(code, bytes(view))
+    values = array({2: "H", 4: "I", 8: "Q"}[itemsize], bytes(view))
     values.byteswap()
     view[:] = memoryview(values).cast("B")

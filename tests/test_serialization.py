@@ -7,8 +7,10 @@ import json
 import os
 import pathlib
 import pickle
+import random
 import struct
 import sys
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -595,6 +597,66 @@ def test_fuzzed_pickles(changes):
     load_or_refuse(
         archive(("a/data.pkl", bytes(data)), ("a/data/0", bytes(24))).getvalue()
     )
+
+
+# Opcodes and their operands, for pickles that are well-formed but make no sense.
+PIECES = [
+    *(bytes([code]) for code in b"N()tl]}01.abesuRQ\x85\x86\x87\x8f\x90\x91\x93\x94"),
+    *(bytes([code]) + b"\0\0\0\0" for code in b"XTBrj"),
+    *(bytes([code, index]) for code in b"qh" for index in range(4)),
+    *(b"X" + struct.pack("<I", len(t)) + t for t in (b"storage", b"0", b"cpu", b"append", b"__setstate__", b"__class__")),
+    *(b"c" + name + b"\n" for name in (b"torch._utils\n_rebuild_tensor_v2", b"torch._utils\n_rebuild_parameter", b"torch\nFloatStorage", b"collections\nOrderedDict", b"builtins\nset", b"_codecs\nencode", b"os\nsystem", b"torch\nSize")),
+    b"K\2", b"J\xff\xff\xff\xff", b"\x8a\x08" + b"\x7f" * 8, b"G" + bytes(8),
+    b"\x8e" + b"\xff" * 8, b"\x96" + b"\0\0\0\0\1\0\0\0", b"\x82\1", b"\x97", b"cbuiltins\nset\n](R",
+    tensor_pickle([2], [1])[2:-1],
+]  # fmt: skip
+
+
+def mutated(rng, data):
+    """data with a few bytes changed, removed, repeated, or pieces put in."""
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 2)):
+        at = rng.randrange(len(data))
+        end = at + rng.randrange(12)
+        data[at:end] = rng.choice(
+            [rng.randbytes(end - at), b"", data[at:end] * 3, rng.choice(PIECES)]
+        )
+    return bytes(data)
+
+
+def test_mutated_files():
+    """Thousands of hostile files: a value or our errors, little memory, no imports."""
+    rng = random.Random(5)
+    files = [base64.b64decode(row["file"]) for row in GOLDEN["files"]]
+    pickles = [PICKLED, tensor_pickle([2], [1])]
+    assert all(load_or_refuse(data) for data in files)
+    modules = set(sys.modules)
+    outcomes = collections.Counter()
+    tracemalloc.start()
+    for turn in range(4500):
+        if turn % 3 == 0:
+            data = mutated(rng, rng.choice(files))
+        else:
+            pickled = mutated(rng, rng.choice(pickles))
+            if turn % 3 == 1:
+                pickled = b"\x80\4(%bl." % b"".join(rng.choices(PIECES, k=8))
+            records = ("a/data.pkl", pickled), ("a/data/0", bytes(24))
+            data = archive(*records).getvalue()
+        outcomes[load_or_refuse(data) is None] += 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20 and set(sys.modules) == modules
+    assert min(outcomes.values()) > 100  # some load, some do not
+
+
+def test_a_small_file_does_not_grow():
+    """Constructors that copy an item of the memo again and again."""
+    for head, call in (
+        (b"(" + b"K\1" * 5000 + b"lq\0", b"cbuiltins\nset\nh\0\x85R"),
+        (b"X" + struct.pack("<I", 9000) + b"x" * 9000 + b"q\0", b"c_codecs\nencode\nh\0X\6\0\0\0latin1\x86R"),
+    ):  # fmt: skip
+        with pytest.raises(pickle.UnpicklingError, match="copies"):
+            torch.load(archive(("a/data.pkl", b"\x80\2(" + head + call * 400 + b"l.")))
 
 
 def test_import_stays_light(tmp_path):
