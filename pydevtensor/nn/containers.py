@@ -221,6 +221,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
+        self[key]  # raises where there is none
         del self._modules[key]
 
     def __len__(self) -> int:
@@ -425,7 +426,11 @@ class ParameterDict(_HolderOfParameters):
         self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
-        delattr(self, self._checked(key))
+        if self._checked(key) not in self._keys:
+            raise KeyError(
+                f"there is no {key!r} in this ParameterDict; it has {[*self._keys]}"
+            )
+        delattr(self, key)
         del self._keys[key]
 
     def __len__(self) -> int:
