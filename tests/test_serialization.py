@@ -5,7 +5,6 @@ import collections
 import io
 import json
 import os
-import pathlib
 import pickle
 import random
 import struct
@@ -15,14 +14,14 @@ import zipfile
 
 import numpy as np
 import pytest
+from golden.checkpoints import contents
+from golden.describe import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pydevtensor as torch
 
-GOLDEN = json.loads(
-    (pathlib.Path(__file__).parent / "golden" / "checkpoints.json").read_text("utf-8")
-)
+GOLDEN = load("checkpoints")
 ALL = ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"]
 
 
@@ -31,23 +30,6 @@ def round_trip(value, **options):
     torch.save(value, file)
     file.seek(0)
     return torch.load(file, **options)
-
-
-def describe(value):
-    """As tools/golden/checkpoints_cases.py has it."""
-    if isinstance(value, torch.Tensor):
-        return {
-            "tensor": value.tolist(),
-            "dtype": str(value.dtype),
-            "stride": list(value.stride()),
-            "offset": value.storage_offset(),
-            "grad": value.requires_grad,
-        }
-    if isinstance(value, dict):
-        return {"dict": [[k, describe(v)] for k, v in value.items()]}
-    if isinstance(value, list):
-        return [describe(item) for item in value]
-    return repr(value)
 
 
 # --- the buffer protocol
@@ -154,9 +136,9 @@ def test_frombuffer_refusals(data, options):
 @pytest.mark.parametrize("row", GOLDEN["files"], ids=lambda row: row["name"])
 def test_golden(row):
     value = torch.load(io.BytesIO(base64.b64decode(row["file"])))
-    assert json.loads(json.dumps(describe(value))) == row["value"]
+    assert json.loads(json.dumps(contents(value, torch))) == row["value"]
     again = round_trip(value)
-    assert json.loads(json.dumps(describe(again))) == row["value"]
+    assert json.loads(json.dumps(contents(again, torch))) == row["value"]
 
 
 @pytest.mark.parametrize("row", GOLDEN["refused"], ids=lambda row: row["names"])

@@ -1,10 +1,11 @@
-"""Turn results into plain JSON and compare them: shared by the maker of the golden files
-(which runs PyTorch) and the tests that read them (which run pydevtensor)."""
+"""Evaluate golden cases, turn results into JSON and compare them: shared by tools/make_golden.py,
+which runs PyTorch, and the tests, which run pydevtensor."""
 
 import ast
 import json
 import math
 import pathlib
+import warnings
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -18,17 +19,39 @@ TOLERANCE = {
 
 
 def load(name):
-    """The golden set `name`, as the maker wrote it."""
+    """The golden set `name`."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def run(source, names):
-    """Execute the statements in source; the value of the last one, an expression."""
+    """Execute the statements in source; return the value of the last one."""
     tree = ast.parse(source)
-    last = tree.body.pop()
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     scope = dict(names)
     exec(compile(tree, "<golden>", "exec"), scope)
-    return eval(compile(ast.Expression(last.value), "<golden>", "eval"), scope)
+    if last:
+        return eval(compile(ast.Expression(last.value), "<golden>", "eval"), scope)
+
+
+def answer(setup, source, torch):
+    """The described value of source, or the exception that it raises, and its message."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return describe(run(f"{setup}\n{source}", {"torch": torch}), torch), None
+        except Exception as error:
+            return exception(error), str(error)
+
+
+def exception(error):
+    return {"raises": type(error).__name__, "builtin": builtin_name(error)}
+
+
+def builtin_name(error):
+    """The nearest class of the exception that Python itself defines."""
+    for each in type(error).__mro__:
+        if each.__module__ == "builtins":
+            return each.__name__
 
 
 def dtype_name(dtype):
@@ -43,14 +66,14 @@ def flat(nested):
 
 
 def number(value):
-    """A number that JSON can hold and give back as the same number of the same type."""
+    """The value, or a dict in place of infinities and NaN, which JSON lacks."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
     return value
 
 
 def describe(value, torch):
-    """A result as JSON: numbers and text as they are, the rest as a dict of one kind."""
+    """A result as JSON: numbers and text as they are, all else as a dict."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -75,24 +98,7 @@ def describe(value, torch):
         return {"tuple": items}
     if isinstance(value, list):
         return {"list": [describe(each, torch) for each in value]}
-    if isinstance(value, BaseException):
-        return {"raises": builtin_name(value)}
-    raise TypeError(f"golden: cannot describe {type(value).__name__}: {value!r}")
-
-
-def describe_or_text(value, torch):
-    """As describe; of what it does not know, the text."""
-    try:
-        return describe(value, torch)
-    except TypeError:
-        return {"text": str(value)}
-
-
-def builtin_name(error):
-    """The name of the nearest class of the exception that Python itself defines."""
-    for each in type(error).__mro__:
-        if each.__module__ == "builtins":
-            return each.__name__
+    return {"text": str(value)}
 
 
 def difference(expected, got, where="result"):
@@ -110,8 +116,8 @@ def difference(expected, got, where="result"):
     if isinstance(expected, list) and isinstance(got, list):
         if len(expected) != len(got):
             return f"{where} has {len(got)} items, expected {len(expected)}"
-        for place, (value, other) in enumerate(zip(expected, got, strict=True)):
-            found = difference(value, other, f"{where}[{place}]")
+        for i, (value, other) in enumerate(zip(expected, got, strict=True)):
+            found = difference(value, other, f"{where}[{i}]")
             if found:
                 return found
         return None
@@ -126,23 +132,24 @@ def difference(expected, got, where="result"):
 
 
 def tensor_difference(expected, got, where):
+    """As difference. A tensor recorded without strides may have any."""
     if not isinstance(got, dict) or "tensor" not in got:
         return f"{where} is {got!r}, expected a tensor {expected}"
     for key in ("tensor", "shape", "stride"):
-        if expected[key] != got[key]:
+        if key in expected and expected[key] != got[key]:
             name = "dtype" if key == "tensor" else key
             return f"{where} has {name} {got[key]}, expected {expected[key]}"
     tolerance = TOLERANCE.get(expected["tensor"], (0, 0))
-    for place, (value, other) in enumerate(
+    for i, (value, other) in enumerate(
         zip(expected["values"], got["values"], strict=True)
     ):
         if type(value) is not type(other) or not close(value, other, *tolerance):
-            return f"{where} has {other!r} at {place}, expected {value!r}"
+            return f"{where} has {other!r} at {i}, expected {value!r}"
     return None
 
 
 def close(expected, got, relative, absolute):
-    if isinstance(expected, dict):
+    if isinstance(expected, dict | str):  # not finite, or a hexadecimal float
         return expected == got
     if expected == got:
         # Zeros must agree in sign too.

@@ -1,0 +1,17 @@
+"""What a loaded checkpoint holds, as JSON, with PyTorch or with pydevtensor."""
+
+
+def contents(value, torch):
+    if isinstance(value, torch.Tensor):
+        return {
+            "elements": value.tolist(),
+            "dtype": str(value.dtype),
+            "stride": list(value.stride()),
+            "offset": value.storage_offset(),
+            "grad": value.requires_grad,
+        }
+    if isinstance(value, dict):
+        return {"dict": [[k, contents(v, torch)] for k, v in value.items()]}
+    if isinstance(value, list):
+        return [contents(item, torch) for item in value]
+    return repr(value)
