@@ -4,8 +4,7 @@
 #include <string.h>
 
 const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
-/* Each turns the names into text itself: passed on, `bool` would be replaced as a
- * macro. */
+/* Each expands the names itself: passed on, `bool` would be replaced as a macro. */
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
     [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_BOOL},
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
@@ -34,24 +33,24 @@ dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b)
     if (a == b)
         return a;
     dt_dtype low = a < b ? a : b, high = a < b ? b : a;
-    /* uint8 is the one unsigned type: with a signed byte neither holds the other. */
+    /* No 8-bit type holds both ranges; uint8 is the only unsigned type. */
     if (low == DT_UINT8 && high == DT_INT8)
         return DT_INT16;
-    /* One has the greater range, the other the finer steps. */
+    /* float16 has more precision, bfloat16 more range: only float32 has both. */
     if (low == DT_FLOAT16 && high == DT_BFLOAT16)
         return DT_FLOAT32;
     return high;
 }
 
-/* Without its fraction; what 64 bits do not hold, and NaN, is the least integer: what
- * x86's instruction gives, and so PyTorch. The copy kernels of both backends agree. */
+/* Truncates toward zero. NaN and values outside of int64 give INT64_MIN, like
+ * cvttsd2si on x86, and so PyTorch; the copy kernels of both backends agree. */
 static int64_t truncated(double f)
 {
     return f >= -9223372036854775808.0 && f < 9223372036854775808.0 ? (int64_t)f
                                                                     : INT64_MIN;
 }
 
-/* To types below 64 bits it goes through 32. */
+/* Narrower integer types convert through int32. */
 static int64_t narrow(double f)
 {
     return f > -2147483649.0 && f < 2147483648.0 ? (int64_t)f : INT32_MIN;
@@ -77,7 +76,7 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
     case DT_##ID:                                                                      \
         element.as_##name = scalar.kind == DT_KIND_FLOAT ? (type)scalar.f : (type)i;   \
         break;
-/* By way of float32, as everywhere. */
+/* Rounds through float32, as all kernels do. */
 #define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
     case DT_##ID:                                                                      \
         element.as_##name.bits = dt_##name##_narrow(                                   \
@@ -122,7 +121,7 @@ bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar)
         return false;
     if (dt_dtype_kind(dtype) == DT_KIND_BOOL)
         return scalar.i == 0 || scalar.i == 1;
-    /* A negative number wraps into an unsigned type, as PyTorch has it. */
+    /* PyTorch lets negative numbers wrap into uint8. */
     if (dtype == DT_UINT8 && scalar.i < 0)
         return scalar.i >= -UINT8_MAX;
     dt_element element = dt_element_from_scalar(dtype, scalar);

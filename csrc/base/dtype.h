@@ -1,5 +1,4 @@
-/* Element types: sizes, kinds, promotion, and single elements and Python scalars as
- * values. */
+/* Element types: sizes, kinds, promotion, and scalars by value. */
 #ifndef DT_BASE_DTYPE_H
 #define DT_BASE_DTYPE_H
 
@@ -19,8 +18,8 @@ typedef enum dt_dtype {
     DT_NDTYPES
 } dt_dtype;
 
-/* The kinds in order of promotion: a value of a lower kind never decides the type of a
- * result that has an operand of a higher one. */
+/* Kinds in order of promotion: an operand of a lower kind never decides the result's
+ * type. */
 typedef enum dt_kind { DT_KIND_BOOL, DT_KIND_INTEGER, DT_KIND_FLOAT } dt_kind;
 
 typedef struct dt_dtype_info {
@@ -50,39 +49,38 @@ static inline bool dt_dtype_is_float(dt_dtype dtype)
     return dt_dtype_kind(dtype) == DT_KIND_FLOAT;
 }
 
-/* Whether elements are of 16 bits, which nothing computes in. */
+/* Whether the type is half precision (float16 or bfloat16), a storage format only. */
 static inline bool dt_dtype_is_half(dt_dtype dtype)
 {
     return dtype == DT_FLOAT16 || dtype == DT_BFLOAT16;
 }
-/* The type that kernels compute in: float32 for the halves, else the type itself. */
+/* The type that kernels compute in: float32 for half precision, else dtype itself. */
 static inline dt_dtype dt_dtype_compute(dt_dtype dtype)
 {
     return dt_dtype_is_half(dtype) ? DT_FLOAT32 : dtype;
 }
 
-/* What a floating type can hold. */
+/* The range and precision of a floating type (torch.finfo). */
 typedef struct dt_float_limits {
-    double max;        /* the greatest number; the least is -max */
-    double eps;        /* from 1 to the next number */
-    double tiny;       /* the least positive number that has all its digits */
-    double resolution; /* 10 to the power of -digits that survive */
+    double max;        /* largest number; the smallest is -max */
+    double eps;        /* distance from 1 to the next number */
+    double tiny;       /* smallest positive normal number */
+    double resolution; /* 10 to the power of minus the decimal digits */
 } dt_float_limits;
-/* Of a floating type. Cannot fail. */
+/* dtype must be floating. Cannot fail. */
 dt_float_limits dt_dtype_limits(dt_dtype dtype);
 
-/* The type of a result of two tensors of at least one dimension each. Cannot fail. */
+/* The common type of two tensors that have dimensions. Cannot fail. */
 dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b);
 
-/* One element, in the representation of its type: `bytes` is what a tensor would hold.
- */
+/* One element in the representation of its type, as in a tensor's memory. */
 typedef union dt_element {
 #define DT_DTYPE(ID, name, alias, type, class) type as_##name;
 #include "ops/dtype.def"
     unsigned char bytes[8];
 } dt_element;
 
-/* A number as Python has it, of no particular element type. */
+/* A Python number: a kind and a value, no element type. */
 typedef struct dt_scalar {
     dt_kind kind;
     union {
@@ -117,16 +115,15 @@ static inline double dt_scalar_as_double(dt_scalar s)
     return s.kind == DT_KIND_FLOAT ? s.f : (double)s.i;
 }
 
-/* Converts as an assignment in the tensor's type would; integers wrap, floats to
- * integers are truncated and clamped (never undefined behaviour). Cannot fail. */
+/* Converts as an assignment to an element would: integers wrap, floats are truncated
+ * and clamped to integers (never undefined behaviour). Cannot fail. */
 dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar);
 
-/* The element at `bytes` (aligned or not) as a Python-like number. */
+/* The element at `bytes`, which need not be aligned, as a number. */
 dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes);
 
-/* Whether the scalar can be held: integers within the type's range (a negative one
- * wraps into an unsigned type); every float in a float type; no float in an integer
- * type. */
+/* Whether dtype can hold the number: integers within range (negative ones wrap into
+ * uint8), any float in a float type, no float in an integer type. */
 bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar);
 
 #ifdef __cplusplus

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A slot is made when its thread first fails: most threads never do, and a library that
- * is loaded late has little room for thread-local variables. */
+/* Allocated at a thread's first error: most threads never fail, and a library loaded
+ * with dlopen has little static TLS. */
 static _Thread_local dt_error *own_slot;
-static dt_error spare; /* when there is no memory even for an error */
+static dt_error spare; /* used when calloc fails */
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
@@ -37,7 +37,8 @@ static dt_error *own(void)
     return own_slot;
 }
 
-/* Set once, before the library that sets it runs any other code of this file. */
+/* Set once, before the backend library that sets it calls anything else in this
+ * file. */
 static dt_error *(*current_slot)(void) = own;
 
 dt_error *dt_error_slot(void)

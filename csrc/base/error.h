@@ -1,7 +1,8 @@
-/* Errors of the core: one slot a thread, filled by dt_fail, read once by the binding.
+/* Errors of the core: one slot per thread, filled by dt_fail, read once by the
+ * binding.
  *
- * A fallible function returns -1 or NULL after exactly one dt_fail. A message says what
- * was given, what was expected, and ends with what to do. */
+ * A fallible function returns -1 or NULL after exactly one dt_fail. A message says
+ * what was given, what was expected, and what to do. */
 #ifndef DT_BASE_ERROR_H
 #define DT_BASE_ERROR_H
 
@@ -9,7 +10,7 @@
 extern "C" {
 #endif
 
-/* ERROR(code, exception): the core's code and the Python exception it becomes. */
+/* ERROR(code, exception): the code in the core and its Python exception. */
 #define DT_ERRORS(ERROR)                                                               \
     ERROR(RUNTIME, RuntimeError)                                                       \
     ERROR(VALUE, ValueError)                                                           \
@@ -42,24 +43,25 @@ typedef struct dt_error {
 #define DT_PRINTF(text, first)
 #endif
 
-/* Fills the calling thread's slot; text beyond DT_ERROR_TEXT is cut. Always returns -1,
- * so that a function can `return dt_fail(...)`. */
+/* Fills the calling thread's slot, truncating the text to DT_ERROR_TEXT. Always
+ * returns -1, so that a function can `return dt_fail(...)`. */
 int dt_fail(dt_error_code code, const char *format, ...) DT_PRINTF(2, 3);
 
-/* Puts words before the text of the pending error ("addmm: "). Returns -1. */
+/* Prepends text to the pending error ("addmm: "). Returns -1. */
 int dt_fail_prefix(const char *format, ...) DT_PRINTF(1, 2);
 
-/* Adds words after the text of the pending error. Returns -1. */
+/* Appends text to the pending error. Returns -1. */
 int dt_fail_append(const char *format, ...) DT_PRINTF(1, 2);
 
-/* The calling thread's slot, lent. code is DT_ERROR_NONE when nothing is pending. */
+/* The calling thread's slot, borrowed. Its code is DT_ERROR_NONE if nothing is
+ * pending. */
 dt_error *dt_error_slot(void);
 
-/* Forgets the pending error of the calling thread. */
+/* Clears the pending error of the calling thread. */
 void dt_error_clear(void);
 
-/* A backend in a library of its own writes into the core's slots: it is given this
- * function when it is opened. */
+/* Makes this library use the slots behind `slot`. A backend in a library of its own
+ * calls it when it is opened, so that its errors reach the core. */
 void dt_error_share(dt_error *(*slot)(void));
 
 #ifdef __cplusplus

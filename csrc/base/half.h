@@ -1,9 +1,10 @@
-/* The two floating types of 16 bits: as they lie in memory, and to and from float32.
+/* Half precision: the formats of float16 and bfloat16, and conversions to and from
+ * float32.
  *
- * float16 has 5 bits of exponent and 10 of mantissa (IEEE 754), bfloat16 has 8 and 7:
- * it is the upper half of a float32. Nothing computes in them: kernels load them as
- * float32 and round what they store to the nearest, halfway cases to the even one. For
- * C and CUDA alike, with the same answers, but for which NaN a NaN becomes on a GPU. */
+ * float16 has 5 exponent and 10 mantissa bits (IEEE 754 binary16). bfloat16 has 8
+ * and 7: the upper half of a float32. They are storage formats: kernels load float32
+ * and round what they store to nearest even. C and CUDA give the same bits, except
+ * for the payload of NaNs on a GPU. */
 #ifndef DT_BASE_HALF_H
 #define DT_BASE_HALF_H
 
@@ -29,11 +30,11 @@ DT_HALF_FN float dt_float32_of_bits(uint32_t bits)
     return value;
 }
 
-/* A NaN becomes a quiet one and keeps the upper bits of its payload, as in hardware. */
+/* NaNs become quiet and keep their upper payload bits, as in hardware. */
 DT_HALF_FN float dt_float16_widen(uint16_t bits)
 {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, rest = bits & 0x7fffu;
-    /* Below the least normal number: so many times 2^-24. */
+    /* Subnormal: a multiple of 2^-24. */
     uint32_t small = dt_float32_bits((float)rest * 0x1p-24f);
     uint32_t normal = (rest << 13) + 0x38000000u;
     uint32_t special = (rest << 13) | 0x7f800000u | (rest > 0x7c00u ? 0x400000u : 0u);
@@ -46,9 +47,9 @@ DT_HALF_FN uint16_t dt_float16_narrow(float value)
 {
     uint32_t bits = dt_float32_bits(value), sign = bits >> 16 & 0x8000u;
     uint32_t rest = bits & 0x7fffffffu;
-    /* One half has units of 2^-24 in its last place: adding it rounds to them. */
+    /* The ulp of 0.5 is 2^-24, so adding it rounds to the subnormal grid. */
     uint32_t small = dt_float32_bits(dt_float32_of_bits(rest) + 0.5f) - 0x3f000000u;
-    /* A carry out of the mantissa is the next exponent, at last infinity. */
+    /* A carry out of the mantissa increments the exponent, up to infinity. */
     uint32_t normal = (rest - 0x38000000u + 0xfffu + (rest >> 13 & 1u)) >> 13;
     uint32_t nan = 0x7e00u | (rest >> 13 & 0x3ffu);
     return (uint16_t)(sign | (rest > 0x7f800000u    ? nan
@@ -62,7 +63,7 @@ DT_HALF_FN float dt_bfloat16_widen(uint16_t bits)
     return dt_float32_of_bits((uint32_t)bits << 16);
 }
 
-/* Every NaN becomes the same one. */
+/* All NaNs become the same one. */
 DT_HALF_FN uint16_t dt_bfloat16_narrow(float value)
 {
     uint32_t bits = dt_float32_bits(value);
@@ -70,9 +71,8 @@ DT_HALF_FN uint16_t dt_bfloat16_narrow(float value)
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
 }
 
-/* An element in memory: a type of its own, so that arithmetic on the bits, or a loop
- * that forgets to widen, does not compile. In C++ it converts where that is asked for
- * by a cast. */
+/* Elements in memory are structs, so that arithmetic on the raw bits does not
+ * compile. C++ converts them by explicit casts. */
 #ifdef __cplusplus
 struct dt_float16 {
     uint16_t bits;

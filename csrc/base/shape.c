@@ -16,7 +16,8 @@ int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t 
                 "%s: size %" PRId64 " of dimension %d is negative in %s; give sizes "
                 "of 0 or more",
                 what, shape[d], d, dt_shape_text(ndim, shape, text, sizeof text));
-        /* Sizes of zero do not hide an overflow among the others: strides would. */
+        /* Zero sizes must not hide an overflow: the strides would overflow all the
+         * same. */
         if (shape[d] && __builtin_mul_overflow(nonzero, shape[d], &nonzero))
             goto overflow;
         numel *= shape[d] ? 1 : 0;

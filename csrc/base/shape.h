@@ -1,4 +1,4 @@
-/* Shapes and strides as plain arrays: arithmetic only, no tensors, no devices. */
+/* Shapes and strides as plain arrays: no tensors, no devices. */
 #ifndef DT_BASE_SHAPE_H
 #define DT_BASE_SHAPE_H
 
@@ -10,36 +10,35 @@
 extern "C" {
 #endif
 
-/* The most dimensions that a tensor has. Shape and strides live inside the tensor
- * object, so this bounds its size. */
+/* Maximum number of dimensions. Shape and strides are stored inline in every tensor. */
 #define DT_MAX_NDIM 16
 
-/* The number of elements, checked: -1 after dt_fail for a negative size or a product
- * beyond 2^63-1 (times `item` bytes). 1 for ndim 0. `what` names the operation in the
+/* Number of elements (1 for ndim 0). -1 after dt_fail if a size is negative or if
+ * the elements, of `item` bytes each, exceed the address space. `op_name` is for the
  * message. */
 int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t item);
 
-/* Strides of a row-major array, in elements, as PyTorch has them: a dimension of size 0
- * counts as 1 for the ones before it. Cannot fail. */
+/* Row-major strides in elements. As in PyTorch, a dimension of size 0 counts as size
+ * 1. Cannot fail. */
 void dt_shape_strides(int ndim, const int64_t *shape, int64_t *strides);
 
-/* Whether elements follow one another in row-major order; dimensions of size 1 do not
- * matter and an array without elements is contiguous. */
+/* Whether strides are row-major without gaps. Ignores dimensions of size 1; an array
+ * without elements is contiguous. */
 bool dt_shape_is_contiguous(int ndim, const int64_t *shape, const int64_t *strides);
 
-/* The shape that both broadcast to, into out (DT_MAX_NDIM entries) and *out_ndim. -1
- * after dt_fail with both shapes in the message. `what` names the operation. */
+/* Broadcasts two shapes into out (DT_MAX_NDIM entries) and *out_ndim. -1 after
+ * dt_fail with both shapes in the message. */
 int dt_shape_broadcast(const char *what, int andim, const int64_t *ashape, int bndim,
                        const int64_t *bshape, int *out_ndim, int64_t *out);
 
 bool dt_shape_equal(int andim, const int64_t *ashape, int bndim, const int64_t *bshape);
 
-/* Writes "[2, 3]" into text, cut to size; returns text. */
+/* Writes "[2, 3]" into text, truncated to size; returns text. */
 char *dt_shape_text(int ndim, const int64_t *shape, char *text, size_t size);
 #define DT_SHAPE_TEXT 256
 
-/* Wraps a dimension index into 0..ndim-1 (a tensor of no dimension accepts 0 and -1).
- * -1 after dt_fail(DT_ERROR_INDEX). */
+/* Wraps a negative dimension into 0..ndim-1 (ndim 0 accepts 0 and -1). -1 after
+ * dt_fail(DT_ERROR_INDEX). */
 int dt_shape_wrap_dim(const char *what, int64_t dim, int ndim);
 
 #ifdef __cplusplus

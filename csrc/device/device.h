@@ -1,4 +1,4 @@
-/* A device as a value, and the backends behind device types. */
+/* Devices as values, and the registry of backends. */
 #ifndef DT_DEVICE_DEVICE_H
 #define DT_DEVICE_DEVICE_H
 
@@ -7,7 +7,7 @@
 
 #include "device/backend.h"
 
-/* DEVICE_TYPE(ID, name): one row is one type of device. */
+/* DEVICE_TYPE(ID, name): one line per device type. */
 #define DT_DEVICE_TYPES(DEVICE_TYPE)                                                   \
     DEVICE_TYPE(CPU, cpu)                                                              \
     DEVICE_TYPE(CUDA, cuda)
@@ -21,7 +21,8 @@ typedef enum dt_device_type {
 
 #define DT_MAX_DEVICES 64
 
-/* Below the binding a device always has an index; the CPU's is 0. */
+/* A device with its index (the CPU's is 0); only the binding knows devices without
+ * one. */
 typedef struct dt_device {
     signed char type; /* a dt_device_type */
     signed char index;
@@ -47,41 +48,41 @@ char *dt_device_text(dt_device device, char *text);
 
 /* --- the registry of backends --- */
 
-/* Starts the registry, once, before anything else of the core: the CPU's backend, the
- * directory in which the CUDA backends lie, and those in which Python packages with
- * NVIDIA's libraries may (colon-separated). The strings are copied. */
+/* Initializes the registry, once, before any other call: the CPU backend, the
+ * directory of the CUDA backends, and the directories of Python packages in which to
+ * look for NVIDIA's libraries (colon-separated). The strings are copied. */
 int dt_registry_start(const dt_backend *cpu, const char *libraries,
                       const char *packages);
 
-/* Chooses simulated GPUs (simulated > 0), and virtual GPUs that share the first card
- * (virtual > 0), instead of what the environment says (PYDEVTENSOR_SIM_GPUS,
- * PYDEVTENSOR_VIRTUAL_GPUS). -1 keeps the choice as it is. Fails once a device of type
- * CUDA has been used. */
+/* Overrides PYDEVTENSOR_SIM_GPUS (simulated) and PYDEVTENSOR_VIRTUAL_GPUS (virtual
+ * GPUs that share the first GPU); -1 leaves a choice alone. Fails after the first
+ * use of a CUDA device. */
 int dt_registry_choose(int simulated, int virtual_devices);
 
-/* The backend of a device type, lent, loading it on first use. NULL after dt_fail where
- * there is none; why is then also what dt_cuda_why says. */
+/* The backend of a device type, borrowed, loaded on first use. NULL after dt_fail if
+ * there is none; dt_cuda_why says why. */
 const dt_backend *dt_backend_get(dt_device_type type);
 
-/* The backend of a device that something lives on, so that it is there. */
+/* The backend of a device in use. Cannot fail: a tensor on the device keeps it
+ * loaded. */
 extern const dt_backend *dt_backends[DT_NDEVICE_TYPES];
 static inline const dt_backend *dt_backend_of(dt_device device)
 {
     return dt_backends[(int)device.type];
 }
 
-/* How many devices of the type can be used. Never fails. */
+/* Number of usable devices of the type. Never fails. */
 int dt_device_count(dt_device_type type);
 
-/* Why there is no CUDA device, or why not all; "" when there is nothing to say. Lent.
- */
+/* Why there is no CUDA device, or why some are unusable; "" if nothing to report.
+ * Borrowed. */
 const char *dt_cuda_why(void);
 
-/* 0 when the device exists; -1 after dt_fail naming those that do. */
+/* 0 if the device exists; -1 after dt_fail, naming those that do. */
 int dt_device_check(dt_device device);
 
-/* The library of the simulator or NULL, for its own controls in tests: see
- * csrc/cuda/sim. */
+/* The CUDA backend's library, or NULL: tests find the simulator's controls in it
+ * (csrc/sim). */
 void *dt_registry_cuda_library(void);
 
 #endif

@@ -13,8 +13,8 @@ const dt_backend *dt_backends[DT_NDEVICE_TYPES];
 static struct {
     pthread_mutex_t lock;
     char *libraries, *packages;
-    int simulated, virtual_devices; /* -1: the environment decides */
-    bool opened;                    /* the choice is made, well or not */
+    int simulated, virtual_devices; /* -1: use the environment */
+    bool opened;                    /* open_cuda has run, successfully or not */
     void *library;
     char why[WHY_TEXT];
 } cuda = {.lock = PTHREAD_MUTEX_INITIALIZER, .simulated = -1, .virtual_devices = -1};
@@ -73,7 +73,7 @@ int dt_registry_choose(int simulated, int virtual_devices)
     return status;
 }
 
-/* A number of devices from the environment: 0 when unset, -1 after writing cuda.why. */
+/* A device count from the environment: 0 if unset, -1 after writing cuda.why. */
 static int count_from_environment(const char *name)
 {
     const char *text = getenv(name);
@@ -92,8 +92,7 @@ static int count_from_environment(const char *name)
     return (int)count;
 }
 
-/* Loads the backend that was chosen. What goes wrong is kept as the text of cuda.why.
- */
+/* Loads the chosen backend. On failure, cuda.why says what is wrong. */
 static const dt_backend *open_cuda(void)
 {
     int simulated = cuda.simulated, virtual_devices = cuda.virtual_devices;
@@ -131,7 +130,7 @@ static const dt_backend *open_cuda(void)
     void *symbol = dlsym(cuda.library, DT_BACKEND_OPEN_SYMBOL);
     dt_backend_open_fn open = NULL;
     memcpy(&open, &symbol,
-           sizeof open); /* ISO C has no cast from an object to a function */
+           sizeof open); /* ISO C has no cast from object to function pointer */
     dt_host host = {
         .version = DT_BACKEND_VERSION,
         .error_slot = dt_error_slot,

@@ -7,8 +7,7 @@
 
 #include "device/stream.h"
 
-/* --- storages themselves: a free list a thread, since programs make and drop them
- * constantly --- */
+/* --- storage structs: a free list per thread --- */
 
 #define KEPT 64
 typedef struct storage_cache {
@@ -26,7 +25,8 @@ static struct {
     dt_storage *first[DT_MAX_DEVICES];
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* How many storages an out-of-memory error names, and with how many dimensions. */
+/* An out-of-memory error lists this many storages, with shapes of this many
+ * dimensions. */
 #define LISTED        5
 #define ASKED_NDIM    ((int)(sizeof((dt_storage *)0)->asked.shape / sizeof(int64_t)))
 #define ASKED_NOTHING 255
@@ -125,7 +125,7 @@ void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
     pthread_mutex_unlock(&gpu.lock);
 }
 
-/* Puts the storage into the list, largest first, where it is among the largest. */
+/* Inserts the storage into the list, largest first, if it is one of the largest. */
 static void insert(dt_storage *list, const dt_storage *storage)
 {
     int at = LISTED;
@@ -137,10 +137,11 @@ static void insert(dt_storage *list, const dt_storage *storage)
     list[at] = *storage;
 }
 
-/* Adds the largest live storages of the device to the pending error. */
+/* Appends the largest live storages of the device to the pending error. */
 static void append_largest(dt_device device)
 {
-    dt_storage largest[LISTED]; /* copies: the lock is not held while they are named */
+    dt_storage largest[LISTED]; /* copies, because the lock is released before they
+                                   are printed */
     int64_t live = 0;
     memset(largest, 0, sizeof largest);
     pthread_mutex_lock(&gpu.lock);
@@ -166,7 +167,7 @@ static void append_largest(dt_device device)
         ". Free some (del x), use smaller batches, or move tensors to the CPU.");
 }
 
-/* --- making and releasing --- */
+/* --- allocation and release --- */
 
 static void start(dt_storage *storage, dt_device device, size_t bytes)
 {
@@ -261,7 +262,7 @@ void dt_storage_release(dt_storage *storage)
 
 int dt_storage_use(dt_storage *storage)
 {
-    /* The allocator knows nothing of a stranger's memory. */
+    /* External memory does not come from the allocator. */
     if (dt_device_is_cpu(storage->device) || !storage->data || storage->borrowed)
         return 0;
     dt_queue queue = dt_queue_current(storage->device);

@@ -1,32 +1,31 @@
-/* Storage: a reference-counted piece of one device's memory, which tensors look into.
- */
+/* Storage: a reference-counted block of memory on one device, which tensors view. */
 #ifndef DT_DEVICE_STORAGE_H
 #define DT_DEVICE_STORAGE_H
 
 #include "device/device.h"
 
-/* Data of up to this many bytes on the CPU lives inside the storage itself: one
- * allocation instead of two for the tiny tensors that programs make by the thousand. */
+/* CPU data of up to this many bytes is stored inline: one allocation per tiny tensor
+ * instead of two. */
 #define DT_INLINE_BYTES 64
 
 typedef struct dt_storage {
     void *data; /* NULL when bytes is 0 */
     size_t bytes;
     int references;
-    unsigned version; /* how often it was written in place (csrc/autograd asks) */
+    unsigned version; /* incremented by every in-place write (used by autograd) */
     dt_device device;
-    bool borrowed; /* the memory is a stranger's, given back through release */
+    bool borrowed; /* external memory, returned through release */
     bool read_only;
-    bool pinned;  /* page-locked: GPUs copy from it by themselves */
-    void *stream; /* the backend's handle of the stream that it was allocated for */
-    /* Of borrowed memory: what to call, with what, when the last reference goes. */
+    bool pinned;  /* page-locked: copies to and from GPUs are asynchronous */
+    void *stream; /* handle of the stream that it was allocated on */
+    /* Borrowed memory only: called when the last reference is dropped. */
     void (*release)(void *owner);
     void *owner;
-    /* Storages of a GPU are linked, so that an error can name the largest. */
+    /* The storages of a GPU are linked, so that an error can list the largest. */
     struct dt_storage *previous, *next;
     union {
         _Alignas(16) unsigned char inline_data[DT_INLINE_BYTES];
-        /* Of a GPU: the tensor that asked for the memory, for messages. */
+        /* GPU only: the tensor that the memory was allocated for, for messages. */
         struct {
             unsigned char dtype, ndim;
             int64_t shape[DT_INLINE_BYTES / 8 - 1];
@@ -34,24 +33,25 @@ typedef struct dt_storage {
     };
 } dt_storage;
 
-/* New memory for the queue that is current on the device (device/stream.h), contents
- * undefined; bytes may be 0. The caller owns one reference. NULL after dt_fail, which
- * for a GPU lists what takes up its memory. */
+/* Allocates memory on the device's current stream (device/stream.h), contents
+ * undefined; bytes may be 0. The caller owns one reference. NULL after dt_fail,
+ * which for a GPU lists the largest tensors. */
 dt_storage *dt_storage_new(dt_device device, size_t bytes);
 
-/* A storage over memory of someone else's on the device; release(owner) is called when
- * the last reference goes, from whichever thread that is, and may come while a GPU's
- * work on the memory is still queued. NULL after dt_fail (release is not called). */
+/* Wraps external memory on the device. release(owner) is called when the last
+ * reference is dropped, from any thread, maybe while queued GPU work still uses the
+ * memory. NULL after dt_fail (release is not called). */
 dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
                                     bool read_only, void (*release)(void *owner),
                                     void *owner);
 
-/* Memory on the CPU that is page-locked by the driver of GPU number `device`, contents
- * undefined; bytes may be 0. The caller owns one reference. NULL after dt_fail. */
+/* Allocates page-locked CPU memory through the driver of GPU number `device`,
+ * contents undefined; bytes may be 0. The caller owns one reference. NULL after
+ * dt_fail. */
 dt_storage *dt_storage_new_pinned(int device, size_t bytes);
 
-/* Notes what tensor a GPU's storage was made for, so that an error can name it. One
- * of more dimensions than there is room for is not named. */
+/* Records which tensor a GPU storage was allocated for, for error messages. Ignored
+ * if the tensor has too many dimensions. */
 void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
                           const int64_t *shape);
 
@@ -61,14 +61,14 @@ static inline dt_storage *dt_storage_retain(dt_storage *storage)
     return storage;
 }
 
-/* Gives one reference back. NULL is allowed. Never waits for a device. */
+/* Drops one reference. NULL is allowed. Never synchronizes. */
 void dt_storage_release(dt_storage *storage);
 
-/* Says that work on the device's current stream uses the storage, so that its memory is
- * not handed out again before that work is done. */
+/* Records a use on the device's current stream, so that the memory is not reused
+ * before the work queued there is done. */
 int dt_storage_use(dt_storage *storage);
 
-/* How many storages are alive on the device, for leak checks. */
+/* Number of live storages on the device, for leak checks. */
 int64_t dt_storage_count(dt_device device);
 
 #endif

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* NULL until the thread first leaves a default stream. */
+/* NULL until the thread first selects a stream. */
 static _Thread_local void **current;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;

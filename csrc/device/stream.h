@@ -1,18 +1,19 @@
-/* The current stream of each device, by thread, and streams for programs to use. */
+/* The current stream of each device, per thread, and a pool of streams for programs. */
 #ifndef DT_DEVICE_STREAM_H
 #define DT_DEVICE_STREAM_H
 
 #include "device/device.h"
 
-/* The queue on which the calling thread puts work for the device. */
+/* The device's current stream in the calling thread. */
 dt_queue dt_queue_current(dt_device device);
 
-/* Makes stream (NULL: the default one) current for the device in the calling thread. */
+/* Makes stream (NULL: the default stream) current for the device in the calling
+ * thread. */
 int dt_stream_set_current(dt_device device, void *stream);
 
-/* A stream of the device, not the default one, into *out. Streams come from a small
- * pool a device and priority and are never destroyed, so a handle stays good; after
- * DT_STREAM_POOL requests the same ones come round again. */
+/* A non-default stream of the device into *out. Streams come from a pool per device
+ * and priority and are never destroyed, so handles stay valid; after DT_STREAM_POOL
+ * requests the pool wraps around. */
 #define DT_STREAM_POOL 32
 int dt_stream_acquire(dt_device device, int priority, void **out);
 

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
-/* Sizes are rounded up to classes, four to a doubling, so that at most a fifth is
- * wasted. Blocks below LARGE come from malloc; larger ones are mapped on huge pages,
- * since page faults are the greater part of what a fresh result costs. */
+/* Sizes are rounded up to size classes, four per power of two, so at most a fifth is
+ * wasted. Small blocks come from malloc. Larger ones are mapped with huge pages,
+ * since page faults dominate the cost of a fresh result. */
 #define ALIGNMENT 64
 #define LARGE     ((size_t)1 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -27,11 +27,10 @@
 #define SANITIZED 0
 #endif
 
-/* A cached block holds its own links. The oldest large block goes first when room is
- * needed. */
+/* A cached block holds its own links. The oldest large block is evicted first. */
 typedef struct block {
     struct block *next, *previous; /* in the bin */
-    struct block *newer, *older;   /* among the large ones */
+    struct block *newer, *older;   /* large blocks by age */
     size_t size;
 } block;
 
@@ -44,7 +43,7 @@ static struct {
     dt_memory_stats stats;
 } heap;
 
-/* Held for a few instructions only, so that a mutex would cost more than it saves. */
+/* Held for a few instructions only: a mutex would cost more. */
 static void lock(void)
 {
     for (int i = 0; __atomic_exchange_n(&heap.lock, 1, __ATOMIC_ACQUIRE); i++)
@@ -56,7 +55,7 @@ static void unlock(void)
     __atomic_store_n(&heap.lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Bytes with an optional suffix K, M, G or T. -1 when it is none. */
+/* Parses bytes with an optional suffix K, M, G or T. -1 if malformed. */
 static int64_t parse_bytes(const char *text)
 {
     char *end = NULL;
@@ -81,7 +80,7 @@ static int64_t parse_bytes(const char *text)
     return number < 9e18 ? (int64_t)number : INT64_MAX;
 }
 
-/* Bytes that a file of the kernel's holds, 0 when it names none. */
+/* Reads a number of bytes from a kernel file; 0 if it holds none ("max"). */
 static size_t read_limit(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -114,7 +113,7 @@ static void start(void)
     if (chosen >= 0)
         limit = (size_t)chosen;
     heap.limit = limit;
-    /* A sanitizer has to see every allocation and release, at its own size. */
+    /* A sanitizer must see every allocation and release at its own size. */
     heap.bypass = SANITIZED || limit == 0;
     pthread_atfork(lock, unlock, unlock);
 }
@@ -135,7 +134,7 @@ size_t dt_cpu_cache_limit(void)
     return heap.bypass ? 0 : heap.limit;
 }
 
-/* The class of a size and, in *size, what the class rounds it to. */
+/* The size class of a request and, in *size, the rounded size. */
 static int class_of(size_t bytes, size_t *size)
 {
     if (bytes <= ALIGNMENT) {
@@ -161,7 +160,7 @@ static void count(dt_memory_counter *counter, int64_t change)
         counter->peak = counter->current;
 }
 
-/* What a mapping of a large block takes. */
+/* Length of a large block's mapping. */
 static size_t mapped(size_t size)
 {
     return (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
@@ -184,7 +183,7 @@ static void *from_system(size_t size)
         munmap(start_of, before);
     if (after)
         munmap(data + length, after);
-    madvise(data, length, MADV_HUGEPAGE); /* a wish */
+    madvise(data, length, MADV_HUGEPAGE); /* a hint */
     return data;
 }
 
@@ -196,7 +195,7 @@ static void to_system(void *data, size_t size)
         munmap(data, mapped(size));
 }
 
-/* Takes a block out of the cache; the lock is held. */
+/* Removes a block from the cache; the lock is held. */
 static void take_out(block *b, int bin)
 {
     if (b->previous)
@@ -229,7 +228,7 @@ static void put_in(block *b, int bin, size_t size)
     heap.cached += size;
 }
 
-/* Counts what leaves the cache for good; the lock is held. */
+/* Counts memory taken from or returned to the system; the lock is held. */
 static void count_segment(int64_t change, size_t size)
 {
     count(&heap.stats.reserved_bytes, change * (int64_t)size);
@@ -256,21 +255,20 @@ int dt_cpu_allocate(dt_queue queue, size_t bytes, void **out)
     ensure_started();
     if (bytes == 0)
         bytes = 1;
-    /* The system would promise more than there is, and end the process on its use. */
+    /* Linux overcommits and would kill the process on use. */
     if (bytes > heap.most)
         return fail_for_memory(bytes);
     size_t size = bytes;
     int bin = heap.bypass ? 0 : class_of(bytes, &size);
     lock();
     block *b = heap.bypass ? NULL : heap.bins[bin];
-    /* A somewhat larger block serves as well: its pages are there already. */
+    /* A slightly larger block also fits, and its pages are already mapped. */
     for (int more = 1; !b && more <= 2 && size >= LARGE && bin + more < CLASSES; more++)
         if ((b = heap.bins[bin + more]) != NULL)
             bin += more;
     if (b) {
         take_out(b, bin);
-        /* Only the caller's size comes back at release: give the block its class again.
-         */
+        /* Release only knows the requested size, so trim the block to its own class. */
         if (b->size != size) {
             count(&heap.stats.reserved_bytes, (int64_t)size - (int64_t)b->size);
             size_t had = mapped(b->size), needs = mapped(size);

@@ -1,4 +1,4 @@
-/* The CPU's memory: a cache of blocks over the system's allocator. */
+/* The CPU's caching allocator. */
 #ifndef DT_CPU_RUNTIME_ALLOCATOR_H
 #define DT_CPU_RUNTIME_ALLOCATOR_H
 
@@ -12,7 +12,7 @@ void dt_cpu_reset_peaks(int device);
 int dt_cpu_empty_cache(int device);
 int dt_cpu_memory_info(int device, size_t *out_free, size_t *out_total);
 
-/* The most bytes that are kept for reuse. */
+/* Maximum number of bytes cached for reuse. */
 size_t dt_cpu_cache_limit(void);
 
 #endif

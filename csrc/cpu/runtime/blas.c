@@ -10,10 +10,10 @@
 
 #include "cpu/runtime/cpu.h"
 
-/* The numbers by which cblas names layouts. */
+/* CBLAS constants. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
-/* cblas with integers of 64 bits, and of 32. */
+/* CBLAS functions with 64-bit (ILP64) and 32-bit integers. */
 typedef void sgemm64(int, int, int, int64_t, int64_t, int64_t, float, const float *,
                      int64_t, const float *, int64_t, float, float *, int64_t);
 typedef void dgemm64(int, int, int, int64_t, int64_t, int64_t, double, const double *,
@@ -31,7 +31,7 @@ static struct {
     dgemm64 *d64;
     sgemm32 *s32;
     dgemm32 *d32;
-    bool shared; /* it has threads of its own, so products are not cut into slices */
+    bool shared; /* has its own threads, so products are not cut into slices */
     char path[4096], config[256], core[64];
 } blas = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -46,8 +46,7 @@ void dt_cpu_blas_set_search(const char *directories)
     pthread_mutex_unlock(&blas.lock);
 }
 
-/* How builds decorate names: a prefix, and a suffix that also tells the size of
- * integers. */
+/* How builds decorate symbols: a prefix, and a suffix that tells the integer size. */
 static const struct naming {
     const char *prefix, *suffix;
     bool wide;
@@ -70,14 +69,14 @@ static void keep_text(char *out, size_t size, const char *(*get)(void))
         snprintf(out, size, "%s", text);
 }
 
-/* ISO C has no cast from an object to a function. */
+/* ISO C has no cast from object to function pointer. */
 #define SET_FUNCTION(target, value)                                                    \
     do {                                                                               \
         void *address_ = (value);                                                      \
         memcpy(&(target), &address_, sizeof(target));                                  \
     } while (0)
 
-/* shared: NumPy computes with it too, and its threads are not ours to set. */
+/* shared: also used by NumPy, so leave its thread count alone. */
 static bool open_library(const char *path, bool shared)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -107,14 +106,13 @@ static bool open_library(const char *path, bool shared)
             SET_FUNCTION(blas.d32, d);
         }
         snprintf(blas.path, sizeof blas.path, "%s", path);
-        return true; /* never closed: its functions are in use until the end */
+        return true; /* never closed: its functions stay in use */
     }
     dlclose(library);
     return false;
 }
 
-/* The first library that a pattern under one of the directories finds and that opens.
- */
+/* Opens the first library that matches a pattern below one of the directories. */
 static bool open_below(const char *directories, const char *pattern)
 {
     for (const char *d = directories; d && *d;) {
@@ -203,8 +201,8 @@ const char *dt_blas_core(void)
     return blas.core;
 }
 
-/* An operand's leading dimension: the stride that is not 1, which BLAS wants at least
- * as long as a row even where there is but one. */
+/* An operand's leading dimension. BLAS wants at least the row length, even for a
+ * single row. */
 static int64_t leading(int64_t stride, int64_t length)
 {
     int64_t least = length > 1 ? length : 1;
@@ -214,7 +212,7 @@ static int64_t leading(int64_t stride, int64_t length)
 void dt_blas_gemm(const dt_gemm *g)
 {
     bool ta = g->a_col != 1, tb = g->b_col != 1;
-    /* A single row or column has both strides of any length. */
+    /* The strides of a single row or column are arbitrary. */
     if (ta && g->a_row != 1)
         ta = g->k != 1;
     if (tb && g->b_row != 1)

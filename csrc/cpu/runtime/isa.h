@@ -1,10 +1,9 @@
-/* Instruction sets: which of the variants of the *.isa.c files runs on this processor.
- */
+/* Instruction sets: which variant of the *.isa.c files runs on this processor. */
 #ifndef DT_CPU_RUNTIME_ISA_H
 #define DT_CPU_RUNTIME_ISA_H
 
-/* ISA(name, test): one row is one variant, best first; test is true where it can run.
- */
+/* ISA(name, test): one line per variant, best first; test: whether the processor has
+ * it. */
 #if defined(__x86_64__)
 #define DT_ISAS(ISA)                                                                   \
     ISA(avx512, __builtin_cpu_supports("avx512f") &&                                   \
@@ -16,7 +15,8 @@
 #define DT_ISA_HAS_AVX2                                                                \
     (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&                \
      __builtin_cpu_supports("bmi2") && dt_isa_has_f16c())
-/* Whether there are conversions of float16; not every compiler's builtin knows. */
+/* Whether the processor converts float16; __builtin_cpu_supports does not always
+ * know. */
 int dt_isa_has_f16c(void);
 #else
 #define DT_ISAS(ISA) ISA(baseline, 1)
@@ -36,8 +36,7 @@ typedef enum dt_isa {
         DT_NISAS
 } dt_isa;
 
-/* The variant in use: the best that the processor has, or the one that
- * PYDEVTENSOR_CPU_ISA names if the processor has it. */
+/* The best variant that the processor supports, or PYDEVTENSOR_CPU_ISA if supported. */
 dt_isa dt_isa_choose(void);
 const char *dt_isa_name(dt_isa isa);
 

@@ -11,7 +11,7 @@
 #include "cpu/runtime/cpu.h"
 
 #define MAX_THREADS 256
-/* How often a thread looks again before it sleeps: some 20 microseconds. */
+/* Spins before a thread sleeps: about 20 microseconds. */
 #define SPINS 600
 
 #if defined(__x86_64__)
@@ -20,15 +20,13 @@
 #define RELAX() ((void)0)
 #endif
 
-/* A piece of work, on its caller's stack. It is in the list while pieces may be
- * unclaimed. */
+/* A parallel loop, on its caller's stack; listed while it has unclaimed chunks. */
 typedef struct job {
     dt_pool_task task;
     void *context;
     int64_t count, grain;
-    int64_t next; /* the first unclaimed item; atomic */
-    int helpers;  /* workers that are inside; changed under the lock, read by the caller
-                   */
+    int64_t next; /* first unclaimed item; atomic */
+    int helpers;  /* workers in this job; written under the lock, read by the caller */
     bool waiting; /* the caller sleeps until helpers is 0 */
     pthread_cond_t done;
     struct job *previous, *following;
@@ -38,9 +36,10 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     job *jobs;
-    unsigned posted; /* counts jobs, so that those who spin see a new one; atomic */
-    int wanted;      /* threads, the caller included; 0: not decided yet; atomic */
-    int workers;     /* threads that exist */
+    unsigned posted; /* counts jobs, so that spinning workers notice a new one;
+                        atomic */
+    int wanted;      /* threads, the caller included; 0: undecided; atomic */
+    int workers;     /* running threads */
     int sleepers;
     bool stopping, watched;
     pthread_t threads[MAX_THREADS];
@@ -54,7 +53,7 @@ static int cores(void)
         if (count > 0)
             return count;
     }
-    /* More processors than the set has room for. */
+    /* More processors than cpu_set_t holds. */
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? (int)online : 1;
 }
@@ -71,7 +70,7 @@ int dt_pool_threads(void)
         threads = cores();
     if (threads > MAX_THREADS)
         threads = MAX_THREADS;
-    /* Only the first to decide counts: dt_pool_set_threads may have come in between. */
+    /* dt_pool_set_threads may have run meanwhile: the first value wins. */
     int none = 0;
     if (__atomic_compare_exchange_n(&pool.wanted, &none, (int)threads, false,
                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -88,7 +87,7 @@ void dt_pool_set_threads(int threads)
     __atomic_store_n(&pool.wanted, threads, __ATOMIC_RELAXED);
 }
 
-/* Claims and does pieces until none is left. */
+/* Claims and runs chunks until none is left. */
 static void work(job *j)
 {
     for (;;) {
@@ -126,7 +125,7 @@ static void *worker(void *number)
             pthread_mutex_unlock(&pool.lock);
             work(j);
             pthread_mutex_lock(&pool.lock);
-            /* After this the job may be gone, unless its caller sleeps for us. */
+            /* The job may be gone after this, unless its caller sleeps. */
             bool waiting = j->waiting;
             if (__atomic_sub_fetch(&j->helpers, 1, __ATOMIC_RELEASE) == 0 && waiting)
                 pthread_cond_signal(&j->done);
@@ -153,8 +152,7 @@ static void *worker(void *number)
     return NULL;
 }
 
-/* A process keeps only the thread that forked: the child has no workers, and a lock
- * that may have been held by one of them. */
+/* A forked child has no workers, and the lock may be held by one of the parent's. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&pool.lock);
@@ -172,7 +170,7 @@ static void after_fork_in_child(void)
     pool.sleepers = 0;
 }
 
-/* Makes the workers that are missing; the lock is held. */
+/* Starts the missing workers; the lock is held. */
 static void start_workers(int threads)
 {
     if (!pool.watched) {
@@ -181,7 +179,7 @@ static void start_workers(int threads)
     }
     sigset_t all, old;
     sigfillset(&all);
-    /* Signals are for the threads that the program itself has made. */
+    /* Signals are for the program's own threads. */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     while (pool.workers < threads - 1) {
         if (pthread_create(&pool.threads[pool.workers], NULL, worker,
@@ -217,7 +215,7 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
         pool.jobs->previous = &j;
     pool.jobs = &j;
     __atomic_fetch_add(&pool.posted, 1, __ATOMIC_RELAXED);
-    int64_t pieces = (count - 1) / grain; /* beyond the caller's own first */
+    int64_t pieces = (count - 1) / grain; /* besides the caller's first chunk */
     if (pool.sleepers) {
         if (pieces > 1)
             pthread_cond_broadcast(&pool.wake);
@@ -236,7 +234,7 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
     if (j.following)
         j.following->previous = j.previous;
     if (__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE)) {
-        /* Nobody new can come in; those inside have a piece each to finish. */
+        /* No new worker can join; each one inside finishes its last chunk. */
         pthread_mutex_unlock(&pool.lock);
         for (int i = 0; i < SPINS; i++) {
             if (!__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE))
@@ -252,8 +250,7 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
     pthread_cond_destroy(&j.done);
 }
 
-/* Before the library's code goes away, be it at the process's end or through dlclose.
- */
+/* Runs before the library is unloaded, at exit or by dlclose. */
 __attribute__((destructor)) static void stop(void)
 {
     pthread_mutex_lock(&pool.lock);
