@@ -1,5 +1,4 @@
-/* cuBLAS on simulated GPUs: its functions queue the CPU's matrix product on the stream.
- */
+/* Simulated cuBLAS: each function queues the CPU's matrix product on the stream. */
 #include "cuda/runtime/cublas.h"
 
 #include "device/backend.h"
@@ -44,8 +43,8 @@ static int set_stream(dt_cublas_handle handle, cudaStream_t stream)
     return DT_CUBLAS_SUCCESS;
 }
 
-/* Bytes from the first to behind the last element of a batch of matrices of `columns`
- * columns that lie ld apart, `rows` elements each. */
+/* Bytes from the first element to the end of the last, in a strided batch of column-
+ * major matrices with leading dimension ld. */
 static size_t reach(int rows, int columns, int ld, long long stride, int batch,
                     size_t item)
 {

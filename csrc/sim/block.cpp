@@ -1,14 +1,14 @@
-/* Blocks: exactly the bytes that somebody asked for. Whether a pointer may be used is
- * decided when work is queued, since a correct program frees nothing before it has
- * queued the last use. Poison and canaries are laid out in the order of the stream that
- * a block is taken on, since work that is still queued may use its memory until then.
- */
+/* Blocks: exactly the bytes that a program requested. Pointers are checked when work
+ * is queued, since a correct program frees nothing before it has queued the last
+ * use. Poison and canaries are written in the order of the block's stream, since
+ * queued work may still use the memory until then. */
 #include "internal.h"
 #include <string.h>
 
 namespace sim {
 
-static const int kPoison = 0xFF; /* NaN as a float, -1 as an integer, no bool at all */
+static const int kPoison = 0xFF; /* NaN as a float, -1 as an integer, not a valid
+                                    bool */
 static const unsigned char kCanary = 0xC9;
 
 void lay_out(Block &block)
@@ -30,8 +30,8 @@ static size_t first_harm(const unsigned char *slack, size_t from, size_t to)
 
 bool check_canary(Block &block, const std::string &who, int blamed, bool all)
 {
-    /* A large block's slack can be a megabyte: after each kernel its two ends will do.
-     */
+    /* The slack of a large block can be a megabyte: after a kernel, check only its
+     * ends. */
     const size_t near = 4096, far = 512, slack = block.rounded - block.bytes;
     unsigned char *seen = (unsigned char *)seen_from(block.base) + block.bytes;
     open_pages((char *)seen, slack);
@@ -56,7 +56,7 @@ bool check_canary(Block &block, const std::string &who, int blamed, bool all)
     return false;
 }
 
-/* The block of `blocks` that holds the byte at p, or ends at p; NULL if none does. */
+/* The block that holds the byte at p or ends at p; NULL if none. */
 static BlockRef holder(const std::map<char *, BlockRef> &blocks, const char *p)
 {
     auto next = blocks.upper_bound(const_cast<char *>(p));
@@ -136,7 +136,7 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
             return;
         }
     } else if (!block->laid_out) {
-        lay_out(*block); /* its first use, so nothing that is queued sees it yet */
+        lay_out(*block); /* its first use: no queued work sees it yet */
     }
     size_t offset = (size_t)(p - block->base);
     if (how.range && (offset > block->bytes || bytes > block->bytes - offset)) {
@@ -154,7 +154,7 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
     work.blocks.push_back(block);
 }
 
-/* Takes out of `blocks` those that overlap [base, base + bytes). */
+/* Removes the blocks that overlap [base, base + bytes) from `blocks`. */
 static std::vector<BlockRef> overlapping(std::map<char *, BlockRef> &blocks, char *base,
                                          size_t bytes)
 {
@@ -227,7 +227,7 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
         }
         lay_out(*block);
     };
-    /* NULL is the default stream of the block's device, whatever device is current. */
+    /* NULL is the default stream of the block's device, not of the current device. */
     Stream *stream = handle ? stream_of(handle) : device->own_stream.get();
     push(stream ? *stream : *device->own_stream, std::move(work));
 }

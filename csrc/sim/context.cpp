@@ -1,5 +1,5 @@
-/* Switching contexts without a system call: the registers that a call preserves go on
- * the stack, and the stack pointer is exchanged. Elsewhere ucontext does it. */
+/* Switches contexts without a system call: pushes the callee-saved registers and
+ * exchanges the stack pointer. Other architectures use ucontext. */
 #include "context.h"
 #include <stdint.h>
 
@@ -81,7 +81,7 @@ void context_make(Context *context, void *stack, size_t bytes, void (*entry)())
 {
 #if defined(__x86_64__)
     uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + bytes) & ~(uintptr_t)15);
-    *--top = 0; /* where entry would return to; also keeps the stack aligned as after a
+    *--top = 0; /* return address of entry; also keeps the stack aligned as after a
                    call */
     *--top = (uintptr_t)entry;
     for (int i = 0; i < kSaved; i++)

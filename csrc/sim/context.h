@@ -1,4 +1,4 @@
-/* A place in the machine's execution that one can leave and come back to. */
+/* Execution contexts: a stack and the point at which it was left. */
 #ifndef DT_SIM_CONTEXT_H
 #define DT_SIM_CONTEXT_H
 
@@ -21,7 +21,7 @@ struct Context {
 #endif
 };
 
-/* The first switch to it calls entry, which must not return. */
+/* The first switch to the context calls entry, which must not return. */
 void context_make(Context *context, void *stack, size_t bytes, void (*entry)());
 void context_switch(Context *from, Context *to);
 

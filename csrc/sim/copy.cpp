@@ -1,5 +1,6 @@
-/* Copies and fills. Both ends are touched when the work runs, also where CUDA would
- * have staged pageable memory: what a program may not rely on fails here every time. */
+/* Copies and fills. Both ends are accessed when the work runs, even where CUDA would
+ * have staged pageable memory: a program that relies on the staging always fails
+ * here. */
 #include "internal.h"
 #include <string.h>
 #include "queue.h"
@@ -8,7 +9,7 @@ namespace sim {
 
 enum { kAnyDevice = -1 };
 
-/* One end of a copy: where it can be touched. */
+/* Checks one end of a copy; returns the address at which work can access it. */
 static void *reach_end(Work &work, int stream_device, bool on_device, int owner,
                        const void *pointer, const char *role)
 {

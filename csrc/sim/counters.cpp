@@ -1,4 +1,4 @@
-/* What the simulator counts, handed out. */
+/* Reads and resets the counters. */
 #include "internal.h"
 
 using namespace sim;

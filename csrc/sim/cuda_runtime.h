@@ -1,11 +1,11 @@
-/* The part of the CUDA runtime that this project uses, for simulated GPUs: names,
- * signatures and error codes are CUDA's, so the same source builds with nvcc.
+/* The part of the CUDA runtime that this project uses, for simulated GPUs. Names,
+ * signatures and error codes are CUDA's, so the same sources build with nvcc.
  *
- * What is stricter than on a card, on purpose: host code cannot touch device memory (it
- * faults); a copy reads its source and writes its target when it runs, pageable memory
- * or not; a kernel reaches only the blocks that its arguments point into. What is
- * looser: an error that a kernel causes is reported once, at the next wait, and the
- * device works on. */
+ * Stricter than a GPU, on purpose: host code that touches device memory faults; a
+ * copy reads its source and writes its target when it runs, even for pageable
+ * memory; a kernel can access only the blocks that its arguments point into. Looser:
+ * an error in a kernel is reported once, at the next synchronization, and the device
+ * remains usable. */
 #ifndef DT_SIM_CUDA_RUNTIME_H
 #define DT_SIM_CUDA_RUNTIME_H
 
@@ -97,7 +97,7 @@ typedef struct CUuuid_st {
 #define cudaEventRecordDefault     0x00
 #define cudaEventWaitDefault       0x00
 
-/* CUDA's fields that say something about a simulated device. */
+/* The fields of CUDA's struct that apply to a simulated device. */
 struct cudaDeviceProp {
     char name[256];
     cudaUUID_t uuid;
@@ -216,17 +216,17 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
-/* CUDA's words; for an error that a kernel or copy caused and that this thread was told
- * of, followed by what went wrong where. Lent until this thread asks again. */
+/* CUDA's text. For an error in a kernel or copy that this thread has been told of,
+ * followed by the details. Borrowed until this thread's next call. */
 const char *cudaGetErrorString(cudaError_t error);
 
 /* --- memory --- */
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
 cudaError_t cudaMalloc(void **out, size_t bytes);
-cudaError_t cudaFree(void *pointer); /* waits for all work first, as CUDA's does */
+cudaError_t cudaFree(void *pointer); /* synchronizes first, like CUDA's */
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaMallocHost(void **out, size_t bytes);
-cudaError_t cudaFreeHost(void *pointer); /* waits for all work first */
+cudaError_t cudaFreeHost(void *pointer); /* synchronizes first */
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,

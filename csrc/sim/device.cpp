@@ -1,11 +1,11 @@
-/* Devices: how many, what they say of themselves, who reaches whom. */
+/* Devices: how many, their properties, peer access. */
 #include "internal.h"
 #include <stdio.h>
 #include <string.h>
 
 using namespace sim;
 
-/* Compute capability 8.0 in what kernels may ask for; the rest small and honest. */
+/* What kernels may use is compute capability 8.0; the other properties are small. */
 enum {
     kMajor = 8,
     kMinor = 0,
@@ -180,7 +180,7 @@ cudaError_t cudaDeviceSynchronize(void)
     return verdict(device, before);
 }
 
-/* Nothing is left behind that a reset would have to take away. */
+/* The simulator keeps no state that a reset would have to clear. */
 cudaError_t cudaDeviceReset(void)
 {
     return cudaDeviceSynchronize();

@@ -1,4 +1,4 @@
-/* Errors: names, words, each thread's last one, and what queued work did wrong. */
+/* Errors: names, texts, each thread's last error, and the faults of queued work. */
 #include "internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void blame(int device, cudaError_t error, const std::string &text)
     all.violation = text;
     all.violations++;
     where.counted.violations++;
-    if (!where.fault) { /* the first is the cause of what follows */
+    if (!where.fault) { /* keep the first: it caused the others */
         where.fault = error;
         where.fault_text = text;
     }

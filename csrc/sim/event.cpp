@@ -1,4 +1,4 @@
-/* Events: marks in streams, for the host and for other streams to wait for. */
+/* Events: marks in streams that the host and other streams can wait for. */
 #include "internal.h"
 
 namespace sim {
@@ -6,7 +6,7 @@ namespace sim {
 struct Event {
     int device = 0;
     bool timing = true;
-    MomentRef moment; /* of the last recording; NULL before the first */
+    MomentRef moment; /* the last recording; NULL before the first */
 };
 
 static Event *event_of(cudaEvent_t handle)

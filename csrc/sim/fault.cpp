@@ -1,7 +1,7 @@
-/* A kernel that touches what it may not: the signal becomes the launch's error, and the
- * process lives on. The handlers come with the first kernel and stay, since setting
- * them for each would cost more than a small kernel does; a fault outside of a kernel
- * goes to whoever had them before. */
+/* Memory faults in kernels: turns the signal into the launch's error. The handlers
+ * are installed at the first kernel and stay, since installing them for each would
+ * cost more than a small kernel does; faults outside of kernels are passed to the
+ * previous handlers. */
 #include "internal.h"
 #include <pthread.h>
 #include <signal.h>
@@ -14,12 +14,12 @@ namespace sim {
 static const int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE};
 enum { kNumSignals = sizeof kSignals / sizeof *kSignals };
 
-static pthread_t runner; /* the thread that runs kernels at the moment */
+static pthread_t runner; /* the thread that is running kernels */
 static struct sigaction before[kNumSignals];
 static bool passed_on[kNumSignals];
 
-/* A fiber that has overflowed its stack has none for a handler, so each thread that
- * runs kernels gets another, unless it has one already. */
+/* A fiber that has overflowed its stack cannot run a handler on it, so each thread
+ * that runs kernels gets an alternate stack, unless it has one. */
 struct SpareStack {
     void *memory = nullptr;
     enum { kBytes = 64 << 10 };
@@ -64,8 +64,8 @@ void describe_address(char *out, size_t size, const void *address)
         snprintf(out, size, "%p, no device memory (or its stack is full)", address);
 }
 
-/* The next fault is in the other's hands; after that the system decides, lest the two
- * of us pass it to and fro. */
+/* Reinstalls the previous handler for the next fault; the second time the default
+ * one, so that two handlers cannot pass a fault back and forth. */
 static void pass_on(int number)
 {
     struct sigaction plain;
@@ -82,7 +82,7 @@ static void on_signal(int number, siginfo_t *info, void *)
 {
     if (!in_kernel() || !pthread_equal(runner, pthread_self())) {
         pass_on(number);
-        return; /* to fault again */
+        return; /* fault again */
     }
     char what[160], text[400];
     if (number == SIGFPE)
@@ -109,8 +109,7 @@ void arm_faults()
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_signal;
-    /* The handler leaves by switching stacks: nothing would unblock the signal again.
-     */
+    /* The handler leaves by switching stacks, so the signal must not stay blocked. */
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < kNumSignals; i++)

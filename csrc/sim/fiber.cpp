@@ -1,7 +1,7 @@
-/* Running a grid. Kernels run on stacks of their own, so that one can be left in the
- * middle: a plain kernel on a single fiber that loops over all threads, a kernel with
- * barriers on a fiber for each thread of a block. Fibers hand over to one another where
- * they wait. */
+/* Runs grids. Kernels run on their own stacks, so that they can be abandoned
+ * halfway: a kernel without barriers on one fiber that loops over all threads, a
+ * kernel with barriers on one fiber per thread of a block. A fiber that waits
+ * switches to the next. */
 #include "internal.h"
 #include "context.h"
 #include <stdio.h>
@@ -30,25 +30,25 @@ struct Fiber {
     Context context;
     char *stack = nullptr;
     size_t bytes = 0;
-    bool begun = false; /* its context stands in the loop of fiber_main */
+    bool begun = false; /* its context is inside the loop of fiber_main */
     void *asan = nullptr;
     uint3 index;
-    /* While it waits with its warp: what for, with whom, and what it gave. */
+    /* While it waits for its warp: the operation, its partners, and its value. */
     Exchange what;
     unsigned mask, source;
     uint64_t value;
 };
 
-/* The one grid that runs in this process. */
+/* The running grid; the process runs one at a time. */
 static struct Grid {
     const Launch *launch;
     Body *body;
     Outcome *outcome;
     bool running, solo;
-    unsigned threads; /* of a block */
-    unsigned current; /* thread of the block */
+    unsigned threads; /* per block */
+    unsigned current; /* index in the block */
     unsigned unfinished;
-    bool backwards;   /* threads take turns from the last to the first */
+    bool backwards;   /* run threads from the last to the first */
     unsigned arrived; /* at the barrier */
     int votes, result;
     void *shared;
@@ -92,7 +92,7 @@ static bool make_stack(Fiber *fiber, size_t bytes)
     return true;
 }
 
-/* --- handing over --- */
+/* --- switching --- */
 
 static void arrive(Fiber *me)
 {
@@ -100,7 +100,7 @@ static void arrive(Fiber *me)
     const void *stack;
     size_t bytes;
     __sanitizer_finish_switch_fiber(me ? me->asan : nullptr, &stack, &bytes);
-    if (!grid.host_stack) { /* the first to run was called by the host */
+    if (!grid.host_stack) { /* the first fiber was started by the host */
         grid.host_stack = stack;
         grid.host_bytes = bytes;
     }
@@ -158,8 +158,7 @@ static void abandon_block(const char *what)
     abandon(cudaErrorLaunchFailure, text);
 }
 
-/* The next thread that can go on, in the block's order of turns; -1 if there is none.
- */
+/* The next runnable thread, in the block's order; -1 if there is none. */
 static int next_ready()
 {
     const unsigned n = grid.threads, from = grid.current;
@@ -177,7 +176,7 @@ static int next_ready()
     return found ? (int)((const unsigned char *)found - waiting) : -1;
 }
 
-/* Nobody can go on, though some have not finished. */
+/* No thread can continue, although some have not finished. */
 static void report_stuck()
 {
     unsigned barrier = 0, warp = 0, first = 0;
@@ -204,7 +203,7 @@ static void report_stuck()
     }
 }
 
-/* Goes on elsewhere; comes back when this thread is ready again and has its turn. */
+/* Switches to another thread; returns when this one is scheduled again. */
 static void hand_over(Fiber *me)
 {
     int next = next_ready();
@@ -247,7 +246,7 @@ static void fiber_main()
     }
 }
 
-/* --- what kernels call --- */
+/* --- called by kernels --- */
 
 void trap()
 {
@@ -258,7 +257,8 @@ void trap()
 static void need_fibers(const char *what)
 {
     if (!grid.running)
-        abort(); /* device code called by the host: it would not compile for a GPU */
+        abort(); /* host code called a device function: it would not compile with
+                    nvcc */
     if (!grid.solo)
         return;
     char text[128];
@@ -276,8 +276,8 @@ int barrier(bool value)
         hand_over(fibers[grid.current]);
         return grid.result;
     }
-    /* The last one to come lets all go on. The next result needs all of them again, so
-     * this one stands until each has read it. */
+    /* The last arrival releases the others. The result stays valid, since the next
+     * barrier needs all of them again. */
     grid.result = grid.votes;
     grid.votes = 0;
     grid.arrived = 0;
@@ -312,8 +312,7 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
     mine->source = source;
     mine->value = value;
     waiting[me] = kAtWarp;
-    /* Most often the lanes come in order, so the one to look for first is the last in
-     * turn. */
+    /* Lanes mostly arrive in order, so check the last one first. */
     const unsigned last = first + (unsigned)(grid.backwards ? __builtin_ctz(mask)
                                                             : 31 - __builtin_clz(mask));
     if (last < grid.threads && waiting[last] != kAtWarp) {
@@ -326,7 +325,7 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
         const unsigned l = (unsigned)__builtin_ctz(rest), i = first + l;
         if (i >= grid.threads || waiting[i] != kAtWarp || fibers[i]->what != what ||
             fibers[i]->mask != mask) {
-            hand_over(mine); /* the last of the mask's lanes to come does the rest */
+            hand_over(mine); /* the last arrival completes the exchange */
             return mine->value;
         }
         given[l] = fibers[i]->value;
@@ -338,14 +337,14 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
         const unsigned s = each->source;
         if (what == kBallot)
             each->value = votes;
-        else if (what == kShuffle) /* from a lane that takes no part comes rubbish */
+        else if (what == kShuffle) /* reading from an inactive lane gives garbage */
             each->value = s < 32 && mask >> s & 1 ? given[s] : ~(uint64_t)0;
         waiting[first + l] = kReady;
     }
     return mine->value;
 }
 
-/* --- what the host calls --- */
+/* --- called by the host --- */
 
 static void start(Fiber *fiber)
 {
@@ -385,8 +384,7 @@ static void run_block()
     grid.votes = 0;
     grid.current = grid.backwards ? grid.threads - 1 : 0;
     enter(fibers[grid.current]);
-    if (grid.outcome
-            ->error) /* some stand in the middle of the kernel and start afresh */
+    if (grid.outcome->error) /* abandoned fibers are inside the kernel: restart them */
         for (i = 0; i < grid.threads; i++)
             if (waiting[i] != kIdle)
                 fibers[i]->begun = false;
@@ -431,8 +429,8 @@ static void run_blocks()
             for (unsigned x = 0; x < g.x; x++) {
                 if (grid.outcome->error)
                     return;
-                /* The order alternates, so that a missing barrier shows whichever way
-                 * round the threads would have to run to hide it. */
+                /* Alternate the order of threads, so that a missing barrier shows
+                 * whatever order would hide it. */
                 grid.backwards = turn++ & 1;
                 blockIdx = {x, y, z};
                 if (shared)

@@ -1,6 +1,5 @@
-/* What the simulator's files share. Everything here is used with the one lock held,
- * which an Entry takes; kernels, copies and host functions run under it too, one at a
- * time. */
+/* Declarations shared by the simulator's files. One lock, taken by Entry, guards all
+ * of this; kernels, copies and host functions also run under it, one at a time. */
 #ifndef DT_SIM_INTERNAL_H
 #define DT_SIM_INTERNAL_H
 
@@ -28,24 +27,24 @@ namespace sim {
 
 /* --- memory --- */
 
-/* Bytes that work may touch: a block that an allocator took, or a whole cudaMalloc. */
+/* Bytes that work may access: an allocator's block or a whole cudaMalloc. */
 struct Block {
     int device = 0;
-    char *base = nullptr; /* as the program holds it */
-    size_t bytes = 0; /* that were asked for; what follows up to rounded is a canary */
+    char *base = nullptr; /* the program's address */
+    size_t bytes = 0;     /* requested bytes; the rest up to rounded is a canary */
     size_t rounded = 0;
     bool laid_out = false; /* poison and canary are written, in stream order */
-    bool reused = false;   /* its memory has been laid out again as another block */
+    bool reused = false;   /* the memory has been laid out as another block */
 };
 using BlockRef = std::shared_ptr<Block>;
 
 struct Segment { /* one cudaMalloc */
     BlockRef whole;
-    bool carved = false; /* an allocator hands out parts of it */
+    bool carved = false; /* an allocator cuts blocks from it */
 };
 
 struct Stream;
-/* One recording of an event, done when the stream has come to it. */
+/* A recording of an event; done when the stream reaches it. */
 struct Moment {
     Stream *stream = nullptr; /* valid until done */
     int device = 0;
@@ -54,18 +53,19 @@ struct Moment {
 };
 using MomentRef = std::shared_ptr<Moment>;
 
-/* A piece of queued work. */
+/* A unit of queued work. */
 struct Work {
     enum Kind { kRun, kHousekeeping, kRecord, kWait } kind = kRun;
-    const char *name = ""; /* a constant */
+    const char *name = ""; /* a literal */
     size_t bytes = 0;      /* of a copy or memset */
     std::function<void()> run;
-    std::vector<BlockRef> blocks; /* that it may touch */
+    std::vector<BlockRef> blocks; /* blocks that it may access */
     bool check_canaries = false;
     MomentRef moment;                /* of kRecord and kWait */
-    cudaError_t fault = cudaSuccess; /* found when it was queued; then it is not run */
+    cudaError_t fault = cudaSuccess; /* error found when it was queued; it is then
+                                        not run */
     std::string fault_text;
-    std::string title() const; /* how an error names it */
+    std::string title() const; /* its name in error texts */
 };
 
 struct Stream {
@@ -78,32 +78,35 @@ struct Stream {
 struct Device {
     int index = 0;
     char *held =
-        nullptr; /* where programs hold its memory; seen_from gives what kernels see */
+        nullptr; /* the program's view of its memory; kernels see it at seen_from */
     int file = -1;
     size_t used = 0;
     std::map<char *, Segment> segments; /* by base */
-    std::map<char *, BlockRef> taken;   /* live blocks of carved segments */
-    std::map<char *, BlockRef> past;    /* given back, not yet taken again */
-    std::unique_ptr<Stream> own_stream; /* the default one */
+    std::map<char *, BlockRef> taken;   /* live blocks in carved segments */
+    std::map<char *, BlockRef> past;    /* released blocks, until the memory is
+                                           reused */
+    std::unique_ptr<Stream> own_stream; /* the default stream */
     bool reaches[DT_SIM_MAX_DEVICES] = {};
-    cudaError_t fault = cudaSuccess; /* to be reported by the next wait */
+    cudaError_t fault = cudaSuccess; /* reported by the next synchronization */
     std::string fault_text;
     dt_sim_counters counted = {};
-    std::map<const char *, int64_t> kernels; /* by the address of their name */
+    std::map<const char *, int64_t> kernels; /* keyed by the address of the kernel's
+                                                name */
 };
 
 enum Schedule { kEager, kLazy, kRandom };
 
 struct Options {
-    bool read = false; /* the environment has been */
+    bool read = false; /* the environment has been read */
     bool valid = true;
     int devices = 1;
     size_t memory = (size_t)1 << 30;
     Schedule schedule = kEager;
     uint64_t random = 0;
-    const Stream *favourite = nullptr; /* of the random schedule; only compared */
+    const Stream *favourite = nullptr; /* used by the random schedule; only compared,
+                                          never dereferenced */
     bool peer = true;
-    std::map<std::string, long> failures; /* kind -> calls until one fails */
+    std::map<std::string, long> failures; /* kind -> calls until the failure */
 };
 
 struct State {
@@ -123,9 +126,9 @@ State &state(); /* never destroyed: threads may outlive main */
 
 /* --- entry and errors --- */
 
-/* Takes the lock for a call of the runtime. error is set in a process that was forked
- * from one that used devices, when called from within simulated work, and, where
- * devices are needed, when they cannot be had. */
+/* Takes the lock for a call of the runtime. error is set if the process was forked
+ * after devices were used, if called from simulated work, and if devices are needed
+ * but unavailable. */
 class Entry {
   public:
     enum Need { kNothing, kDevices };
@@ -140,33 +143,33 @@ class Entry {
 
 struct Thread {
     int device = 0;
-    bool inside = false; /* a call of the runtime */
+    bool inside = false; /* inside a call of the runtime */
     cudaError_t last = cudaSuccess;
-    cudaError_t told = cudaSuccess; /* the fault that `text` tells about */
+    cudaError_t told = cudaSuccess; /* the fault that `text` describes */
     char text[1024] = {};
-    char words[1536] = {}; /* what cudaGetErrorString lends */
+    char words[1536] = {}; /* what cudaGetErrorString returns */
     char complaint[256] = {};
 };
 Thread &thread();
 
-/* Notes an error as this thread's last one; gives it back. */
+/* Sets this thread's last error and returns it. */
 cudaError_t answer(cudaError_t error);
-/* Notes what work did wrong; the device's next wait reports it. */
+/* Records a fault of queued work; the device's next synchronization reports it. */
 void blame(int device, cudaError_t error, const std::string &text);
-/* The answer of a call that waited for a device, or asked it: its fault, then anything
- * that has gone wrong since `before` (state().violations) elsewhere, else `otherwise`.
- */
+/* The result of a call that synchronized with or queried a device: the device's
+ * fault, else any fault on another device since `before` (state().violations), else
+ * `otherwise`. */
 cudaError_t verdict(int device, uint64_t before, cudaError_t otherwise = cudaSuccess);
 std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));
-/* Counts down to a failure on demand; true when this call is to fail. */
+/* Counts down to a requested failure; true if this call must fail. */
 bool fails(const char *kind);
 
 cudaError_t
-read_options(); /* once; cudaErrorInvalidValue if the environment makes no sense */
+read_options(); /* once; cudaErrorInvalidValue if the environment is malformed */
 cudaError_t open_devices();
 
 /* --- memory (memory.cpp, block.cpp) --- */
-Device *device_of(const void *pointer); /* NULL: no device address */
+Device *device_of(const void *pointer); /* NULL: not a device address */
 inline char *seen_from(const void *held)
 {
     return (char *)held + (state().seen - state().held);
@@ -174,34 +177,35 @@ inline char *seen_from(const void *held)
 cudaError_t map_devices();
 void close_pages(char *seen, size_t bytes);
 void open_pages(char *seen, size_t bytes);
-void lay_out(Block &block); /* poison and canary */
-/* Whether the canary is whole; if not, blames `who` and repairs it. */
+void lay_out(Block &block); /* writes poison and canary */
+/* Whether the canary is intact; if not, blames `who` and repairs it. */
 bool check_canary(Block &block, const std::string &who, int blamed, bool all);
 void forget_blocks(Device &device, char *base, size_t bytes);
 
 struct Reach {
-    int device;        /* whose stream */
-    bool through_peer; /* memory of other devices only with peer access */
-    bool range;  /* bytes from pointer on, to be checked; else its block as a whole */
-    bool pinned; /* page-locked memory of the host will do */
-    const char *role; /* for the error: the ROLE [NUMBER] of WORK */
-    int number;       /* 0: none */
+    int device;        /* the stream's device */
+    bool through_peer; /* other devices' memory needs peer access */
+    bool range;        /* check `bytes` from pointer on; else the block as a whole */
+    bool pinned;       /* accept page-locked host memory */
+    const char *role;  /* for the error text: the ROLE [NUMBER] of WORK */
+    int number;        /* 0: none */
 };
-/* Finds the block that `pointer` lies in and adds it to the work; *seen is where work
- * can touch it. Otherwise the work is marked as faulty. NULL is no fault if no range is
- * given. */
+/* Finds the block that holds `pointer` and adds it to the work; *seen is the address
+ * that work uses. On failure the work gets a fault. NULL is valid if there is no
+ * range. */
 void reach(Work &work, const Reach &how, const void *pointer, size_t bytes,
            void **seen);
 
 /* --- streams (stream.cpp) --- */
-/* NULL if the handle is none, or not of a live stream. */
+/* NULL if the handle is not a live stream. */
 Stream *stream_of(cudaStream_t handle);
 void push(Stream &stream, Work work);
-bool advance(Stream &stream); /* runs one piece, of it or of what it waits for */
+bool advance(Stream &stream); /* runs one unit of work, of this stream or one it
+                                 waits for */
 void drain(Stream &stream);
 void drain_device(int device);
 void drain_all();
-void nudge(); /* the random schedule's turn */
+void nudge(); /* runs some work under the random schedule */
 void execute(Work &work, int device);
 double now();
 
@@ -210,14 +214,15 @@ struct Outcome {
     cudaError_t error;
     char text[512];
 };
-/* Runs a grid, to the end or to the first thing that it does wrong. */
+/* Runs a grid to its end or its first error. */
 void run_grid(const Launch &launch, Body &body, Outcome *outcome);
-/* Leaves the kernel that is running, for good. */
+/* Abandons the running kernel. */
 [[noreturn]] void abandon(cudaError_t error, const char *text);
-bool in_kernel(); /* one is running, on the thread that holds the lock */
+bool in_kernel(); /* a kernel is running on the thread that holds the lock */
 const char *running_kernel();
-void arm_faults(); /* from now on a kernel's SIGSEGV, SIGBUS and SIGFPE are outcomes */
-/* What is wrong at an address that a kernel touched. */
+void arm_faults(); /* from now on a kernel's SIGSEGV, SIGBUS and SIGFPE become its
+                      outcome */
+/* Describes the address of a fault. */
 void describe_address(char *out, size_t size, const void *address);
 
 } /* namespace sim */

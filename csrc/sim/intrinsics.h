@@ -1,6 +1,6 @@
-/* What CUDA gives to device code, on the host. Simulated threads run one at a time, so
- * atomics and fences are plain; barriers, shuffles and votes switch fibers (fiber.cpp).
- */
+/* CUDA's device functions, on the host. Simulated threads run one at a time, so
+ * atomics and fences are plain operations; barriers, shuffles and votes switch
+ * fibers (fiber.cpp). */
 #ifndef DT_SIM_INTRINSICS_H
 #define DT_SIM_INTRINSICS_H
 
@@ -16,15 +16,15 @@
 #define __global__   __attribute__((unused))
 #define __device__   __attribute__((unused))
 #define __constant__ __attribute__((unused))
-/* One block runs at a time, so one copy serves all blocks. */
+/* One block runs at a time, so all blocks share one copy. */
 #define __shared__      static
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 
-/* Plain variables, because one kernel runs at a time in the whole process; hidden, so
- * that they are reached without a detour from a shared library. */
+/* Plain variables, because one kernel runs at a time; hidden, to avoid the
+ * indirection of a shared library's symbols. */
 #define SIM_HIDDEN __attribute__((visibility("hidden")))
 extern SIM_HIDDEN uint3 threadIdx, blockIdx;
 extern SIM_HIDDEN dim3 blockDim, gridDim;
@@ -33,11 +33,11 @@ constexpr int warpSize = 32;
 /* --- barriers, shuffles, votes --- */
 namespace sim {
 enum Exchange { kSyncWarp, kShuffle, kBallot };
-/* Waits for the lanes of mask; each gives a value and gets that of lane `source`
- * (kShuffle) or the lanes that gave other than 0 (kBallot). */
+/* Waits for the lanes of mask. Each passes a value and gets the value of lane
+ * `source` (kShuffle) or the set of lanes with a non-zero value (kBallot). */
 uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source);
 unsigned lane();
-/* Waits for all threads of the block; the number of those that gave true. */
+/* Waits for all threads of the block; returns how many passed true. */
 int barrier(bool value);
 unsigned active_lanes();
 [[noreturn]] void trap();
@@ -92,8 +92,8 @@ inline unsigned __activemask()
     return sim::active_lanes();
 }
 
-/* width divides the warp into groups that shuffle among themselves. A lane whose source
- * lies outside of its group gets its own value. */
+/* width divides the warp into groups. A lane whose source is outside of its group
+ * gets its own value. */
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32)
 {
@@ -127,7 +127,7 @@ inline void __threadfence_system() {}
     sim::trap();
 }
 
-/* --- atomics: the types that CUDA has, no others --- */
+/* --- atomics: only the types that CUDA has --- */
 #define SIM_ATOMIC(name, T, next)                                                      \
     inline T name(T *address, T value)                                                 \
     {                                                                                  \
@@ -135,7 +135,7 @@ inline void __threadfence_system() {}
         *address = (next);                                                             \
         return old;                                                                    \
     }
-/* Integers wrap round on a GPU, where signed addition would be undefined here. */
+/* Unsigned, because GPU integers wrap and signed overflow is undefined in C++. */
 SIM_ATOMIC(atomicAdd, int, (int)((unsigned)old + (unsigned)value))
 SIM_ATOMIC(atomicAdd, unsigned, old + value)
 SIM_ATOMIC(atomicAdd, unsigned long long, old + value)
@@ -288,7 +288,7 @@ inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
     return (unsigned long long)((sim_uint128)a * b >> 64);
 }
 
-/* --- floating point: each rounds as its name says, to nearest --- */
+/* --- floating point: rounding as named, else to nearest --- */
 inline float __fadd_rn(float a, float b)
 {
     return a + b;
@@ -369,8 +369,7 @@ inline float __double2float_rn(double a)
 {
     return (float)a;
 }
-/* A GPU's conversion gives the nearest int where the value does not fit, and 0 for NaN.
- */
+/* Saturates, and converts NaN to 0, like a GPU. */
 inline int sim_to_int(double a)
 {
     return a != a               ? 0
@@ -405,7 +404,7 @@ inline int __double2int_rz(double a)
 #define __tanf(x)    ::tanf(x)
 #define __powf(x, y) ::powf(x, y)
 
-/* Overloads take the place of names that newer C libraries declare themselves. */
+/* Overloads replace the names that newer C libraries declare. */
 #if !defined(__GLIBC_PREREQ)
 #define SIM_LIBM_HAS(major, minor) 0
 #else
@@ -459,8 +458,8 @@ inline float normcdff(float x)
 {
     return (float)(0.5 * ::erfc(-(double)x * M_SQRT1_2));
 }
-/* A start that is good to some 2e-3, then Newton's steps on erf, of which each squares
- * the error; the tails work on erfc, where erf itself has no digits left. */
+/* A starting value good to 2e-3, then Newton steps on erf, each of which squares the
+ * error; the tails use erfc, where erf loses all digits. */
 inline double erfinv(double y)
 {
     double a = ::fabs(y);

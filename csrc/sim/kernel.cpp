@@ -1,5 +1,4 @@
-/* Launches: what a card checks before it starts a kernel, and the work that a launch
- * becomes. */
+/* Launches: the checks before a kernel starts, and the work that a launch becomes. */
 #include "internal.h"
 #include <string.h>
 
@@ -28,7 +27,7 @@ static cudaError_t check_extents(const Launch &launch)
     return cudaSuccess;
 }
 
-/* A slot is a pointer of some type; its bytes are read and written as such. */
+/* A slot is a pointer of some type: copy its bytes. */
 static void reach_arguments(Work &work, int device, const std::vector<void *> &slots)
 {
     int number = 0;
@@ -70,7 +69,7 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
             blame(where, outcome.error, outcome.text);
     };
     push(*stream, std::move(work));
-    /* As after <<< >>>: what the kernel did shows at a wait. */
+    /* Like <<< >>>, errors of the kernel show at a synchronization. */
     return cudaSuccess;
 }
 

@@ -1,6 +1,6 @@
-/* How a launch becomes a piece of queued work: the arguments are converted to the
- * kernel's parameters, their pointers are noted, and a body is made that runs one
- * thread or a block. */
+/* Turns a launch into queued work: converts the arguments to the kernel's
+ * parameters, lists the pointers in them, and builds a body that runs one thread or
+ * one block. */
 #ifndef DT_SIM_KERNEL_H
 #define DT_SIM_KERNEL_H
 
@@ -25,18 +25,18 @@ struct Launch {
 /* A kernel with its arguments. */
 struct Body {
     virtual ~Body() {}
-    /* With barriers: as the thread that threadIdx says. Without: as all threads of the
-     * block that blockIdx says, one by one. */
+    /* With barriers, runs the thread threadIdx. Without, runs all threads of block
+     * blockIdx in turn. */
     virtual void run() = 0;
 };
 
-/* Queues the body. `slots` are the addresses, inside the body, of its pointers: they
- * are checked now and replaced by the addresses that kernels see. */
+/* Queues the body. `slots` are the addresses of the pointers inside it: checked now,
+ * and replaced by the addresses that kernels see. */
 cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
                    const std::vector<void *> &slots);
 
 void *dynamic_shared_memory();
-/* Where kernels see what the program holds as `pointer`; NULL stays NULL. */
+/* The address at which kernels see the program's `pointer`; NULL stays NULL. */
 void *seen_address(const void *pointer);
 template <class T>
 T *follow(T *pointer)
@@ -59,7 +59,7 @@ struct says_pointers<S, std::void_t<decltype(each_pointer(
                             std::declval<S &>(), std::declval<PointerProbe>()))>>
     : std::true_type {};
 
-/* What is kept of a parameter: itself, or what a GRID_CONSTANT refers to. */
+/* How a parameter is stored: by value, also for a GRID_CONSTANT reference. */
 template <class P>
 using Kept = std::remove_cv_t<std::remove_reference_t<P>>;
 
@@ -88,8 +88,8 @@ void note_pointers(Kept<P> &parameter, std::vector<void *> &slots)
     }
 }
 
-/* Made for a list of parameters, not for each kernel that has it: there are hundreds of
- * kernels, and some dozens of lists. */
+/* Instantiated per parameter list rather than per kernel: there are hundreds of
+ * kernels but dozens of lists. */
 template <bool Barriers, class... P>
 struct KernelBody final : Body {
     void (*kernel)(P...);
@@ -132,7 +132,7 @@ cudaError_t launch(Launch what, void (*kernel)(P...), A &&...arguments)
 
 } /* namespace sim */
 
-/* Structs of CUDA's own without pointers. */
+/* CUDA's own structs without pointers. */
 #define VECTOR(T, name, a1, a2, a3, a4)                                                \
     template <class F>                                                                 \
     void each_pointer(name##1 &, F)                                                    \

@@ -1,7 +1,7 @@
-/* Device memory: one memfd a device, mapped twice. Programs hold addresses of the first
- * view, which is inaccessible; work sees the second, always the same distance away.
- * cudaMalloc is a first fit over it. Pages of the second view are accessible while
- * something in them is allocated. */
+/* Device memory: one memfd per device, mapped twice. The program holds addresses in
+ * the first mapping, which is inaccessible; work uses the second, at a constant
+ * distance. cudaMalloc is first fit. Pages of the second mapping are accessible
+ * while anything in them is allocated. */
 #include "internal.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 namespace sim {
 
 static const size_t kGrain = 512;
-static const size_t kGap = (size_t)2 << 20; /* round devices, never accessible */
+static const size_t kGap = (size_t)2 << 20; /* inaccessible gap around devices */
 static size_t page_size()
 {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -134,8 +134,7 @@ static void give_back(Device &device, std::map<char *, Segment>::iterator found)
     if (whole.laid_out && !found->second.carved)
         check_canary(whole, "work", device.index, true);
     open_pages(seen_from(whole.base), whole.rounded);
-    /* Whole pages go back to the system; holes read as zeros, which nobody may rely on.
-     */
+    /* Returns whole pages to the system; a program must not rely on reading zeros. */
     size_t from = (size_t)(whole.base - device.held), to = from + whole.rounded;
     from = (from + page_size() - 1) & ~(page_size() - 1);
     to &= ~(page_size() - 1);
@@ -255,7 +254,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *poi
     if (!out)
         return answer(cudaErrorInvalidValue);
     *out = cudaPointerAttributes();
-    out->device = -2; /* CUDA's way to say none */
+    out->device = -2; /* CUDA's value for "no device" */
     if (Device *device = device_of(pointer)) {
         auto next = device->segments.upper_bound((char *)pointer);
         if (next == device->segments.begin())

@@ -1,4 +1,4 @@
-/* Settings: the environment's and the setters'. */
+/* Settings, from the environment and from setters. */
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,7 +184,7 @@ using namespace sim;
 static int refused(const Entry &in)
 {
     if (in.error == cudaErrorInvalidValue)
-        return -1; /* the environment's complaint stands */
+        return -1; /* keep the complaint about the environment */
     return complain(cudaGetErrorName(in.error));
 }
 

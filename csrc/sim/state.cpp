@@ -1,5 +1,4 @@
-/* The simulator's state, its one lock, and the door through which every call comes in.
- */
+/* The simulator's state, its lock, and Entry, through which every call passes. */
 #include "internal.h"
 #include <pthread.h>
 #include <stdarg.h>
@@ -27,7 +26,7 @@ static void after_fork()
 {
     if (state().open)
         forked = true;
-    /* The lock may have been held by a thread that does not exist here. */
+    /* The lock may be held by a thread that does not exist in this process. */
     lock = PTHREAD_MUTEX_INITIALIZER;
 }
 

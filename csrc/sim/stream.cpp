@@ -1,4 +1,4 @@
-/* Streams: queues of work, and the schedules that decide when it runs. */
+/* Streams of queued work, and the schedules that decide when it runs. */
 #include "internal.h"
 #include <algorithm>
 
@@ -20,7 +20,7 @@ std::string Work::title() const
     return bytes ? format("a %s of %zu bytes", name, bytes) : name;
 }
 
-/* Whether work may touch its blocks at this point of its stream. */
+/* Whether the work may access its blocks at this point of its stream. */
 static bool blocks_hold(const Work &work, int device)
 {
     for (auto &block : work.blocks) {
@@ -73,8 +73,8 @@ void execute(Work &work, int device)
 bool advance(Stream &first)
 {
     Stream *stream = &first;
-    /* What waits for an event can only go on once the event's stream has come to it. An
-     * event is recorded before it is waited for, so this ends. */
+    /* A waiter continues only after the event's stream has reached the event. Events
+     * are recorded before they are waited for, so this terminates. */
     while (!stream->queue.empty()) {
         Work &next = stream->queue.front();
         if (next.kind == Work::kWait && !next.moment->done) {
@@ -94,7 +94,7 @@ void drain(Stream &stream)
     while (advance(stream)) {}
 }
 
-/* Streams that were destroyed with work in them go when it has run. */
+/* Deletes destroyed streams whose work is done. */
 static void sweep()
 {
     auto &streams = state().streams;
@@ -128,9 +128,8 @@ static uint64_t roll()
     return z ^ z >> 31;
 }
 
-/* Less runs than is queued, so that work piles up, and one stream is ahead of the
- * others for a while: orders that differ much from the program's own are the ones that
- * show mistakes. */
+/* Runs less work than is queued and prefers one stream for a while: orders far from
+ * program order are the ones that expose mistakes. */
 void nudge()
 {
     State &all = state();
@@ -244,7 +243,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
         return answer(cudaErrorInvalidResourceHandle);
     uint64_t before = state().violations;
     bool ready = stream->queue.empty();
-    if (!ready) /* so that a program that asks again and again gets there */
+    if (!ready) /* so that polling makes progress */
         advance(*stream);
     nudge();
     return verdict(stream->device, before, ready ? cudaSuccess : cudaErrorNotReady);

@@ -1,5 +1,5 @@
-/* CUDA's short vectors, with CUDA's alignment: a float4 at an address that a GPU would
- * refuse is undefined here too, and UBSan notices it. */
+/* CUDA's vector types with CUDA's alignment: a misaligned float4 is undefined
+ * behaviour here too, and UBSan reports it. */
 #ifndef DT_SIM_VECTORS_H
 #define DT_SIM_VECTORS_H
 

@@ -1,5 +1,5 @@
-/* A few words for the tests of the simulated runtime: a failed check is counted and
- * said, the test goes on, and finish() gives what main returns. */
+/* Helpers for the tests of the simulated runtime: a failed check is counted and
+ * printed and the test continues; finish() returns the exit status. */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
 
@@ -30,7 +30,7 @@ static void check_equal(T got, U wanted, const char *what, const char *file, int
 }
 #define GOOD(call) EQUAL((int)(call), (int)cudaSuccess)
 
-/* The last violation's text contains the words. */
+/* Whether the last violation's text contains the words. */
 static inline bool said(const char *words)
 {
     char text[1024];
@@ -41,7 +41,7 @@ static inline bool said(const char *words)
     return false;
 }
 
-/* Runs f in a child process; gives its wait status. Its output is dropped. */
+/* Runs f in a child process and returns its wait status. Drops its output. */
 template <class F>
 static int in_child(F f)
 {

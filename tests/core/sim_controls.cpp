@@ -1,5 +1,5 @@
-/* The simulator's settings, failures on demand, counters, what devices say, and fork.
- */
+/* The simulator's settings, failures on demand, counters, device properties, and
+ * fork. */
 #include "sim_check.h"
 
 __global__ void first(int *x)
@@ -38,7 +38,8 @@ static void environment()
     EQUAL(count_with("PYDEVTENSOR_SIM_PEER", "no"), 60);
     EQUAL(count_with("PYDEVTENSOR_SIM_FAIL", "malloc"), 60);
     EQUAL(count_with("PYDEVTENSOR_SIM_FAIL", "malloc:2,copy:1"), 1);
-    EQUAL(in_child([] { /* the complaint is there to be read, and every call gives it */
+    EQUAL(in_child([] { /* the complaint can be read, and every call returns the
+                           error */
                         setenv("PYDEVTENSOR_SIM_SCHEDULE", "sometimes", 1);
                         void *p;
                         cudaError_t error = cudaMalloc(&p, 4);
@@ -79,7 +80,7 @@ static void settings()
     int n = 0;
     GOOD(cudaGetDeviceCount(&n));
     EQUAL(n, 4);
-    EQUAL(dt_sim_set_devices(2), 0); /* counting is not using */
+    EQUAL(dt_sim_set_devices(2), 0); /* counting devices does not use them */
     GOOD(cudaSetDevice(1));
     EQUAL((int)cudaSetDevice(2), (int)cudaErrorInvalidDevice);
     EQUAL(dt_sim_set_devices(3), -1);
@@ -212,8 +213,7 @@ static void properties()
     cudaGetLastError();
 }
 
-/* The child of a process that used devices gets an error from every call, and none
- * hangs. */
+/* In the child of a process that used devices, every call fails and none hangs. */
 static void forks()
 {
     int *x = on_device<int>(1);

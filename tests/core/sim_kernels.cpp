@@ -1,5 +1,5 @@
-/* Kernels on simulated GPUs: indices, arguments, barriers, shuffles, and what a kernel
- * that does wrong becomes. */
+/* Kernels on simulated GPUs: indices, arguments, barriers, shuffles, and the
+ * outcomes of faulty kernels. */
 #include "sim_check.h"
 
 struct Operand {
@@ -82,7 +82,7 @@ __global__ void block_sum(const float *x, float *out, long n)
         out[blockIdx.x] = v;
     }
 }
-/* Each thread gives its number to the next one; with the barrier left out, some get old
+/* Each thread passes its number to the next one; without the barrier, some get old
  * ones. */
 template <bool Barrier>
 __global__ void pass_on(int *out)
@@ -120,7 +120,7 @@ __global__ void votes(unsigned *out)
     mine[5] = (unsigned)__syncthreads_or(0);
     mine[6] = (unsigned)__syncthreads_and(i < 64);
     mine[7] = (unsigned)__syncthreads_and(1);
-    if (i % 32 < 16) /* the halves of a warp, each by itself */
+    if (i % 32 < 16) /* each half of a warp by itself */
         mine[8] =
             __ballot_sync(0xffffu, i & 1) + (unsigned)__shfl_sync(0xffffu, (int)i, 2);
     else
@@ -167,7 +167,7 @@ __global__ void traps()
     if (threadIdx.x == 3)
         __trap();
 }
-/* Wrong on purpose, which UBSan would say first. */
+/* Faulty on purpose: UBSan would report it first. */
 #define UNDEFINED __attribute__((no_sanitize("undefined")))
 UNDEFINED __global__ void divides(int *x, int by)
 {
@@ -231,7 +231,7 @@ static void indices()
     }
 }
 
-/* An error that nobody fetched shows at the next launch, as on a GPU. */
+/* An error that nobody cleared shows at the next launch, as on a GPU. */
 static void stale()
 {
     void *p;
@@ -257,7 +257,7 @@ static void arguments()
     EQUAL(fetch(y, 300)[100], 300);
     GOOD(LAUNCH((map<float, Twice>), 2, 256, 0, nullptr, y, 300, Twice()));
     EQUAL(fetch(y, 300)[100], 600);
-    /* A kernel chosen at run time, in a variable that is gone when it runs. */
+    /* A kernel chosen at run time, in a variable that is gone when the kernel runs. */
     schedule("lazy");
     {
         auto kernel = h[1] > 0 ? gather<float, 1> : nullptr;
@@ -292,7 +292,7 @@ static void barriers()
     for (int b = 0; b < 4; b++)
         for (int t = 0; t < 100; t++)
             EQUAL(got[(size_t)(b * 100 + t)], (t + (b & 1 ? 99 : 1)) % 100);
-    /* Without the barrier it goes wrong in blocks of either direction. */
+    /* Without the barrier it fails in blocks of either thread order. */
     GOOD(LAUNCH_BARRIERS(pass_on<false>, 4, 100, 100 * sizeof(int), nullptr, box));
     got = fetch(box, 400);
     int wrong = 0;
@@ -377,7 +377,7 @@ static void atomic()
         GOOD(cudaFree(p));
 }
 
-/* Each is an error at the next wait, told once, and the next launch works. */
+/* Each is reported at the next synchronization, once, and the next launch works. */
 #define WRONG(launch, error, words)                                                    \
     do {                                                                               \
         GOOD(launch);                                                                  \
@@ -413,17 +413,16 @@ static void wrong()
         WRONG(LAUNCH(half_waits, 1, 32, 0, nullptr, x), launch,
               "needs LAUNCH_BARRIERS");
         WRONG(LAUNCH(left_out, 1, 32, 0, nullptr, x), launch, "needs LAUNCH_BARRIERS");
-#ifdef __x86_64__ /* elsewhere it gives a number, as on a GPU */
+#ifdef __x86_64__ /* other architectures give a number, as on a GPU */
         WRONG(LAUNCH(divides, 1, 1, 0, nullptr, x, 0), launch, "by zero");
 #endif
         WRONG(LAUNCH(wild, 1, 1, 0, nullptr, nullptr, 4), address, "no device memory");
         WRONG(LAUNCH_BARRIERS(wild, 1, 64, 0, nullptr, nullptr, 4), address, "wild");
     }
     schedule("eager");
-    /* Pointers that lie in device memory cannot be translated, unless the launch names
-     * them. */
+    /* Pointers in device memory are not translated unless the launch names them. */
     float **table = on_device<float *>(1);
-    float *inner = on_device<float>(1 << 20); /* pages of its own */
+    float *inner = on_device<float>(1 << 20); /* on its own pages */
     GOOD(cudaMemcpy(table, &inner, sizeof inner, cudaMemcpyHostToDevice));
     WRONG(LAUNCH(follows, 1, 1, 0, nullptr, table), address, "did not come to it");
     void *named[] = {inner, nullptr};
@@ -474,7 +473,7 @@ static void extents()
     cudaGetLastError();
 }
 
-/* A struct with pointers that nobody has told of does not compile. */
+/* A struct with undeclared pointers does not compile. */
 #ifdef SIM_CUDA
 struct Forgotten {
     float *data;
@@ -485,7 +484,7 @@ static_assert(!sim::says_pointers<Forgotten>::value &&
               sim::says_pointers<Pack<int, 3>>::value);
 #endif
 
-#ifdef SIM_CUDA /* on the host, that is: nvcc builds the rest of this file too */
+#ifdef SIM_CUDA /* on the host only: nvcc builds the rest of this file too */
 static void arithmetic()
 {
     EQUAL(__umulhi(0x80000000u, 6u), 3);

@@ -1,5 +1,5 @@
-/* Simulated device memory: who may touch what, exact bounds, and when a block may be
- * reused. */
+/* Simulated device memory: who may access what, exact bounds, and when a block may
+ * be reused. */
 #include <signal.h>
 #include "sim_check.h"
 
@@ -80,7 +80,7 @@ static void sizes()
     cudaGetLastError();
 }
 
-/* Fresh memory holds NaN, and again after it was freed and taken anew. */
+/* Fresh memory holds NaN, also after it was freed and allocated again. */
 static void poison()
 {
     for (int turn = 0; turn < 3; turn++) {
@@ -128,7 +128,7 @@ static void pinned()
     GOOD(cudaHostAlloc(&h, 16, cudaHostAllocDefault));
     h[1] = 5;
     GOOD(LAUNCH(copy_from, 1, 1, 0, nullptr, h, x,
-                1)); /* kernels reach page-locked memory */
+                1)); /* kernels can access page-locked memory */
     EQUAL(fetch(x, 1)[0], 5);
     cudaPointerAttributes a;
     GOOD(cudaPointerGetAttributes(&a, h + 1));
@@ -146,7 +146,7 @@ static void pinned()
     cudaGetLastError();
 }
 
-/* --- blocks of an allocator --- */
+/* --- an allocator's blocks --- */
 
 static void canary()
 {
@@ -182,9 +182,8 @@ static void canary()
     GOOD(cudaFree(segment));
 }
 
-/* AddressSanitizer ends the program at the first byte that a kernel reads outside of
- * the blocks it was given, so each case is a process of its own, begun before this one
- * uses a device. */
+/* AddressSanitizer ends the program when a kernel reads outside of its blocks, so
+ * each case is a process of its own, started before this one uses a device. */
 static bool peek_survives(long where)
 {
     return in_child([where] {
@@ -205,17 +204,16 @@ static void reads_out_of_bounds()
 {
     CHECK(peek_survives(0) && peek_survives(99));
     CHECK(peek_survives(256)); /* the other block that it was given */
-    CHECK(
-        !peek_survives(-1)); /* nothing is mapped there, so this is seen in any build */
+    CHECK(!peek_survives(-1)); /* unmapped, so every build detects it */
     if (!dt_sim_is_sanitized())
         return;
     CHECK(!peek_survives(100)); /* slack */
     CHECK(!peek_survives(128)); /* a live block that it was not given */
-    CHECK(!peek_survives(400)); /* what nobody has taken */
+    CHECK(!peek_survives(400)); /* not allocated */
 }
 
-/* A block is freed while queued work uses it, and taken again for the same stream:
- * legal. */
+/* A block is freed while queued work uses it, and allocated again on the same
+ * stream: valid. */
 static void reuse_in_order(const char *when)
 {
     schedule(when);
@@ -234,7 +232,7 @@ static void reuse_in_order(const char *when)
         if (turn % 7 == 6) {
             GOOD(cudaStreamSynchronize(s));
             EQUAL(host[0], turn);
-            CHECK(host[1] != host[1]); /* laid out anew: nothing of the old is left */
+            CHECK(host[1] != host[1]); /* laid out again: no old contents */
         }
     }
     GOOD(cudaDeviceSynchronize());
@@ -242,8 +240,8 @@ static void reuse_in_order(const char *when)
     schedule("eager");
 }
 
-/* Used on another stream and given back without waiting for that: seen when it matters.
- */
+/* Used on another stream and released without waiting for it: detected when it
+ * matters. */
 static void reuse_too_early()
 {
     schedule("lazy");
@@ -258,7 +256,7 @@ static void reuse_too_early()
     EQUAL((int)cudaStreamSynchronize(s2), kAddress);
     CHECK(said("after the memory was given to another one"));
     cudaGetLastError();
-    /* With an event between them it is right. */
+    /* With an event between them it is correct. */
     cudaEvent_t used;
     GOOD(cudaEventCreateWithFlags(&used, cudaEventDisableTiming));
     GOOD(LAUNCH(put, 1, 1, 0, s2, segment, 128, 1.0f));
@@ -275,7 +273,7 @@ static void reuse_too_early()
     schedule("eager");
 }
 
-/* cudaFree waits for what is queued, as CUDA's does. */
+/* cudaFree synchronizes, like CUDA's. */
 static void free_waits()
 {
     schedule("lazy");
@@ -299,7 +297,7 @@ static void peers()
     GOOD(LAUNCH(put, 1, 1, 0, nullptr, there, 4, 1.0f));
     sync_tells("pointer 1 of put lies on simulated cuda:1");
     CHECK(said("without peer access"));
-    /* A copy needs none. */
+    /* A copy needs no peer access. */
     GOOD(cudaMemcpyPeerAsync(here, 0, there, 1, 16, nullptr));
     EQUAL(fetch(here, 4)[3], 6);
     GOOD(cudaMemcpyPeerAsync(here, 1, there, 1, 16, nullptr));

@@ -1,6 +1,6 @@
-/* What the simulator is for: of a small program over two streams, each wait, barrier
- * and bounds check is left out in turn, and every time some schedule shows it. The
- * whole program passes under all of them. */
+/* The purpose of the simulator: a small program over two streams passes under all
+ * schedules; with any one of its waits, barriers and bounds checks removed, some
+ * schedule fails. */
 #include "sim_check.h"
 
 enum Part {
@@ -33,7 +33,7 @@ __global__ void twice(const float *x, float *y, int n)
     if (!Check || i < n)
         y[i] = i < n ? 2 * x[i] : 0;
 }
-/* Turns each block of kBlock elements round, the last one being shorter. */
+/* Reverses each block of kBlock elements; the last one is shorter. */
 template <bool Barrier>
 __global__ void turn(float *x, int n)
 {
@@ -47,7 +47,7 @@ __global__ void turn(float *x, int n)
     if (t < count)
         x[first + t] = part[count - 1 - t];
 }
-/* Adds to each element its neighbour's within the warp. */
+/* Adds to each element its neighbour within the warp. */
 template <bool Barrier>
 __global__ void pairs(float *x, int n)
 {
@@ -77,7 +77,7 @@ struct Run {
     float *there;
 };
 
-/* True if all went well. */
+/* True if the program's result is right. */
 static bool program(const Run &run, Part without)
 {
     const unsigned blocks = (kN + kBlock - 1) / kBlock;
@@ -101,8 +101,8 @@ static bool program(const Run &run, Part without)
     auto second = without == kBarrier ? turn<false> : turn<true>;
     auto third = without == kWarpBarrier ? pairs<false> : pairs<true>;
     GOOD(LAUNCH(first, blocks, kBlock, 0, run.kernels, x, y, kN));
-    /* x goes back to the stream that it was taken on, and is used there for something
-     * else. */
+    /* x is released on the stream that it was allocated on, and the memory is reused
+     * there. */
     GOOD(cudaEventRecord(used, run.kernels));
     if (without != kWaitBeforeReuse)
         GOOD(cudaStreamWaitEvent(run.copies, used));
@@ -125,7 +125,7 @@ static bool program(const Run &run, Part without)
         good &= cudaStreamSynchronize(run.other) == cudaSuccess;
     for (int i = 0; i < kN; i++)
         good &= far[(size_t)i] == expected(i);
-    /* Without the waits the work still has to end before its memory does. */
+    /* Even without the waits the work must end before its memory is freed. */
     good &= cudaDeviceSynchronize() == cudaSuccess;
     good &= cudaStreamSynchronize(run.other) == cudaSuccess;
     cudaGetLastError();

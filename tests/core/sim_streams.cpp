@@ -30,7 +30,7 @@ static cudaEvent_t mark(unsigned flags = cudaEventDisableTiming)
     return event;
 }
 
-/* What a program that forgets to wait sees. */
+/* What a program sees that forgets to synchronize. */
 static void lazy()
 {
     schedule("lazy");
@@ -45,31 +45,31 @@ static void lazy()
     EQUAL(dt_sim_pending(1), 0);
     GOOD(cudaStreamSynchronize(s));
     EQUAL(h, 5);
-    EQUAL(k, -1); /* another stream is another matter */
+    EQUAL(k, -1); /* other streams are independent */
     GOOD(cudaDeviceSynchronize());
     EQUAL(k, 6);
-    /* A source is read when the copy runs. */
+    /* A copy reads its source when it runs. */
     h = 1;
     GOOD(cudaMemcpyAsync(x, &h, 4, cudaMemcpyHostToDevice, s));
     h = 2;
     GOOD(cudaStreamSynchronize(s));
     EQUAL(fetch(x, 1)[0], 2);
-    /* Asking makes progress, one piece at a time. */
+    /* A query runs one unit of work. */
     for (int i = 0; i < 3; i++)
         GOOD(LAUNCH(bump, 1, 1, 0, s, x));
     for (int i = 0; i < 3; i++)
         EQUAL((int)cudaStreamQuery(s), (int)cudaErrorNotReady);
     GOOD(cudaStreamQuery(s));
     cudaGetLastError();
-    /* A queue does not grow for ever. */
+    /* A stream's queue is bounded. */
     for (int i = 0; i < 3000; i++)
         GOOD(LAUNCH(bump, 1, 1, 0, s, x));
     EQUAL(dt_sim_pending(0), DT_SIM_QUEUE_LIMIT);
     EQUAL(fetch(x, 1)[0],
-          5 + 3000 - DT_SIM_QUEUE_LIMIT); /* the default stream waits for none */
+          5 + 3000 - DT_SIM_QUEUE_LIMIT); /* the default stream waits for no other */
     GOOD(cudaStreamSynchronize(s));
     EQUAL(fetch(x, 1)[0], 3005);
-    /* Work of a destroyed stream still runs. */
+    /* Work on a destroyed stream still runs. */
     GOOD(LAUNCH(bump, 1, 1, 0, s, x));
     GOOD(cudaStreamDestroy(s));
     EQUAL((int)cudaStreamSynchronize(s), (int)cudaErrorInvalidResourceHandle);
@@ -99,7 +99,7 @@ static void events()
     GOOD(LAUNCH(append, 1, 1, 0, s, log, length, 4));
     GOOD(cudaStreamWaitEvent(t, e));
     GOOD(LAUNCH(append, 1, 1, 0, t, log, length, 3));
-    /* Recorded again: those who wait already wait for the first time. */
+    /* Recorded again: earlier waits still refer to the first recording. */
     GOOD(cudaEventRecord(e, s));
     GOOD(cudaStreamSynchronize(t));
     EQUAL(fetch(length, 1)[0], 3);
@@ -160,7 +160,7 @@ static void devices(const char *when)
         cudaEvent_t ready = mark();
         GOOD(cudaEventRecord(ready, s[from]));
         GOOD(cudaStreamWaitEvent(s[to], ready));
-        GOOD(cudaEventDestroy(ready)); /* those who wait still do */
+        GOOD(cudaEventDestroy(ready)); /* existing waits are unaffected */
         GOOD(cudaMemcpyPeerAsync(x[to], to, x[from], from, 4, s[to]));
     }
     GOOD(cudaMemcpyAsync(&host, x[0], 4, cudaMemcpyDeviceToHost, s[0]));
@@ -179,8 +179,8 @@ static void devices(const char *when)
     schedule("eager");
 }
 
-/* Two streams without order between them: what a seed gives it gives again, and some
- * seeds show either order. */
+/* Two unordered streams: a seed always gives the same order, and the seeds cover
+ * both. */
 static std::vector<int> race(int seed)
 {
     char text[32];
@@ -212,7 +212,7 @@ static void chance()
         std::vector<int> at(20, -1);
         for (int i = 0; i < 20; i++)
             at[(size_t)got[(size_t)i]] = i;
-        for (int i = 2; i < 20; i++) /* within a stream there is order */
+        for (int i = 2; i < 20; i++) /* a stream runs in order */
             CHECK(at[(size_t)i] > at[(size_t)i - 2]);
     }
     CHECK(different > 0);
@@ -227,7 +227,7 @@ static void host_functions()
     EQUAL(calls, 0);
     GOOD(cudaDeviceSynchronize());
     EQUAL(calls, 1);
-    /* Calling CUDA from one is not permitted; it must not hang. */
+    /* Calling CUDA from a host function is not permitted; it must not hang. */
     GOOD(cudaLaunchHostFunc(
         nullptr, [](void *) { inside = cudaDeviceSynchronize(); }, nullptr));
     GOOD(cudaDeviceSynchronize());
@@ -236,7 +236,7 @@ static void host_functions()
     schedule("eager");
 }
 
-/* How libraries' stand-ins queue work. */
+/* How library stand-ins queue work. */
 static void queue()
 {
     schedule("lazy");
@@ -264,7 +264,8 @@ static void queue()
     schedule("eager");
 }
 
-/* An error is told to the one who waits for it, once, and names its device's work. */
+/* An error is reported once, to the caller that waits for it, and names its device's
+ * work. */
 static void told_once()
 {
     int no_device_memory;

@@ -1,10 +1,9 @@
-/* Sizes and rules are those that PyTorch's users know: requests are rounded to 512
- * bytes; those up to 1 MiB are cut from segments of 2 MiB, those below 10 MiB from
- * segments of 20 MiB, larger ones get a segment of their own size rounded to 2 MiB. The
- * best fitting free block of the same stream is taken, split where much is left, and
- * merged with free neighbours when it comes back. A block is reused at once by its own
- * stream, since work runs there in order; one that was used on other streams waits
- * until events recorded there have been reached. */
+/* Sizes and rules are PyTorch's: requests are rounded up to 512 bytes; up to 1 MiB
+ * they are cut from segments of 2 MiB, below 10 MiB from segments of 20 MiB, and
+ * larger ones get a segment of their own, rounded up to 2 MiB. Allocation takes the
+ * best-fitting free block of the same stream and splits off a large rest; release
+ * merges free neighbours. A block's own stream may reuse it at once, since its work
+ * runs in order; uses on other streams are awaited through events. */
 #include "cuda/runtime/allocator.h"
 
 #include <pthread.h>
@@ -31,8 +30,8 @@ struct Block {
     size_t size, requested;
     cudaStream_t stream;
     bool taken, small;
-    int events; /* uses on other streams not yet known to be over */
-    std::vector<cudaStream_t> used_on; /* streams other than its own */
+    int events;                        /* pending uses on other streams */
+    std::vector<cudaStream_t> used_on; /* other streams that used the block */
     Block *previous, *next;            /* neighbours in the segment */
 };
 
@@ -128,7 +127,7 @@ void split(Heap &heap, Block *block, size_t size)
     pool_of(heap, rest).insert(rest);
 }
 
-/* Swallows a free neighbour, which lies behind (after true) or before. */
+/* Merges a free neighbour into block: the next one (after) or the previous one. */
 void merge(Heap &heap, Block *block, Block *other, bool after)
 {
     if (!other || other->taken || other->events)
@@ -157,8 +156,8 @@ void make_free(Heap &heap, Block *block)
 
 /* --- uses on other streams --- */
 
-/* Frees the blocks whose uses elsewhere are over; waits for all of them when asked to.
- */
+/* Frees the blocks whose uses on other streams are done; with `wait`, synchronizes
+ * with all of those uses first. */
 void settle_uses(Heap &heap, bool wait)
 {
     for (auto &entry : heap.uses) {
@@ -167,8 +166,8 @@ void settle_uses(Heap &heap, bool wait)
             Use use = queue.front();
             if (wait ? cudaEventSynchronize(use.event) != cudaSuccess
                      : cudaEventQuery(use.event) != cudaSuccess) {
-                cudaGetLastError(); /* not reached yet, or an error for others to report
-                                     */
+                cudaGetLastError(); /* not ready, or an error that the stream's next
+                                       user will see */
                 if (!wait)
                     break;
             }
@@ -220,7 +219,7 @@ Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
                                     : round_up(size, kLargeRound);
     size_t limit = limit_of(device),
            reserved = (size_t)heap.stats.reserved_bytes.current;
-    /* Near the end a request is given just what it needs. */
+    /* Close to the limit, allocate only what was requested. */
     if (reserved + bytes > limit)
         bytes = size;
     if (size > limit || reserved > limit - bytes)
@@ -229,8 +228,7 @@ Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
     cudaError_t error = cudaMalloc(&data, bytes);
     if (error != cudaSuccess && size < bytes) {
         cudaGetLastError();
-        bytes =
-            size; /* a card may have room for the block though not for its segment */
+        bytes = size; /* the block may fit although a whole segment does not */
         error = cudaMalloc(&data, bytes);
     }
     if (error != cudaSuccess) {
@@ -243,7 +241,7 @@ Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
                      size <= kSmall, 0,     {}, nullptr, nullptr};
 }
 
-/* Gives whole free segments back to the driver. */
+/* Returns unused segments to the driver. */
 void free_segments(Heap &heap)
 {
     settle_uses(heap, true);
@@ -346,8 +344,7 @@ void allocator_release(int device, void *data, size_t bytes)
             if (!record_event(heap, stream, block) && cudaStreamSynchronize(stream))
                 cudaGetLastError();
     }
-    /* In a forked child nothing can be recorded; the block is then simply not used
-     * again. */
+    /* A forked child cannot record events: its blocks are never reused. */
     if (settled && !block->events)
         make_free(heap, block);
 }

@@ -1,5 +1,5 @@
-/* The caching allocator: blocks for tensors from segments of device memory that are
- * kept. */
+/* The CUDA caching allocator: tensors get blocks of cached segments of device
+ * memory. */
 #ifndef DT_CUDA_RUNTIME_ALLOCATOR_H
 #define DT_CUDA_RUNTIME_ALLOCATOR_H
 

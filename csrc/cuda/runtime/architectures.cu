@@ -1,7 +1,7 @@
-/* What this library was built for: only nvcc knows. */
+/* The architectures this library was built for, which only nvcc knows. */
 #include "cuda/runtime/device.h"
 
-/* nvcc lists 750,800,...; the table has one more entry to end it. */
+/* nvcc lists 750,800,...; a 0 terminates the table. */
 #ifdef __CUDA_ARCH_LIST__
 static const int listed[] = {__CUDA_ARCH_LIST__};
 #define LISTED(i) ((i) < (int)(sizeof listed / sizeof *listed) ? listed[(i)] / 10 : 0)

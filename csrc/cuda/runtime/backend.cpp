@@ -1,4 +1,4 @@
-/* The CUDA backend as the core sees it. */
+/* The CUDA backend's table of functions, and how the core opens it. */
 #include "device/backend.h"
 
 #include <stdio.h>

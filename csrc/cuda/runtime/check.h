@@ -1,4 +1,4 @@
-/* CUDA calls that fail become errors of ours, in one place. */
+/* Failed CUDA calls as errors of the core. */
 #ifndef DT_CUDA_RUNTIME_CHECK_H
 #define DT_CUDA_RUNTIME_CHECK_H
 
@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 
-/* dt_fail with what was being done, CUDA's name and words, and what to do. Takes the
- * error out of CUDA's own memory, so that the next call starts clean. Returns -1. */
+/* Fails with the step that failed, CUDA's name and text for the error, and what to
+ * do. Clears CUDA's last error, so that the next call starts clean. Returns -1. */
 int cuda_fail(cudaError_t error, const char *doing);
 
-/* Returns -1 from the enclosing function when the call fails. */
+/* Returns -1 from the enclosing function if the call fails. */
 #define CUDA_TRY(doing, call)                                                          \
     do {                                                                               \
         cudaError_t cuda_status = (call);                                              \

@@ -44,7 +44,7 @@ const dt_cublas *cublas_get(void)
 
 #else
 
-/* One library for each major version of the runtime that this was built with. */
+/* The library's version is the major version of the runtime of this build. */
 #define MAJOR (CUDART_VERSION / 1000)
 
 static void *try_open(const char *path, int flags)

@@ -1,6 +1,6 @@
-/* The part of cuBLAS that is used, declared here because many installs of nvcc come
- * without its headers; cublas_check.cpp holds it against NVIDIA's where there are any.
- * The library itself is opened on first need. */
+/* The part of cuBLAS that is used, declared here because many installations of nvcc
+ * lack its headers; cublas_check.cpp compares it with NVIDIA's where they exist. The
+ * library is opened on first use. */
 #ifndef DT_CUDA_RUNTIME_CUBLAS_H
 #define DT_CUDA_RUNTIME_CUBLAS_H
 
@@ -9,7 +9,7 @@
 typedef struct cublasContext *dt_cublas_handle;
 enum { DT_CUBLAS_SUCCESS = 0, DT_CUBLAS_ALLOC_FAILED = 3 };
 enum { DT_CUBLAS_OP_N = 0, DT_CUBLAS_OP_T = 1 };
-/* Types of elements, what sums are in, and the choice of an algorithm. */
+/* Element types, compute types and algorithms. */
 enum { DT_CUBLAS_16F = 2, DT_CUBLAS_16BF = 14 };
 enum { DT_CUBLAS_COMPUTE_32F = 68, DT_CUBLAS_GEMM_DEFAULT = -1 };
 
@@ -41,14 +41,15 @@ typedef struct dt_cublas {
 #undef FUNCTION
 } dt_cublas;
 
-/* The library's functions, lent, opening it on first call. NULL after dt_fail, saying
- * what to install. */
+/* The library's functions, borrowed, opened on first call. NULL after dt_fail, which
+ * says what to install. */
 const dt_cublas *cublas_get(void);
 
-/* Where the library was found; "" before it was opened. Lent. */
+/* The library's path; "" before it is opened. Borrowed. */
 const char *cublas_path(void);
 
-/* Where Python packages are, colon-separated. Once, at the start; copied. */
+/* Directories of Python packages, colon-separated, copied. Call once, before the
+ * first use. */
 void cublas_set_search(const char *directories);
 
 #endif

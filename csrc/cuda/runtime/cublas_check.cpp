@@ -1,5 +1,4 @@
-/* Holds the declarations of cublas.h against NVIDIA's own, where its headers are
- * installed. */
+/* Compares the declarations in cublas.h with NVIDIA's headers, where installed. */
 #include "cuda/runtime/cublas.h"
 
 #if defined(__has_include) && !defined(DT_SIMULATED)
@@ -19,7 +18,7 @@ static_assert((int)DT_CUBLAS_COMPUTE_32F == CUBLAS_COMPUTE_32F &&
                   (int)DT_CUBLAS_GEMM_DEFAULT == CUBLAS_GEMM_DEFAULT,
               "cublas.h differs");
 
-/* Enumerations count as the integers that they are passed as. */
+/* Enumerations compare as the integers that are passed. */
 template <class T>
 struct plain {
     typedef typename std::conditional<std::is_enum<T>::value, int, T>::type type;

@@ -14,11 +14,11 @@ static struct {
     pthread_once_t once;
     int virtual_devices;
     int ncards;
-    int cards[MAX_CARDS]; /* the CUDA numbers of the cards that can be used */
+    int cards[MAX_CARDS]; /* CUDA ordinals of the usable GPUs */
     char why[2048];
     pid_t used_by; /* the process that first used a device, or 0 */
     pthread_mutex_t peers_lock;
-    bool peers[MAX_CARDS][MAX_CARDS]; /* already tried to enable */
+    bool peers[MAX_CARDS][MAX_CARDS]; /* enabling was tried */
 } table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, PTHREAD_MUTEX_INITIALIZER, {{false}}};
 
 int cuda_fail(cudaError_t error, const char *doing)
@@ -52,8 +52,8 @@ int cuda_fail(cudaError_t error, const char *doing)
 
 /* --- the table --- */
 
-/* Whether code was built that a card can run: of its own major version and no later
- * minor one, or, for cards newer than all, the intermediate code of the newest. */
+/* Whether the build has code that a GPU can run: a binary of its major version and
+ * no later minor version, or PTX if the GPU is newer than all binaries. */
 static bool runs_on(int capability)
 {
     int newest = 0;
@@ -188,7 +188,7 @@ int device_use(int device)
             return cuda_fail(cudaErrorInitializationError,
                              "using a GPU in a forked process");
     }
-    /* Asked each time: others in the process (PyTorch, CuPy) choose devices as well. */
+    /* Asked each time: other libraries (PyTorch, CuPy) set the current device too. */
     int card = device_card(device), current = -1;
     CUDA_TRY("choosing a device", cudaGetDevice(&current));
     if (card != current)
@@ -196,7 +196,7 @@ int device_use(int device)
     return 0;
 }
 
-/* --- what is asked of devices --- */
+/* --- queries --- */
 
 int device_properties(int device, dt_device_properties *out)
 {
@@ -260,7 +260,7 @@ void device_enable_peer(int device, int peer)
     pthread_mutex_unlock(&table.peers_lock);
     if (tried || !device_can_access_peer(device, peer) || device_use(device))
         return;
-    /* Without it copies are staged through the host's memory, which works as well. */
+    /* Without peer access, copies are staged through host memory. */
     if (cudaDeviceEnablePeerAccess(other, 0) != cudaSuccess)
         cudaGetLastError();
 }

@@ -1,11 +1,11 @@
-/* The device table: which cards there are, and how numbers of ours map to them. */
+/* The device table: maps device numbers to physical GPUs. */
 #ifndef DT_CUDA_RUNTIME_DEVICE_H
 #define DT_CUDA_RUNTIME_DEVICE_H
 
 #include "cuda/runtime/check.h"
 #include "device/backend.h"
 
-/* Remembers how many virtual devices share the first card (0: none do). Once, at the
+/* Sets how many virtual devices share the first GPU (0: none). Call once, at the
  * start. */
 void device_table_configure(int virtual_devices);
 
@@ -15,22 +15,21 @@ int device_properties(int device, dt_device_properties *out);
 bool device_can_access_peer(int device, int peer);
 int device_wait(int device);
 
-/* Makes the card behind the device current for the calling thread. -1 after dt_fail:
- * there is no such device, or the process is a fork of one that used CUDA. */
+/* Makes the GPU behind the device current in the calling thread. -1 after dt_fail if
+ * there is no such device, or if the process was forked after CUDA was used. */
 int device_use(int device);
 
-/* The card behind a device. */
+/* The CUDA ordinal of the GPU behind a device. */
 int device_card(int device);
 
-/* How many devices share the card of a device: 1 unless it is a virtual one. */
+/* Number of devices that share the device's GPU: 1 unless it is virtual. */
 int device_sharing(int device);
 
-/* Lets kernels and copies of one card reach the other's memory, where they can. Never
- * fails. */
+/* Enables peer access of one GPU's kernels and copies to the other's memory, if
+ * possible. Never fails. */
 void device_enable_peer(int device, int peer);
 
-/* Compute capabilities that kernels were built for, as 10 * major + minor, ending with
- * 0. */
+/* Compute capabilities of the built kernels as 10 * major + minor, terminated by 0. */
 extern const int device_architectures[];
 
 #endif

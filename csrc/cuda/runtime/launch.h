@@ -1,58 +1,54 @@
-/* The one way to start a kernel, on GPUs and on simulated ones.
+/* Kernel launches, on GPUs and on simulated GPUs.
  *
  *     LAUNCH(kernel, grid, block, shared, stream, arguments...)
  *     LAUNCH_BARRIERS(kernel, ...)
  *
- * The second is for kernels with __syncthreads, shuffles or votes. Both give a
- * cudaError_t. On a GPU they are the same; simulated, a thread of the second kind
- * becomes a fiber, one of the first a turn of a loop. A template's name with a comma in
- * it goes in parentheses: LAUNCH((fill<float, 4>), ...). grid and block are whole
- * numbers or dim3; a number that is no legal extent gives cudaErrorInvalidConfiguration
- * on both.
+ * Use the second for kernels with __syncthreads, shuffles or votes: the simulator runs
+ * each of their threads on a fiber, and those of other kernels in a loop. Both give a
+ * cudaError_t. Parenthesize a template name with a comma: LAUNCH((fill<float, 4>), ...).
+ * grid and block are integers or dim3; an invalid extent gives
+ * cudaErrorInvalidConfiguration.
  *
- * As the error is cudaGetLastError's, one that nobody has fetched since an earlier call
- * failed shows up here: whoever lives with a failure (a cudaMalloc to be tried again)
- * fetches it.
+ * Errors are sticky: call cudaGetLastError() after a failure you intend to ignore (a
+ * cudaMalloc to be retried), or the next launch reports it.
  *
- * A struct passed to a kernel says where its pointers are, so that simulated launches
- * can check and translate them; without this line a simulated launch of it does not
- * compile:
+ * The simulator checks and translates the pointers that a kernel is passed. For every
+ * struct passed to a kernel, say at namespace scope where its pointers are; a launch
+ * without this line does not compile for the simulator:
  *
  *     POINTERS_OF(Operands, for (int i = 0; i < s.n; i++) f(s.operand[i].data);)
  *     NO_POINTERS(Extents)
  *
- * At namespace scope, after the struct; s is the struct, f takes each pointer in turn.
- * Of a template, write the function itself:
+ * s is the struct, and f must be called with each pointer. For a template, write out
+ * the function:
  *
  *     template <int N, class F> void each_pointer(Plan<N> &s, F f) { f(s.data); }
  *
- * Pointers that lie in device memory cannot be seen. A kernel that follows some, from a
- * table, takes each through FOLLOW(pointer), and has a parameter of type Followed; its
- * launch names them all there, with FOLLOWED(pointers, count), a list in the host's
- * memory that is used up by the launch. On a GPU both are nothing.
+ * Pointers stored in device memory need more: the kernel takes a parameter of type
+ * Followed and reads each such pointer through FOLLOW(pointer), and the launch passes
+ * FOLLOWED(pointers, count), a list in host memory that is read during the launch. On
+ * a GPU both do nothing.
  *
- * A kernel that only reads a struct, larger than a few numbers, takes it as
- * GRID_CONSTANT(Layout<3>) layout: threads share the one that the launch brought,
- * where each would make a copy for itself.
+ * GRID_CONSTANT(Layout<3>) layout declares a read-only struct parameter that all
+ * threads share, instead of a copy in each thread's local memory.
  *
- * Inside a kernel, DYNAMIC_SHARED(type, name) declares `type *name`, the dynamic shared
- * memory, aligned to 16 bytes.
+ * DYNAMIC_SHARED(type, name) declares `type *name`, the dynamic shared memory, aligned
+ * to 16 bytes, inside a kernel.
  *
- * A caching allocator that hands out parts of a cudaMalloc says so with
+ * A caching allocator announces the blocks that it cuts from a cudaMalloc with
  *
  *     SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream)
  *     SIM_BLOCK_GIVEN_BACK(pointer, rounded)
  *
- * which are nothing on a GPU: `bytes` were asked for, `rounded` are reserved, and
- * `stream` is the one whose order the reuse of the block follows. */
+ * where `bytes` were requested, `rounded` are reserved, and the block is reused in the
+ * order of `stream`. On a GPU both do nothing. */
 #ifndef DT_CUDA_RUNTIME_LAUNCH_H
 #define DT_CUDA_RUNTIME_LAUNCH_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* A negative or too large extent becomes one that no launch accepts, not some other
- * number. */
+/* Maps negative or too large extents to 0, which every launch rejects. */
 static inline dim3 launch_extent(dim3 extent)
 {
     return extent;

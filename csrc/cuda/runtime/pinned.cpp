@@ -9,11 +9,11 @@
 
 namespace {
 
-/* Locking pages takes long, so blocks are of powers of two and are never unlocked. */
+/* Locking pages is slow, so blocks have power-of-two sizes and are never unlocked. */
 const int kClasses = 48;
 const int kSmallest = 9;
 
-/* The last copy out of a block, or into it, that was queued on a stream. */
+/* The last copy from or to the block that was queued on a stream. */
 struct Use {
     cudaStream_t stream;
     cudaEvent_t event;
@@ -22,7 +22,7 @@ struct Use {
 
 struct Block {
     char *data;
-    int order; /* its size is 2^order */
+    int order; /* the size is 2^order */
     std::vector<Use> uses;
 };
 
@@ -30,7 +30,7 @@ struct Heap {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     std::map<char *, Block *> blocks;
     std::vector<Block *> free[kClasses];
-    std::vector<Block *> waiting; /* given back while a copy may still use them */
+    std::vector<Block *> waiting; /* released while copies may still use them */
 };
 
 /* Never destroyed: tensors may outlive the library's static objects at exit. */
@@ -46,7 +46,7 @@ struct Guard {
     ~Guard() { pthread_mutex_unlock(lock); }
 };
 
-/* Forgets the uses that are over; whether none is left. */
+/* Drops the uses that are done; true if none is left. */
 bool settle(Block *block)
 {
     size_t kept = 0;
@@ -54,7 +54,7 @@ bool settle(Block *block)
         cudaError_t error = cudaEventQuery(use.event);
         if (error != cudaSuccess)
             cudaGetLastError();
-        /* Any other error is the stream's, and for its next user to see. */
+        /* Other errors belong to the stream; its next user will see them. */
         if (error == cudaErrorNotReady)
             block->uses[kept++] = use;
         else if (cudaEventDestroy(use.event) != cudaSuccess)
@@ -76,7 +76,7 @@ void settle_waiting(Heap &all)
     all.waiting.resize(kept);
 }
 
-/* The block that an address lies in; NULL where there is none. */
+/* The block that holds an address, or NULL. */
 Block *block_of(Heap &all, const void *data)
 {
     auto next = all.blocks.upper_bound((char *)data);
@@ -87,7 +87,7 @@ Block *block_of(Heap &all, const void *data)
     return offset < (size_t)1 << block->order ? block : nullptr;
 }
 
-/* Notes that a copy out of the block, or into it, is queued. */
+/* Records a queued copy from or to the block. */
 int note_use(Block *block, dt_queue queue)
 {
     cudaStream_t stream = (cudaStream_t)queue.stream;
@@ -108,7 +108,7 @@ int note_use(Block *block, dt_queue queue)
     return 0;
 }
 
-/* Copies bytes from or to the block that `inside` lies in. */
+/* Copies from or to the block that holds `inside`. */
 int copy(dt_queue queue, void *target, const void *source, size_t bytes,
          cudaMemcpyKind kind, const void *inside, const char *what)
 {
@@ -121,7 +121,7 @@ int copy(dt_queue queue, void *target, const void *source, size_t bytes,
     CUDA_TRY(what, cudaMemcpyAsync(target, source, bytes, kind, stream));
     if (block && !note_use(block, queue))
         return 0;
-    /* Nothing keeps the memory until the copy is over, so it is waited for here. */
+    /* Nothing keeps the memory alive until the copy is done, so synchronize. */
     CUDA_TRY(what, cudaStreamSynchronize(stream));
     return block ? -1 : 0;
 }

@@ -1,5 +1,4 @@
-/* Page-locked memory of the host's: blocks that are kept for the next tensor, and
- * copies out of and into them that nobody waits for. */
+/* Page-locked host memory: cached blocks, and asynchronous copies from and to them. */
 #ifndef DT_CUDA_RUNTIME_PINNED_H
 #define DT_CUDA_RUNTIME_PINNED_H
 

@@ -7,7 +7,7 @@
 #include "cuda/runtime/check.h"
 #include "device/device.h"
 
-/* NULL until a kernel that reports is first started on the device. */
+/* NULL until the first launch of a kernel that reports. */
 static Report *reports[DT_MAX_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -1,6 +1,7 @@
-/* What a kernel finds wrong with the values it is given, such as an index out of range.
- * It notes the first such value of a device in memory of the host's and goes on; the
- * next wait for the device fails with it, and the device works on. */
+/* Errors that kernels find in their operands' values, such as an index out of range.
+ * A kernel stores the first one of a device in pinned host memory and carries on;
+ * the next synchronization with the device fails with it, and the device remains
+ * usable. */
 #ifndef DT_CUDA_RUNTIME_REPORT_H
 #define DT_CUDA_RUNTIME_REPORT_H
 
@@ -10,16 +11,18 @@
 struct Report {
     unsigned claimed; /* by the thread that fills it */
     unsigned filled;
-    const char *what; /* the operation: a literal of the host's, not followed here */
+    const char *what; /* operation name: a host literal, never dereferenced on the
+                         device */
     int64_t value, low, size;
     int dim;
 };
 
-/* The device's report, lent; NULL after dt_fail. device_use has been called. */
+/* The device's report, borrowed; NULL after dt_fail. The caller has called
+ * device_use. */
 Report *report_of(int device);
 
-/* After a wait: -1 after dt_fail where something was reported, which is then forgotten.
- */
+/* Call after a synchronization: -1 after dt_fail if there is a report, which it
+ * clears. */
 int report_take(int device);
 
 #ifdef __CUDACC__
@@ -29,7 +32,7 @@ int report_take(int device);
 #endif
 
 #ifdef REPORT_DEVICE
-/* Notes that value, an index of dimension dim, is not in low to size-1. */
+/* Reports that value, an index of dimension dim, is not in low to size-1. */
 REPORT_DEVICE void report_range(Report *report, const char *what, int64_t value,
                                 int64_t low, int64_t size, int dim)
 {

@@ -1,5 +1,4 @@
-/* The simulator's controls as text, for Python: csrc/sim/sim.h says what each
- * does. */
+/* The simulator's controls as text, for Python. csrc/sim/sim.h describes them. */
 #ifdef DT_SIMULATED
 
 #include <stdarg.h>
@@ -9,7 +8,7 @@
 
 #include "sim/sim.h"
 
-/* A reply that is being written; what does not fit is cut. */
+/* A reply under construction; truncated to size. */
 typedef struct Reply {
     char *text;
     size_t size, used;
@@ -48,9 +47,9 @@ static void put_counters(Reply *reply, int device)
     put(reply, "\"pending\": %lld}", (long long)dt_sim_pending(device));
 }
 
-/* "schedule lazy", "failures malloc:3", "peer 0", "memory 1000000", "count -1",
- * "kernels", "reset", "violation". Writes the answer, JSON for count and kernels; 0, or
- * -1 with the reason as the answer. */
+/* Commands: "schedule lazy", "failures malloc:3", "peer 0", "memory 1000000", "count
+ * -1", "kernels", "reset", "violation". Writes the reply into text, as JSON for
+ * count and kernels. 0, or -1 with the reason as the reply. */
 extern "C" __attribute__((visibility("default"))) int
 dt_sim_control(const char *command, char *text, size_t size)
 {

@@ -6,8 +6,8 @@
 #include "cuda/runtime/device.h"
 #include "cuda/runtime/report.h"
 
-/* Small uploads go through pinned slots, so that the caller may change its memory at
- * once and nobody waits; a slot is used again when its copy is over. */
+/* Small host-to-device copies are staged in pinned slots, so they are asynchronous
+ * and the source may change at once. A slot is reused when its copy is done. */
 #define SLOTS      64
 #define SLOT_BYTES TRANSFER_STAGED_BYTES
 
@@ -15,8 +15,7 @@ namespace {
 struct Ring {
     pthread_mutex_t lock;
     char *memory;
-    cudaEvent_t
-        events[SLOTS]; /* recorded behind the slot's last copy; NULL: never used */
+    cudaEvent_t events[SLOTS]; /* recorded after the slot's last copy; NULL: unused */
     unsigned next;
 };
 Ring rings[64];
@@ -28,7 +27,7 @@ void init_rings(void)
         pthread_mutex_init(&ring.lock, nullptr);
 }
 
-/* The ring of a device is locked. */
+/* The device's ring is locked. */
 int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *source,
                 size_t bytes)
 {
@@ -51,8 +50,7 @@ int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *sourc
     ring->next++;
     cudaError_t error = cudaEventRecord(ring->events[slot], stream);
     if (error != cudaSuccess) {
-        /* The slot must not be written before the copy is over, so it is waited for
-         * here. */
+        /* The slot must not change before the copy is done. */
         cudaStreamSynchronize(stream);
         return cuda_fail(error, "recording an event");
     }
@@ -73,8 +71,8 @@ int transfer_upload(dt_queue queue, void *target, const void *source, size_t byt
         pthread_mutex_unlock(&ring->lock);
         return status;
     }
-    /* The driver pipelines a large copy from pageable memory through pinned buffers of
-     * its own; the wait keeps the promise that the source may change. */
+    /* The driver pipelines large copies from pageable memory through its own pinned
+     * buffers. Synchronize, because the source may change on return. */
     CUDA_TRY("copying to a device",
              cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream));
     CUDA_TRY("waiting for a copy to a device", cudaStreamSynchronize(stream));
@@ -105,7 +103,8 @@ int transfer_download(dt_queue queue, void *target, const void *source, size_t b
     return report_take(queue.device);
 }
 
-/* Makes `waiting` wait for what is queued on `queue`, on the device. */
+/* Makes stream `waiting` wait for the work queued on `queue`; the host does not
+ * wait. */
 static int order(dt_queue queue, dt_queue waiting)
 {
     cudaEvent_t event = nullptr;
@@ -117,7 +116,7 @@ static int order(dt_queue queue, dt_queue waiting)
     int status = error == cudaSuccess ? device_use(waiting.device) : 0;
     if (error == cudaSuccess && !status)
         error = cudaStreamWaitEvent((cudaStream_t)waiting.stream, event, 0);
-    cudaEventDestroy(event); /* CUDA keeps it until the wait is over */
+    cudaEventDestroy(event); /* CUDA frees it once the wait is over */
     CUDA_TRY("ordering two streams", error);
     return status;
 }
@@ -134,13 +133,12 @@ int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queu
         CUDA_TRY(
             "copying on a device",
             cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream));
-    else /* CUDA stages through pinned memory of its own where the cards cannot reach
-            each other */
+    else /* CUDA stages copies between GPUs without peer access */
         CUDA_TRY("copying between devices",
                  cudaMemcpyPeerAsync(target, to, source, from, bytes, stream));
     if (!order(target_queue, source_queue))
         return 0;
-    /* The source must not be given to others while the copy still reads it. */
+    /* The source must not be reused while the copy reads it. */
     if (cudaStreamSynchronize(stream) != cudaSuccess)
         cudaGetLastError();
     return -1;

@@ -1,14 +1,14 @@
-/* Copies of bytes between the host and a device, and between devices. */
+/* Copies of bytes between the host and devices, and between devices. */
 #ifndef DT_CUDA_RUNTIME_TRANSFER_H
 #define DT_CUDA_RUNTIME_TRANSFER_H
 
 #include "device/backend.h"
 
-/* Uploads of up to this many bytes are staged: nobody waits for them. */
+/* Host-to-device copies of up to this many bytes are staged and do not synchronize. */
 #define TRANSFER_STAGED_BYTES ((size_t)64 << 10)
 
 int transfer_upload(dt_queue queue, void *target, const void *source, size_t bytes);
-/* The same in parts that are staged, however many bytes there are. */
+/* Like transfer_upload, but in staged chunks, so that no size synchronizes. */
 int transfer_upload_table(dt_queue queue, void *target, const void *source,
                           size_t bytes);
 int transfer_download(dt_queue queue, void *target, const void *source, size_t bytes);
