@@ -8,19 +8,19 @@
 #include "autograd/temporaries.h"
 #include "device/backend.h"
 
-/* A node that the pass has met. */
+/* A node in the current pass. */
 typedef struct task {
     dt_node *node; /* one reference */
     bool queued;
-    bool needed;           /* it leads to an input that was asked for */
-    dt_tensor gradients[]; /* of its results; may hold nothing */
+    bool needed;           /* on a path to a requested input */
+    dt_tensor gradients[]; /* gradients of its results; may be empty */
 } task;
 
 typedef struct pass {
-    /* A table of tasks by node, open addressing; its size is a power of two. */
+    /* Tasks by node: open addressing, the size is a power of two. */
     task **table;
     size_t size, count;
-    /* Tasks whose turn comes, the greatest sequence on top. */
+    /* Ready tasks, highest sequence number on top. */
     task **heap;
     size_t waiting, room;
     bool keep_graph, create_graph, restricted;
@@ -61,7 +61,7 @@ static int grow(pass *p)
     return 0;
 }
 
-/* The node's task, made where there is none yet. NULL after dt_fail. */
+/* The node's task, created if necessary. NULL after dt_fail. */
 static task *task_of(pass *p, dt_node *node)
 {
     if (2 * p->count >= p->size && grow(p) < 0)
@@ -143,7 +143,7 @@ static void pass_end(pass *p)
     free(p->heap);
 }
 
-/* --- which nodes lead to the inputs that were asked for --- */
+/* --- nodes on paths to the requested inputs --- */
 
 static int by_sequence(const void *a, const void *b)
 {
@@ -171,8 +171,7 @@ static int append(task_list *list, task *t)
     return 0;
 }
 
-/* The node's task, appended to list where the pass meets the node for the first time.
- */
+/* The node's task; appends it to list on the first visit. */
 static int meet(pass *p, task_list *list, dt_node *node)
 {
     size_t before = p->count;
@@ -189,7 +188,7 @@ static int mark_needed(pass *p, int nroots, const dt_edge *roots)
     for (int i = 0; i < nroots; i++)
         if (roots[i].node && meet(p, &list, roots[i].node) < 0)
             goto done;
-    /* Breadth first: the list is also the queue of what is still to be looked at. */
+    /* Breadth-first: the list also serves as the queue. */
     for (size_t next = 0; next < list.count; next++) {
         dt_node *node = list.items[next]->node;
         for (int e = 0; e < node->nedges; e++)
@@ -214,8 +213,8 @@ done:
 
 /* --- gradients --- */
 
-/* gradient as result `index` of node wants it: its shape, type and device. The scope's,
- * or gradient itself; NULL after dt_fail. */
+/* Converts gradient to the shape, type and device of result `index` of node. The
+ * tensor belongs to the scope, or is gradient itself; NULL after dt_fail. */
 static dt_tensor *fitted(dt_scope *scope, dt_tensor *gradient, const dt_node *node,
                          int index, const char *from)
 {
@@ -255,15 +254,15 @@ static dt_tensor *fitted(dt_scope *scope, dt_tensor *gradient, const dt_node *no
     return gradient;
 }
 
-/* Adds gradient to what has come for a result so far. */
+/* Adds gradient to the sum of a result. */
 static int add(const pass *p, dt_tensor *sum, const dt_tensor *gradient)
 {
     if (!sum->storage) {
         dt_variable_alias(sum, gradient);
         return 0;
     }
-    /* A sum that only we know of may grow in place. Our own and the formula's temporary
-     * are two references; so only what was summed here already has one. */
+    /* Add in place if nobody else refers to the sum. A formula's temporary and our
+     * own hold two references, so only a sum made here has one. */
     if (!p->create_graph && sum->storage->references == 1 && !sum->history &&
         !sum->storage->read_only && !sum->storage->borrowed &&
         !dt_tensor_overlaps_itself(sum))
@@ -292,8 +291,8 @@ static int deliver(pass *p, dt_scope *scope, dt_edge edge, dt_tensor *gradient,
     return push(p, t);
 }
 
-/* Gradients that came from work on another stream of the same device are waited for on
- * the device. */
+/* Makes the current stream wait for gradients that were computed on another stream
+ * of the device; the host does not wait. */
 static int switch_stream(dt_device device, void *stream, void **previous)
 {
     *previous = dt_queue_current(device).stream;
@@ -312,7 +311,7 @@ static int switch_stream(dt_device device, void *stream, void **previous)
     return status;
 }
 
-/* Of a restricted pass: whether gradients of the node's inputs are of use. */
+/* In a pass for given inputs: whether gradients of the node's inputs are needed. */
 static bool leads_on(const pass *p, const dt_node *node)
 {
     for (int e = 0; e < node->nedges; e++)

@@ -4,14 +4,15 @@
 
 #include "autograd/variable.h"
 
-/* Carries gradients from `roots` (results of nodes, or leaves) to where they lead.
+/* Computes gradients from `roots` (results of nodes, or leaves).
  *
- * gradients[i] is that of root i; it is lent. ninputs 0: leaves accumulate what reaches
- * them. Else only the nodes between roots and inputs run, no leaf accumulates, and
- * into[i] becomes the gradient of input i, or holds nothing where none came.
- * keep_graph: what nodes saved is kept for another pass. create_graph: the pass itself
- * is recorded. Work on GPUs is queued on the streams of the forward pass; nothing
- * waits. -1 after dt_fail; leaves may have accumulated a part by then. */
+ * gradients[i], borrowed, is the gradient of root i. With ninputs 0, leaves
+ * accumulate their gradients. Otherwise only nodes between roots and inputs run, no
+ * leaf accumulates, and into[i] becomes the gradient of input i, or stays empty if
+ * there is none. keep_graph: saved tensors are kept for another pass. create_graph:
+ * the pass itself is differentiable. Work on GPUs is queued on the streams of the
+ * forward pass; does not synchronize. -1 after dt_fail; leaves may have accumulated
+ * some gradients. */
 int dt_backward(int nroots, const dt_edge *roots, dt_tensor *const *gradients,
                 int ninputs, const dt_edge *inputs, dt_tensor *into, bool keep_graph,
                 bool create_graph);

@@ -1,4 +1,4 @@
-/* Writing to tensors that have a history. */
+/* In-place writes to tensors with autograd metadata. */
 #include <stdlib.h>
 
 #include "autograd/recorded.h"
@@ -26,7 +26,7 @@ int dt_in_place_check(const char *what, const dt_tensor *t)
     return 0;
 }
 
-/* How many elements of memory lie between a geometry's first and last one. */
+/* Elements of memory from the first to the last element of a geometry. */
 static int64_t reach_of(const dt_tensor *geometry)
 {
     int64_t reach = 1;
@@ -38,13 +38,13 @@ static int64_t reach_of(const dt_tensor *geometry)
     return reach;
 }
 
-/* --- a view of what was written --- */
+/* --- a view of a base that was written --- */
 
 typedef struct strided_data {
-    dt_tensor base, view; /* geometries */
+    dt_tensor base, view; /* shapes and strides */
 } strided_data;
 
-/* Zeros over the memory that geometry reaches, seen through it. */
+/* Zeros for the memory of a geometry, viewed through it. */
 static int zeros_like_geometry(dt_tensor *out, const dt_tensor *geometry,
                                dt_dtype dtype, dt_device device)
 {
@@ -58,7 +58,7 @@ static int zeros_like_geometry(dt_tensor *out, const dt_tensor *geometry,
     return status;
 }
 
-/* The gradient of the base: that of the view in its place, zeros elsewhere. */
+/* The base's gradient: that of the view in its place, zeros elsewhere. */
 static int strided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
                          dt_tensor **into)
 {
@@ -104,7 +104,7 @@ int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
         node->calls_back = node->edges[0].node->calls_back;
     dt_node_set_result(node, 0, view);
     dt_node *old = v->made.node;
-    v->requires_grad = false; /* it is no leaf any more */
+    v->requires_grad = false; /* it becomes a non-leaf */
     v->made.node = node;
     v->made.index = 0;
     dt_node_release(old);
@@ -132,7 +132,7 @@ int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
 
 typedef struct slices_data {
     strided_data geometry;
-    dt_node *inner; /* what was done to the view; its edges are not used */
+    dt_node *inner; /* the node of the write to the view; its edges are unused */
 } slices_data;
 
 static void slices_free(dt_node *node)
@@ -140,8 +140,8 @@ static void slices_free(dt_node *node)
     dt_node_release(((slices_data *)node->data)->inner);
 }
 
-/* Where the view is, the gradient goes through what was done to it; elsewhere it stays.
- */
+/* Inside of the view the gradient passes through the write's node; elsewhere it is
+ * unchanged. */
 static int slices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
                         dt_tensor **into)
 {
@@ -208,19 +208,19 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
         dt_node_retain(outer->edges[i].node);
     }
     dt_tensor whole = *base->geometry;
-    whole.storage = t->storage; /* lent, for its device */
+    whole.storage = t->storage; /* borrowed, for its device */
     dt_node_set_result(outer, 0, &whole);
     dt_node *old = base->made.node;
     base->made.node = outer;
     base->made.index = 0;
     dt_node_release(old);
-    /* Also t itself holds a part of the base now. */
+    /* t itself is now a view of the base too. */
     int status = dt_record_as_strided(t, v);
     v->version = t->storage->version;
     return status;
 }
 
-/* --- another shape in place --- */
+/* --- changing the shape in place --- */
 
 int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
                              dt_tensor *view)

@@ -1,4 +1,4 @@
-/* Whether the calling thread records operations. */
+/* Whether the calling thread records operations: grad mode. */
 #ifndef DT_AUTOGRAD_MODE_H
 #define DT_AUTOGRAD_MODE_H
 

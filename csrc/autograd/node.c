@@ -9,7 +9,7 @@
 
 static uint64_t last_sequence;
 
-/* The parts follow the node in one block, each a multiple of 16 bytes long. */
+/* The parts of a node share one allocation, each padded to 16 bytes. */
 static size_t rounded(size_t bytes)
 {
     return (bytes + 15) & ~(size_t)15;
@@ -59,11 +59,10 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     return node;
 }
 
-/* --- the end --- */
+/* --- destruction --- */
 
-/* Nodes of the calling thread that nobody refers to any more, and whether a loop is
- * under way that frees them: a chain is as long as a program likes, the stack is not.
- */
+/* Unreferenced nodes of the calling thread, and whether a loop is freeing them: a
+ * chain of nodes can be longer than the stack is deep. */
 static _Thread_local dt_node *waiting;
 static _Thread_local bool freeing;
 
@@ -95,7 +94,7 @@ void dt_node_release(dt_node *node)
     freeing = false;
 }
 
-/* --- what is kept --- */
+/* --- saved tensors --- */
 
 void dt_node_set_result(dt_node *node, int i, const dt_tensor *t)
 {
@@ -116,8 +115,8 @@ static void set_saved(dt_saved *saved, const dt_tensor *t, int output)
     dt_node_release(saved->edge.node);
     saved->edge = (dt_edge){NULL, 0};
     if (output < 0 && t->history && dt_variable_edge(t, &saved->edge) < 0) {
-        /* Without the edge first derivatives are right, and higher ones would be wrong:
-         * dt_node_saved refuses. Only a lack of memory brings us here. */
+        /* Out of memory. Without the edge first derivatives are right, and
+         * dt_node_saved rejects higher ones. */
         dt_error_clear();
         saved->edge.index = -1;
     }

@@ -1,5 +1,4 @@
-/* One recorded operation: where the gradients of its results go, and what it takes to
- * compute those of its inputs. */
+/* A node of the autograd graph: the backward of one operation. */
 #ifndef DT_AUTOGRAD_NODE_H
 #define DT_AUTOGRAD_NODE_H
 
@@ -10,22 +9,22 @@ typedef struct dt_node dt_node;
 struct dt_scope;
 struct dt_variable;
 
-/* A place that a gradient goes to: result number `index` of node. node NULL: nobody
- * wants it. */
+/* The destination of a gradient: result `index` of node. node NULL: not needed. */
 typedef struct dt_edge {
     dt_node *node; /* one reference */
     int index;
 } dt_edge;
 
-/* A tensor kept for the backward pass. */
+/* A tensor saved for the backward pass. */
 typedef struct dt_saved {
-    dt_tensor tensor; /* without history; holds nothing once a backward pass freed it */
-    dt_edge edge;     /* where gradients for it go, for derivatives of higher order */
-    int output;       /* which result of the node itself it is; -1: an input */
-    unsigned version; /* of its storage when it was kept */
+    dt_tensor tensor; /* without autograd metadata; empty once a backward pass freed
+                         it */
+    dt_edge edge;     /* destination of its gradients, for higher derivatives */
+    int output;       /* index if it is a result of the node itself; -1: an input */
+    unsigned version; /* of its storage when it was saved */
 } dt_saved;
 
-/* What is known of a result, to check and fit the gradients that arrive for it. */
+/* Metadata of a result, to check and convert the gradients that arrive. */
 typedef struct dt_result {
     dt_dtype dtype;
     dt_device device;
@@ -33,13 +32,13 @@ typedef struct dt_result {
     int64_t shape[DT_MAX_NDIM];
 } dt_result;
 
-/* Called with the gradient of a result, which it may replace (clear, then fill). 0, or
- * -1 after dt_fail. */
+/* Called with the gradient of a result, which it may replace (clear, then fill). 0,
+ * or -1 after dt_fail. */
 typedef int (*dt_hook_fn)(void *context, dt_tensor *gradient);
 typedef struct dt_hook {
     struct dt_hook *next;
     int64_t id;
-    int references; /* the list's, and those of passes that call it just now */
+    int references; /* the list's, and those of passes that are calling it */
     bool removed;
     int index; /* of the result */
     dt_hook_fn call;
@@ -48,40 +47,40 @@ typedef struct dt_hook {
 } dt_hook;
 
 typedef struct dt_node_type {
-    /* Sets into[i] for every input i that wants a gradient (dt_node_wants) to a tensor
-     * of scope, to one of gradients, or leaves it NULL for a gradient of zeros.
-     * gradients[i] is NULL where no gradient came for result i. Runs in the grad mode
-     * of the pass: what it calls is recorded where the user asked for that. */
+    /* Sets into[i] for every input i that needs a gradient (dt_node_wants) to a
+     * tensor of scope or to one of gradients; NULL means zeros. gradients[i] is NULL
+     * if result i got no gradient. Runs in the grad mode of the pass, so its calls
+     * are differentiable if the user asked for that. */
     int (*apply)(dt_node *node, struct dt_scope *scope, dt_tensor *const *gradients,
                  dt_tensor **into);
-    void (*free)(dt_node *node); /* what `data` holds; or NULL */
+    void (*free)(dt_node *node); /* frees the contents of `data`; or NULL */
 } dt_node_type;
 
 struct dt_node {
     int references;
     int nedges, nsaved, nresults;
-    /* Greater than that of every node its edges lead to, so that going by it alone
-     * brings all gradients of a node together before it runs. 0: an accumulator. */
+    /* Higher than that of every node its edges lead to, so that running the highest
+     * first completes the gradients of a node before it runs. 0: AccumulateGrad. */
     uint64_t sequence;
     const dt_node_type *type;
     const char *name; /* as in <MulBackward0>; static, or freed with data */
     dt_edge *edges;
     dt_saved *saved;
     dt_result *results;
-    void *data;   /* of the type's own */
-    void *stream; /* current on the first result's device when it was recorded */
-    bool used;    /* a backward pass has freed what was saved */
-    /* Whether it, or a node that its edges lead to, calls functions of the program: of
-     * hooks that were there when the node was made. */
+    void *data;   /* arguments of the backward function */
+    void *stream; /* current on the first result's device in the forward pass */
+    bool used;    /* a backward pass has freed the saved tensors */
+    /* Whether the node, or one reachable from it, calls Python: set from the hooks
+     * that exist when the node is created. */
     bool calls_back;
     dt_hook *hooks;
-    dt_node *pending; /* while nodes are being freed */
-    /* While the part of a graph that a tensor owns is looked for (owned.h). */
+    dt_node *pending; /* list of nodes being freed */
+    /* Used by the search of owned.h. */
     int inside;
     dt_node *next_met, *next_ready;
 };
 
-/* A node with room for that many, all empty, and data_bytes of zeros. NULL after
+/* Allocates a node with empty parts of these sizes and data_bytes zeros. NULL after
  * dt_fail. */
 dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int nsaved,
                      int nresults, size_t data_bytes);
@@ -92,7 +91,7 @@ static inline dt_node *dt_node_retain(dt_node *node)
         __atomic_fetch_add(&node->references, 1, __ATOMIC_RELAXED);
     return node;
 }
-/* Frees chains of nodes in a loop, however long. NULL is allowed. */
+/* Drops a reference; frees chains of nodes in a loop. NULL is allowed. */
 void dt_node_release(dt_node *node);
 
 static inline bool dt_node_wants(const dt_node *node, int input)
@@ -100,30 +99,29 @@ static inline bool dt_node_wants(const dt_node *node, int input)
     return node->edges[input].node != NULL;
 }
 
-/* Notes what t is like as result i. */
+/* Records the metadata of result i. */
 void dt_node_set_result(dt_node *node, int i, const dt_tensor *t);
 
-/* Keeps t, an input, or result number `output`, for apply. */
+/* Saves t, an input or result number `output`, for apply. */
 void dt_node_save(dt_node *node, int i, const dt_tensor *t, int output);
 
-/* Keeps a copy of what t, an input that is about to be overwritten, holds. -1 after
- * dt_fail. */
+/* Saves a copy of t, an input that is about to be overwritten. -1 after dt_fail. */
 int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t);
 
-/* The tensor kept at i, in scope, with a history where the pass is recorded. NULL after
- * dt_fail where it is gone or has been written since. */
+/* The saved tensor i, in scope, with autograd metadata if the pass is
+ * differentiable. NULL after dt_fail if it was freed or written since. */
 dt_tensor *dt_node_saved(dt_node *node, int i, struct dt_scope *scope);
 
-/* Lets go of everything that was kept. */
+/* Drops all saved tensors. */
 void dt_node_free_saved(dt_node *node);
 
-/* Adds a hook (the node takes context over); returns its id. -1 after dt_fail. */
+/* Adds a hook, which takes over context; returns its id. -1 after dt_fail. */
 int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call, void (*free)(void *),
                      void *context);
 void dt_hooks_remove(dt_hook **hooks, int64_t id);
 
-/* Calls the hooks of a list, each with the gradient of its result where one came. They
- * may remove each other, and themselves. -1 after dt_fail. */
+/* Calls the hooks, each with the gradient of its result if there is one. They may
+ * remove each other and themselves. -1 after dt_fail. */
 int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults);
 void dt_hooks_free(dt_hook **hooks);
 

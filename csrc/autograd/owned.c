@@ -1,13 +1,12 @@
 #include "autograd/owned.h"
 
-/* Lists through the nodes themselves: of those that were met, whose `inside` has to be
- * set back, and of those all of whose references were found, which are still to be
- * looked at. */
+/* Linked through the nodes: all visited nodes, whose `inside` must be reset, and
+ * those whose references were all found, still to be searched. */
 typedef struct walk {
     dt_node *met, *ready;
 } walk;
 
-/* One reference to node comes from the part that is owned. */
+/* Counts one reference to node from the owned part. */
 static void meet(walk *w, dt_node *node)
 {
     if (!node || !node->calls_back)

@@ -1,16 +1,16 @@
-/* Which part of a graph one tensor alone keeps alive. For the garbage collector of the
- * program, which has to see what hooks refer to. */
+/* The part of the graph that one tensor alone keeps alive: the garbage collector
+ * must see what its hooks refer to. */
 #ifndef DT_AUTOGRAD_OWNED_H
 #define DT_AUTOGRAD_OWNED_H
 
 #include "autograd/variable.h"
 
-/* Stops the walk by giving something other than 0. */
+/* A non-zero return value stops the walk. */
 typedef int (*dt_owned_fn)(void *context, const dt_node *node);
 
-/* Calls visit for the nodes of t's history that go when t goes, and gives what it gave
- * last. Nodes that calls_back is not set for, and what lies behind them, are left out.
- * Allocates nothing. No other thread may use a history meanwhile. */
+/* Calls visit for the nodes that are freed with t, and returns visit's last value.
+ * Skips nodes without calls_back, and everything behind them. Allocates nothing. No
+ * other thread may use autograd metadata meanwhile. */
 int dt_owned_visit(const dt_tensor *t, dt_owned_fn visit, void *context);
 
 #endif

@@ -42,7 +42,7 @@ dt_tensor *dt_scope_slot(dt_scope *scope)
     return slot;
 }
 
-/* A call's result as a formula's value. */
+/* A call's result as an operand of a formula. */
 static dt_arg value_of(dt_scope *scope, const dt_tensor *t, int status)
 {
     if (status < 0)
@@ -118,7 +118,7 @@ dt_arg dt_scope_binary(dt_scope *scope, dt_binary_op op, dt_arg a, dt_arg b)
                 dt_binary_names[op]);
         return a;
     }
-    /* What a number changes nothing about needs no pass over memory. */
+    /* Multiplying by 1 and the like needs no pass over memory. */
     if (!b.tensor && dt_scalar_as_double(b.scalar) == 1 &&
         (op == DT_BINARY_mul || op == DT_BINARY_pow))
         return a;

@@ -1,5 +1,5 @@
-/* Tensors that live for one derivative, and the words of ops/formula.h as calls on
- * them. */
+/* Temporary tensors of one backward function, and the primitives of ops/formula.h as
+ * calls on them. */
 #ifndef DT_AUTOGRAD_TEMPORARIES_H
 #define DT_AUTOGRAD_TEMPORARIES_H
 
@@ -8,7 +8,7 @@
 #define DT_SCOPE_SLOTS 6
 
 typedef struct dt_scope {
-    int count; /* of slots in use here */
+    int count; /* slots used in this block */
     bool failed;
     struct dt_scope *more;
     dt_tensor slots[DT_SCOPE_SLOTS];
@@ -23,18 +23,19 @@ static inline void dt_scope_begin(dt_scope *scope)
 /* Clears every tensor of the scope. */
 void dt_scope_end(dt_scope *scope);
 
-/* A place for a tensor, which holds nothing yet. NULL after dt_fail. */
+/* An empty slot for a tensor. NULL after dt_fail. */
 dt_tensor *dt_scope_slot(dt_scope *scope);
 
-/* --- recorded calls whose result is the scope's. After a failure the scope has failed
- * and everything gives something without a tensor: a formula is checked once, at its
- * end. */
+/* --- differentiable calls --- */
+
+/* The results belong to the scope. After a failure, the scope has failed and every call
+ * returns an empty operand, so a formula checks once, at its end. */
 dt_arg dt_scope_unary(dt_scope *scope, dt_unary_op op, dt_arg x);
 dt_arg dt_scope_binary(dt_scope *scope, dt_binary_op op, dt_arg a, dt_arg b);
-/* a where condition holds, else b. */
+/* a where condition is true, else b. */
 dt_arg dt_scope_where(dt_scope *scope, dt_arg condition, dt_arg a, dt_arg b);
 
-/* The tensor of a formula's value, NULL after a failure. A number becomes a tensor like
+/* The tensor of an operand, NULL after a failure. A number becomes a tensor like
  * `like`. */
 dt_tensor *dt_scope_tensor(dt_scope *scope, dt_arg value, const dt_tensor *like);
 

@@ -9,8 +9,8 @@
 #include "autograd/temporaries.h"
 #include "tensor/ops/copy.h"
 
-/* Guards accumulators and gradients of leaves, which several threads may share. A sum
- * that is recorded asks for accumulators itself, so the thread may take it twice. */
+/* Guards accumulators and gradients of leaves, which threads may share. Recursive,
+ * because a differentiable sum looks up accumulators itself. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static void kept_free(dt_history *history)
@@ -22,7 +22,7 @@ static void kept_free(dt_history *history)
 
 static void kept_release(void *context)
 {
-    dt_history_release(context); /* which is its head, or NULL */
+    dt_history_release(context); /* context is its head, or NULL */
 }
 
 static void variable_free(dt_history *history)
@@ -86,12 +86,12 @@ void dt_variable_alias(dt_tensor *out, const dt_tensor *t)
 /* --- edges --- */
 
 typedef struct accumulator_data {
-    dt_variable *leaf; /* the first: dt_accumulator_leaf */
-    bool strided;      /* not row-major, yet without gaps */
-    int64_t strides[]; /* then: of the leaf */
+    dt_variable *leaf; /* first, for dt_accumulator_leaf */
+    bool strided;      /* dense but not row-major */
+    int64_t strides[]; /* the leaf's, if strided */
 } accumulator_data;
 
-/* Whether elements fill one piece of memory in another order than by rows. */
+/* Whether t is dense but not row-major. */
 static bool is_strided(const dt_tensor *t)
 {
     int64_t reach = 1;
@@ -122,8 +122,8 @@ static int lay_as_leaf(dt_tensor *out, const dt_tensor *gradient,
     return dt_copy_into("backward", out, gradient);
 }
 
-/* A gradient lies in memory as its leaf does, so that an optimiser can go through both
- * in step. */
+/* Gives the gradient the strides of its leaf, so that an optimizer can walk both
+ * together. */
 static int accumulator_apply(dt_node *node, dt_scope *scope,
                              dt_tensor *const *gradients, dt_tensor **into)
 {
@@ -154,13 +154,12 @@ static void accumulator_free(dt_node *node)
 
 const dt_node_type dt_accumulator = {accumulator_apply, accumulator_free};
 
-/* A reference to the leaf's accumulator, or NULL after dt_fail. */
+/* A reference to the leaf's AccumulateGrad node, or NULL after dt_fail. */
 static dt_node *accumulator_of(dt_variable *v, const dt_tensor *t)
 {
     pthread_mutex_lock(&lock);
     dt_node *node = v->accumulator;
-    /* One whose last reference is just being given back by another thread is no more.
-     */
+    /* Skip it if another thread is dropping the last reference. */
     if (node) {
         int references = __atomic_load_n(&node->references, __ATOMIC_RELAXED);
         while (references && !__atomic_compare_exchange_n(
@@ -196,7 +195,7 @@ int dt_variable_refresh(const dt_tensor *t)
     dt_variable *v = dt_variable_of(t);
     if (!v || !v->base || v->version == t->storage->version)
         return 0;
-    /* Somebody wrote to the memory: what this view holds comes from its base now. */
+    /* The base was written in place: the view's values now come from there. */
     if (dt_variable_requires_grad(v->base) && dt_record_as_strided(t, v) < 0)
         return -1;
     v->version = t->storage->version;
@@ -229,7 +228,7 @@ int dt_variable_edge(const dt_tensor *t, dt_edge *out)
 int dt_variable_base_edge(const dt_variable *v, dt_storage *storage, dt_edge *out)
 {
     dt_tensor base = *v->base->geometry;
-    base.storage = storage; /* lent, for its device */
+    base.storage = storage; /* borrowed, for its device */
     out->node = NULL;
     out->index = 0;
     return edge_of(v->base, &base, out);
@@ -249,7 +248,7 @@ int dt_variable_set_made(dt_tensor *t, dt_node *node, int index)
 
 int dt_variable_set_view(dt_tensor *view, const dt_tensor *t)
 {
-    /* A history is no part of what a tensor holds. */
+    /* Autograd metadata is not part of the tensor's value. */
     dt_variable *of = dt_variable_ensure((dt_tensor *)t);
     dt_variable *v = of ? dt_variable_ensure(view) : NULL;
     if (!v)
@@ -320,7 +319,7 @@ int dt_variable_require(dt_tensor *t, bool wanted)
     return 0;
 }
 
-/* Whether nobody else can see the memory, and its elements fill it. */
+/* Whether nobody else refers to the memory and t fills it. */
 static bool is_own(const dt_tensor *t)
 {
     return __atomic_load_n(&t->storage->references, __ATOMIC_RELAXED) == 1 &&
@@ -374,7 +373,7 @@ int dt_variable_retain_grad(const dt_tensor *t)
         return 0;
     if (dt_variable_edge(t, &edge) < 0)
         return -1;
-    if (!edge.node) /* a view taken before its base began to want gradients */
+    if (!edge.node) /* a view taken before its base required gradients */
         return 0;
     dt_kept *kept = malloc(sizeof *kept);
     if (!kept) {

@@ -4,7 +4,7 @@
 
 /* --- overlap --- */
 
-/* The bytes from the first to behind the last element. */
+/* The byte range from the first element to the end of the last one. */
 static void span(const dt_tensor *t, const char **start, const char **end)
 {
     int64_t reach = 0;
@@ -17,7 +17,7 @@ static void span(const dt_tensor *t, const char **start, const char **end)
 
 bool dt_iterate_overlaps(const dt_tensor *t, const dt_tensor *other)
 {
-    /* Two storages can share memory too: borrowed from one NumPy array, say. */
+    /* Different storages can share memory: two tensors from one NumPy array, say. */
     if (!t->numel || !other->numel ||
         !dt_device_equal(dt_tensor_device(t), dt_tensor_device(other)))
         return false;
@@ -43,15 +43,15 @@ bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other)
 
 /* --- the layout of a result --- */
 
-/* A tensor's stride in a dimension of the broadcast shape, in elements. */
+/* t's stride in a dimension of the broadcast shape, in elements. */
 static int64_t stride_at(const dt_tensor *t, int ndim, int dim)
 {
     int own = dim - (ndim - t->ndim);
     return own < 0 || t->shape[own] == 1 ? 0 : t->strides[own];
 }
 
-/* Whether dimension a belongs inside b: 1 yes, -1 no, 0 undecided. Inputs speak in
- * turn. */
+/* Whether dimension a should be inside b: 1 yes, -1 no, 0 undecided. The first input
+ * with an opinion decides. */
 static int compare_dims(const dt_input *inputs, int ninputs, int ndim,
                         const int64_t *shape, int a, int b)
 {
@@ -70,9 +70,8 @@ static int compare_dims(const dt_input *inputs, int ninputs, int ndim,
     return 0;
 }
 
-/* The order of dimensions, outermost first, in which the inputs lie in memory. An
- * insertion sort that leaves undecided pairs as they are, as the order is not always a
- * total one. */
+/* Orders dimensions by the inputs' memory, outermost first. Insertion sort, because
+ * the comparison is not a total order: undecided pairs stay in place. */
 static void order_dims(const dt_input *inputs, int ninputs, int ndim,
                        const int64_t *shape, int *order)
 {
@@ -103,8 +102,7 @@ static bool all_row_major(const dt_input *inputs, int ninputs)
     return true;
 }
 
-/* Whether t is dense in some order of its dimensions: then a result may take its
- * strides. */
+/* Whether t is non-overlapping and dense, so that a result may use its strides. */
 static bool is_dense(const dt_tensor *t)
 {
     if (t->contiguous)
@@ -118,7 +116,7 @@ static bool is_dense(const dt_tensor *t)
     return reach + 1 == t->numel && !dt_tensor_overlaps_itself(t);
 }
 
-/* All inputs of the full shape with one set of strides, without gaps. */
+/* An input of the full shape, if all inputs have its strides and no gaps. */
 static const dt_tensor *common_layout(const dt_input *inputs, int ninputs, int ndim,
                                       const int64_t *shape)
 {
@@ -171,8 +169,7 @@ static void set_operand(dt_operand *operand, const dt_input *input)
         operand->value = input->value;
 }
 
-/* Elements in one run: all operands contiguous and of the result's shape, or immediate.
- */
+/* All operands contiguous and of the result's shape, or scalars: one run. */
 static bool plan_flat(dt_plan *plan, const dt_tensor *out, const dt_input *inputs,
                       int ninputs)
 {

@@ -11,7 +11,7 @@ void dt_tensor_update(dt_tensor *t)
     t->contiguous = dt_shape_is_contiguous(t->ndim, t->shape, t->strides);
 }
 
-/* Checks and sets all but strides and storage. */
+/* Checks the shape and sets everything but strides and storage. */
 static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
                  const int64_t *shape)
 {
@@ -36,7 +36,7 @@ static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
     return 0;
 }
 
-/* Memory for the elements, and for the gaps that strides may leave between them. */
+/* Allocates for the elements and for the gaps between them. */
 static int allocate(const char *what, dt_tensor *out, dt_device device)
 {
     dt_dtype dtype = (dt_dtype)out->dtype;
@@ -108,8 +108,8 @@ bool dt_tensor_overlaps_itself(const dt_tensor *t)
 {
     if (t->contiguous || t->numel <= 1)
         return false;
-    /* Sorted by stride, each dimension has to step over all that the smaller ones
-     * reach. */
+    /* In order of stride, each dimension must step over the extent of the smaller
+     * ones. */
     int order[DT_MAX_NDIM], count = 0;
     for (int d = 0; d < t->ndim; d++) {
         if (t->shape[d] == 1)

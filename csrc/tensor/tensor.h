@@ -1,12 +1,11 @@
-/* A tensor: a view of a storage. Floor 4, no Python: the binding's object embeds this
+/* A tensor: a view of a storage. No Python here: the binding's object embeds this
  * struct.
  *
- * Functions that make a tensor fill `out`, a struct that holds nothing yet, and the
- * caller then owns it: dt_tensor_clear releases it. After a failure `out` holds
- * nothing. Functions ending in
- * `_into` write into an existing tensor and leave its shape and type as they are.
- * Operations on GPUs are queued on the current stream of the tensor's device; only
- * functions whose comment says so wait. */
+ * Functions that create a tensor fill `out`, an empty struct, which the caller then
+ * owns: dt_tensor_clear releases it. After a failure `out` is empty. Functions
+ * ending in `_into` write to an existing tensor and keep its shape and dtype. Work
+ * on GPUs is queued on the current stream of the tensor's device; only functions
+ * documented to synchronize do so. */
 #ifndef DT_TENSOR_TENSOR_H
 #define DT_TENSOR_TENSOR_H
 
@@ -15,57 +14,59 @@
 #include "base/shape.h"
 #include "device/storage.h"
 
-/* What a tensor takes along for csrc/autograd, which alone looks inside. Here it is
- * only kept alive. */
+/* Autograd metadata of a tensor, which only csrc/autograd looks into; here it is
+ * kept alive. */
 typedef struct dt_history {
     int references;
-    void (*free)(struct dt_history *history); /* when the last reference goes */
+    void (*free)(struct dt_history *history); /* called when the last reference is
+                                                 dropped */
 } dt_history;
 
 typedef struct dt_tensor {
-    dt_storage *storage; /* one reference; NULL: the struct holds nothing */
-    dt_history *history; /* one reference, or NULL; functions of this floor give none */
-    int64_t offset;      /* of element 0 in the storage, in elements */
+    dt_storage *storage; /* one reference; NULL: the struct is empty */
+    dt_history *history; /* one reference, or NULL; functions in csrc/tensor set none */
+    int64_t offset;      /* of element 0, in elements */
     int64_t numel;
     unsigned char dtype; /* a dt_dtype */
     unsigned char ndim;
     bool contiguous;  /* row-major without gaps */
-    bool unversioned; /* writing through it does not count: Tensor.data */
+    bool unversioned; /* in-place writes do not increment the version: Tensor.data */
     int64_t shape[DT_MAX_NDIM];
-    int64_t strides[DT_MAX_NDIM]; /* in elements; may be 0 (expanded), never negative */
+    int64_t strides[DT_MAX_NDIM]; /* in elements; 0 if expanded, never negative */
 } dt_tensor;
 
 static inline dt_device dt_tensor_device(const dt_tensor *t)
 {
-    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a whole tensor has one
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not called on empty
+     * structs */
     return t->storage->device;
 }
 static inline void *dt_tensor_data(const dt_tensor *t)
 {
-    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a whole tensor has one
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not called on empty
+     * structs */
     return (char *)t->storage->data +
            t->offset * (int64_t)dt_dtype_size((dt_dtype)t->dtype);
 }
 
-/* A new row-major tensor, contents undefined. `what` names the operation in errors. */
+/* Creates a row-major tensor, contents undefined. `op_name` is for error messages. */
 int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
                     const int64_t *shape, dt_device device);
 
-/* The same with strides of the caller's, 0 or more; memory reaches to the last element.
- */
+/* The same with the given strides, which must not be negative; the memory ends after
+ * the last element. */
 int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
                             const int64_t *shape, const int64_t *strides,
                             dt_device device);
 
-/* A second tensor over the same storage, without history. Cannot fail. */
+/* Makes `out` a second view of t's storage, without autograd metadata. Cannot fail. */
 void dt_tensor_alias(dt_tensor *out, const dt_tensor *t);
 
-/* Gives the storage back; the struct then holds nothing. Allowed on one that holds
- * nothing. */
+/* Releases the storage and leaves the struct empty. An empty struct is allowed. */
 void dt_tensor_clear(dt_tensor *t);
 
-/* Whether two elements share memory (stride 0 over more than one, or strides that
- * cross). May say yes for odd strides that do not. */
+/* Whether two elements share memory (a stride of 0, or strides that interleave). May
+ * report an overlap for unusual strides that have none. */
 bool dt_tensor_overlaps_itself(const dt_tensor *t);
 
 static inline dt_history *dt_history_retain(dt_history *history)
@@ -76,13 +77,13 @@ static inline dt_history *dt_history_retain(dt_history *history)
 }
 static inline void dt_history_release(dt_history *history)
 {
-    /* Who holds the only reference need not count it down. */
+    /* The only holder of a reference need not decrement it. */
     if (history && (__atomic_load_n(&history->references, __ATOMIC_ACQUIRE) == 1 ||
                     __atomic_fetch_sub(&history->references, 1, __ATOMIC_ACQ_REL) == 1))
         history->free(history);
 }
 
-/* Counts a write in place. Every function that writes into a tensor it was given calls
+/* Counts an in-place write. Every function that writes to an existing tensor calls
  * this. */
 static inline void dt_tensor_written(const dt_tensor *t)
 {
@@ -90,7 +91,7 @@ static inline void dt_tensor_written(const dt_tensor *t)
         t->storage->version++;
 }
 
-/* Fills contiguous after shape and strides have been set by hand, and numel. */
+/* Sets `contiguous` after the caller has set shape, strides and numel. */
 void dt_tensor_update(dt_tensor *t);
 
 #endif

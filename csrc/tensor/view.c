@@ -4,8 +4,8 @@
 
 #include "tensor/ops/copy.h"
 
-/* Every view starts as an alias and then changes shape and strides; on failure it lets
- * go. */
+/* Views start as an alias and then change shape and strides; on failure, clears the
+ * alias. */
 static int finish(dt_tensor *out, int status)
 {
     if (status < 0) {
@@ -83,7 +83,7 @@ static int take_slice(dt_tensor *t, int dim, const dt_subscript *item)
     t->offset += start * t->strides[dim];
     t->shape[dim] = length;
     int64_t stride;
-    /* A step that long leaves one element at most, whose stride nobody follows. */
+    /* A step that overflows selects at most one element, so its stride is unused. */
     t->strides[dim] = __builtin_mul_overflow(t->strides[dim], item->step, &stride)
                           ? t->strides[dim]
                           : stride;
@@ -125,7 +125,7 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
                 out->shape[dim] = items[i].stop;
             dim++;
             break;
-        case DT_SUBSCRIPT_ELLIPSIS: /* a second one stands for no dimension */
+        case DT_SUBSCRIPT_ELLIPSIS: /* a second ellipsis selects no dimension */
             dim += skipped ? 0 : t->ndim - consumed;
             source += skipped ? 0 : t->ndim - consumed;
             skipped = true;
@@ -137,9 +137,9 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
 
 /* --- shapes --- */
 
-/* Strides for shape over t's memory; false where elements would have to move.
- * Dimensions are taken in runs that lie evenly in memory, and each run is cut into new
- * sizes. */
+/* Computes strides for a new shape over t's memory; false if that needs a copy.
+ * Merges t's dimensions into runs of evenly spaced elements and splits each run into
+ * new sizes. */
 static bool strides_for(const dt_tensor *t, int ndim, const int64_t *shape,
                         int64_t *strides)
 {
@@ -170,12 +170,12 @@ static bool strides_for(const dt_tensor *t, int ndim, const int64_t *shape,
             run = made = 1;
         }
     }
-    for (; to >= 0; to--) /* only sizes of 1 are left: t had no dimension */
+    for (; to >= 0; to--) /* only sizes of 1 are left: t is 0-dim */
         strides[to] = made * base;
     return true;
 }
 
-/* Resolves one -1 in wanted; fails where the count of elements does not fit. */
+/* Infers one size of -1; fails if the number of elements does not match. */
 static int resolve(const char *what, const dt_tensor *t, int ndim,
                    const int64_t *wanted, int64_t *shape)
 {
@@ -299,7 +299,7 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
     return dt_view_reshape(out, t, ndim, shape);
 }
 
-/* --- orders of dimensions --- */
+/* --- permutations --- */
 
 int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
@@ -464,7 +464,7 @@ int dt_view_expand(const char *what, dt_tensor *out, const dt_tensor *t, int ndi
     return finish(out, 0);
 }
 
-/* --- parts --- */
+/* --- slices --- */
 
 int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t start,
                    int64_t length)
@@ -570,7 +570,7 @@ int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
     dt_tensor_alias(out, t);
     if (t->ndim) {
         out->shape[dim] = (room - size) / step + 1;
-        /* A step that long leaves one window, whose stride nobody follows. */
+        /* A step that overflows leaves one window, so its stride is unused. */
         out->strides[dim] =
             __builtin_mul_overflow(within, step, &between) ? within : between;
     }
