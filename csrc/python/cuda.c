@@ -1,6 +1,5 @@
-/* What pydevtensor/cuda.py is made of: devices, memory, streams, seeds and counters as
- * private functions of the module. Those that take a device take all that names one,
- * None included. */
+/* The functions behind pydevtensor/cuda.py: devices, memory, streams, seeds and
+ * counters. A device argument may be anything that names one, including None. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 #include "python/types/stream.h"
 #include "tensor/ops/create.h"
 
-/* Adds value under key and takes over the reference; false with an exception set. */
+/* Sets key to value, which is taken over; false with an exception set. */
 static bool put(PyObject *dict, const char *key, PyObject *value)
 {
     int status = value ? PyDict_SetItemString(dict, key, value) : -1;
@@ -150,7 +149,7 @@ static void visit_fact(void *context, const char *name, const char *value)
         put(dict, name, PyUnicode_DecodeFSDefault(value ? value : ""));
 }
 
-/* What the CPU's backend and, where there is one, CUDA's say about themselves. */
+/* Facts about the CPU backend and, if loaded, the CUDA backend. */
 static PyObject *facts(PyObject *self, PyObject *args)
 {
     (void)self;
@@ -161,7 +160,7 @@ static PyObject *facts(PyObject *self, PyObject *args)
     PyObject *dict = PyDict_New();
     if (!dict)
         return NULL;
-    dt_device_count(which); /* loads it */
+    dt_device_count(which); /* loads the backend */
     if (dt_backends[which])
         dt_backends[which]->facts(visit_fact, dict);
     if (PyErr_Occurred())
@@ -250,7 +249,7 @@ static PyObject *default_stream(PyObject *self, PyObject *value)
     return dt_stream_object_new(device, NULL);
 }
 
-/* Makes it current for its device; which device is current stays. */
+/* Makes the stream current on its device; does not change the current device. */
 static PyObject *set_stream(PyObject *self, PyObject *value)
 {
     (void)self;
@@ -263,7 +262,8 @@ static PyObject *set_stream(PyObject *self, PyObject *value)
 
 /* --- seeds --- */
 
-/* _cuda_seed(device, seed): an int, or None for one from the system; gives the seed. */
+/* _cuda_seed(device, seed): an int, or None for a seed from the system; returns the
+ * seed. */
 static PyObject *cuda_seed(PyObject *self, PyObject *args)
 {
     (void)self;

@@ -16,7 +16,7 @@ PyObject *dt_raise(void)
             "pydevtensor: a call failed without saying why; please report it");
         return NULL;
     }
-    /* Text that was cut may end within a character. */
+    /* Truncated text may end inside a character. */
     PyObject *text =
         PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text), "replace");
     if (text) {

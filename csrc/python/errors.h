@@ -1,11 +1,11 @@
-/* The core's errors as Python exceptions: the one place where they meet. */
+/* Errors of the core as Python exceptions. */
 #ifndef DT_PYTHON_ERRORS_H
 #define DT_PYTHON_ERRORS_H
 
 #include "python/module.h"
 
-/* Raises the core's pending error (base/error.h) and forgets it. Always returns NULL,
- * so that a function can `return dt_raise()`. */
+/* Raises and clears the core's pending error (base/error.h). Always returns NULL, so
+ * that a function can `return dt_raise()`. */
 PyObject *dt_raise(void);
 
 /* The same for functions that return -1. */
@@ -41,7 +41,7 @@ static inline int dt_raise_status(void)
         }                                                                              \
     } while (0)
 
-/* Elements from which on a computation is long. */
+/* Computations on this many elements release the GIL. */
 #define DT_LONG_NUMEL 20000
 
 #endif

@@ -1,4 +1,4 @@
-/* The extension module: starts the core and lets each file add what it has. */
+/* The extension module: initializes the core and every file of the binding. */
 #include "python/module.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static PyMethodDef *make_definition(const dt_function *row, dt_call call, bool m
     return definition;
 }
 
-/* Every table that was added, for tests that call all that there is. */
+/* All method tables, for tests that call every function. */
 #define MAX_TABLES 64
 static struct {
     const dt_function *rows;
@@ -55,7 +55,7 @@ static struct {
 } tables[MAX_TABLES];
 static size_t ntables;
 
-/* [(name, text of the signature, is a function, is a method), ...] */
+/* [(name, signature, is a function, is a method), ...] */
 static PyObject *signatures(PyObject *self, PyObject *unused)
 {
     (void)self;
@@ -130,10 +130,10 @@ int dt_add_properties(PyGetSetDef *properties)
     return 0;
 }
 
-/* --- starting --- */
+/* --- initialization --- */
 
-/* The folders in which packages are installed, colon-separated, for PyMem_Free: the one
- * that this package is in, then those of sys.path. */
+/* Directories of installed packages, colon-separated, for PyMem_Free: this package's
+ * own, then those of sys.path. */
 static char *package_folders(const char *parent)
 {
     PyObject *path = PySys_GetObject("path"); /* borrowed */
@@ -234,7 +234,8 @@ static int execute(PyObject *module)
                             "pydevtensor failed to import before; restart Python");
             return -1;
         }
-        /* Imported again: the same types, or tensors of before would not be Tensors. */
+        /* Imported again: return the same types, or existing tensors would not be
+         * Tensors. */
         return PyDict_Merge(PyModule_GetDict(module), PyModule_GetDict(dt_py.module),
                             0);
     }

@@ -1,7 +1,7 @@
-/* The binding's process-wide state, and how a file of csrc/python joins the module.
+/* Process-wide state of the binding, and the list of its initializers.
  *
- * One Python interpreter a process: type checks on the tiny path are one load and one
- * compare that way. A second interpreter gets an ImportError. */
+ * One interpreter per process, so that type checks are one load and one compare. A
+ * second interpreter gets an ImportError. */
 #ifndef DT_PYTHON_MODULE_H
 #define DT_PYTHON_MODULE_H
 
@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "device/device.h"
 
-/* SETUP(name): `int dt_setup_name(PyObject *module)` runs at import, in this order, and
- * returns -1 with a Python exception set. A file that adds types, functions or methods
- * defines one and has its row here; it may rely on those before it. */
+/* SETUP(name): calls `int dt_setup_name(PyObject *module)` at import, in this order;
+ * -1 with an exception set. A file that adds types, functions or methods defines one
+ * and is listed here; it may rely on the ones before it. */
 #define DT_SETUPS(SETUP)                                                               \
     SETUP(errors)                                                                      \
     SETUP(dtype_type)                                                                  \
@@ -65,13 +65,12 @@
 DT_SETUPS(SETUP)
 #undef SETUP
 
-/* NAME(word): strings used as attribute and keyword names, interned at import:
- * dt_py.s_word */
+/* NAME(word): a string interned at import for attributes and keywords: dt_py.s_word */
 #define DT_NAMES(NAME)                                                                 \
     NAME(format_tensor)                                                                \
     NAME(tensor_repr)
 
-/* Everything here is set at import and never changes; pointers are owned for ever. */
+/* Set at import and constant afterwards; the references are never dropped. */
 typedef struct dt_python {
     PyObject *module;
     PyTypeObject *tensor_type;
@@ -87,19 +86,18 @@ typedef struct dt_python {
 #define NAME(word) PyObject *s_##word;
     DT_NAMES(NAME)
 #undef NAME
-    /* Threads that work without the GIL, and may use the histories of tensors: it
-     * changes only with the GIL held. */
+    /* Threads running without the GIL that may use autograd metadata; changed only
+     * with the GIL held. */
     int outside;
 } dt_python;
 
 extern dt_python dt_py;
 
-/* Makes a heap type from spec, adds it to the module under the last part of its name
- * and returns it: one reference that the caller keeps for ever. NULL with an exception
- * set. */
+/* Creates a heap type and adds it to the module under the last part of its name.
+ * Returns one reference, which is never dropped; NULL with an exception set. */
 PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases);
 
-/* Adds value under name to the module, without stealing it. */
+/* Adds value to the module without stealing the reference. */
 int dt_add_object(PyObject *module, const char *name, PyObject *value);
 
 #endif

@@ -1,12 +1,12 @@
-/* The buffer protocol both ways, and what checkpoints need of storages. */
+/* The buffer protocol in both directions, and access to storages for checkpoints. */
 #include "autograd/variable.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
 #include "tensor/view.h"
 
-/* --- a CPU tensor's memory for others --- */
+/* --- exporting a CPU tensor's memory --- */
 
-/* The format character of the struct module; NULL where it has none. */
+/* The format character of the struct module; NULL if there is none. */
 static const char *format_of(dt_dtype dtype)
 {
     static const struct {
@@ -31,13 +31,13 @@ static const char *format_of(dt_dtype dtype)
     return NULL;
 }
 
-/* What one export keeps: the memory, also when the tensor is given another storage. */
+/* What one export holds: the memory, even if the tensor is given another storage. */
 typedef struct export {
     dt_storage *storage;
     Py_ssize_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
 } export;
 
-/* Row-major read backwards: the first dimension is the one that runs through memory. */
+/* Whether the elements are in column-major (Fortran) order. */
 static bool is_fortran(const dt_tensor *t)
 {
     int64_t expected = 1;
@@ -49,7 +49,7 @@ static bool is_fortran(const dt_tensor *t)
     return true;
 }
 
-/* Why the tensor cannot be exported that way; NULL: it can. */
+/* Why the tensor cannot be exported with these flags; NULL if it can. */
 static const char *refusal(const dt_tensor *t, int flags)
 {
     bool c = t->contiguous, f = is_fortran(t);
@@ -110,7 +110,7 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
         kept->shape[d] = (Py_ssize_t)t->shape[d];
         kept->strides[d] = (Py_ssize_t)t->strides[d] * size;
     }
-    /* Without elements there may be no memory, and some readers dislike NULL. */
+    /* Empty tensors may have no memory, and some consumers reject NULL. */
     view->buf = t->numel ? dt_tensor_data(t) : t->storage->inline_data;
     view->obj = Py_NewRef(self);
     view->len = (Py_ssize_t)t->numel * size;
@@ -133,9 +133,10 @@ void dt_tensor_release_buffer(PyObject *self, Py_buffer *view)
     PyMem_Free(kept);
 }
 
-/* --- others' memory as a tensor --- */
+/* --- importing external memory --- */
 
-/* The last tensor may go in a thread that has no GIL, or when Python is no more. */
+/* The last tensor may be released in a thread without the GIL, or after
+ * finalization. */
 static void release_view(void *owner)
 {
     if (!Py_IsInitialized())
@@ -146,8 +147,8 @@ static void release_view(void *owner)
     PyGILState_Release(state);
 }
 
-/* A buffer to hold, writable where it can be. NULL with ValueError or what it raised.
- */
+/* A buffer to hold, writable if possible. NULL with ValueError or the exporter's
+ * error. */
 static Py_buffer *take_buffer(PyObject *object)
 {
     if (!PyObject_CheckBuffer(object)) {
@@ -165,7 +166,8 @@ static Py_buffer *take_buffer(PyObject *object)
         return view;
     if (PyErr_ExceptionMatches(PyExc_BufferError) ||
         PyErr_ExceptionMatches(PyExc_TypeError) ||
-        PyErr_ExceptionMatches(PyExc_ValueError)) { /* NumPy's, for read-only arrays */
+        PyErr_ExceptionMatches(PyExc_ValueError)) { /* NumPy raises ValueError for
+                                                       read-only arrays */
         PyErr_Clear();
         if (PyObject_GetBuffer(object, view, PyBUF_SIMPLE) == 0) {
             if (PyErr_WarnEx(PyExc_UserWarning,
@@ -180,7 +182,7 @@ static Py_buffer *take_buffer(PyObject *object)
     return NULL;
 }
 
-/* How many elements are taken; -1 with ValueError. */
+/* The number of elements to use; -1 with ValueError. */
 static int64_t count_elements(const Py_buffer *view, int64_t size, int64_t count,
                               int64_t offset)
 {

@@ -1,5 +1,5 @@
-/* Tensors' memory for other array libraries: DLPack capsules, and CUDA's array
- * interface. Simulated GPUs take no part: their memory is nobody else's. */
+/* Exporting tensors' memory: DLPack capsules and the CUDA array interface. Simulated
+ * GPUs are rejected: no other library can use their memory. */
 #include "python/interop/dlpack.h"
 
 #include "autograd/variable.h"
@@ -46,7 +46,7 @@ static int refuse_simulated(const char *what, dt_device device)
     return -1;
 }
 
-/* The device in DLPack's words. Virtual GPUs are named by the card behind them. */
+/* The DLPack device. Virtual GPUs are named by their physical GPU. */
 static int name_device(const char *what, dt_device device, dl_device *out)
 {
     dt_device_properties p;
@@ -92,7 +92,7 @@ int dt_dlpack_find_device(const char *what, dl_device named, dt_device *out)
     return -1;
 }
 
-/* Makes work on one queue of the device wait for that on another. */
+/* Makes one stream of the device wait for the work queued on another. */
 static int order_queues(dt_device device, dt_queue first, dt_queue then)
 {
     const dt_backend *backend = dt_backend_of(device);
@@ -108,10 +108,10 @@ static int order_queues(dt_device device, dt_queue first, dt_queue then)
     return status;
 }
 
-/* --- capsules of ours --- */
+/* --- exporting --- */
 
-/* What an export keeps alive, behind a capsule's struct. No Python in it: whoever
- * consumes the capsule may let go of it in any thread. */
+/* What an export keeps alive, behind the capsule's struct. No Python objects: the
+ * consumer may release it in any thread. */
 typedef struct export {
     union {
         dl_legacy legacy;
@@ -135,7 +135,7 @@ static void free_versioned(dl_versioned *managed)
     free_export(managed->context);
 }
 
-/* A capsule that nobody consumed still owns what is in it. */
+/* Releases the contents of a capsule that was not consumed. */
 static void drop_capsule(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, LEGACY)) {
@@ -206,7 +206,7 @@ static int take_pair(const dt_args *args, int i, int64_t *out)
     return -1;
 }
 
-/* Lets the consumer's stream wait for what is queued on the tensor's. */
+/* Makes the consumer's stream wait for the work queued on the tensor's stream. */
 static int hand_over(const dt_args *args, int i, dt_device device)
 {
     PyObject *value = args->slots[i];
@@ -322,7 +322,7 @@ DT_PUBLIC(to_dlpack, "to_dlpack(tensor: Tensor)")
     return PyObject_CallMethod(args->slots[0], "__dlpack__", NULL);
 }
 
-/* --- CUDA's array interface --- */
+/* --- CUDA array interface --- */
 
 static PyObject *cuda_typestr(dt_dtype dtype)
 {

@@ -1,4 +1,4 @@
-/* DLPack: what a capsule of memory holds, as every library lays it out. */
+/* DLPack: the structs that every library shares. */
 #ifndef DT_PYTHON_INTEROP_DLPACK_H
 #define DT_PYTHON_INTEROP_DLPACK_H
 
@@ -24,14 +24,14 @@ typedef struct dl_array {
     uint64_t byte_offset;
 } dl_array;
 
-/* What a capsule named "dltensor" holds. */
+/* Contents of a capsule named "dltensor". */
 typedef struct dl_legacy {
     dl_array array;
     void *context;
     void (*deleter)(struct dl_legacy *);
 } dl_legacy;
 
-/* What one named "dltensor_versioned" holds. */
+/* Contents of a capsule named "dltensor_versioned". */
 typedef struct dl_versioned {
     uint32_t major, minor;
     void *context;
@@ -40,21 +40,21 @@ typedef struct dl_versioned {
     dl_array array;
 } dl_versioned;
 
-/* The capsules' names; a consumed one is renamed, so that nobody consumes it again. */
+/* Names of capsules; a consumer renames the capsule, so that it is consumed once. */
 #define LEGACY         "dltensor"
 #define VERSIONED      "dltensor_versioned"
 #define USED_LEGACY    "used_dltensor"
 #define USED_VERSIONED "used_dltensor_versioned"
 
-/* The type of elements in DLPack's words. */
+/* The DLPack code of an element type. */
 void dt_dlpack_type(dt_dtype dtype, uint8_t *code, uint8_t *bits);
 
-/* 1: others can reach the memory of the device, whose properties are in *p unless it is
- * the CPU; 0: it is simulated; -1 with an exception set. */
+/* 1: other libraries can access the device's memory; *p has its properties unless it
+ * is the CPU. 0: it is simulated. -1 with an exception set. */
 int dt_dlpack_is_real(dt_device device, dt_device_properties *p);
 
-/* Our device for one in DLPack's words, the current one where several are on that card.
- * -1 with BufferError, which begins with what. */
+/* The device of a DLPack device, the current one if several share that GPU. -1 with
+ * BufferError, prefixed with op_name. */
 int dt_dlpack_find_device(const char *what, dl_device named, dt_device *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* `from_dlpack`: other libraries' memory as Tensors. What a capsule says is a
- * stranger's, and checked. */
+/* `from_dlpack`: Tensors over other libraries' memory. The capsule comes from
+ * outside, so everything in it is checked. */
 #include "python/interop/dlpack.h"
 
 #include "autograd/variable.h"
@@ -22,7 +22,7 @@ static int dtype_from(const dl_array *array)
     return -1;
 }
 
-/* Others' deleters may want Python, and know when they do not hold its lock. */
+/* Other libraries' deleters may use Python; they take the GIL themselves. */
 static void release_legacy(void *owner)
 {
     dl_legacy *managed = owner;
@@ -42,8 +42,8 @@ static int refuse(const char *reason)
     return -1;
 }
 
-/* The geometry of array into t, and how many bytes from its first element it reaches.
- * Everything in the struct is a stranger's. */
+/* Reads and checks the array's geometry into t, and the bytes from its first element
+ * to the end of its last. */
 static int read_geometry(const dl_array *array, dt_tensor *t, size_t *reach)
 {
     int dtype = dtype_from(array);
@@ -91,8 +91,8 @@ static int read_geometry(const dl_array *array, dt_tensor *t, size_t *reach)
     return 0;
 }
 
-/* A Tensor over what array says, which owner keeps alive. Takes owner over only where
- * it succeeds. */
+/* A Tensor over the array's memory, which owner keeps alive. Takes over owner only
+ * on success. */
 static PyObject *adopt(const dl_array *array, bool read_only, void (*release)(void *),
                        void *owner)
 {
@@ -133,7 +133,7 @@ fail:
     return NULL;
 }
 
-/* A Tensor over the memory of a capsule, which is consumed. */
+/* Consumes a capsule and returns a Tensor over its memory. */
 static PyObject *from_capsule(PyObject *capsule, bool *copied)
 {
     PyObject *made = NULL;
@@ -175,7 +175,7 @@ static PyObject *from_capsule(PyObject *capsule, bool *copied)
     return NULL;
 }
 
-/* Where object says that its memory is. */
+/* The device that object says its memory is on. */
 static int ask_device(PyObject *object, dl_device *out)
 {
     PyObject *pair = PyObject_CallMethod(object, "__dlpack_device__", NULL);
@@ -196,7 +196,7 @@ static int ask_device(PyObject *object, dl_device *out)
     return status > 0 ? 0 : -1;
 }
 
-/* words[name] = value, which is taken over; false with an exception set. */
+/* kwargs[name] = value, which is taken over; false with an exception set. */
 static bool put(PyObject *words, const char *name, PyObject *value)
 {
     int status = value ? PyDict_SetItemString(words, name, value) : -1;
@@ -204,7 +204,7 @@ static bool put(PyObject *words, const char *name, PyObject *value)
     return status == 0;
 }
 
-/* The keywords of a __dlpack__ call; `all` with those that came with version 1. */
+/* Keyword arguments of a __dlpack__ call; `all` adds those of version 1. */
 static PyObject *keywords(dt_device where, bool all, bool to_cpu, PyObject *copy)
 {
     PyObject *words = PyDict_New();
@@ -227,7 +227,7 @@ static PyObject *keywords(dt_device where, bool all, bool to_cpu, PyObject *copy
     return words;
 }
 
-/* A capsule of object, which has __dlpack__. */
+/* The capsule of an object that has __dlpack__. */
 static PyObject *ask_capsule(PyObject *object, dt_device where, bool to_cpu,
                              PyObject *copy)
 {
@@ -240,7 +240,7 @@ static PyObject *ask_capsule(PyObject *object, dt_device where, bool to_cpu,
         goto done;
     capsule = PyObject_Call(method, nothing, words);
     if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
-        PyErr_Clear(); /* from before version 1: it takes the stream alone */
+        PyErr_Clear(); /* from before version 1: accepts only stream */
         Py_DECREF(words);
         words = keywords(where, false, false, NULL);
         if (words)
@@ -253,7 +253,7 @@ done:
     return capsule;
 }
 
-/* made (taken over), copied and moved as the call says. */
+/* Copies and moves the tensor (taken over) as requested. */
 static PyObject *fit(PyObject *made, bool copied, const dt_device *wanted,
                      PyObject *copy)
 {
@@ -299,7 +299,7 @@ DT_PUBLIC(from_dlpack,
             return NULL;
         copy = flag ? Py_True : Py_False;
     }
-    if (dt_tensor_check(object)) { /* our own, also of simulated GPUs */
+    if (dt_tensor_check(object)) { /* our own tensors, even on simulated GPUs */
         if (dt_requires_grad(dt_tensor_of(object))) {
             PyErr_SetString(PyExc_BufferError,
                             "from_dlpack(): the Tensor requires gradients, which would "
@@ -319,7 +319,7 @@ DT_PUBLIC(from_dlpack,
             return NULL;
         PyErr_Clear();
     }
-    if (!method) { /* a capsule, or what is refused as none */
+    if (!method) { /* a capsule, or rejected as not being one */
         if (wanted || copy) {
             PyErr_SetString(PyExc_AssertionError,
                             "from_dlpack(): a capsule is taken as it is, without "
@@ -333,7 +333,7 @@ DT_PUBLIC(from_dlpack,
     dl_device named;
     if (ask_device(object, &named) < 0)
         return NULL;
-    /* The maker is asked for a copy on the CPU where we could not reach its device. */
+    /* Ask the producer for a CPU copy if we cannot access its device. */
     bool to_cpu = wanted && dt_device_is_cpu(target) && named.type != DL_CPU &&
                   named.type != DL_CUDA_HOST;
     if (to_cpu)

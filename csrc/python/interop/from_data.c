@@ -1,8 +1,8 @@
 /* Tensors from data: numbers, nested sequences, NumPy arrays, other tensors.
  *
- * Sequences are read twice: once for shape and type, once into a buffer of that type.
- * What belongs to the caller may change in between (a sequence can run any code), so
- * the second reading checks every length again. */
+ * Sequences are read twice: first for shape and dtype, then into a buffer. The
+ * caller's data may change in between (a sequence can run any code), so the second
+ * pass checks every length again. */
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
@@ -12,9 +12,9 @@
 
 typedef struct reader {
     const char *function; /* for messages */
-    int ndim;             /* -1 until the first number is met */
+    int ndim;             /* -1 until the first number is found */
     int64_t shape[DT_MAX_NDIM];
-    int dtype; /* the type so far; -1: none */
+    int dtype; /* common dtype so far; -1: none */
     bool infer;
 } reader;
 
@@ -26,7 +26,8 @@ static void meet(reader *r, dt_dtype dtype)
         r->dtype < 0 ? (int)dtype : (int)dt_dtype_promote((dt_dtype)r->dtype, dtype);
 }
 
-/* The number that a leaf is: 1, 0 when it is none, -1 with an exception set. */
+/* Converts a leaf to a number: 1 and *out, 0 if it is not a number, -1 with an
+ * exception set. */
 static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
 {
     if (dt_tensor_check(leaf)) {
@@ -111,7 +112,7 @@ static bool is_sequence(PyObject *value)
            PySequence_Size(value) >= 0;
 }
 
-/* --- first reading: shape and type --- */
+/* --- first pass: shape and dtype --- */
 
 static int ragged(reader *r, int depth, Py_ssize_t length)
 {
@@ -137,7 +138,7 @@ static int measure(reader *r, PyObject *data, int depth)
 {
     if (!is_sequence(data)) {
         if (PyErr_Occurred())
-            PyErr_Clear(); /* a __len__ that fails: no sequence then */
+            PyErr_Clear(); /* __len__ fails: not a sequence */
         if (r->ndim < 0)
             r->ndim = depth;
         else if (r->ndim != depth)
@@ -157,7 +158,7 @@ static int measure(reader *r, PyObject *data, int depth)
         return -1;
     Py_ssize_t length = PySequence_Fast_GET_SIZE(items);
     int status = -1;
-    /* The first sequence met at a depth says how long all of them are. */
+    /* The first sequence at each depth sets the length of all. */
     if (r->ndim >= 0 && depth >= r->ndim)
         status = uneven(r, depth);
     else if (r->shape[depth] < 0)
@@ -179,7 +180,7 @@ static int measure(reader *r, PyObject *data, int depth)
     return status;
 }
 
-/* --- second reading: elements --- */
+/* --- second pass: elements --- */
 
 static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
 {
@@ -253,7 +254,7 @@ static int write_all(reader *r, PyObject *data, int depth, dt_dtype dtype, char 
     return status;
 }
 
-/* A tensor on the CPU from numbers and sequences. */
+/* Creates a CPU tensor from numbers and sequences. */
 static int read_data(reader *r, dt_tensor *out, PyObject *data)
 {
     for (int d = 0; d < DT_MAX_NDIM; d++)
@@ -284,8 +285,8 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
     } else if (dt_numpy_is_array(data)) {
         PyObject *shared = dt_numpy_to_tensor(data);
         if (!shared) {
-            /* What cannot be shared can often still be copied: by NumPy, to an even
-             * layout. */
+            /* Memory that cannot be shared can often be copied, through a contiguous
+             * NumPy array. */
             if (!PyErr_ExceptionMatches(PyExc_ValueError))
                 return NULL;
             PyErr_Clear();
@@ -329,7 +330,7 @@ DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = No
     dt_device device;
     if (dt_take_dtype(args, 1, &dtype) < 0)
         return NULL;
-    /* A tensor stays where it is unless the call says otherwise. */
+    /* A tensor stays on its device unless the call gives one. */
     if (!dt_given(args, 2) && dt_tensor_check(args->slots[0]))
         device = dt_tensor_device(dt_tensor_of(args->slots[0]));
     else if (dt_take_device(args, 2, &device) < 0)
@@ -355,7 +356,7 @@ DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device =
     } else if (dt_numpy_is_array(data)) {
         shared = dt_numpy_to_tensor(data);
         if (!shared)
-            PyErr_Clear(); /* copied below, or refused there */
+            PyErr_Clear(); /* copied below, or rejected there */
     }
     if (shared) {
         const dt_tensor *t = dt_tensor_of(shared);
@@ -367,7 +368,7 @@ DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device =
     return dt_tensor_from_data("as_tensor", data, dtype, device);
 }
 
-/* --- the old constructors: Tensor(2, 3), FloatTensor([1, 2]) --- */
+/* --- legacy constructors: Tensor(2, 3), FloatTensor([1, 2]) --- */
 
 static PyObject *construct_old(const char *function, dt_dtype dtype,
                                PyObject *const *values, Py_ssize_t count)
@@ -390,7 +391,7 @@ static PyObject *construct_old(const char *function, dt_dtype dtype,
                 PyTuple_GET_SIZE(sizes) == 1 ? -1 : PyTuple_GET_SIZE(sizes));
         }
     }
-    /* -1: one size that came as a Size and so is no data */
+    /* -1: a single Size, which is a shape and not data */
     Py_ssize_t ndim = count < 0 ? 1 : count ? count : 1;
     if (ndim > DT_MAX_NDIM) {
         PyErr_Format(PyExc_RuntimeError,

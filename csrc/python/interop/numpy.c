@@ -9,13 +9,13 @@
 #include "python/functions.h"
 #include "tensor/ops/copy.h"
 
-/* 0 once NumPy's functions are there, importing it if need be; -1 with ImportError. */
+/* Imports NumPy's C API if needed; -1 with ImportError. */
 static int need_numpy(void)
 {
     static bool ready;
     if (ready)
         return 0;
-    /* Not PyArray_ImportNumPyAPI, which prints what it raises. */
+    /* Not PyArray_ImportNumPyAPI, which prints its exceptions. */
     if (_import_array() < 0) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -32,7 +32,7 @@ static int need_numpy(void)
     return 0;
 }
 
-/* Whether the program has imported NumPy itself. Only then can a value come from it. */
+/* Whether the program has imported NumPy. If not, no value can be an array. */
 static bool numpy_is_loaded(void)
 {
     static bool loaded;
@@ -46,7 +46,7 @@ static bool numpy_is_loaded(void)
     return loaded && !need_numpy();
 }
 
-/* NumPy's numbers of types; NPY_NOTYPE where it has none. */
+/* NumPy's type numbers; NPY_NOTYPE if there is none. */
 #define NPY_BFLOAT16 NPY_NOTYPE
 static const int type_numbers[DT_NDTYPES] = {
 #define DT_DTYPE(ID, name, alias, type, class) NPY_##ID,
@@ -83,7 +83,7 @@ int dt_numpy_scalar_dtype(PyObject *value)
     return dtype;
 }
 
-/* --- an array over a tensor's memory --- */
+/* --- NumPy array of a tensor --- */
 
 PyObject *dt_numpy_from_tensor(PyObject *object)
 {
@@ -116,7 +116,7 @@ PyObject *dt_numpy_from_tensor(PyObject *object)
     PyArray_UpdateFlags((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS |
                                                     NPY_ARRAY_F_CONTIGUOUS |
                                                     NPY_ARRAY_ALIGNED);
-    /* The array keeps a tensor of its own alive: the program's may come to hold other
+    /* The array holds its own tensor: the program's tensor may be given other
      * memory. */
     dt_tensor_object *keeper = dt_tensor_object_new();
     if (!keeper) {
@@ -219,8 +219,8 @@ DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
             Py_INCREF((PyObject *)wanted);
         }
         result =
-            PyArray_CastToType((PyArrayObject *)array, wanted, 0); /* steals wanted */
-        if (!result && !PyErr_Occurred()) /* a dtype without fields, such as {} */
+            PyArray_CastToType((PyArrayObject *)array, wanted, 0); /* steals `wanted` */
+        if (!result && !PyErr_Occurred()) /* an empty structured dtype */
             PyErr_Format(PyExc_TypeError,
                          "numpy.asarray(): dtype is %R; give a numeric type",
                          args->slots[1]);
@@ -232,9 +232,10 @@ DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
     return result;
 }
 
-/* --- a tensor over an array's memory --- */
+/* --- tensor of a NumPy array --- */
 
-/* The last tensor may go in a thread that has no GIL, or when Python is no more. */
+/* The last tensor may be released in a thread without the GIL, or after
+ * finalization. */
 static void release_array(void *array)
 {
     if (!Py_IsInitialized())
@@ -323,7 +324,7 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
         reach += (t->shape[d] - 1) * t->strides[d];
     }
     bool empty = PyArray_SIZE(array) == 0;
-    if (empty) /* NumPy's strides say nothing here */
+    if (empty) /* NumPy's strides are arbitrary here */
         dt_shape_strides(t->ndim, t->shape, t->strides);
     t->storage = dt_storage_new_borrowed(
         dt_device_make(DT_CPU, 0), empty ? NULL : PyArray_DATA(array),

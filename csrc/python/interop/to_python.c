@@ -1,4 +1,4 @@
-/* Values out of a tensor: Python numbers and lists, pickles, copies, formats. */
+/* Tensors to Python: numbers, lists, pickles, copies, formatting. */
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
@@ -39,8 +39,7 @@ static PyObject *list_from(const dt_tensor *t, int dim, const char *data)
     return list;
 }
 
-/* t in the CPU's memory: an alias where it is there already, else a copy in one
- * transfer. */
+/* t on the CPU: an alias if it is there already, else one copy. */
 static int fetch(dt_tensor *out, const dt_tensor *t)
 {
     int status;
@@ -64,7 +63,7 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
 
 /* --- copies and pickles --- */
 
-/* Only leaves can be copied or stored: what made the others cannot. */
+/* Only leaves can be copied or pickled: their graph cannot. */
 static int refuse_history(const char *what, const dt_tensor *t)
 {
     bool made;
@@ -125,8 +124,8 @@ DT_PUBLIC(deepcopy, "__deepcopy__(self: Tensor, memo: Any)")
     return result;
 }
 
-/* A pickle holds the elements as bytes in row-major order; no NumPy is needed to read
- * it. */
+/* Pickles the elements as bytes in row-major order, so that unpickling needs no
+ * NumPy. */
 DT_PUBLIC(reduce_ex, "__reduce_ex__(self: Tensor, protocol: int)")
 {
     dt_tensor *t, here = {.storage = NULL}, dense = {.storage = NULL};

@@ -16,7 +16,7 @@ static dt_device named_of(PyObject *self)
     return ((dt_device_object *)self)->named;
 }
 
-/* Shared objects, so that x.device allocates nothing: by type, index -1 first. */
+/* Shared objects, so that x.device does not allocate: by type, index -1 first. */
 #define SHARED 9
 static PyObject *shared[DT_NDEVICE_TYPES][SHARED];
 
@@ -41,7 +41,7 @@ PyObject *dt_device_object_of(dt_device device)
     return dt_device_object_new(device);
 }
 
-/* --- reading --- */
+/* --- conversion --- */
 
 static int parse(const char *text, dt_device *out)
 {
@@ -127,7 +127,7 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
 int dt_device_resolve(dt_device named, dt_device *out)
 {
     if (dt_device_is_cpu(named)) {
-        named.index = 0; /* there is one CPU, whatever number it was given */
+        named.index = 0; /* there is one CPU, whatever its index */
     } else {
         if (named.index < 0)
             named.index = (signed char)dt_python_current_device();

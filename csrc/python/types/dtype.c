@@ -13,7 +13,7 @@ static PyObject *dtype_repr(PyObject *self)
 static PyObject *dtype_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    /* A string stands for an attribute of the module: the pickle of a singleton. */
+    /* Pickles a singleton as the name of the module's attribute. */
     return PyUnicode_FromString(dt_dtype_name(dtype_of(self)));
 }
 

@@ -1,4 +1,4 @@
-/* `dtype`: element types as Python objects, one a type, compared by identity. */
+/* `dtype`: one object per element type, compared by identity. */
 #ifndef DT_PYTHON_TYPES_DTYPE_H
 #define DT_PYTHON_TYPES_DTYPE_H
 
@@ -13,21 +13,21 @@ static inline bool dt_dtype_check(PyObject *value)
     return Py_TYPE(value) == dt_py.dtype_type;
 }
 
-/* The object of a type: a new reference; cannot fail. */
+/* The type's object: a new reference; cannot fail. */
 static inline PyObject *dt_dtype_object_get(dt_dtype dtype)
 {
     return Py_NewRef(dt_py.dtypes[dtype]);
 }
 
-/* Whether -1 is a value of the type. */
+/* Whether the type can represent -1. */
 static inline bool dt_dtype_is_signed(dt_dtype dtype)
 {
     dt_element minus = dt_element_from_scalar(dtype, dt_scalar_int(-1));
     return dt_scalar_as_double(dt_element_to_scalar(dtype, &minus)) < 0;
 }
 
-/* The type that value names: a dtype, or Python's bool, int or float. false where it
- * names none; sets no exception. */
+/* Converts a dtype, or Python's bool, int or float. false, without an exception, for
+ * anything else. */
 bool dt_dtype_from_python(PyObject *value, dt_dtype *out);
 
 #endif

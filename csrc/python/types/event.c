@@ -1,11 +1,11 @@
-/* `Event`: a mark in the work of a stream. */
+/* `Event`: a mark in a stream. */
 #include "device/transfer.h"
 #include "python/arguments.h"
 #include "python/types/stream.h"
 
 typedef struct event_object {
-    PyObject_HEAD dt_device device; /* of the first record */
-    void *event;                    /* made at the first record; NULL before */
+    PyObject_HEAD dt_device device; /* device of the first record */
+    void *event;                    /* created at the first record; NULL before */
     bool timing;
 } event_object;
 
@@ -116,7 +116,7 @@ static PyObject *event_wait(PyObject *self, PyObject *args, PyObject *kwargs)
     return dt_event_block(self, queue);
 }
 
-/* 1 when what was recorded is done, 0 when not, -1 after dt_fail. */
+/* 1 if the recorded work is done, 0 if not, -1 after dt_fail. */
 static int reached(event_object *self)
 {
     int done = 1;

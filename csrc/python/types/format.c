@@ -1,6 +1,6 @@
 #include "python/types/format.h"
 
-/* One of few values, each an object that is there once. */
+/* A named singleton. */
 typedef struct named_object {
     PyObject_HEAD const char *name;
     int value;
@@ -17,7 +17,7 @@ static PyObject *named_repr(PyObject *self)
 static PyObject *named_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    /* A string stands for an attribute of the module: the pickle of a singleton. */
+    /* Pickles a singleton as the name of the module's attribute. */
     return PyUnicode_FromString(((named_object *)self)->name);
 }
 
@@ -85,7 +85,7 @@ int dt_setup_format_type(PyObject *module)
     PyObject *name = add(module, format_type, #name, DT_FORMAT_##ID);                  \
     if (!name)                                                                         \
         return -1;                                                                     \
-    Py_DECREF(name); /* the module has it */
+    Py_DECREF(name); /* the module holds a reference */
     DT_FORMATS(FORMAT)
 #undef FORMAT
     return 0;

@@ -1,4 +1,4 @@
-/* `Generator`: random state as a Python object, and the default one of the CPU. */
+/* `Generator`: random state as a Python object, and the CPU's default generator. */
 #include <sys/random.h>
 
 #include "python/types/device.h"
@@ -8,7 +8,8 @@
 #include "tensor/ops/random.h"
 
 typedef struct generator_object {
-    PyObject_HEAD dt_generator *generator; /* own, or the default one of the device */
+    PyObject_HEAD dt_generator *generator; /* owned, or the device's default
+                                              generator */
     dt_device device;
     dt_generator own;
 } generator_object;

@@ -57,7 +57,7 @@ static PyObject *node_next(PyObject *self, void *unused)
     return tuple;
 }
 
-/* Of an accumulator: the leaf. */
+/* The leaf of an AccumulateGrad node. */
 static PyObject *node_variable(PyObject *self, void *unused)
 {
     (void)unused;

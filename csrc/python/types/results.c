@@ -31,7 +31,7 @@ static PyObject *pair_repr(PyObject *self)
     return PyUnicode_FromString(name);
 }
 
-/* Both results into the tensors of the tuple `out`, which then take their places. */
+/* Copies both results into the tensors of the tuple `out`, which then replace them. */
 static int into_output(const dt_args *args, PyObject *out, PyObject *pair)
 {
     const char *name = args->signature->name;

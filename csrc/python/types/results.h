@@ -1,11 +1,10 @@
-/* Results of two tensors with names: torch.return_types.max(values=..., indices=...).
- */
+/* Named tuples of two results: torch.return_types.max(values=..., indices=...). */
 #ifndef DT_PYTHON_TYPES_RESULTS_H
 #define DT_PYTHON_TYPES_RESULTS_H
 
 #include "python/arguments.h"
 
-/* RESULT(name, first, second): one row is one function's. */
+/* RESULT(name, first, second): one line per function. */
 #define DT_RESULTS(RESULT)                                                             \
     RESULT(max, values, indices)                                                       \
     RESULT(min, values, indices)                                                       \
@@ -28,10 +27,10 @@ typedef enum dt_pair_type {
         DT_NRESULTS
 } dt_pair_type;
 
-/* Ends a function of two results: the named tuple of both, whose references are taken
- * over, or, where the argument at out_at is given, a tuple of two tensors, of those,
- * into which the results were copied. NULL with an exception set, also where status is
- * -1. first and second may be NULL: there was no memory for them. */
+/* Returns the two results of a function: a named tuple that takes over both
+ * references or, if the argument at out_at is given, a named tuple of its tensors
+ * after copying. NULL with an exception set, also if status is -1. first and second
+ * may be NULL after a failed allocation. */
 PyObject *dt_finish_pair(const dt_args *args, int out_at, dt_pair_type type,
                          dt_tensor_object *first, dt_tensor_object *second, int status);
 

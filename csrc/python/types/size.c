@@ -1,6 +1,6 @@
 #include "python/types/size.h"
 
-/* Fills a fresh tuple; on failure drops it. */
+/* Fills a new tuple; on failure drops it. */
 static PyObject *fill(PyObject *tuple, int count, const int64_t *values)
 {
     if (!tuple)
@@ -26,7 +26,7 @@ PyObject *dt_int_tuple_new(int count, const int64_t *values)
     return fill(PyTuple_New(count), count, values);
 }
 
-/* The same elements as a Size. Steals tuple; NULL passes through. */
+/* Converts a tuple to a Size. Steals tuple; NULL passes through. */
 static PyObject *from_tuple(PyObject *tuple)
 {
     if (!tuple || !PyTuple_Check(tuple) || Py_IS_TYPE(tuple, dt_py.size_type))
@@ -105,7 +105,7 @@ static PyObject *size_concat(PyObject *a, PyObject *b)
     return from_tuple(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
 }
 
-/* (1,) + size: a tuple on the left gives way to its subclass. */
+/* (1,) + size: the subclass on the right handles the addition. */
 static PyObject *size_add(PyObject *a, PyObject *b)
 {
     if (!PyTuple_Check(a) || !PyTuple_Check(b))

@@ -1,4 +1,4 @@
-/* `Size`: the tuple subclass that shapes are. */
+/* `Size`: the tuple subclass of shapes. */
 #ifndef DT_PYTHON_TYPES_SIZE_H
 #define DT_PYTHON_TYPES_SIZE_H
 

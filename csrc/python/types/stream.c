@@ -1,4 +1,4 @@
-/* `Stream`: work that runs in order on one GPU, beside that of other streams. */
+/* `Stream`: a GPU's queue of work, which runs in order. */
 #include "device/backend.h"
 #include "python/functions.h"
 #include "python/types/stream.h"
@@ -215,7 +215,7 @@ static PyObject *stream_exit(PyObject *self, PyObject *unused)
 static PyObject *stream_repr(PyObject *self)
 {
     char text[DT_DEVICE_TEXT];
-    char handle[32]; /* CPython's own %zx is of 3.12 */
+    char handle[32]; /* PyUnicode_FromFormat has no %zx before Python 3.12 */
     snprintf(handle, sizeof handle, "%#zx", (size_t)stream_of(self)->stream);
     return PyUnicode_FromFormat("<torch.cuda.Stream device=%s cuda_stream=%s>",
                                 dt_device_text(stream_of(self)->device, text),

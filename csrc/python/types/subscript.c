@@ -1,5 +1,6 @@
-/* x[...] and x[...] = value: views by integers, slices, None and the ellipsis; elements
- * one by one by tensors of integers, masks, lists and arrays. */
+/* x[...] and x[...] = value: basic indexing by integers, slices, None and the
+ * ellipsis gives views; advanced indexing by integer tensors, masks, lists and
+ * arrays gathers and scatters elements. */
 #include <string.h>
 
 #include "autograd/recorded.h"
@@ -12,19 +13,19 @@
 #include "tensor/ops/index.h"
 #include "tensor/view.h"
 
-/* Room for every item that a legal subscript can have: an ellipsis and new axes
- * included. */
+/* Room for every item of a valid subscript, with an ellipsis and new axes. */
 #define MAX_ITEMS (2 * DT_MAX_NDIM + 1)
 
-/* A subscript: what makes a view of the tensor, and the index tensors that then choose
- * from it. An index tensor stands among the items as a slice of everything. */
+/* A subscript: the items of a view, and the index tensors that then index this view.
+ * Each index tensor has a full slice in its place among the items. */
 typedef struct subscript {
     int count;
     dt_subscript items[MAX_ITEMS];
     int nchosen;
     dt_tensor chosen[DT_MAX_NDIM]; /* owned */
     int at[DT_MAX_NDIM];           /* its item */
-    int64_t wanted[DT_MAX_NDIM];   /* of a mask: the dimension's size; else -1 */
+    int64_t wanted[DT_MAX_NDIM];   /* size of the masked dimension; -1 if not from a
+                                      mask */
     int nbools;
     int bools[MAX_ITEMS]; /* the items that were True or False */
 } subscript;
@@ -49,8 +50,7 @@ static int reject(PyObject *item)
     return -1;
 }
 
-/* A bound of a slice: what has __index__. Integers beyond 64 bits are as good as the
- * nearest. */
+/* Reads a slice bound by __index__, clamped to 64 bits. */
 static int take_bound(PyObject *value, int64_t *out)
 {
     if (dt_tensor_check(value)) {
@@ -93,8 +93,7 @@ static int take_item(PyObject *key, dt_subscript *item)
         item->stop = 1;
         return 0;
     }
-    if (PyBool_Check(
-            key)) { /* all of the tensor, or nothing of it, along a new dimension */
+    if (PyBool_Check(key)) { /* a new axis of size 1 or 0 */
         item->kind = DT_SUBSCRIPT_NEW_AXIS;
         item->stop = key == Py_True;
         return 0;
@@ -110,9 +109,9 @@ static int take_item(PyObject *key, dt_subscript *item)
     return found < 0 ? -1 : reject(key);
 }
 
-/* --- elements one by one --- */
+/* --- advanced indexing --- */
 
-/* Takes *index over. -1 with an exception set. */
+/* Takes over *index. -1 with an exception set. */
 static int add_chosen(subscript *s, dt_tensor *index, int64_t wanted)
 {
     if (s->nchosen == DT_MAX_NDIM || s->count == MAX_ITEMS) {
@@ -132,7 +131,8 @@ static int add_chosen(subscript *s, dt_tensor *index, int64_t wanted)
     return 0;
 }
 
-/* A mask is as good as the positions where it holds, one index for each dimension. */
+/* Converts a mask to the positions of its true elements, one index tensor per
+ * dimension. */
 static int add_mask(subscript *s, const dt_tensor *mask)
 {
     dt_tensor positions, column;
@@ -168,7 +168,7 @@ static int add_tensor(subscript *s, const dt_tensor *t)
     return add_chosen(s, &index, -1);
 }
 
-/* A list or an array as a tensor of the CPU; an empty list stands for no integers. */
+/* Converts a list or an array to a CPU tensor; an empty list has no integers. */
 static int add_sequence(subscript *s, PyObject *key)
 {
     PyObject *made = dt_tensor_from_data("index", key, -1, dt_device_make(DT_CPU, 0));
@@ -201,7 +201,7 @@ static int add_item(subscript *s, PyObject *key)
         return -1;
     }
     if (dt_tensor_check(key) && dt_tensor_of(key)->dtype == DT_BOOL) {
-        dt_scalar truth; /* as Python's bool; waits for a GPU */
+        dt_scalar truth; /* like bool(tensor); synchronizes with a GPU */
         if (dt_item("index", dt_tensor_of(key), &truth))
             return dt_raise_status();
         key = truth.i ? Py_True : Py_False;
@@ -214,16 +214,15 @@ static int add_item(subscript *s, PyObject *key)
     return 0;
 }
 
-/* True and False are masks without dimensions: an index that meets those of the index
- * tensors. One alone that is written through is as good as a new dimension of size 1 or
- * 0. */
+/* True and False are 0-dim masks that broadcast with the other index tensors. A
+ * single one that is written through acts like a new axis of size 1 or 0. */
 static int place_bools(subscript *s, bool reads)
 {
     if (!s->nbools || (!reads && s->nbools == 1 && !s->nchosen))
         return 0;
     for (int b = 0; b < s->nbools; b++) {
         dt_subscript *item = &s->items[s->bools[b]];
-        int64_t count = item->stop; /* 1 or 0 positions, all at the start */
+        int64_t count = item->stop; /* 1 or 0 positions, all 0 */
         int k = s->nchosen;
         dt_tensor index;
         if (k == DT_MAX_NDIM) {
@@ -249,8 +248,8 @@ static int place_bools(subscript *s, bool reads)
     return 0;
 }
 
-/* The items of a subscript that is read or written through; -1 with an exception set,
- * and nothing to release. */
+/* Parses a subscript for reading or writing; -1 with an exception set and nothing to
+ * release. */
 static int take_items(PyObject *key, subscript *s, bool reads)
 {
     int status = 0;
@@ -273,7 +272,7 @@ static int take_items(PyObject *key, subscript *s, bool reads)
     return status;
 }
 
-/* What the index tensors choose from view, which the items made of whole. -1 after
+/* Plans the advanced indexing of view, which the items made of whole. -1 after
  * dt_fail. */
 static int find_choice(dt_indexing *c, const subscript *s, const dt_tensor *whole,
                        const dt_tensor *view)
@@ -380,7 +379,7 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 
 /* --- writing --- */
 
-/* place[chosen] = value, or += value; a CPU tensor without dimensions goes to any
+/* place[chosen] = value, or += value; value may be a 0-dim CPU tensor for any
  * device. */
 static int write_chosen(dt_index_op op, dt_tensor *place, const dt_tensor *whole,
                         const subscript *s, const dt_tensor *value, dt_scalar number)
@@ -405,8 +404,7 @@ static int write_chosen(dt_index_op op, dt_tensor *place, const dt_tensor *whole
     return status;
 }
 
-/* PyTorch lets a value have more dimensions than its place, where the first ones have
- * size 1. */
+/* PyTorch allows a value with extra leading dimensions of size 1. */
 static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
 {
     int64_t dims[DT_MAX_NDIM];
@@ -451,7 +449,7 @@ static int assign(dt_index_op op, PyObject *self, PyObject *key, PyObject *value
         release(&s);
         return dt_raise_status();
     }
-    /* A write that is recorded changes the history of the whole. */
+    /* A differentiable write changes the whole tensor's autograd metadata. */
     bool recorded =
         dt_grad_enabled &&
         (dt_requires_grad(whole) || (!is_number && dt_recording(dt_tensor_of(value))));

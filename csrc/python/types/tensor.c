@@ -1,4 +1,4 @@
-/* The Tensor object: its life, its slots and what makes it a number and a sequence. */
+/* The Tensor object: lifetime, operators, and the number and sequence protocols. */
 #include "python/types/tensor.h"
 
 #include <stddef.h>
@@ -16,10 +16,10 @@
 #include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
-/* --- life --- */
+/* --- lifetime --- */
 
-/* Objects of the exact type that wait to be used again; they keep their reference to
- * the type. The GIL guards it. */
+/* Free list of objects of the exact type; they keep their reference to the type.
+ * Guarded by the GIL. */
 #define KEPT 128
 static dt_tensor_object *kept[KEPT];
 static int nkept;
@@ -31,8 +31,8 @@ dt_tensor_object *dt_tensor_object_new(void)
         self = kept[--nkept];
         _Py_NewReference((PyObject *)self);
     } else {
-        /* Not tracked by the garbage collector: without a __dict__ it refers to
-         * nothing. */
+        /* Untracked by the garbage collector: without a __dict__ it has no
+         * references. */
         self = PyObject_GC_New(dt_tensor_object, dt_py.tensor_type);
         if (!self)
             return NULL;
@@ -89,8 +89,7 @@ static void tensor_dealloc(PyObject *object)
     bool exact = type == dt_py.tensor_type;
     if (self->slot)
         dt_tensor_object_forget(self); /* before any code that might ask for it */
-    PyObject_GC_UnTrack(
-        object); /* also where tp_clear has taken the __dict__ already */
+    PyObject_GC_UnTrack(object); /* also if tp_clear has cleared the __dict__ already */
     if (self->weakrefs)
         PyObject_ClearWeakRefs(object);
     Py_CLEAR(self->dict);
@@ -155,7 +154,8 @@ static int set_dict(PyObject *self, PyObject *value, void *context)
 
 /* --- operators --- */
 
-/* 1 and *out; 0 where value takes part in no arithmetic with tensors; -1. */
+/* 1 and *out; 0 if value is not an operand (NotImplemented); -1 with an exception
+ * set. */
 static inline int operand(PyObject *value, dt_arg *out)
 {
     if (dt_tensor_check(value)) {
@@ -216,7 +216,7 @@ static PyObject *binary_in_place(dt_binary_op op, PyObject *self, PyObject *othe
     {                                                                                  \
         return binary_in_place(DT_BINARY_##op, a, b);                                  \
     }
-/* Operators of two operands that are a row of ops/binary.def. */
+/* The binary operators that are ops of ops/binary.def. */
 #define OPERATORS(OPERATOR)                                                            \
     OPERATOR(add, add)                                                                 \
     OPERATOR(subtract, sub)                                                            \
@@ -312,7 +312,7 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     return dt_tensor_result(out, status);
 }
 
-/* --- as a Python number --- */
+/* --- number protocol --- */
 
 static int item(const char *what, PyObject *self, dt_scalar *out)
 {
@@ -337,7 +337,7 @@ static int to_bool(PyObject *self)
     return scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : scalar.i != 0;
 }
 
-/* Only a single element is a number; ValueError, as int() and float() of bad values. */
+/* Only a tensor of one element converts to a number. */
 static int single(const char *what, PyObject *self)
 {
     const dt_tensor *x = dt_tensor_of(self);
@@ -385,7 +385,7 @@ static PyObject *to_index(PyObject *self)
     return PyLong_FromLongLong(scalar.i);
 }
 
-/* --- as a sequence --- */
+/* --- sequence protocol --- */
 
 static Py_ssize_t length(PyObject *self)
 {
@@ -449,7 +449,7 @@ static int contains(PyObject *self, PyObject *value)
 
 /* --- text --- */
 
-/* Printing is Python's, imported when something is first printed. */
+/* Printing is written in Python, imported when a tensor is first printed. */
 static PyObject *printing(PyObject *name, PyObject *self, PyObject *spec)
 {
     PyObject *module = PyImport_ImportModule("pydevtensor.printing");
@@ -471,8 +471,7 @@ static PyObject *format(PyObject *self, PyObject *spec)
 
 static Py_hash_t hash(PyObject *self)
 {
-    return _Py_HashPointer(
-        self); /* tensors compare by element, so only identity is left */
+    return _Py_HashPointer(self); /* == compares elements, so hash by identity */
 }
 
 /* --- the type --- */
@@ -551,7 +550,7 @@ int dt_setup_tensor_type(PyObject *module)
     dt_py.tensor_type = dt_add_type(module, &spec, NULL);
     if (!dt_py.tensor_type)
         return -1;
-    /* NumPy's operators then leave it to the tensor's. */
+    /* makes NumPy's operators defer to the tensor's */
     PyObject *priority = PyLong_FromLong(1000);
     int status = priority ? PyDict_SetItemString(dt_py.tensor_type->tp_dict,
                                                  "__array_priority__", priority)

@@ -8,11 +8,10 @@
 
 typedef struct dt_tensor_object {
     PyObject_HEAD PyObject *weakrefs;
-    PyObject
-        *dict; /* of subclasses and of tensors that were given attributes; or NULL */
+    PyObject *dict; /* of subclasses and of tensors with attributes; or NULL */
     dt_tensor tensor;
-    /* Of one that stands for the gradient of another: the place that names it, and what
-     * keeps that place alive; else NULL. */
+    /* If the object is another tensor's .grad: the pointer to this object and what
+     * keeps that pointer alive; else NULL. */
     void **slot;
     dt_history *keeper;
 } dt_tensor_object;
@@ -23,25 +22,29 @@ static inline bool dt_tensor_check(PyObject *value)
            PyType_IsSubtype(Py_TYPE(value), dt_py.tensor_type);
 }
 
-/* The core's tensor inside an object known to be one; lent. */
+/* The core's tensor inside an object known to be a Tensor, borrowed. */
 static inline dt_tensor *dt_tensor_of(PyObject *object)
 {
     return &((dt_tensor_object *)object)->tensor;
 }
 
-/* A Tensor that holds nothing yet: the caller fills ->tensor and passes it on through
- * dt_tensor_result before anybody else sees it. NULL with an exception set. */
+/* A Tensor with an empty struct: the caller fills ->tensor and calls
+ * dt_tensor_result before any other code sees it. NULL with an exception set. */
 dt_tensor_object *dt_tensor_object_new(void);
 
 /* The same for a subclass. */
 dt_tensor_object *dt_tensor_object_new_of(PyTypeObject *type);
 
-/* Shows the object to the garbage collector where its history calls the program. */
+/* Tracks the object by the garbage collector if its graph refers to Python objects. */
 void dt_tensor_object_track(dt_tensor_object *object);
 
-/* Gives the object when status is 0; else drops it, raises the core's error, gives
- * NULL. dt_tensor_object *out = dt_tensor_object_new(); if (!out) return NULL; return
- * dt_tensor_result(out, dt_view_t(&out->tensor, x)); */
+/* Returns the object if status is 0; else drops it, raises the core's error and
+ * returns NULL:
+ *
+ *     dt_tensor_object *out = dt_tensor_object_new();
+ *     if (!out)
+ *         return NULL;
+ *     return dt_tensor_result(out, dt_view_t(&out->tensor, x)); */
 static inline PyObject *dt_tensor_result(dt_tensor_object *object, int status)
 {
     if (__builtin_expect(status < 0, 0)) {
@@ -53,30 +56,29 @@ static inline PyObject *dt_tensor_result(dt_tensor_object *object, int status)
     return (PyObject *)object;
 }
 
-/* Makes slot name the object, for as long as it lives; forget ends that earlier. An
- * object has one slot at most. */
+/* Makes *slot point to the object for as long as it lives, or until forget. An
+ * object has at most one slot. */
 void dt_tensor_object_bind(dt_tensor_object *object, void **slot, dt_history *keeper);
 void dt_tensor_object_forget(dt_tensor_object *object);
 
-/* A new object that takes over what t holds; t holds nothing afterwards, also on
- * failure. */
+/* A new object that takes over t. Leaves t empty, also on failure. */
 PyObject *dt_tensor_object_steal(dt_tensor *t);
 
-/* A number for a core scalar: bool, int or float. */
+/* Converts a core scalar to bool, int or float. */
 PyObject *dt_scalar_to_python(dt_scalar scalar);
 
-/* The number that value is: Python's bool, int, float and what has __index__ or
- * __float__ and is no tensor and no sequence (NumPy's scalars). 1 and *out; 0 when it
- * is no number; -1 with an exception set (OverflowError beyond 64 bits, TypeError for
- * complex numbers). */
+/* Converts a Python bool, int or float, or an object with __index__ or __float__
+ * that is neither a tensor nor a sequence (a NumPy scalar). 1 and *out; 0 if value
+ * is not a number; -1 with an exception set (OverflowError beyond 64 bits, TypeError
+ * for complex numbers). */
 int dt_scalar_from_python(PyObject *value, dt_scalar *out);
 
-/* For the garbage collector, in history.c: visits what those hooks and functions of the
- * program refer to which only this tensor keeps alive, and lets go of its history. */
+/* For the garbage collector (autograd.c): visits the Python hooks and functions that
+ * only this tensor's graph keeps alive, and drops the graph. */
 int dt_history_traverse(const dt_tensor *t, visitproc visit, void *arg);
 void dt_history_drop(dt_tensor *t);
 
-/* Slots of the type that are written in indexing.c and construct.c. */
+/* Slots of the type in subscript.c and from_data.c. */
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key);
 int dt_tensor_ass_subscript(PyObject *self, PyObject *key,
                             PyObject *value); /* NULL: del */
@@ -87,8 +89,8 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args,
 int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags);
 void dt_tensor_release_buffer(PyObject *self, Py_buffer *view);
 
-/* The tensor that data (numbers, nested sequences, arrays, tensors) describes:
- * construct.c. dtype -1: inferred. A new reference. `function` is for messages. */
+/* Creates a tensor from data (numbers, nested sequences, arrays, tensors):
+ * from_data.c. dtype -1: inferred. A new reference. `function` is for messages. */
 PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
                               dt_device device);
 

@@ -1,4 +1,4 @@
-/* What a tensor says about itself, and the small questions about tensors. */
+/* Attributes of Tensor, and predicates on tensors. */
 #include "cpu/runtime/cpu.h"
 #include "python/types/device.h"
 #include "python/types/dtype.h"
@@ -70,7 +70,7 @@ static PyObject *get_layout(PyObject *self, void *unused)
     return dt_strided();
 }
 
-/* What tensors elsewhere may be and ours never are, which generic code asks about. */
+/* Attributes that are False for every tensor of this library, for generic code. */
 static PyObject *get_never(PyObject *self, void *unused)
 {
     (void)self;
@@ -140,8 +140,8 @@ static PyGetSetDef attributes[] = {
 
 /* --- methods --- */
 
-/* One of `count` values by an index that counts from either end, or all as what `all`
- * makes. */
+/* One of `count` values by an index that may be negative, or all of them through
+ * `all`. */
 static PyObject *one_or_all(const dt_args *args, const int64_t *values,
                             PyObject *(*all)(int, const int64_t *))
 {
@@ -172,7 +172,7 @@ DT_PUBLIC(stride, "stride(input: Tensor, dim: int = None)")
     return one_or_all(args, dt_tensor_of(args->slots[0])->strides, dt_int_tuple_new);
 }
 
-/* A question about a tensor, answered by an expression in x. */
+/* A predicate on a tensor, computed by an expression in x. */
 #define QUESTION(NAME, make, answer)                                                   \
     DT_PUBLIC(NAME, #NAME "(input: Tensor)")                                           \
     {                                                                                  \
@@ -226,7 +226,7 @@ DT_PUBLIC(promote_types, "promote_types(type1: Dtype, type2: Dtype)")
     return dt_dtype_object_get(dt_dtype_promote((dt_dtype)a, (dt_dtype)b));
 }
 
-/* For finfo: the greatest number, eps, tiny, the resolution. */
+/* For finfo: max, eps, tiny, resolution. */
 DT_PUBLIC(float_limits, "_float_limits(type: Dtype)")
 {
     int dtype;
@@ -247,7 +247,7 @@ DT_PUBLIC(can_cast, "can_cast(from_: Dtype, to: Dtype)")
     return PyBool_FromLong(can);
 }
 
-/* How many storages are alive on a device: tests hold it against zero. */
+/* Number of live storages on a device, for leak tests. */
 DT_PUBLIC(storage_count, "_storage_count(device: Device = None)")
 {
     dt_device device;
@@ -256,7 +256,7 @@ DT_PUBLIC(storage_count, "_storage_count(device: Device = None)")
     return PyLong_FromLongLong(dt_storage_count(device));
 }
 
-/* What complex numbers would need, of real ones. */
+/* Complex operations that are the identity on real tensors. */
 #define ITSELF(NAME, TEXT)                                                             \
     DT_PUBLIC(NAME, TEXT)                                                              \
     {                                                                                  \
