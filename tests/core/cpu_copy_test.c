@@ -1,9 +1,9 @@
-/* Copies: every pair of types with values at and beyond the edges, layouts, fills. */
+/* Copies: all pairs of types with values at and beyond their limits, layouts, fills. */
 #include "cpu_support.h"
 
 static const dt_backend *cpu;
 
-/* What x86 and so PyTorch make of a float: see cpu/kernels/copy.isa.c. */
+/* Float to integer as on x86 and in PyTorch: see cpu/kernels/copy.isa.c. */
 static int64_t truncated(dt_dtype to, double x)
 {
     bool wide = to == DT_INT64 || to == DT_UINT8;
@@ -93,8 +93,7 @@ static void test_pair(dt_dtype to, dt_dtype from)
     guarded_free(out, 2 * N * ts);
 }
 
-/* All numbers of 16 bits: the vector forms against the portable ones, at every place in
- * a vector. */
+/* All 16-bit patterns: vector code against portable code, in every lane of a vector. */
 static void test_halves(dt_dtype dtype)
 {
     enum { ALL = 65536, SHIFTS = 9 };
@@ -130,7 +129,7 @@ static void test_halves(dt_dtype dtype)
                 break;
             }
         }
-        /* Between neighbours, where rounding has to choose. */
+        /* Between neighbours, where rounding must choose. */
         for (int i = 0; i < ALL; i++) {
             uint32_t bits = dt_float32_bits(wide[i + shift]);
             bits += (uint32_t)(noise() & 0xffff) + (noise() & 1 ? 0x8000u : 0x1000u);
@@ -153,8 +152,7 @@ static void test_halves(dt_dtype dtype)
     guarded_free((char *)wide, (ALL + SHIFTS) * 4);
 }
 
-/* A permuted copy of three dimensions: target[i][j][k] = source with the axes as given.
- */
+/* A permuted copy of three dimensions. */
 static void test_permuted(dt_dtype dtype, const int64_t *shape, const int *axes,
                           int64_t gap)
 {
@@ -198,7 +196,7 @@ done:
 
 static void test_large(void)
 {
-    /* Beyond what stays in the caches, at all alignments to a line. */
+    /* Larger than the caches, at every alignment to a cache line. */
     int64_t n = 6000000;
     float *x = malloc((size_t)(n + 32) * 4), *out = malloc((size_t)(n + 32) * 4);
     for (int64_t i = 0; i < n + 32; i++)

@@ -1,5 +1,5 @@
-/* Every row of the unary and binary tables, every type, every kind of layout, against
- * the row's own formula with the C library's functions, element by element. */
+/* Every unary and binary op, type and layout against the op's formula with the C
+ * library's functions, element by element. */
 #include "cpu_support.h"
 #include "cpu/kernels/typed.h"
 #include "ops/formula.h"
@@ -83,7 +83,7 @@ LIBRARY2(atan2, atan2)
 LIBRARY2(fmod, fmod)
 LIBRARY2(pow_raw, pow)
 
-/* Returns whether the row takes the type; the result's type in *to. */
+/* Whether the op takes the type; the result's type in *to. */
 #define DT_EACH_TYPE "cpu_reference.inc"
 #include "cpu/kernels/types.inc"
 
@@ -117,21 +117,21 @@ static const struct {
 
 /* --- layouts --- */
 
-/* A shape and, per operand, which dimension comes innermost in memory, its padding, and
- * which dimensions are broadcast. */
+/* A shape and, for each operand, its innermost dimension, its padding, and its
+ * broadcast dimensions. */
 typedef struct layout {
     const char *name;
     int ndim;
     int64_t shape[4];
     struct {
-        int first;     /* the dimension that lies innermost; the others in order */
-        int64_t gap;   /* elements between neighbours of that one, less 1 */
+        int first;     /* the innermost dimension; the others in order */
+        int64_t gap;   /* padding between elements of the innermost dimension */
         int broadcast; /* bit d: stride 0 */
         bool immediate;
     } operands[3];
 } layout;
 
-/* What a row leaves out is 0. */
+/* Fields that a case leaves out are 0. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const layout layouts[] = {
     {"one", 1, {1}, {{0}, {0}, {0}}},
@@ -177,8 +177,7 @@ static int64_t lay_out(const layout *l, int which, size_t size, int64_t *strides
     return step;
 }
 
-/* Dimensions that all operands step through as one become one, as the planner does it.
- */
+/* Merges dimensions like the planner. */
 static void merge(dt_plan *p)
 {
     for (int d = p->ndim - 1; d > 0; d--) {
@@ -205,8 +204,7 @@ static void merge(dt_plan *p)
             p->contiguous = false;
 }
 
-/* size: of what the result is the difference of, where it is one; its error is relative
- * to that. */
+/* size: magnitude of the operands of a subtraction, to which its error is relative. */
 static bool close_enough(dt_dtype dtype, const void *got, const void *wanted,
                          double size)
 {
@@ -221,7 +219,7 @@ static bool close_enough(dt_dtype dtype, const void *got, const void *wanted,
     return fabs(g - w) <= 4 * ulp * fmax(fabs(w), size) || fabs(g - w) < 1e-45;
 }
 
-/* op: a unary row, or DT_NUNARY + a binary one. */
+/* op: a unary op, or DT_NUNARY + a binary op. */
 static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout *l)
 {
     bool binary = op >= DT_NUNARY;
@@ -336,7 +334,7 @@ static void test_zero_divisors(const dt_backend *cpu)
           out[2]);
 }
 
-/* A result may lie over an input. */
+/* The result may overwrite an input. */
 static void test_in_place(const dt_backend *cpu)
 {
     static float x[100000];

@@ -1,6 +1,6 @@
-/* How far the float functions are from correctly rounded ones, over the whole range,
- * and what they make of special values. With an argument, that many steps between
- * floats: 1 is all. */
+/* Errors of the float functions against correctly rounded results over the whole
+ * range, and their special values. With an argument, the step between the floats
+ * tested: 1 tests all. */
 #include "cpu_support.h"
 
 static const dt_backend *cpu;
@@ -23,7 +23,7 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* The most ulp that the vector code may be off: one half is correct rounding. */
+/* Allowed error of the vector code in ulp; 0.5 is correct rounding. */
 static const struct function {
     const char *name;
     dt_unary_op op;
@@ -47,7 +47,7 @@ static double distance(float got, double exact)
     if (got == nearest)
         return signbit(got) == signbit(nearest) ? 0 : INFINITY;
     if (isinf(got) || isinf(nearest)) {
-        /* Round the corner of overflow, one step is one ulp. */
+        /* Next to overflow, one step is one ulp. */
         float other = isinf(got) ? nearest : got;
         return fabsf(other) == 3.402823466e38f ? 1 : INFINITY;
     }
@@ -72,7 +72,8 @@ static void measure(const struct function *f, uint32_t step)
         apply(f->op, DT_FLOAT32, n, x, out);
         for (int i = 0; i < n; i++) {
             double exact = f->exact((double)x[i]), d = distance(out[i], exact);
-            /* Its formula overflows inside, to 0, where the true value is subnormal. */
+            /* The formula overflows internally, to 0, where the true value is
+             * subnormal. */
             if (f->op == DT_UNARY_sigmoid && exact < 0x1p-126 && out[i] >= 0 &&
                 out[i] < 0x1p-125f)
                 continue;
@@ -112,7 +113,7 @@ static void measure_exp64(void)
     free(out);
 }
 
-/* Values where formulas tend to go wrong, each alone and among others. */
+/* Values where formulas tend to fail, alone and among others. */
 static void test_special(const struct function *f)
 {
     static const float special[] = {0.0f,
@@ -154,7 +155,7 @@ static void test_special(const struct function *f)
                       (dout[i] == exact && signbit(dout[i]) == signbit(exact)) ||
                       fabs(dout[i] - exact) <= 4e-16 * fabs(exact),
                   "%s(%a) of float64 is %a, not %a", f->name, dx[i], dout[i], exact);
-        /* In place, where the input is gone once the result is there. */
+        /* In place: the result overwrites the input. */
         float same = x[i];
         apply(f->op, DT_FLOAT32, 1, &same, &same);
         CHECK(!memcmp(&same, &alone, 4) || isnan(same), "%s in place", f->name);

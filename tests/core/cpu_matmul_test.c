@@ -1,5 +1,5 @@
-/* Products of all layouts and types against three plain loops, with a BLAS and without.
- */
+/* Matrix products of all layouts and types against three plain loops, with and
+ * without a BLAS. */
 #include "cpu_support.h"
 
 #include <sys/wait.h>
@@ -11,7 +11,7 @@ static const int64_t sizes[][3] = {
     {131, 67, 259}, {7, 1100, 40}, {150, 3, 70}, {300, 200, 150},
 };
 
-/* All elements at once: the plain loops come by each of them many times. */
+/* Decodes all elements once: the plain loops read each of them many times. */
 static double *decoded(dt_dtype dtype, const char *data, size_t bytes)
 {
     size_t size = dt_dtype_size(dtype);
@@ -86,7 +86,7 @@ static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
                                                                   : get(dtype, e.bytes);
                 }
                 double unit = dtype == DT_FLOAT64 ? 1e-15 : 1e-6;
-                /* Sums of halves are float32's, and rounded once. */
+                /* Half-precision sums are float32 sums, rounded once. */
                 double eps = dt_dtype_is_half(dtype) ? dt_dtype_limits(dtype).eps : 0;
                 if (!(fabs(value - wanted) <=
                       (floats ? unit * (4 + sqrt((double)k) * 4 + fabs(wanted)) +
@@ -161,7 +161,7 @@ static int run_all(void)
 
 int main(void)
 {
-    /* The choice of a BLAS holds for a process: each child makes its own. */
+    /* A process chooses its BLAS once, so each choice runs in a child. */
     const char *choices[] = {"own", "auto"};
     for (int i = 0; i < 2; i++) {
         fflush(stdout);

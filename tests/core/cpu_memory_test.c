@@ -62,8 +62,7 @@ static void test_reuse(void)
         CHECK(!cached || first == second, "%zu bytes are reused at once", sizes[i]);
         cpu->release(0, second, sizes[i]);
     }
-    /* A somewhat smaller request after a larger one: takes its block, and gives it back
-     * whole. */
+    /* A slightly smaller request takes a larger block, and returns it whole. */
     void *a, *b;
     cpu->allocate(queue, (size_t)30 << 20, &a);
     cpu->release(0, a, (size_t)30 << 20);
@@ -79,7 +78,7 @@ static void test_reuse(void)
 
 static void test_cap(void)
 {
-    /* Far more than the cache keeps, none of it touched. */
+    /* Far more than the cache keeps; none of it is touched. */
     for (int i = 0; i < 64; i++) {
         void *blocks[4];
         for (int j = 0; j < 4; j++)

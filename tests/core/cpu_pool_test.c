@@ -1,5 +1,5 @@
-/* The pool: every item once, with many callers, nested, through forks, at any number of
- * threads. */
+/* The pool runs every item once: with many callers, nested, after forks, at any
+ * number of threads. */
 #include "cpu_support.h"
 #include "cpu/runtime/pool.h"
 
@@ -87,7 +87,7 @@ int main(void)
     CHECK(dt_cpu_set_num_threads(0) == -1, "no threads at all");
     dt_error_clear();
     test_callers();
-    /* A sanitizer of threads does not follow into children of a threaded process. */
+    /* ThreadSanitizer does not follow into children of a threaded process. */
 #if !defined(__SANITIZE_THREAD__)
     CHECK(fork_often(NULL) == NULL, "children work on their own");
     pthread_t busy, forking;

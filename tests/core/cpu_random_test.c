@@ -1,5 +1,4 @@
-/* Random numbers and progressions against those that PyTorch 2.13 gives on a CPU after
- * manual_seed(42). */
+/* Random numbers and arange against PyTorch 2.13 on a CPU after manual_seed(42). */
 #include "cpu_support.h"
 #include "device/random.h"
 

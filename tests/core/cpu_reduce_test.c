@@ -1,5 +1,5 @@
-/* Reductions over every kind of layout against plain loops, and that threads change
- * nothing. */
+/* Reductions over every kind of layout against plain loops, with the same result for
+ * any number of threads. */
 #include "cpu_support.h"
 
 static const char *const names[DT_NREDUCE] = {
@@ -9,7 +9,7 @@ static const char *const names[DT_NREDUCE] = {
 #undef REDUCE
 };
 
-/* What a row does, in long double, told apart from its formula on purpose. */
+/* Each op in long double, written independently of its formula. */
 static long double start_of(dt_reduce_op op, long double x)
 {
     switch (op) {
@@ -65,7 +65,7 @@ static long double finish(dt_reduce_op op, long double a, int64_t count, double 
                                     : a;
 }
 
-/* Dimensions of the input in memory order, and which of them are folded. */
+/* The input's dimensions in memory order, and which of them are reduced. */
 typedef struct layout {
     int ndim;
     int64_t shape[4];
@@ -200,7 +200,7 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
         if (op == DT_REDUCE_prod && !floats)
             a = (long double)wrapping;
         double unit = dtype == DT_FLOAT64 ? 0x1p-53 : floats ? 0x1p-24 : 0;
-        /* A sum's error is measured by the size of what was summed. */
+        /* The error of a sum is relative to the size of its elements. */
         double scale = (op == DT_REDUCE_sum    ? 3.0 * (double)plain.folded_numel
                         : op == DT_REDUCE_mean ? 3.0
                                                : fabs((double)a)) *
@@ -208,8 +208,8 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
         double allowed = scale * (4 + 2 * log2((double)plain.folded_numel + 1));
         if (op == DT_REDUCE_prod)
             allowed = unit * fabs((double)a) * (double)(plain.folded_numel + 1);
-        /* Halves are added as float32 and rounded at the end, beyond the greatest to
-         * infinity. */
+        /* Half precision accumulates in float32 and rounds once, to infinity beyond
+         * the maximum. */
         if (dt_dtype_is_half(r.output_dtype) && isinf(got) &&
             fabs((double)a) + allowed >= dt_dtype_limits(dtype).max)
             continue;
@@ -301,7 +301,7 @@ static void test_nan(const dt_backend *cpu)
     free(x);
 }
 
-/* Ten million tenths: what a running sum in float32 gets wrong in the third digit. */
+/* Ten million times 0.1: a running float32 sum is wrong in the third digit. */
 static void test_accuracy(const dt_backend *cpu)
 {
     int64_t n = 10000000;

@@ -1,5 +1,4 @@
-/* What the tests of the CPU's backend share: checks, plans over odd layouts, elements.
- */
+/* Shared by the tests of the CPU backend: checks, plans over odd layouts, elements. */
 #ifndef DT_TESTS_CPU_SUPPORT_H
 #define DT_TESTS_CPU_SUPPORT_H
 
@@ -42,7 +41,7 @@ static inline double noise_between(double low, double high)
     return low + (high - low) * ((double)(noise() >> 11) * 0x1p-53);
 }
 
-/* Memory with sentinels round it, which check_bounds looks at. */
+/* Memory between sentinels, which check_bounds verifies. */
 #define GUARD 64
 static inline char *guarded_new(size_t bytes)
 {

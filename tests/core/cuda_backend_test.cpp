@@ -1,6 +1,5 @@
 /* The CUDA backend, driven through its struct on two simulated GPUs under each
- * schedule: every row of the op tables and every layout against plain loops, memory,
- * copies, and failures. */
+ * schedule: every op and layout against plain loops, memory, copies, and failures. */
 #include "sim_check.h"
 
 #include <math.h>
@@ -18,7 +17,7 @@ extern "C" int dt_sim_control(const char *command, char *text, size_t size);
 static const dt_backend *gpu;
 static const dt_queue kDefault = {0, nullptr};
 
-/* The backend's calls give 0; else the message is shown. */
+/* The call returns 0; else prints the error. */
 #define FINE(call)                                                                     \
     do {                                                                               \
         if ((call) != 0) {                                                             \
@@ -28,7 +27,7 @@ static const dt_queue kDefault = {0, nullptr};
             dt_error_clear();                                                          \
         }                                                                              \
     } while (0)
-/* It fails with this code, and says something. */
+/* The call fails with this code and a message. */
 #define FAILS(call, wanted)                                                            \
     do {                                                                               \
         EQUAL((call), -1);                                                             \
@@ -69,7 +68,7 @@ static int plain_gemm(dt_queue, const dt_gemm *g)
     return 0;
 }
 
-/* --- device memory with a margin on both sides that must stay as it is --- */
+/* --- device memory between margins that must not change --- */
 
 static const size_t kMargin = 64;
 static const unsigned char kUntouched = 0x5b;
@@ -113,7 +112,7 @@ struct Buffer {
 };
 
 template <class T>
-struct Values { /* std::vector<bool> is no array */
+struct Values { /* std::vector<bool> is not an array */
     std::vector<unsigned char> raw;
     explicit Values(size_t n) : raw(n * sizeof(T)) {}
     T *data() { return (T *)raw.data(); }
@@ -147,7 +146,7 @@ static Values<T> draw(size_t n, double low, double high)
     }
     return out;
 }
-static double slack = 1; /* of how many roundings a value is made */
+static double slack = 1; /* number of roundings in a value */
 template <class T>
 static bool close_to(T got, T wanted)
 {
@@ -171,7 +170,7 @@ static bool same_values(const char *what, Values<T> got, Values<T> wanted)
     return true;
 }
 
-/* --- elementwise rows --- */
+/* --- elementwise ops --- */
 
 enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
 #define TAKES_ANY(kind)       true
@@ -207,8 +206,7 @@ static void flat_operand(dt_operand *operand, void *data, dt_dtype dtype)
     operand->strides[0] = (int64_t)dt_dtype_size(dtype);
 }
 
-/* A result of rows x columns from one operand read across (transposed) and one
- * broadcast. */
+/* A rows x columns result from one transposed and one broadcast operand. */
 static const int64_t kRows = 37, kColumns = 29;
 static void strided_plan(dt_plan *plan)
 {
@@ -269,7 +267,8 @@ static void check_binary(dt_binary_op op, const char *name, dt_dtype dtype,
                          dt_dtype result, double low, double high, R (*f)(T, T))
 {
     for (int64_t n : kSizes)
-        for (int form = 0; form < 4; form++) { /* 1, 2: an immediate; 3: misaligned */
+        for (int form = 0; form < 4; form++) { /* 1, 2: a scalar operand; 3:
+                                                  misaligned */
             Values<T> a = draw<T>((size_t)n, low, high),
                       b = draw<T>((size_t)n, low, high);
             Values<R> wanted((size_t)n);
@@ -375,8 +374,8 @@ static void check_all_elementwise()
 
 #include "cuda_backend_parts.inc"
 
-/* Around where the forms of a division change, and where a quotient of doubles is off.
- */
+/* Around the points where division changes its algorithm, and where a double
+ * quotient is off. */
 static void check_divisions()
 {
     const int64_t two31 = (int64_t)1 << 31, two52 = (int64_t)1 << 52;

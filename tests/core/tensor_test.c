@@ -1,5 +1,5 @@
-/* The tensor floor on the CPU: views, planning, conversions, promotion, reductions,
- * products, errors, and that nothing is left alive. */
+/* csrc/tensor on the CPU: views, planning, conversions, promotion, reductions,
+ * products, errors, and leaks. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -94,13 +94,13 @@ static void test_elementwise(void)
     assert(y.dtype == DT_FLOAT32 && at(&y, 2, 3) == 14);
     expect_failure(dt_binary(DT_BINARY_mul, &z, dt_arg_tensor(&x), dt_arg_tensor(&bad)),
                    DT_ERROR_RUNTIME, "[3, 4] and [3]");
-    /* A result lies as its inputs do. */
+    /* A result takes the layout of its inputs. */
     assert(!dt_view_t(&t, &x));
     assert(!dt_binary(DT_BINARY_mul, &z, dt_arg_tensor(&t),
                       dt_arg_scalar(dt_scalar_int(2))));
     assert(z.strides[0] == 1 && z.strides[1] == 4 && at(&z, 3, 2) == 22);
     dt_tensor_clear(&z);
-    /* Overlap: t is x read across, so it has to be read before x is written. */
+    /* Overlap: t is x transposed, so it must be read before x is written. */
     dt_tensor square, across;
     int64_t sides[] = {3, 3};
     square = counting(DT_FLOAT64, 2, sides);
@@ -110,7 +110,7 @@ static void test_elementwise(void)
     assert(at(&square, 0, 1) == 4 && at(&square, 1, 0) == 4 && at(&square, 2, 1) == 12);
     dt_tensor_clear(&across);
     dt_tensor_clear(&square);
-    /* Types in place, division of integers, powers. */
+    /* In-place types, integer division, powers. */
     expect_failure(dt_binary_into(DT_BINARY_add, &r, dt_arg_tensor(&r),
                                   dt_arg_scalar(dt_scalar_float(0.5))),
                    DT_ERROR_RUNTIME, "int64");
