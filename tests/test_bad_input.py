@@ -1,19 +1,15 @@
-"""No call may crash: every public function and method, with arguments that are spoilt in one way at
-a time, gives a result or an exception of a kind that PyTorch raises, leaks nothing, and leaves a
-library that works on.
-
-The calls come from the signatures that the extension itself binds calls by, so a new function is
-tested as soon as it is there. VALID says what a good call looks like where the words of the
-signature do not.
+"""No call may crash. Every public function and method, with one argument at a time spoilt, gives a
+result or an exception of a kind that PyTorch raises, leaks nothing, and leaves a library that
+works on. The calls are made from the extension's signatures (tools/signatures.py).
 """
 
 import gc
-import re
 import warnings
 
 import numpy as np
 import pytest
 from conftest import DEVICES
+from signatures import PROCESS_WIDE, VALID, parameters, valid
 
 import pydevtensor as torch
 
@@ -31,249 +27,16 @@ ALLOWED = (
     AssertionError,
 )
 
-# These change the whole process.
-LEFT_OUT = {
-    "set_default_device",
-    "set_default_dtype",
-    "set_num_threads",
-    "set_printoptions",
-}
-
-PARAMETER = re.compile(r"(\*?)(\w+): (\w+)(?: = (.+))?$")
-
-
-class Parameter:
-    def __init__(self, text, keyword):
-        found = PARAMETER.match(text)
-        assert found, f"a signature with {text!r} in it"
-        self.rest, self.name, self.word, self.default = found.groups()
-        self.required = self.default is None
-        self.keyword = keyword
-
-
-def split(text):
-    """The parameters of one form, commas in parentheses aside."""
-    inner = text[text.index("(") + 1 : text.rindex(")")]
-    parts, depth, start = [], 0, 0
-    for place, letter in enumerate(inner):
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if letter == "," and not depth:
-            parts.append(inner[start:place].strip())
-            start = place + 1
-    return [part for part in [*parts, inner[start:].strip()] if part]
-
-
-def parameters(form):
-    keyword, found = False, []
-    for part in split(form):
-        if part == "*":
-            keyword = True
-            continue
-        found.append(Parameter(part, keyword))
-    return found
-
 
 def targets():
     for name, text, is_function, is_method in torch._C._signatures():
-        if name.startswith("_") or name in LEFT_OUT:
+        if name.startswith("_") or name in PROCESS_WIDE:
             continue
         for number, form in enumerate(text.split(" | ")):
             if is_function:
                 yield pytest.param(name, form, False, id=f"{name}-{number}")
             if is_method:
                 yield pytest.param(name, form, True, id=f"Tensor.{name}-{number}")
-
-
-def floats(*shape):
-    n = int(np.prod(shape))
-    return (torch.arange(n, dtype=torch.float32) % 5 / 4 + 0.25).reshape(shape)
-
-
-def index(*numbers):
-    return torch.tensor(numbers)
-
-
-# Good arguments by the names of parameters, where the word alone does not say enough.
-BY_NAME = {
-    "mask": lambda: floats(2, 3) > 1,
-    "condition": lambda: floats(2, 3) > 1,
-    "index": lambda: index(0, 1, 0).reshape(1, 3),
-    "indices": lambda: index(0, 1, 0).reshape(1, 3),
-    "n": lambda: 2,
-    "steps": lambda: 3,
-    "k": lambda: 1,
-    "chunks": lambda: 2,
-    "split_size_or_sections": lambda: 1,
-    "indices_or_sections": lambda: 1,
-    "length": lambda: 1,
-    "size": lambda: (2, 3),
-    "shape": lambda: (2, 3),
-    "dims": lambda: (0, 1),
-    "sizes": lambda: (2, 3),
-    "repeats": lambda: 2,
-    "dim0": lambda: 0,
-    "dim1": lambda: 1,
-    "source": lambda: 0,
-    "destination": lambda: 1,
-    "end": lambda: 3,
-    "num_samples": lambda: 1,
-    "high": lambda: 5,
-    "dtype": lambda: torch.float64,
-    "fill_value": lambda: 1,
-    "tensors": lambda: [floats(2, 3), floats(2, 3)],
-    "data": lambda: [1, 2],
-    "obj": lambda: floats(2),
-    "ndarray": lambda: np.ones(2),
-    "ext_tensor": lambda: np.ones(2),
-    "buffer": lambda: bytearray(8),
-    "device": lambda: "cpu",
-    "exponent": lambda: 2,
-    "weight": lambda: 0.5,
-}
-V, M, N, S = (lambda: floats(3)), (lambda: floats(2, 3)), (lambda: floats(3, 4)), None
-S, B, C = (lambda: floats(3, 3)), (lambda: floats(2, 2, 3)), (lambda: floats(2, 3, 4))
-VALID = {
-    "mm": {"input": M, "mat2": N},
-    "matmul": {"input": M, "other": N},
-    "mv": {"input": M, "vec": V},
-    "dot": {"input": V, "tensor": V},
-    "vdot": {"input": V, "other": V},
-    "bmm": {"input": B, "mat2": C},
-    "addmm": {"input": lambda: floats(2, 4), "mat1": M, "mat2": N},
-    "addmv": {"input": lambda: floats(2), "mat": M, "vec": V},
-    "addr": {"input": M, "vec1": lambda: floats(2), "vec2": V},
-    "addbmm": {"input": lambda: floats(2, 4), "batch1": B, "batch2": C},
-    "baddbmm": {"input": lambda: floats(2, 2, 4), "batch1": B, "batch2": C},
-    "outer": {"input": V, "vec2": V},
-    "ger": {"input": V, "vec2": V},
-    "clamp": {"min": lambda: 0},
-    "clip": {"min": lambda: 0},
-    "select": {"index": lambda: 0},
-    "as_strided": {"size": lambda: (2, 2), "stride": lambda: (1, 1)},
-    "random_": {"to": lambda: 5},
-    "manual_seed": {"seed": lambda: 5},
-    "register_hook": {"input": lambda: M().requires_grad_(), "hook": lambda: abs},
-    "retain_grad": {"input": lambda: M().requires_grad_() * 1},
-    "backward": {"input": lambda: M().requires_grad_().sum()},
-    "cross": {"dim": lambda: 1},
-    "matrix_power": {"input": S},
-    "tensordot": {"a": M, "b": M},
-    "cdist": {"x1": M, "x2": M},
-    "index_select": {"dim": lambda: 1, "index": lambda: index(0, 2)},
-    "index_add": {"index": lambda: index(0, 1), "source": M},
-    "index_copy": {"index": lambda: index(0, 1), "source": M},
-    "index_fill": {"index": lambda: index(0, 1), "value": lambda: 1},
-    "index_put": {"indices": lambda: (index(0, 1),), "values": M},
-    "scatter": {"src": M, "index": lambda: index(0, 1, 0).reshape(1, 3)},
-    "masked_fill": {"value": lambda: 1},
-    "masked_scatter": {"source": M},
-    "lerp": {"end": M},
-    "bitwise_not": {"input": lambda: index(1, 2)},
-    "view": {"size": lambda: (3, 2)},
-    "reshape": {"shape": lambda: (3, 2)},
-    "expand": {"size": lambda: (2, 3)},
-    "permute": {"dims": lambda: (1, 0)},
-    "item": {"self": lambda: torch.tensor(1.0)},
-    "squeeze": {"dim": lambda: 0},
-    "copy_": {"src": M},
-    "bernoulli": {"input": lambda: floats(2, 3) / 2},
-    "multinomial": {"input": M},
-    "bincount": {"input": lambda: index(0, 1, 1)},
-    "bucketize": {"boundaries": V},
-    "dsplit": {"input": lambda: floats(2, 3, 4)},
-    "nanquantile": {"q": lambda: 0.5},
-    "quantile": {"q": lambda: 0.5},
-    "repeat": {"repeats": lambda: (2, 2)},
-    "split_with_sizes": {"split_sizes": lambda: (1, 1)},
-    "unflatten": {"dim": lambda: 1, "sizes": lambda: (3, 1)},
-    "unfold": {"size": lambda: 2, "step": lambda: 1},
-    "slice_scatter": {
-        "src": lambda: floats(1, 3),
-        "dim": lambda: 0,
-        "start": lambda: 0,
-        "end": lambda: 1,
-    },
-    "fill": {"value": lambda: 1},
-    "select_scatter": {"src": V, "index": lambda: 0},
-    "diagonal_scatter": {"src": lambda: floats(2)},
-    "as_strided_scatter": {
-        "src": lambda: floats(2, 2),
-        "size": lambda: (2, 2),
-        "stride": lambda: (2, 1),
-    },
-    "cartesian_prod": {"tensors": lambda: [floats(2), floats(3)]},
-    "combinations": {"input": V, "r": lambda: 2},
-    "vander": {"x": V, "N": lambda: 3},
-    "unravel_index": {"indices": lambda: index(0, 1), "shape": lambda: (2, 3)},
-    "broadcast_shapes": {"shapes": lambda: (2, 3)},
-    "tril_indices": {"row": lambda: 2, "col": lambda: 3},
-    "triu_indices": {"row": lambda: 2, "col": lambda: 3},
-    "empty_strided": {"stride": lambda: (3, 1)},
-    "new_empty_strided": {"stride": lambda: (3, 1)},
-    "empty_permuted": {"physical_layout": lambda: (1, 0)},
-    "asarray": {"obj": lambda: [1, 2]},
-    "scatter_reduce": {
-        "src": M,
-        "index": lambda: index(0, 1, 0).reshape(1, 3),
-        "reduce": lambda: "sum",
-    },
-    "index_reduce": {
-        "index": lambda: index(0, 1),
-        "source": M,
-        "reduce": lambda: "prod",
-    },
-    "put": {"index": lambda: index(0, 3), "source": lambda: floats(2)},
-    "trapezoid": {"y": M},
-    "cumulative_trapezoid": {"y": M},
-    "gradient": {"input": S},
-    "histogram": {"input": M, "bins": lambda: 3},
-    "renorm": {"p": lambda: 2, "dim": lambda: 0, "maxnorm": lambda: 1},
-    "geometric_": {"p": lambda: 0.5},
-    **{
-        f"{name}_window": {"window_length": lambda: 4}
-        for name in ("hann", "hamming", "blackman", "bartlett", "kaiser")
-    },
-    "is_nonzero": {"input": lambda: floats(1)},
-    "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},
-}
-BITS = ("gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor")
-for each in (*BITS, "bitwise_left_shift", "bitwise_right_shift"):
-    VALID[each] = {"input": lambda: index(1, 2), "other": lambda: index(1, 2)}
-
-BY_WORD = {
-    "Tensor": lambda: floats(2, 3),
-    "Value": lambda: floats(2, 3),
-    "Number": lambda: 1,
-    "float": lambda: 0.5,
-    "int": lambda: 0,
-    "bool": lambda: False,
-    "str": lambda: "ij",
-    "Dims": lambda: 0,
-    "Sizes": lambda: (2, 3),
-    "Dtype": lambda: torch.float32,
-    "Device": lambda: "cpu",
-    "Generator": lambda: None,
-    "Layout": lambda: torch.strided,
-    "Format": lambda: torch.contiguous_format,
-    "Any": lambda: None,
-}
-
-
-def on(value, device):
-    return value.to(device) if isinstance(value, torch.Tensor) else value
-
-
-def good(name, parameter, device):
-    """A good value for a parameter, made afresh."""
-    known = VALID.get(name) or VALID.get(name.removesuffix("_"), {})
-    make = known.get(parameter.name)
-    if make is None and parameter.word != "Tensor":
-        make = BY_NAME.get(parameter.name)
-    if make is None and parameter.name in ("mask", "condition", "index", "indices"):
-        make = BY_NAME[parameter.name]
-    if parameter.name == "device":
-        return device
-    return on((make or BY_WORD[parameter.word])(), device)
 
 
 def read_only(device):
@@ -357,8 +120,8 @@ def spoilt(name, form, method, device):
     positional = [p for p in needed if not p.keyword]
 
     def base():
-        values = [good(name, p, device) for p in positional]
-        words = {p.name: good(name, p, device) for p in needed if p.keyword}
+        values = [valid(name, p, device) for p in positional]
+        words = {p.name: valid(name, p, device) for p in needed if p.keyword}
         return values, words
 
     yield base()
@@ -366,7 +129,7 @@ def spoilt(name, form, method, device):
     for place, parameter in enumerate(positional):
         if parameter.rest:
             continue
-        reference = good(name, parameter, device)
+        reference = valid(name, parameter, device)
         others = [make() for make in WRONG_KINDS] + WRONG_NUMBERS
         for other in [
             *(others if place >= first else []),
@@ -389,7 +152,7 @@ def spoilt(name, form, method, device):
             continue
         choices = [make() for make in WRONG_KINDS] + WRONG_NUMBERS
         choices += [
-            good(name, parameter, device),
+            valid(name, parameter, device),
             (2**62, 2**62),
             (99,),
             (0, 0),

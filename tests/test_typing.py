@@ -113,11 +113,11 @@ def test_results_are_what_the_stubs_say(monkeypatch):
     """Calls everything once, as the tests of bad calls do first, and looks at what it gives."""
     monkeypatch.syspath_prepend(TOOLS)
     import stubs
-    from test_bad_input import LEFT_OUT, good, parameters
+    from signatures import PROCESS_WIDE, parameters, valid
 
     seen, refused = [], []
     for name, text, is_function, is_method in torch._C._signatures():
-        if name.startswith("_") or name in LEFT_OUT:
+        if name.startswith("_") or name in PROCESS_WIDE:
             continue
         in_place = name.endswith("_") and is_method
         for form in text.split(" | "):
@@ -126,8 +126,8 @@ def test_results_are_what_the_stubs_say(monkeypatch):
             kind = "Any" if name in stubs.known.FORMS else kind
             needed = [p for p in parameters(form) if p.required]
             for method in [False] * is_function + [True] * is_method:
-                values = [good(name, p, "cpu") for p in needed if not p.keyword]
-                words = {p.name: good(name, p, "cpu") for p in needed if p.keyword}
+                values = [valid(name, p, "cpu") for p in needed if not p.keyword]
+                words = {p.name: valid(name, p, "cpu") for p in needed if p.keyword}
                 target = getattr(torch.Tensor if method else torch, name)
                 try:
                     value = target(*values, **words)

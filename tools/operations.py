@@ -2,10 +2,9 @@
 
 python tools/operations.py [--check]
 
-The operations are those of the extension's signatures; what each takes is found by
-calling it, on the CPU and on a simulated GPU, with the good arguments that the tests of
-bad calls start from (tests/test_bad_input.py). --check writes nothing and exits with
-status 1 where the file is not what would be written.
+The operations are those of the extension's signatures. The tool calls each of them with
+valid arguments (signatures.py) of each type, on the CPU and on a simulated GPU. --check
+writes nothing and exits with status 1 if the file would change.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ from typing import Any
 os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "2")
 
 ROOT = Path(__file__).resolve().parents[1]
-# The installed package, not the source tree; and the tests' arguments.
+# The installed package, not the source tree.
 sys.path[:] = [p for p in sys.path if p and Path(p).resolve() != ROOT]
-sys.path.insert(0, str(ROOT / "tests"))
 
-import test_bad_input as calls  # noqa: E402
+from signatures import PROCESS_WIDE, VALID, parameters, valid  # noqa: E402
 
 import pydevtensor as torch  # noqa: E402
 
@@ -59,7 +57,7 @@ def operations() -> Iterator[tuple[str, list[tuple[str, bool]]]]:
     found: dict[str, list[tuple[str, bool]]] = {}
     for name, text, is_function, _ in torch._C._signatures():
         own_name = text.startswith(f"{name}(")
-        if name.startswith("_") or name in LEFT_OUT | calls.LEFT_OUT or not own_name:
+        if name.startswith("_") or name in LEFT_OUT | PROCESS_WIDE or not own_name:
             continue
         forms = [
             (form, not is_function)
@@ -83,8 +81,8 @@ def converted(value: Any, parameter: Any, dtype: Any, scale: int) -> Any:
 
 def works(name: str, form: str, method: bool, dtype: Any, device: str) -> bool:
     target = getattr(torch.Tensor if method else torch, name)
-    known = calls.VALID.get(name, {})
-    found = calls.parameters(form)
+    known = VALID.get(name, {})
+    found = parameters(form)
     needed = [p for p in found if p.required or p.name in known]
     for scale in (1, 4):  # below 1 and all of 1 or more, once they are whole
         try:
@@ -92,9 +90,9 @@ def works(name: str, form: str, method: bool, dtype: Any, device: str) -> bool:
             for p in needed:
                 if p.keyword:
                     continue
-                value = converted(calls.good(name, p, device), p, dtype, scale)
+                value = converted(valid(name, p, device), p, dtype, scale)
                 values.extend(value if p.rest and type(value) is tuple else [value])
-            words = {p.name: calls.good(name, p, device) for p in needed if p.keyword}
+            words = {p.name: valid(name, p, device) for p in needed if p.keyword}
             target(*values, **words)
             if device != "cpu":
                 torch.cuda.synchronize()

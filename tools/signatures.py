@@ -1,0 +1,234 @@
+"""The signatures of the extension's functions, and valid arguments for each.
+
+The signatures are those by which the extension binds calls, so a new function is
+covered as soon as it exists. VALID has the arguments that a type alone does not tell.
+"""
+
+import re
+
+import numpy as np
+
+import pydevtensor as torch
+
+# These change the whole process.
+PROCESS_WIDE = {
+    "set_default_device",
+    "set_default_dtype",
+    "set_num_threads",
+    "set_printoptions",
+}
+
+PARAMETER = re.compile(r"(\*?)(\w+): (\w+)(?: = (.+))?$")
+
+
+class Parameter:
+    def __init__(self, text, keyword):
+        found = PARAMETER.match(text)
+        assert found, f"a signature with {text!r} in it"
+        self.rest, self.name, self.word, self.default = found.groups()
+        self.required = self.default is None
+        self.keyword = keyword
+
+
+def parameters(form):
+    """The parameters of one form of a signature."""
+    inner = form[form.index("(") + 1 : form.rindex(")")]
+    keyword, found = False, []
+    for part in filter(None, re.split(r", (?![^(]*\))", inner)):  # none inside ( )
+        if part == "*":
+            keyword = True
+        else:
+            found.append(Parameter(part, keyword))
+    return found
+
+
+def floats(*shape):
+    n = int(np.prod(shape))
+    return (torch.arange(n, dtype=torch.float32) % 5 / 4 + 0.25).reshape(shape)
+
+
+def index(*numbers):
+    return torch.tensor(numbers)
+
+
+# Valid arguments by the parameter's name, where its type does not tell enough.
+BY_NAME = {
+    "mask": lambda: floats(2, 3) > 1,
+    "condition": lambda: floats(2, 3) > 1,
+    "index": lambda: index(0, 1, 0).reshape(1, 3),
+    "indices": lambda: index(0, 1, 0).reshape(1, 3),
+    "n": lambda: 2,
+    "steps": lambda: 3,
+    "k": lambda: 1,
+    "chunks": lambda: 2,
+    "split_size_or_sections": lambda: 1,
+    "indices_or_sections": lambda: 1,
+    "length": lambda: 1,
+    "size": lambda: (2, 3),
+    "shape": lambda: (2, 3),
+    "dims": lambda: (0, 1),
+    "sizes": lambda: (2, 3),
+    "repeats": lambda: 2,
+    "dim0": lambda: 0,
+    "dim1": lambda: 1,
+    "source": lambda: 0,
+    "destination": lambda: 1,
+    "end": lambda: 3,
+    "num_samples": lambda: 1,
+    "high": lambda: 5,
+    "dtype": lambda: torch.float64,
+    "fill_value": lambda: 1,
+    "tensors": lambda: [floats(2, 3), floats(2, 3)],
+    "data": lambda: [1, 2],
+    "obj": lambda: floats(2),
+    "ndarray": lambda: np.ones(2),
+    "ext_tensor": lambda: np.ones(2),
+    "buffer": lambda: bytearray(8),
+    "device": lambda: "cpu",
+    "exponent": lambda: 2,
+    "weight": lambda: 0.5,
+}
+V, M, N, S = (lambda: floats(3)), (lambda: floats(2, 3)), (lambda: floats(3, 4)), None
+S, B, C = (lambda: floats(3, 3)), (lambda: floats(2, 2, 3)), (lambda: floats(2, 3, 4))
+VALID = {
+    "mm": {"input": M, "mat2": N},
+    "matmul": {"input": M, "other": N},
+    "mv": {"input": M, "vec": V},
+    "dot": {"input": V, "tensor": V},
+    "vdot": {"input": V, "other": V},
+    "bmm": {"input": B, "mat2": C},
+    "addmm": {"input": lambda: floats(2, 4), "mat1": M, "mat2": N},
+    "addmv": {"input": lambda: floats(2), "mat": M, "vec": V},
+    "addr": {"input": M, "vec1": lambda: floats(2), "vec2": V},
+    "addbmm": {"input": lambda: floats(2, 4), "batch1": B, "batch2": C},
+    "baddbmm": {"input": lambda: floats(2, 2, 4), "batch1": B, "batch2": C},
+    "outer": {"input": V, "vec2": V},
+    "ger": {"input": V, "vec2": V},
+    "clamp": {"min": lambda: 0},
+    "clip": {"min": lambda: 0},
+    "select": {"index": lambda: 0},
+    "as_strided": {"size": lambda: (2, 2), "stride": lambda: (1, 1)},
+    "random_": {"to": lambda: 5},
+    "manual_seed": {"seed": lambda: 5},
+    "register_hook": {"input": lambda: M().requires_grad_(), "hook": lambda: abs},
+    "retain_grad": {"input": lambda: M().requires_grad_() * 1},
+    "backward": {"input": lambda: M().requires_grad_().sum()},
+    "cross": {"dim": lambda: 1},
+    "matrix_power": {"input": S},
+    "tensordot": {"a": M, "b": M},
+    "cdist": {"x1": M, "x2": M},
+    "index_select": {"dim": lambda: 1, "index": lambda: index(0, 2)},
+    "index_add": {"index": lambda: index(0, 1), "source": M},
+    "index_copy": {"index": lambda: index(0, 1), "source": M},
+    "index_fill": {"index": lambda: index(0, 1), "value": lambda: 1},
+    "index_put": {"indices": lambda: (index(0, 1),), "values": M},
+    "scatter": {"src": M, "index": lambda: index(0, 1, 0).reshape(1, 3)},
+    "masked_fill": {"value": lambda: 1},
+    "masked_scatter": {"source": M},
+    "lerp": {"end": M},
+    "bitwise_not": {"input": lambda: index(1, 2)},
+    "view": {"size": lambda: (3, 2)},
+    "reshape": {"shape": lambda: (3, 2)},
+    "expand": {"size": lambda: (2, 3)},
+    "permute": {"dims": lambda: (1, 0)},
+    "item": {"self": lambda: torch.tensor(1.0)},
+    "squeeze": {"dim": lambda: 0},
+    "copy_": {"src": M},
+    "bernoulli": {"input": lambda: floats(2, 3) / 2},
+    "multinomial": {"input": M},
+    "bincount": {"input": lambda: index(0, 1, 1)},
+    "bucketize": {"boundaries": V},
+    "dsplit": {"input": lambda: floats(2, 3, 4)},
+    "nanquantile": {"q": lambda: 0.5},
+    "quantile": {"q": lambda: 0.5},
+    "repeat": {"repeats": lambda: (2, 2)},
+    "split_with_sizes": {"split_sizes": lambda: (1, 1)},
+    "unflatten": {"dim": lambda: 1, "sizes": lambda: (3, 1)},
+    "unfold": {"size": lambda: 2, "step": lambda: 1},
+    "slice_scatter": {
+        "src": lambda: floats(1, 3),
+        "dim": lambda: 0,
+        "start": lambda: 0,
+        "end": lambda: 1,
+    },
+    "fill": {"value": lambda: 1},
+    "select_scatter": {"src": V, "index": lambda: 0},
+    "diagonal_scatter": {"src": lambda: floats(2)},
+    "as_strided_scatter": {
+        "src": lambda: floats(2, 2),
+        "size": lambda: (2, 2),
+        "stride": lambda: (2, 1),
+    },
+    "cartesian_prod": {"tensors": lambda: [floats(2), floats(3)]},
+    "combinations": {"input": V, "r": lambda: 2},
+    "vander": {"x": V, "N": lambda: 3},
+    "unravel_index": {"indices": lambda: index(0, 1), "shape": lambda: (2, 3)},
+    "broadcast_shapes": {"shapes": lambda: (2, 3)},
+    "tril_indices": {"row": lambda: 2, "col": lambda: 3},
+    "triu_indices": {"row": lambda: 2, "col": lambda: 3},
+    "empty_strided": {"stride": lambda: (3, 1)},
+    "new_empty_strided": {"stride": lambda: (3, 1)},
+    "empty_permuted": {"physical_layout": lambda: (1, 0)},
+    "asarray": {"obj": lambda: [1, 2]},
+    "scatter_reduce": {
+        "src": M,
+        "index": lambda: index(0, 1, 0).reshape(1, 3),
+        "reduce": lambda: "sum",
+    },
+    "index_reduce": {
+        "index": lambda: index(0, 1),
+        "source": M,
+        "reduce": lambda: "prod",
+    },
+    "put": {"index": lambda: index(0, 3), "source": lambda: floats(2)},
+    "trapezoid": {"y": M},
+    "cumulative_trapezoid": {"y": M},
+    "gradient": {"input": S},
+    "histogram": {"input": M, "bins": lambda: 3},
+    "renorm": {"p": lambda: 2, "dim": lambda: 0, "maxnorm": lambda: 1},
+    "geometric_": {"p": lambda: 0.5},
+    **{
+        f"{name}_window": {"window_length": lambda: 4}
+        for name in ("hann", "hamming", "blackman", "bartlett", "kaiser")
+    },
+    "is_nonzero": {"input": lambda: floats(1)},
+    "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},
+}
+BITS = ("gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor")
+for each in (*BITS, "bitwise_left_shift", "bitwise_right_shift"):
+    VALID[each] = {"input": lambda: index(1, 2), "other": lambda: index(1, 2)}
+
+BY_WORD = {
+    "Tensor": lambda: floats(2, 3),
+    "Value": lambda: floats(2, 3),
+    "Number": lambda: 1,
+    "float": lambda: 0.5,
+    "int": lambda: 0,
+    "bool": lambda: False,
+    "str": lambda: "ij",
+    "Dims": lambda: 0,
+    "Sizes": lambda: (2, 3),
+    "Dtype": lambda: torch.float32,
+    "Device": lambda: "cpu",
+    "Generator": lambda: None,
+    "Layout": lambda: torch.strided,
+    "Format": lambda: torch.contiguous_format,
+    "Any": lambda: None,
+}
+
+
+def on(value, device):
+    return value.to(device) if isinstance(value, torch.Tensor) else value
+
+
+def valid(name, parameter, device):
+    """A valid value for a parameter; each call makes a new one."""
+    known = VALID.get(name) or VALID.get(name.removesuffix("_"), {})
+    make = known.get(parameter.name)
+    if make is None and parameter.word != "Tensor":
+        make = BY_NAME.get(parameter.name)
+    if make is None and parameter.name in ("mask", "condition", "index", "indices"):
+        make = BY_NAME[parameter.name]
+    if parameter.name == "device":
+        return device
+    return on((make or BY_WORD[parameter.word])(), device)
