@@ -189,11 +189,11 @@ MAKERS = {
     "half": cases,
     "learning": make_learning,
     "modules": cases,
+    "nn": cases,
     "optim": make_optim,
     "printing": make_printing,
     "promotion": make_promotion,
     "random": make_random,
-    "rowwise": cases,
     "semantics": cases,
 }
 

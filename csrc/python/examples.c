@@ -1,4 +1,4 @@
-/* The examples that docstrings show. tests/test_examples.py runs them. */
+/* The examples that docstrings show. tests/tools/test_examples.py runs them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 A signature (DT_PUBLIC) names its parameters' kinds; WORDS says what Python's types are
 for each kind. Most functions give a Tensor: the other results are here, and so is what
-has no signature of that kind. tests/test_typing.py holds the stubs against the package
+has no signature of that kind. tests/tools/test_typing.py holds the stubs against the package
 (mypy's stubtest), and the results against those of calls.
 """
 

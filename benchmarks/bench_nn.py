@@ -1,7 +1,7 @@
 """Operations on rows: milliseconds a call, beside PyTorch where it is installed.
 
 Runs of the libraries are interleaved, and minima and medians are shown.
-`python benchmarks/bench_rowwise.py [rounds]`
+`python benchmarks/bench_nn.py [rounds]`
 """
 
 import importlib
@@ -65,7 +65,7 @@ def scopes():
 def main(rounds):
     found = list(scopes())
     if not found or found[0][0] != "pydevtensor":
-        sys.exit("bench_rowwise: pydevtensor is not installed; run `make build` first")
+        sys.exit("bench_nn: pydevtensor is not installed; run `make build` first")
     print("ms a call: minimum (median)".ljust(40), *[n.rjust(18) for n, _ in found])
     for label, source in CASES:
         code = compile(source, label, "exec")

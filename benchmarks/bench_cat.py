@@ -1,7 +1,7 @@
 """Joining and rearranging: microseconds a call, beside NumPy and PyTorch if installed.
 
 Runs of the libraries are interleaved, so that a machine that slows down slows all of
-them; the ratios compare minima. `python benchmarks/bench_join.py [rounds]`
+them; the ratios compare minima. `python benchmarks/bench_cat.py [rounds]`
 
 "copy" is the yardstick: what moves the bytes of the large cases once.
 """
@@ -74,7 +74,7 @@ def subjects():
 def main(rounds):
     found = list(subjects())
     if not found or found[0][0] != "pydevtensor":
-        sys.exit("bench_join: pydevtensor is not installed; run `make build` first")
+        sys.exit("bench_cat: pydevtensor is not installed; run `make build` first")
     names = [name for name, _, _ in found]
     print(
         "us a call: minimum (median)".ljust(32),

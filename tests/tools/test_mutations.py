@@ -14,7 +14,7 @@ import pytest
 
 import pydevtensor
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(pydevtensor.__file__).parent
 
 # file, what stands there, what is put in its place, the schedule that shows it

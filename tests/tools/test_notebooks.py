@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from isolated import environment
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 pytest.importorskip("nbclient")

@@ -13,7 +13,7 @@ import pytest
 
 from pydevtensor import __version__
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 5_000_000
 MADE = {".pyc", ".so", ".json", ".new", ".pyi"}
 SUFFIXES = {".py", ".pyi", ".so", ".json", ".typed"}

@@ -28,7 +28,7 @@ MODULES = [
 ]
 # What these have is public where the package above them names it.
 INNER = re.compile(r"(optim\.(algorithms|optimizer)|utils\.data\.\w+)$")
-EXAMPLES = Path(__file__).resolve().parents[1] / "csrc" / "python" / "examples.def"
+EXAMPLES = Path(__file__).resolve().parents[2] / "csrc" / "python" / "examples.def"
 # Public callables that show no example yet: the tests hold this to be exact.
 WITHOUT = (Path(__file__).parent / "without_example.txt").read_text().split()
 
@@ -105,7 +105,7 @@ def test_everything_shows_an_example():
     new = sorted(set(without) - set(WITHOUT))
     assert not new, f"csrc/python/examples.def or a docstring is to show {new}"
     shown = sorted(set(WITHOUT) - set(without))
-    assert not shown, f"tests/without_example.txt is to lose {shown}"
+    assert not shown, f"tests/tools/without_example.txt is to lose {shown}"
 
 
 def test_everything_says_what_it_does():

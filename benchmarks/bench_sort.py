@@ -2,7 +2,7 @@
 
 Runs of pydevtensor, NumPy and PyTorch (those that are installed) are interleaved, so
 that a machine that slows down slows all of them; minimum and median are shown.
-`python benchmarks/bench_order.py [rounds]`
+`python benchmarks/bench_sort.py [rounds]`
 """
 
 import importlib

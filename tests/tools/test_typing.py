@@ -13,7 +13,7 @@ import pytest
 
 import pydevtensor as torch
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TOOLS = str(ROOT / "tools" / "build")
 PACKAGE = Path(torch.__file__).parent
 STUB = PACKAGE / "_C.pyi"

@@ -1,6 +1,6 @@
 """Choosing elements, and functions of three tensors, beside NumPy and PyTorch.
 
-python benchmarks/bench_choose.py
+python benchmarks/bench_index.py
 """
 
 import statistics
