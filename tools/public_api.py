@@ -47,8 +47,8 @@ IGNORED = {
     *("__annotations_cache__", "__class__", "__delattr__", "__dict__", "__doc__"),
     *("__firstlineno__", "__getattribute__", "__init__", "__match_args__"),
     *("__module__", "__new__", "__orig_bases__", "__parameters__", "__repr__"),
-    *("__setattr__", "__slots__", "__static_attributes__", "__type_params__"),
-    *("__weakref__",),
+    *("__setattr__", "__slotnames__", "__slots__", "__static_attributes__"),
+    *("__type_params__", "__weakref__"),
 }
 
 

@@ -1,23 +1,8 @@
-"""Optimisers and their schedules."""
+"""Optimizers and their schedules."""
 
 from pydevtensor.optim import lr_scheduler
-from pydevtensor.optim.algorithms import (
-    SGD,
-    Adadelta,
-    Adagrad,
-    Adam,
-    AdamW,
-    RMSprop,
-)
+from pydevtensor.optim.algorithms import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
 from pydevtensor.optim.optimizer import Optimizer
 
-__all__ = [
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Optimizer",
-    "RMSprop",
-    "lr_scheduler",
-]
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ += ["lr_scheduler"]

@@ -1,7 +1,7 @@
-"""The optimisers. Sources of the algorithms are named in their docstrings.
+"""The optimizers. Their arithmetic is in csrc/ops/optim.def.
 
-The arithmetic is in csrc/ops/optim.def. foreach, fused and capturable are accepted and
-make no difference: a step is one kernel for all parameters of a group anyway.
+foreach, fused and capturable have no effect: a step is always one kernel for all
+parameters of a group.
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ from pydevtensor import _C
 from pydevtensor.optim.optimizer import Optimizer, checked, new_count
 
 
-def _sign(group: dict) -> float:
-    return -1.0 if group["maximize"] else 1.0
-
-
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum (Sutskever and others, 2013).
 
-    v = momentum * v + (1 - dampening) * g;  p = p - lr * v, with Nesterov's variant
-    p - lr * (g + momentum * v). ValueError for options out of range.
+    v = momentum * v + (1 - dampening) * g;  p = p - lr * v, or with nesterov
+    p = p - lr * (g + momentum * v). Raises ValueError for options out of range.
 
     >>> weight = torch.tensor([1.0], requires_grad=True)
     >>> optimizer = torch.optim.SGD([weight], lr=0.1)
@@ -61,19 +57,15 @@ class SGD(Optimizer):
 
     _counted = False
 
-    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
-        numbers = (group["lr"], group["weight_decay"], _sign(group))
-        if not group["momentum"]:
-            return "sgd", numbers
-        more = (group["momentum"], group["dampening"], group["nesterov"])
-        return "sgd_momentum", numbers + more
+    def _rule(self, group: dict) -> str:
+        return "sgd_momentum" if group["momentum"] else "sgd"
 
 
 class Adam(Optimizer):
     """Adam (Kingma and Ba, 2015); amsgrad as Reddi and others, 2018.
 
-    betas: how slowly the means of gradients and of their squares follow; eps is added
-    to the root of the latter. ValueError for options out of range.
+    betas are the decay rates of the means of gradients and of squared gradients; eps is
+    added to the root of the latter. Raises ValueError for options out of range.
 
     >>> weight = torch.tensor([1.0], requires_grad=True)
     >>> optimizer = torch.optim.Adam([weight], lr=0.1)
@@ -116,19 +108,22 @@ class Adam(Optimizer):
             ),
         )
 
-    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
+    def _rule(self, group: dict) -> str:
+        return "adam_amsgrad" if group["amsgrad"] else "adam"
+
+    def _numbers(self, group: dict) -> dict[str, float]:
         decay, shrink = group["weight_decay"], 1.0
         if group["decoupled_weight_decay"]:
             decay, shrink = 0.0, 1 - group["lr"] * decay
-        numbers = (group["lr"], *group["betas"], group["eps"], decay, shrink)
-        rule = "adam_amsgrad" if group["amsgrad"] else "adam"
-        return rule, (*numbers, _sign(group))
+        beta1, beta2 = group["betas"]
+        own = {"beta1": beta1, "beta2": beta2, "weight_decay": decay, "shrink": shrink}
+        return own | super()._numbers(group)
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019).
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 
-    Each step first multiplies parameters by 1 - lr * weight_decay.
+    Each step first multiplies the parameters by 1 - lr * weight_decay.
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.AdamW([w], lr=0.1)
@@ -170,10 +165,10 @@ class AdamW(Adam):
 
 
 class Adagrad(Optimizer):
-    """Adagrad (Duchi and others, 2011): rates fall with the sums of squared gradients.
+    """Adagrad (Duchi and others, 2011).
 
-    lr_decay lets it fall with the number of steps, too; the sums start at
-    initial_accumulator_value.
+    The rate is divided by the root of the sum of squared gradients, which starts at
+    initial_accumulator_value; lr_decay also lowers it with the number of steps.
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Adagrad([w], lr=0.1)
@@ -221,15 +216,14 @@ class Adagrad(Optimizer):
     def _fresh(self, name: str, parameter: Any, group: dict) -> Any:
         return _C.full_like(parameter, group["initial_accumulator_value"])
 
-    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
-        numbers = (group["lr"], group["lr_decay"], group["eps"])
-        return "adagrad", (*numbers, group["weight_decay"], _sign(group))
+    def _rule(self, group: dict) -> str:
+        return "adagrad"
 
 
 class Adadelta(Optimizer):
-    """Adadelta (Zeiler, 2012): steps of the size of those before.
+    """Adadelta (Zeiler, 2012): steps of the size of the recent ones.
 
-    rho: how slowly the means of squared gradients and steps follow.
+    rho is the decay rate of the means of squared gradients and steps.
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Adadelta([w])
@@ -266,16 +260,15 @@ class Adadelta(Optimizer):
             ),
         )
 
-    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
-        numbers = (group["lr"], group["rho"], group["eps"])
-        return "adadelta", (*numbers, group["weight_decay"], _sign(group))
+    def _rule(self, group: dict) -> str:
+        return "adadelta"
 
 
 class RMSprop(Optimizer):
     """RMSprop (Hinton, lecture notes, 2012); centered as Graves, 2013.
 
-    alpha: how slowly the mean of squared gradients follows; centered takes the square
-    of their mean off it.
+    alpha is the decay rate of the mean of squared gradients; centered subtracts the
+    square of the mean gradient from it.
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.RMSprop([w], lr=0.1)
@@ -315,11 +308,6 @@ class RMSprop(Optimizer):
             ),
         )
 
-    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
-        rule = "rmsprop"
-        if group["centered"]:
-            rule += "_centered"
-        if group["momentum"]:
-            rule += "_momentum"
-        numbers = (group["lr"], group["alpha"], group["eps"], group["weight_decay"])
-        return rule, (*numbers, _sign(group), group["momentum"])
+    def _rule(self, group: dict) -> str:
+        centered = "_centered" if group["centered"] else ""
+        return "rmsprop" + centered + ("_momentum" if group["momentum"] else "")

@@ -1,9 +1,7 @@
-"""Learning rates that change while a model learns.
+"""Learning rate schedules.
 
-Most schedules work on the rate that is there, so that several may work on one
-optimiser; what they make of the first rate in `epoch` steps is _closed_form(epoch),
-which is for step(epoch) and for SequentialLR. Formulas are from the papers named, or
-are the plainest.
+Most compute an epoch's rate from the last one, so that several can be chained on one
+optimizer.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from pydevtensor.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """Base of schedules: step() after each epoch sets the rate of every group.
+    """Base of schedules: step() after each epoch sets the rate of each group.
 
     >>> optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)
     >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
@@ -53,28 +51,26 @@ class LRScheduler:
         self._begin()
 
     def _begin(self) -> None:
-        """Comes to the first epoch, when the schedule is made."""
+        """Set the rates of the first epoch."""
         self._is_initial = True
         self._advance()
         self._is_initial = False
         self._step_count = 1
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch: for subclasses to define."""
-        raise NotImplementedError(
-            f"{type(self).__name__} does not say how the rate changes; define get_lr()"
-        )
+        """The rates of this epoch, to be defined by subclasses."""
+        raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
     def get_last_lr(self) -> list[float]:
-        """The rates that were set last, one for each group."""
+        """The current rates, one for each group."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch, or to the one given."""
+        """Set the rates of the next epoch, or of the one given."""
         if self._step_count == 1 and not self.optimizer._stepped:
             warnings.warn(
-                "lr_scheduler.step() came before optimizer.step(), so the schedule's "
-                "first rate is skipped; call optimizer.step() first",
+                "lr_scheduler.step() was called before optimizer.step(), which skips "
+                "the schedule's first rate; call optimizer.step() first",
                 UserWarning,
                 stacklevel=2,
             )
@@ -82,62 +78,68 @@ class LRScheduler:
 
     def _advance(self, epoch: int | None = None) -> None:
         self._step_count += 1
-        if epoch is None:
-            self.last_epoch += 1
-            rates = self.get_lr()
-        else:
-            self.last_epoch = epoch
-            rates = [self._closed_form(base, epoch) for base in self.base_lrs]
-            if any(rate is None for rate in rates):
-                rates = self.get_lr()
-        self._set(rates)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._set(self.get_lr() if epoch is None else self._jump())
+
+    def _jump(self) -> list[float]:
+        """get_lr() after step(epoch), where the last rates are not the last epoch's."""
+        return self.get_lr()
 
     def _set(self, rates: list) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         self._last_lr = rates
 
-    def _closed_form(self, base: float, epoch: int) -> Any:
-        """What a first rate becomes; None: get_lr() knows."""
-        return None
-
     def _rates(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def _times(self, factor: float) -> list[float]:
-        return [rate * factor for rate in self._rates()]
-
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser."""
+        """The state without the optimizer."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict() gave."""
+        """Restore what state_dict() returned."""
         self.__dict__.update(state_dict)
 
 
 def _check_optimizer(optimizer: Any) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(
-            f"{type(optimizer).__name__} is not an Optimizer; a schedule works on one"
+            f"a schedule needs an Optimizer, and got a {type(optimizer).__name__}"
         )
 
 
 def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list:
-    """value for each group: a list is taken as it is."""
+    """A list of a value per group; value may be that list."""
     groups = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [value] * groups
     if len(value) != groups:
         raise ValueError(
             f"{name} has {len(value)} values for {groups} parameter groups; give one "
-            "for each, or one for all"
+            "for each, or a single one"
         )
     return [*value]
 
 
-class StepLR(LRScheduler):
-    """Times gamma every step_size epochs.
+class _FactorLR(LRScheduler):
+    """Base of schedules that multiply all rates by a factor in each epoch."""
+
+    def _factor(self, epoch: int) -> float:
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch."""
+        factor = self._factor(self.last_epoch)
+        return [rate * factor for rate in self._rates()]
+
+    def _jump(self) -> list[float]:
+        factor = math.prod(map(self._factor, range(self.last_epoch + 1)))
+        return [base * factor for base in self.base_lrs]
+
+
+class StepLR(_FactorLR):
+    """Multiplies the rates by gamma every step_size epochs.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.StepLR(sgd, step_size=2, gamma=0.1)
@@ -161,18 +163,12 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
-        if self.last_epoch == 0 or self.last_epoch % self.step_size:
-            return self._rates()
-        return self._times(self.gamma)
-
-    def _closed_form(self, base: float, epoch: int) -> float:
-        return base * self.gamma ** (epoch // self.step_size)
+    def _factor(self, epoch: int) -> float:
+        return 1 if epoch == 0 or epoch % self.step_size else self.gamma
 
 
-class MultiStepLR(LRScheduler):
-    """Times gamma at each of the milestones.
+class MultiStepLR(_FactorLR):
+    """Multiplies the rates by gamma at each of the milestones.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.MultiStepLR(sgd, milestones=[1, 3])
@@ -196,18 +192,12 @@ class MultiStepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
-        times = self.milestones[self.last_epoch]
-        return self._times(self.gamma**times) if times else self._rates()
-
-    def _closed_form(self, base: float, epoch: int) -> float:
-        passed = bisect_right(sorted(self.milestones.elements()), epoch)
-        return base * self.gamma**passed
+    def _factor(self, epoch: int) -> float:
+        return self.gamma ** self.milestones[epoch]
 
 
-class ConstantLR(LRScheduler):
-    """Times factor for the first total_iters epochs.
+class ConstantLR(_FactorLR):
+    """Multiplies the rates by factor for the first total_iters epochs.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=2)
@@ -233,20 +223,14 @@ class ConstantLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
-        if self.last_epoch == 0:
-            return self._times(self.factor)
-        if self.last_epoch == self.total_iters:
-            return self._times(1 / self.factor)
-        return self._rates()
-
-    def _closed_form(self, base: float, epoch: int) -> float:
-        return base * self.factor if epoch < self.total_iters else base
+    def _factor(self, epoch: int) -> float:
+        if epoch == 0:
+            return self.factor
+        return 1 / self.factor if epoch == self.total_iters else 1
 
 
-class LinearLR(LRScheduler):
-    """From start_factor to end_factor times the rate, in total_iters even steps.
+class LinearLR(_FactorLR):
+    """Multiplies the rates by start_factor to end_factor, in total_iters even steps.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.LinearLR(sgd, 0.5, total_iters=2)
@@ -278,26 +262,20 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self, epoch: int) -> float:
-        done = min(epoch, self.total_iters) / self.total_iters
+    def _share(self, epoch: int) -> float:
+        done = epoch / self.total_iters
         return self.start_factor + (self.end_factor - self.start_factor) * done
 
-    def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
-        if self.last_epoch == 0:
-            return self._times(self.start_factor)
-        if self.last_epoch > self.total_iters:
-            return self._rates()
-        return self._times(
-            self._factor(self.last_epoch) / self._factor(self.last_epoch - 1)
-        )
-
-    def _closed_form(self, base: float, epoch: int) -> float:
-        return base * self._factor(epoch)
+    def _factor(self, epoch: int) -> float:
+        if epoch == 0:
+            return self.start_factor
+        if epoch > self.total_iters:
+            return 1
+        return self._share(epoch) / self._share(epoch - 1)
 
 
-class PolynomialLR(LRScheduler):
-    """To 0 in total_iters epochs, as a power of what is left of them.
+class PolynomialLR(_FactorLR):
+    """Decays the rates to 0 in total_iters epochs, as a power of the epochs left.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.PolynomialLR(sgd, total_iters=4, power=2.0)
@@ -321,23 +299,15 @@ class PolynomialLR(LRScheduler):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def _left(self, epoch: int) -> float:
-        return (1 - min(epoch, self.total_iters) / self.total_iters) ** self.power
-
-    def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
-        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
-            return self._rates()
-        return self._times(
-            self._left(self.last_epoch) / self._left(self.last_epoch - 1)
-        )
-
-    def _closed_form(self, base: float, epoch: int) -> float:
-        return base * self._left(epoch)
+    def _factor(self, epoch: int) -> float:
+        if epoch == 0 or epoch > self.total_iters:
+            return 1
+        now, before = (1 - e / self.total_iters for e in (epoch, epoch - 1))
+        return now**self.power / before**self.power
 
 
-class ExponentialLR(LRScheduler):
-    """Times gamma every epoch.
+class ExponentialLR(_FactorLR):
+    """Multiplies the rates by gamma every epoch.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)
@@ -356,22 +326,15 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
-        return self._times(self.gamma) if self.last_epoch else self._rates()
-
-    def _closed_form(self, base: float, epoch: int) -> float:
-        return base * self.gamma**epoch
+    def _factor(self, epoch: int) -> float:
+        return self.gamma if epoch else 1
 
 
 class _FunctionLR(LRScheduler):
     """Base of schedules by a function of the epoch, or one for each group."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        lr_lambda: Any,
-        last_epoch: int = -1,
+        self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1
     ) -> None:
         _check_optimizer(optimizer)
         self.lr_lambdas: list[Callable[[int], float]] = _for_each_group(
@@ -380,7 +343,7 @@ class _FunctionLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser and functions, but objects that are called."""
+        """The state without the optimizer and functions; callable objects are kept."""
         state = super().state_dict()
         state["lr_lambdas"] = [
             None if isinstance(f, types.FunctionType) else dict(f.__dict__)
@@ -389,18 +352,16 @@ class _FunctionLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict() gave; functions stay as they are."""
-        state = {k: v for k, v in state_dict.items() if k != "lr_lambdas"}
-        super().load_state_dict(state)
-        for function, kept in zip(
-            self.lr_lambdas, state_dict["lr_lambdas"], strict=True
-        ):
+        """Restore what state_dict() returned; functions stay as they are."""
+        functions = self.lr_lambdas
+        super().load_state_dict({**state_dict, "lr_lambdas": functions})
+        for function, kept in zip(functions, state_dict["lr_lambdas"], strict=True):
             if kept is not None:
                 function.__dict__.update(kept)
 
 
 class LambdaLR(_FunctionLR):
-    """The first rate times what a function makes of the epoch.
+    """Multiplies the initial rates by a function of the epoch.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.LambdaLR(sgd, lambda epoch: 1 / (1 + epoch))
@@ -420,7 +381,7 @@ class LambdaLR(_FunctionLR):
 
 
 class MultiplicativeLR(_FunctionLR):
-    """Times what a function makes of the epoch, every epoch.
+    """Multiplies the rates by a function of the epoch, every epoch.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(sgd, lambda epoch: 0.5)
@@ -442,7 +403,9 @@ class MultiplicativeLR(_FunctionLR):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """To eta_min by half a cosine in T_max epochs (Loshchilov and Hutter, 2017).
+    """Half a cosine from the rate to eta_min in T_max epochs.
+
+    Loshchilov and Hutter, 2017.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(sgd, T_max=4)
@@ -470,27 +433,24 @@ class CosineAnnealingLR(LRScheduler):
         """The rates of this epoch."""
         if self.last_epoch == 0:
             return self._rates()
-        # By the last rate, so that other schedules may work on it as well.
+        low = self.eta_min
         now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
         before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             pairs = zip(self._rates(), self.base_lrs, strict=True)
-            return [rate + (base - self.eta_min) * rise for rate, base in pairs]
-        return [
-            now / before * (rate - self.eta_min) + self.eta_min
-            for rate in self._rates()
-        ]
+            return [rate + (base - low) * rise for rate, base in pairs]
+        return [now / before * (rate - low) + low for rate in self._rates()]
 
-    def _closed_form(self, base: float, epoch: int) -> float:
-        part = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
-        return self.eta_min + (base - self.eta_min) * part
+    def _jump(self) -> list[float]:
+        part = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine, again and again, each T_mult times as long as the one before.
+    """Half a cosine that restarts, each period T_mult times as long as the last.
 
-    T_0 is the length of the first. step(epoch) takes fractions too (Loshchilov and
+    T_0 is the length of the first period. step(epoch) accepts fractions (Loshchilov and
     Hutter, 2017).
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -553,11 +513,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 class OneCycleLR(LRScheduler):
     """Up to max_lr, then down to far below the first rate (Smith and Topin, 2018).
 
-    Steps once a batch, total_steps times (or epochs * steps_per_epoch). The first rate
-    is max_lr / div_factor and the last one that / final_div_factor; the rise takes
-    pct_start of the steps. anneal_strategy is "cos" or "linear". three_phase goes back
-    to the first rate before it goes below. With cycle_momentum the momentum (of Adam,
-    the first beta) goes the other way, between max_momentum and base_momentum.
+    Steps once per batch, total_steps times (or epochs * steps_per_epoch). The first
+    rate is max_lr / div_factor, the last one the first / final_div_factor; the rise
+    takes pct_start of the steps. anneal_strategy is "cos" or "linear". three_phase
+    returns to the first rate before it falls below it. With cycle_momentum the momentum
+    (for Adam, the first beta) moves the other way between max_momentum and
+    base_momentum.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.OneCycleLR(sgd, max_lr=1.0, total_steps=4)
@@ -643,7 +604,7 @@ class OneCycleLR(LRScheduler):
         if self.last_epoch > self.total_steps:
             raise ValueError(
                 f"this is step {self.last_epoch} of a cycle of {self.total_steps}; "
-                "make a schedule with more total_steps"
+                "give a larger total_steps"
             )
         begin: float = 0
         for phase in self._schedule_phases:
@@ -677,7 +638,7 @@ def _total_steps(total: Any, epochs: Any, each: Any) -> int:
 
 
 def _phases(rise: float, three: bool) -> list[dict[str, Any]]:
-    """Where phases end and between what; the last one's end is the cycle's."""
+    """The phases of a cycle; the caller sets the end of the last one."""
     ends = [rise - 1, 2 * rise - 2, 0] if three else [rise - 1, 0]
     rates = ["initial_lr", "max_lr", *(["initial_lr"] if three else []), "min_lr"]
     momenta = ["max_momentum", "base_momentum", "max_momentum", "max_momentum"]
@@ -694,42 +655,40 @@ def _phases(rise: float, three: bool) -> list[dict[str, Any]]:
 
 
 class _ManyLR(LRScheduler):
-    """Base of schedules that are made of others."""
+    """Base of schedules made of other schedules."""
 
     _schedulers: list[Any]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser, with the states of the schedules within."""
+        """The state without the optimizer, with those of the inner schedules."""
         state = super().state_dict()
         state["_schedulers"] = [s.state_dict() for s in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict() gave."""
-        state = {k: v for k, v in state_dict.items() if k != "_schedulers"}
-        super().load_state_dict(state)
-        pairs = zip(self._schedulers, state_dict["_schedulers"], strict=True)
-        for schedule, kept in pairs:
+        """Restore what state_dict() returned."""
+        inner = self._schedulers
+        super().load_state_dict({**state_dict, "_schedulers": inner})
+        for schedule, kept in zip(inner, state_dict["_schedulers"], strict=True):
             schedule.load_state_dict(kept)
 
     def _check(self, schedulers: Sequence[Any], optimizer: Any) -> None:
         if not schedulers:
-            raise ValueError("there is no schedule; give a list of one or more")
+            raise ValueError("the list of schedules is empty; give one or more")
         for i, schedule in enumerate(schedulers):
             if schedule.optimizer is not optimizer:
                 raise ValueError(
-                    f"schedule number {i} works on another optimizer; give schedules "
-                    "of one"
+                    f"schedules[{i}] has another optimizer; give schedules of one"
                 )
             if isinstance(schedule, ReduceLROnPlateau):
                 raise ValueError(
-                    f"schedule number {i} is a ReduceLROnPlateau, whose step() needs a "
-                    "figure; step it by itself"
+                    f"schedules[{i}] is a ReduceLROnPlateau, whose step() needs a "
+                    "metric; step it separately"
                 )
 
 
 class SequentialLR(_ManyLR):
-    """One schedule after the other; a milestone is the next one's epoch 0.
+    """One schedule after another; a milestone is epoch 0 of the next one.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> warm = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=9)
@@ -750,14 +709,14 @@ class SequentialLR(_ManyLR):
         self._check(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                f"{len(schedulers)} schedules have {len(schedulers) - 1} milestones "
-                f"between them, and {len(milestones)} are given"
+                f"{len(schedulers)} schedules need {len(schedulers) - 1} milestones, "
+                f"and got {len(milestones)}"
             )
         self.optimizer = optimizer
         self._schedulers = [*schedulers]
         self._milestones = [*milestones]
         self.last_epoch = last_epoch + 1
-        # All have set the rate when they were made; only the first one's turn it is.
+        # Each schedule set the rates when it was made; only the first one's count.
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
         for schedule in schedulers:
@@ -766,7 +725,7 @@ class SequentialLR(_ManyLR):
         self._last_lr = schedulers[0].get_last_lr()
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch."""
+        """Set the rates of the next epoch."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         schedule = self._schedulers[turn]
@@ -778,7 +737,7 @@ class SequentialLR(_ManyLR):
 
 
 class ChainedScheduler(_ManyLR):
-    """Several schedules that all work on the rate at every step.
+    """Several schedules that all change the rates at every step.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> halve = torch.optim.lr_scheduler.StepLR(sgd, 1, gamma=0.5)
@@ -799,14 +758,14 @@ class ChainedScheduler(_ManyLR):
         self._last_lr = self._rates()
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch."""
+        """Set the rates of the next epoch."""
         for schedule in self._schedulers:
             schedule.step()
         self._last_lr = self._rates()
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times factor when a figure has not become better for patience epochs.
+    """Multiplies the rates by factor when a metric stagnates for patience epochs.
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd, patience=1)
@@ -856,7 +815,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether it waits after a change of the rate."""
+        """Whether the cooldown after a change of the rate still runs."""
         return self.cooldown_counter > 0
 
     def is_better(self, a: float, best: float) -> bool:
@@ -869,7 +828,7 @@ class ReduceLROnPlateau(LRScheduler):
         return a > limit if self.mode == "max" else a < limit
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Takes the figure of an epoch."""
+        """Take the metric of an epoch, and reduce the rates on a plateau."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):

@@ -1,7 +1,7 @@
-"""The base of optimisers: groups of parameters, and what is kept for each of them.
+"""Optimizer, the base class: parameter groups, the parameters' states, hooks.
 
-An update rule is a row of csrc/ops/optim.def: one kernel that updates all parameters
-of a group that are on one device and of one type.
+An update rule is an op of csrc/ops/optim.def: one kernel that updates all parameters of
+a group with the same device and dtype.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.autograd import RemovableHandle, enable_grad, no_grad
+from pydevtensor.autograd import RemovableHandle, enable_grad
 
-# The names of what each rule keeps for a parameter.
-_STATES = {name: states for name, (states, _) in _C._update_rules().items()}
+# By rule: the names of a parameter's states and of the numbers that the rule takes.
+_RULES = _C._update_rules()
 
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
-    """step(), with the hooks around it, and noted for schedules."""
+    """step() with its hooks; sets _stepped for the schedules."""
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if self._in_step:  # a step() that calls its base's
+        if self._in_step:  # super().step()
             return step(self, *args, **kwargs)
         self._in_step = True
         try:
@@ -51,11 +51,11 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Optimizer:
-    """Base of optimisers.
+    """Base of optimizers.
 
-    params is an iterable of Tensors, or of dicts with "params" and own options.
-    A subclass defines step(), or _rule(). ValueError where there are none, or one is no
-    leaf; TypeError where one is no Tensor.
+    params is an iterable of Tensors, or of dicts with "params" and options of their
+    own. A subclass defines step(). Raises ValueError for no parameters or a non-leaf
+    one, TypeError for one that is not a Tensor.
 
     >>> net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
     >>> slow = {'params': net[1].parameters(), 'lr': 0.01}
@@ -64,12 +64,9 @@ class Optimizer:
     [0.1, 0.01]
     """
 
-    # Whether step() was called; schedules ask.
-    _stepped = False
-    # Whether the updates of each parameter are counted, in its state "step".
-    _counted = True
-    # Whether a group mentions a parameter more than once.
-    _repeats = False
+    _stepped = False  # whether step() was called, for the schedules
+    _counted = True  # whether a parameter's state has the number of updates, "step"
+    _repeats = False  # whether a group contains a parameter twice
     _in_step = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -81,7 +78,7 @@ class Optimizer:
         if defaults.get("differentiable"):
             raise NotImplementedError(
                 "differentiable=True: steps of an optimizer are not recorded; compute "
-                "the update from the gradients that autograd.grad() gives"
+                "the update from the gradients that autograd.grad() returns"
             )
         if isinstance(params, _C.Tensor):
             raise TypeError(
@@ -111,7 +108,7 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
     def add_param_group(self, param_group: dict) -> None:
-        """Adds a group: a dict with "params", and options other than the defaults."""
+        """Add a group: a dict with "params" and options to replace the defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         given = param_group["params"]
@@ -124,8 +121,8 @@ class Optimizer:
         names = [entry[0] for entry in parameters if isinstance(entry, tuple)]
         if names and len(names) != len(parameters):
             raise ValueError(
-                "some params of the group have names and others none; give names to "
-                "all of them, as named_parameters() does, or to none"
+                "some params of the group have names and others do not; name all of "
+                "them, as named_parameters() does, or none"
             )
         if names:
             parameters = [entry[1] for entry in parameters]
@@ -149,7 +146,7 @@ class Optimizer:
             self._repeats = True
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters, which "
-                "are updated once for each mention; name each once",
+                "are updated once per occurrence; give each parameter once",
                 stacklevel=3,
             )
         group: dict[str, Any] = {"params": parameters}
@@ -161,7 +158,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drops the gradients of all parameters, or sets them to zeros."""
+        """Set the gradients of all parameters to None, or to zeros."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if set_to_none:
@@ -175,48 +172,54 @@ class Optimizer:
                 gradient.zero_()
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """hook(optimizer, args, kwargs) before each step(); it may return new ones.
+        """Call hook(optimizer, args, kwargs) before each step().
 
-        args begins with the optimizer. RuntimeError from step() where what it returns
-        is neither None nor (args, kwargs).
+        args starts with the optimizer. The hook returns None or new (args, kwargs);
+        else step() raises RuntimeError.
         """
         return _add(self._step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
-        """hook(optimizer, args, kwargs) after each step()."""
+        """Call hook(optimizer, args, kwargs) after each step()."""
         return _add(self._step_post_hooks, hook)
 
     @_hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One update of every parameter that has a gradient.
+        """Update every parameter that has a gradient.
 
-        closure computes the loss anew, where an algorithm wants that; it is returned.
+        closure, if given, computes the loss again, which step() then returns.
         """
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        before = _C._exchange_grad_enabled(False)
+        try:
             for group in self.param_groups:
-                for once in _mentions(group) if self._repeats else (group,):
-                    self._update(once)
+                for part in _without_repeats(group) if self._repeats else (group,):
+                    self._update(part)
+        finally:
+            _C._exchange_grad_enabled(before)
         return loss
 
-    def _rule(self, group: dict) -> tuple[str, tuple[float, ...]]:
-        """The row of csrc/ops/optim.def that updates a group, and its numbers."""
-        raise NotImplementedError(
-            f"{type(self).__name__} does not say how it updates; define step()"
-        )
+    def _rule(self, group: dict) -> str:
+        """The op of csrc/ops/optim.def that updates a group."""
+        raise NotImplementedError(f"{type(self).__name__} does not define step()")
+
+    def _numbers(self, group: dict) -> dict[str, float]:
+        """The rules' numbers that are not options of the group, by name."""
+        return {"sign": -1.0 if group["maximize"] else 1.0}
 
     def _fresh(self, name: str, parameter: Any, group: dict) -> Any:
-        """What a state of a parameter is before its first update."""
+        """The initial value of a parameter's state."""
         return _C.zeros_like(parameter)
 
     def _update(self, group: dict) -> None:
-        rule, numbers = self._rule(group)
-        names = _STATES[rule]
+        rule, own = self._rule(group), self._numbers(group)
+        names, number_names = _RULES[rule]
+        numbers = [own[n] if n in own else group[n] for n in number_names]
         parameters, gradients, steps = [], [], []
-        states: tuple[list, ...] = tuple([] for _ in names)
+        states: list[list] = [[] for _ in names]
         counted = self._counted
         for parameter in group["params"]:
             gradient = parameter.grad
@@ -242,12 +245,12 @@ class Optimizer:
             _C._update(rule, parameters, gradients, states, steps or None, numbers)
 
     def state_dict(self) -> dict[str, Any]:
-        """What is kept, by the numbers of parameters, and the groups' options."""
+        """The states, by the parameters' positions, and the groups' options."""
         numbers: dict[int, int] = {}
         groups: list[dict[str, Any]] = []
         for group in self.param_groups:
             first = sum(len(packed["params"]) for packed in groups)
-            # One that is mentioned again has the later number, as in PyTorch's files.
+            # A duplicate parameter has its later number, as in PyTorch.
             numbers.update({id(p): first + i for i, p in enumerate(group["params"])})
             packed = {k: v for k, v in group.items() if k != "params"}
             packed["params"] = [numbers[id(p)] for p in group["params"]]
@@ -256,7 +259,7 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict() gave, on the devices of the parameters here."""
+        """Restore what state_dict() returned, on the devices of the parameters."""
         groups = deepcopy(state_dict["param_groups"])
         if len(groups) != len(self.param_groups):
             raise ValueError(
@@ -289,7 +292,7 @@ class Optimizer:
     @staticmethod
     def _moved(name: str, value: Any, parameter: Any) -> Any:
         if name == "step":
-            # Counted by the host, so it lives there, whatever wrote the file.
+            # Counted on the host.
             step = value if isinstance(value, _C.Tensor) else new_count(value)
             return step.detach().to(device="cpu", copy=True)
         if not isinstance(value, _C.Tensor):
@@ -305,23 +308,19 @@ def _add(hooks: OrderedDict[object, Callable], hook: Callable) -> RemovableHandl
     return RemovableHandle(lambda: hooks.pop(key, None) and None)
 
 
-def _mentions(group: dict) -> Iterator[dict]:
-    """The group as parts that mention no parameter twice: an update writes to all of
-    its parameters at once."""
-    rest = group["params"]
-    while rest:
-        known: set[int] = set()
-        once: list[Any] = []
-        again: list[Any] = []
-        for parameter in rest:
-            (again if id(parameter) in known else once).append(parameter)
-            known.add(id(parameter))
-        yield {**group, "params": once}
-        rest = again
+def _without_repeats(group: dict) -> list[dict]:
+    """The group in parts without duplicates, since a kernel updates all at once."""
+    parts: list[dict[int, Any]] = []
+    for parameter in group["params"]:
+        part = next((p for p in parts if id(parameter) not in p), None)
+        if part is None:
+            parts.append(part := {})
+        part[id(parameter)] = parameter
+    return [{**group, "params": [*part.values()]} for part in parts]
 
 
 def new_count(start: float = 0.0) -> Any:
-    """How many updates there have been: a Tensor, as PyTorch's files have it."""
+    """The number of updates so far: a Tensor, as in PyTorch."""
     wide = _C.get_default_dtype() == _C.float64
     return _C.tensor(
         float(start), dtype=_C.float64 if wide else _C.float32, device="cpu"
@@ -340,7 +339,7 @@ _LEAST_0 = {
 
 
 def checked(**options: Any) -> dict[str, Any]:
-    """The options; ValueError in PyTorch's words where one is out of range."""
+    """The options; raises ValueError for one out of range."""
     for name, value in options.items():
         called, holds = _LEAST_0.get(name), True
         if called:
