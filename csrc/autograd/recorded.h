@@ -6,6 +6,7 @@
 #ifndef DT_AUTOGRAD_RECORDED_H
 #define DT_AUTOGRAD_RECORDED_H
 
+#include "autograd/dispatch.h"
 #include "autograd/variable.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
@@ -91,37 +92,49 @@ int dt_recorded_random_into(const char *what, dt_tensor *target,
 
 int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_subscript *items,
                       int count);
-int dt_recorded_shape(dt_tensor *out, const dt_tensor *x, int ndim,
-                      const int64_t *shape);
-int dt_recorded_reshape(dt_tensor *out, const dt_tensor *x, int ndim,
-                        const int64_t *shape);
-int dt_recorded_permute(dt_tensor *out, const dt_tensor *x, int count,
-                        const int64_t *dims);
-int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t dim0,
-                          int64_t dim1);
-int dt_recorded_t(dt_tensor *out, const dt_tensor *x);
-int dt_recorded_mT(dt_tensor *out, const dt_tensor *x);
-int dt_recorded_reverse(dt_tensor *out, const dt_tensor *x);
 /* The shape of what an operation computed, before anybody sees it: out is no view. */
 int dt_recorded_shape_of_result(const char *name, dt_tensor *out, const dt_tensor *x,
                                 int ndim, const int64_t *shape);
-int dt_recorded_squeeze(dt_tensor *out, const dt_tensor *x, int count,
-                        const int64_t *dims);
-int dt_recorded_unsqueeze(dt_tensor *out, const dt_tensor *x, int64_t dim);
-int dt_recorded_expand(const char *what, dt_tensor *out, const dt_tensor *x, int ndim,
-                       const int64_t *shape);
-int dt_recorded_flatten(dt_tensor *out, const dt_tensor *x, int64_t start, int64_t end);
+static inline int dt_recorded_reshape(dt_tensor *out, const dt_tensor *x, int ndim,
+                                      const int64_t *shape)
+{
+    return DT_CALL(reshape, out, dt_value_tensor(x), dt_value_ints(ndim, shape));
+}
+static inline int dt_recorded_squeeze(dt_tensor *out, const dt_tensor *x, int count,
+                                      const int64_t *dims)
+{
+    return DT_CALL(squeeze, out, dt_value_tensor(x), dt_value_ints(count, dims));
+}
+static inline int dt_recorded_permute(dt_tensor *out, const dt_tensor *x, int count,
+                                      const int64_t *dims)
+{
+    return DT_CALL(permute, out, dt_value_tensor(x), dt_value_ints(count, dims));
+}
+static inline int dt_recorded_unsqueeze(dt_tensor *out, const dt_tensor *x, int64_t dim)
+{
+    return DT_CALL(unsqueeze, out, dt_value_tensor(x), dt_value_int(dim));
+}
+static inline int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t a,
+                                        int64_t b)
+{
+    return DT_CALL(transpose, out, dt_value_tensor(x), dt_value_int(a),
+                   dt_value_int(b));
+}
+static inline int dt_recorded_t(dt_tensor *out, const dt_tensor *x)
+{
+    return DT_CALL(t, out, dt_value_tensor(x));
+}
+static inline int dt_recorded_expand(const char *what, dt_tensor *out,
+                                     const dt_tensor *x, int ndim, const int64_t *shape)
+{
+    (void)what;
+    return DT_CALL(expand, out, dt_value_tensor(x), dt_value_ints(ndim, shape));
+}
 /* `name`: of the node, SliceBackward0 or another that takes a part. */
 int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
                        int64_t dim, int64_t start, int64_t length);
 int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
                        int64_t dim, int64_t index);
-int dt_recorded_diagonal(dt_tensor *out, const dt_tensor *x, int64_t offset,
-                         int64_t dim1, int64_t dim2);
-int dt_recorded_unfold(dt_tensor *out, const dt_tensor *x, int64_t dim, int64_t size,
-                       int64_t step);
-int dt_recorded_unflatten(dt_tensor *out, const dt_tensor *x, int64_t dim, int count,
-                          const int64_t *sizes);
 /* Makes t what view, a recorded view of all of it, is, and takes view over. `name` is
  * the node's, `what` the operation's. */
 int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
@@ -148,29 +161,6 @@ int dt_recorded_cat(dt_tensor *out, const dt_cat *join);
 /* x with dimensions of size 1 added until it has n (1 to 3) of them, as atleast_1d and
  * so on; an alias of x where it has them. */
 int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x);
-
-/* --- rearrangements --- */
-
-int dt_recorded_flip(dt_tensor *out, const dt_tensor *x, int count,
-                     const int64_t *dims);
-int dt_recorded_roll(dt_tensor *out, const dt_tensor *x, int nshifts,
-                     const int64_t *shifts, int ndims, const int64_t *dims);
-/* By k right angles from dims[0] towards dims[1]. */
-int dt_recorded_rot90(dt_tensor *out, const dt_tensor *x, int64_t k,
-                      const int64_t *dims);
-int dt_recorded_repeat(const char *what, dt_tensor *out, const dt_tensor *x, int count,
-                       const int64_t *repeats);
-int dt_recorded_diag_embed(const char *what, dt_tensor *out, const dt_tensor *x,
-                           int64_t offset, int64_t dim1, int64_t dim2);
-/* A vector as a diagonal, or a copy of the diagonal of a matrix. */
-int dt_recorded_diag(dt_tensor *out, const dt_tensor *x, int64_t offset);
-int dt_recorded_trace(dt_tensor *out, const dt_tensor *x);
-/* Each element along dim that often, in new memory. */
-int dt_recorded_repeat_interleave(dt_tensor *out, const dt_tensor *x, int64_t repeats,
-                                  int64_t dim);
-int dt_recorded_repeat_interleave_by(dt_tensor *out, const dt_tensor *x,
-                                     const dt_tensor *repeats, int64_t dim,
-                                     int64_t output_size);
 
 /* --- folds --- */
 

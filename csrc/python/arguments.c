@@ -30,13 +30,13 @@ static bool is_spelling(PyObject *parameter, PyObject *keyword)
 static int find(const dt_signature *s, PyObject *keyword)
 {
     for (int i = 0; i < s->count; i++)
-        if (s->parameters[i].name == keyword)
+        if (s->names[i] == keyword)
             return i;
     for (int i = 0; i < s->count; i++)
-        if (PyUnicode_Compare(s->parameters[i].name, keyword) == 0)
+        if (PyUnicode_Compare(s->names[i], keyword) == 0)
             return i;
     for (int i = 0; i < s->count; i++)
-        if (is_spelling(s->parameters[i].name, keyword))
+        if (is_spelling(s->names[i], keyword))
             return i;
     return -1;
 }
@@ -70,8 +70,8 @@ static bool accepts(const dt_parameter *p, PyObject *value)
 {
     dt_dtype dtype;
     if (value == Py_None)
-        return p->none || p->word == DT_PARAM_ANY;
-    switch (p->word) {
+        return p->none || p->type == DT_PARAM_ANY;
+    switch (p->type) {
     case DT_PARAM_TENSOR:
         return dt_tensor_check(value);
     case DT_PARAM_VALUE:
@@ -116,7 +116,7 @@ static const char *names_of(const dt_signature *s, int from, char *text, size_t 
     size_t used = 0;
     text[0] = '\0';
     for (int i = from; i < s->count && used + 1 < size; i++) {
-        const char *name = PyUnicode_AsUTF8(s->parameters[i].name);
+        const char *name = s->parameters[i].name;
         int wrote =
             snprintf(text + used, size - used, "%s%s", i > from ? ", " : "", name);
         used += wrote > 0 ? (size_t)wrote : 0;
@@ -174,7 +174,7 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
         }
         if (out->slots[i] || (i == s->rest && out->nrest)) {
             if (loud)
-                PyErr_Format(PyExc_TypeError, "%s(): %U is given twice; give it once",
+                PyErr_Format(PyExc_TypeError, "%s(): %s is given twice; give it once",
                              s->name, s->parameters[i].name);
             return -1;
         }
@@ -185,7 +185,7 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
             !(i == s->rest && out->nrest)) {
             if (loud)
                 PyErr_Format(PyExc_TypeError,
-                             "%s(): argument %U is missing; give it, as in %s", s->name,
+                             "%s(): argument %s is missing; give it, as in %s", s->name,
                              s->parameters[i].name, s->text);
             return -1;
         }

@@ -1,16 +1,8 @@
-/* The one argument parser.
+/* The one argument parser: binds a call to a schema (tensor/schema.h) and converts its
+ * arguments.
  *
- * A public function's parameters are written once, as text:
- *     "sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype =
- * None)" The text binds calls, names things in errors, and is what help() and
- * inspect.signature show. It is read at the first call. Words of types: see DT_PARAM_TYPES.
- * `*name: Sizes` takes the sizes as arguments, as one sequence or by keyword, and
- * `*name: Tensors` takes any number of Tensors as arguments or as one sequence. Several
- * forms of a function are separated by " | "; they are tried in order, and args->form
- * says which one it was.
- *
- * Spellings of NumPy are understood everywhere: axis for dim, keepdims for keepdim, x,
- * a and x1 for input, x2 for other. */
+ * NumPy's parameter names are accepted everywhere: axis for dim, keepdims for keepdim; x, a
+ * and x1 for input; x2 for other. */
 #ifndef DT_PYTHON_ARGUMENTS_H
 #define DT_PYTHON_ARGUMENTS_H
 
@@ -18,55 +10,21 @@
 #include "python/types/tensor.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
+#include "tensor/schema.h"
 
-#define DT_MAX_PARAMETERS 12
-
-/* WORD(ID, word, expected): the word in signatures, and what messages say is expected.
- */
-#define DT_PARAM_TYPES(WORD)                                                           \
-    WORD(TENSOR, "Tensor", "a Tensor")                                                 \
-    WORD(TENSORS, "Tensors", "a tuple or list of Tensors")                             \
-    WORD(VALUE, "Value", "a Tensor or a number")                                       \
-    WORD(NUMBER, "Number", "a number")                                                 \
-    WORD(FLOAT, "float", "a float")                                                    \
-    WORD(INT, "int", "an int")                                                         \
-    WORD(BOOL, "bool", "a bool")                                                       \
-    WORD(STR, "str", "a str")                                                          \
-    WORD(DIMS, "Dims", "an int or a tuple of ints")                                    \
-    WORD(SIZES, "Sizes", "a tuple of ints")                                            \
-    WORD(DTYPE, "Dtype", "a dtype such as torch.float32")                              \
-    WORD(DEVICE, "Device", "a device, such as 'cpu' or 'cuda:0'")                      \
-    WORD(LAYOUT, "Layout", "a layout: torch.strided")                                  \
-    WORD(FORMAT, "Format", "a memory format, such as torch.channels_last")             \
-    WORD(GENERATOR, "Generator", "a Generator")                                        \
-    WORD(ANY, "Any", "an object")
-
-typedef enum dt_param_type {
-#define WORD(ID, word, expected) DT_PARAM_##ID,
-    DT_PARAM_TYPES(WORD)
-#undef WORD
-        DT_NPARAM_TYPES
-} dt_param_type;
-
-typedef struct dt_parameter {
-    PyObject *name; /* interned */
-    dt_param_type word;
-    bool required;
-    bool none;          /* None may be given: the default is None */
-    dt_scalar fallback; /* the default, where it is a number or a bool */
-} dt_parameter;
-
+/* A public function's schema, with what binding a call needs. */
 typedef struct dt_signature {
     const char *text;
+    struct dt_op **ops; /* the record of each form; NULL: a function written by hand */
+    struct dt_op *op;   /* the record of this form */
     /* Set by dt_signature_read: */
-    bool simple; /* read; only one form; no sizes as arguments: calls bind without a
-                    loop */
     bool ready;
-    int count, positional,
-        required; /* the positional parameters; those without default */
-    int rest;     /* index of `*name`, or -1 */
-    char name[32];
+    bool simple;   /* one form, no `*name`: dt_bind needs no loop over parameters */
+    bool spreads;  /* one form, `*name` last among the positional parameters */
+    int count, positional, required, rest, out; /* as in dt_schema */
+    const char *name;
     dt_parameter *parameters;
+    PyObject **names;          /* the parameters' names, interned */
     struct dt_signature *next; /* the next form, or NULL */
 } dt_signature;
 
@@ -86,10 +44,37 @@ typedef struct dt_args {
 int dt_bind_any(dt_signature *signature, dt_args *out, PyObject *self,
                 PyObject *const *values, Py_ssize_t count, PyObject *kwnames);
 
+/* The quick way for `*name` without keywords. */
+static inline int dt_bind_spread(dt_signature *signature, dt_args *out, PyObject *self,
+                                 PyObject *const *values, Py_ssize_t count)
+{
+    int bound = 0;
+    Py_ssize_t v = 0;
+    out->signature = signature;
+    out->form = 0;
+    out->rest = NULL;
+    out->nrest = 0;
+    if (self)
+        out->slots[bound++] = self;
+    while (bound < signature->rest)
+        out->slots[bound++] = values[v++];
+    for (int i = bound; i < signature->count; i++)
+        out->slots[i] = NULL;
+    if (count - v == 1 && (PyTuple_Check(values[v]) || PyList_Check(values[v]))) {
+        out->slots[bound] = values[v];
+    } else {
+        out->rest = values + v;
+        out->nrest = count - v;
+    }
+    return 0;
+}
+
 static inline int dt_bind(dt_signature *signature, dt_args *out, PyObject *self,
                           PyObject *const *values, Py_ssize_t count, PyObject *kwnames)
 {
     int given = (int)count + (self != NULL);
+    if (signature->spreads && !kwnames && given > signature->rest)
+        return dt_bind_spread(signature, out, self, values, count);
     if (__builtin_expect(!signature->simple || kwnames || count > DT_MAX_PARAMETERS ||
                              given < signature->required ||
                              given > signature->positional,
@@ -107,7 +92,7 @@ static inline int dt_bind(dt_signature *signature, dt_args *out, PyObject *self,
     return 0;
 }
 
-/* Reads the text; called by itself at the first call. */
+/* Parses the text, at the first call of the function. -1 with an exception set. */
 int dt_signature_read(dt_signature *signature);
 
 /* "sum(input, dim=None, keepdim=False, *, dtype=None)\n--\n\ndoc", which CPython splits

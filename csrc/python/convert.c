@@ -9,9 +9,9 @@
 #include "autograd/recorded.h"
 
 static const char *const expected[DT_NPARAM_TYPES] = {
-#define WORD(ID, word, text) text,
-    DT_PARAM_TYPES(WORD)
-#undef WORD
+#define TYPE(ID, word, text) text,
+    DT_PARAM_TYPES(TYPE)
+#undef TYPE
 };
 
 char *dt_describe(PyObject *value, char *text, size_t size)
@@ -49,8 +49,8 @@ int dt_argument_error(const dt_args *args, int i)
         dt_describe(value, text, sizeof text);
     PyObject *shown = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
     if (shown)
-        PyErr_Format(PyExc_TypeError, "%s(): %U is %U; give %s%s",
-                     args->signature->name, p->name, shown, expected[p->word],
+        PyErr_Format(PyExc_TypeError, "%s(): %s is %U; give %s%s",
+                     args->signature->name, p->name, shown, expected[p->type],
                      p->none ? " or None" : "");
     Py_XDECREF(shown);
     return -1;
@@ -240,7 +240,7 @@ int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out)
             continue;
         }
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_TypeError, "%s(): item %zd of %U is %s; give Tensors",
+        PyErr_Format(PyExc_TypeError, "%s(): item %zd of %s is %s; give Tensors",
                      args->signature->name, k, args->signature->parameters[i].name,
                      dt_describe(objects[k], text, sizeof text));
         dt_tensors_release(out);
@@ -354,7 +354,7 @@ static int take_ints(const dt_args *args, int i, PyObject *const *values,
     const dt_parameter *p = &args->signature->parameters[i];
     if (count > DT_MAX_NDIM) {
         PyErr_Format(PyExc_RuntimeError,
-                     "%s(): %U has %zd ints; tensors have at most %d dimensions",
+                     "%s(): %s has %zd ints; tensors have at most %d dimensions",
                      args->signature->name, p->name, count, DT_MAX_NDIM);
         return -1;
     }
@@ -366,7 +366,7 @@ static int take_ints(const dt_args *args, int i, PyObject *const *values,
             PyErr_Clear();
             char text[DT_DESCRIBE_TEXT];
             PyErr_Format(PyExc_TypeError,
-                         "%s(): item %zd of %U is %s; give ints, of at most 64 bits",
+                         "%s(): item %zd of %s is %s; give ints, of at most 64 bits",
                          args->signature->name, v, p->name,
                          dt_describe(values[v], text, sizeof text));
             return -1;
@@ -468,7 +468,7 @@ int dt_take_device(const dt_args *args, int i, dt_device *out)
         return dt_default_device(out);
     dt_device named;
     if (dt_device_from_python(args->signature->name,
-                              PyUnicode_AsUTF8(args->signature->parameters[i].name),
+                              args->signature->parameters[i].name,
                               value, &named) < 0)
         return -1;
     return dt_device_resolve(named, out);
@@ -518,7 +518,7 @@ enum { DTYPE, LAYOUT, DEVICE, REQUIRES_GRAD, PIN_MEMORY, OUT };
 static bool has_out(const dt_args *args, int first)
 {
     return args->signature->count > first + OUT &&
-           args->signature->parameters[first + OUT].word == DT_PARAM_TENSOR &&
+           args->signature->parameters[first + OUT].type == DT_PARAM_TENSOR &&
            dt_given(args, first + OUT);
 }
 

@@ -108,6 +108,32 @@ static void wrap(char *text)
     }
 }
 
+char *dt_doc_with_example(const char *doc, const char *name, const char *code,
+                          const char *prints, bool in_place)
+{
+    const example e = {name, code, prints};
+    char *text = PyMem_RawMalloc(strlen(doc) + 5 * strlen(code) + strlen(prints) +
+                                 strlen(name) + 64);
+    if (!text) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    char *end = stpcpy(text, doc);
+    wrap(text);
+    if (!*code)
+        return text;
+    char *start = stpcpy(end, "\n\n");
+    if (in_place) {
+        if (write_in_place(start, &e) == start)
+            *end = '\0';
+    } else {
+        start = prompt(start, code, code + strlen(code));
+        if (*prints)
+            stpcpy(stpcpy(start, "\n"), prints);
+    }
+    return text;
+}
+
 char *dt_example_doc(const char *name, const char *signature, const char *doc)
 {
     size_t length = strlen(name), first = strcspn(signature, "(");

@@ -21,7 +21,7 @@
 #define DT_CALL_PARAMETERS                                                             \
     PyObject *self, PyObject *const *values, Py_ssize_t count, PyObject *kwnames
 
-typedef PyObject *(*dt_call)(DT_CALL_PARAMETERS);
+typedef PyObject *(*dt_function_call)(DT_CALL_PARAMETERS);
 
 #if defined(__GNUC__) || defined(__clang__)
 #define DT_UNUSED __attribute__((unused))
@@ -56,8 +56,8 @@ typedef PyObject *(*dt_call)(DT_CALL_PARAMETERS);
 typedef struct dt_function {
     const char *name;
     dt_signature *signature;
-    dt_call function; /* NULL: no function of the module */
-    dt_call method;   /* NULL: no method of Tensor */
+    dt_function_call function; /* NULL: no function of the module */
+    dt_function_call method;   /* NULL: no method of Tensor */
     const char *doc;
 } dt_function;
 
@@ -76,6 +76,11 @@ int dt_add_functions(PyObject *module, const dt_function *rows, size_t count);
  * that has none, the one of its function, made to write; of a second name, that of the
  * first, which its signature has. For PyMem_Free; NULL with MemoryError. */
 char *dt_example_doc(const char *name, const char *signature, const char *doc);
+
+/* doc and an example of its own: code, and what the last line prints. in_place: as the
+ * in-place method of `name` has it. Kept for ever; NULL with MemoryError. */
+char *dt_doc_with_example(const char *doc, const char *name, const char *code,
+                          const char *prints, bool in_place);
 
 /* What a function of a module of ours gives for the arguments, which it takes by name,
  * `out` left aside. A value that is not of the kind that its word promises is a

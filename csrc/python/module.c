@@ -27,7 +27,7 @@ PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
 
 /* --- functions and methods --- */
 
-static PyMethodDef *make_definition(const dt_function *row, dt_call call, bool method)
+static PyMethodDef *make_definition(const dt_function *row, dt_function_call call, bool method)
 {
     PyMethodDef *definition = PyMem_RawMalloc(sizeof *definition);
     char *text = dt_example_doc(row->name, row->signature->text, row->doc);
@@ -48,7 +48,7 @@ static PyMethodDef *make_definition(const dt_function *row, dt_call call, bool m
 }
 
 /* All method tables, for tests that call every function. */
-#define MAX_TABLES 64
+#define MAX_TABLES 1024
 static struct {
     const dt_function *rows;
     size_t count;

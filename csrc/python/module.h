@@ -26,7 +26,7 @@
     SETUP(elementwise)                                                                 \
     SETUP(special)                                                                     \
     SETUP(ternary)                                                                     \
-    SETUP(results)                                                                     \
+    SETUP(operations)                                                                  \
     SETUP(reductions)                                                                  \
     SETUP(sorting)                                                                     \
     SETUP(scans)                                                                       \
@@ -41,7 +41,6 @@
     SETUP(views)                                                                       \
     SETUP(splits)                                                                      \
     SETUP(joins)                                                                       \
-    SETUP(rearrangements)                                                              \
     SETUP(creation)                                                                    \
     SETUP(random)                                                                      \
     SETUP(conversions)                                                                 \

@@ -1,14 +1,8 @@
-/* Reading signatures: the text of a function's parameters becomes a table, once. */
+/* Signatures: schemas as calls are bound to them, and as help() shows them. */
 #include <ctype.h>
 #include <string.h>
 
 #include "python/arguments.h"
-
-static const char *const words[DT_NPARAM_TYPES] = {
-#define WORD(ID, word, expected) word,
-    DT_PARAM_TYPES(WORD)
-#undef WORD
-};
 
 static const char *skip(const char *c)
 {
@@ -24,105 +18,33 @@ static const char *name_end(const char *c)
     return c;
 }
 
-static int broken(const char *text)
+/* Parses the form at s->text. */
+static int read_form(dt_signature *s, const char **end)
 {
-    PyErr_Format(PyExc_SystemError, "pydevtensor: a signature cannot be read: %s",
-                 text);
-    return -1;
-}
-
-/* The default at c, into p; gives its end. */
-static const char *read_default(const char *c, dt_parameter *p)
-{
-    p->required = false;
-    if (!strncmp(c, "None", 4)) {
-        p->none = true;
-        return c + 4;
-    }
-    if (!strncmp(c, "True", 4) || !strncmp(c, "False", 5)) {
-        p->fallback = dt_scalar_bool(*c == 'T');
-        return name_end(c);
-    }
-    if (*c == '\'') {
-        const char *end = strchr(c + 1, '\'');
-        return end ? end + 1 : c + strlen(c);
-    }
-    char *end;
-    double number = strtod(c, &end);
-    bool whole = true;
-    for (const char *d = c; d < end; d++)
-        whole &= *d == '-' || isdigit((unsigned char)*d);
-    p->fallback = whole ? dt_scalar_int((int64_t)number) : dt_scalar_float(number);
-    return end;
-}
-
-static int read_form(dt_signature *s, const char *text, const char **out_end)
-{
-    dt_parameter parameters[DT_MAX_PARAMETERS];
-    memset(parameters, 0, sizeof parameters);
-    const char *c = name_end(text);
-    size_t length = (size_t)(c - text);
-    if (*c != '(' || length >= sizeof s->name)
-        return broken(text);
-    memcpy(s->name, text, length);
-    s->name[length] = '\0';
-    s->count = s->required = 0;
-    s->positional = s->rest = -1;
-    for (c = skip(c + 1); *c && *c != ')';) {
-        if (*c == '*') {
-            s->positional = s->count;
-            if (c[1] == ',') {
-                c = skip(c + 2);
-                continue;
-            }
-            s->rest = s->count;
-            c++;
-        }
-        if (s->count == DT_MAX_PARAMETERS)
-            return broken(text);
-        dt_parameter *p = &parameters[s->count++];
-        const char *name = c;
-        c = name_end(c);
-        p->name = PyUnicode_FromStringAndSize(name, c - name);
-        if (!p->name)
-            return -1;
-        PyUnicode_InternInPlace(&p->name);
-        p->required = true;
-        p->word = DT_NPARAM_TYPES;
-        if (*c == ':') {
-            const char *word = skip(c + 1);
-            c = name_end(word);
-            for (int w = 0; w < DT_NPARAM_TYPES; w++)
-                if (strlen(words[w]) == (size_t)(c - word) &&
-                    !memcmp(words[w], word, (size_t)(c - word)))
-                    p->word = (dt_param_type)w;
-        }
-        if (p->word == DT_NPARAM_TYPES)
-            return broken(text);
-        bool many = p->word == DT_PARAM_TENSORS || p->word == DT_PARAM_ANY;
-        if (many && s->rest == s->count - 1)
-            p->required = false; /* none at all is a number of them too */
-        c = skip(c);
-        if (*c == '=')
-            c = skip(read_default(skip(c + 1), p));
-        s->required += p->required;
-        if (*c == ',')
-            c = skip(c + 1);
-        else if (*c != ')')
-            return broken(text);
-    }
-    if (*c != ')')
-        return broken(text);
-    if (s->positional < 0)
-        s->positional = s->count;
-    size_t bytes = (size_t)(s->count ? s->count : 1) * sizeof *parameters;
-    s->parameters = PyMem_RawMalloc(bytes);
-    if (!s->parameters) {
+    dt_schema *schema = PyMem_RawCalloc(1, sizeof *schema);
+    if (!schema) {
         PyErr_NoMemory();
         return -1;
     }
-    memcpy(s->parameters, parameters, bytes);
-    *out_end = skip(c + 1);
+    if (dt_schema_parse(schema, s->text, end) < 0)
+        return dt_raise_status();
+    s->count = schema->count;
+    s->positional = schema->positional;
+    s->required = schema->required;
+    s->rest = schema->rest;
+    s->out = schema->out;
+    s->name = schema->name;
+    s->parameters = schema->parameters;
+    s->names = PyMem_RawCalloc((size_t)s->count + 1, sizeof *s->names);
+    if (!s->names) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int i = 0; i < s->count; i++) {
+        s->names[i] = PyUnicode_InternFromString(s->parameters[i].name);
+        if (!s->names[i])
+            return -1;
+    }
     return 0;
 }
 
@@ -130,24 +52,30 @@ int dt_signature_read(dt_signature *signature)
 {
     if (signature->ready)
         return 0;
-    const char *c = signature->text;
-    for (dt_signature *s = signature;;) {
-        if (read_form(s, c, &c) < 0)
+    const char *end;
+    int form = 0;
+    for (dt_signature *s = signature; s; s = s->next) {
+        if (read_form(s, &end) < 0)
             return -1;
-        if (*c != '|')
-            break;
-        c = skip(c + 1);
+        s->op = signature->ops ? signature->ops[form++] : NULL;
+        end = skip(end);
+        if (*end != '|')
+            continue;
         s->next = PyMem_RawCalloc(1, sizeof *s);
         if (!s->next) {
             PyErr_NoMemory();
             return -1;
         }
-        s->next->text = c;
-        s = s->next;
+        s->next->text = skip(end + 1);
     }
-    signature->simple = !signature->next && signature->rest < 0;
+    bool one = !signature->next, keywords_optional = true;
     for (int i = signature->positional; i < signature->count; i++)
-        signature->simple &= !signature->parameters[i].required;
+        keywords_optional &=
+            i == signature->rest || !signature->parameters[i].required;
+    signature->simple = one && signature->rest < 0 && keywords_optional;
+    signature->spreads = one && signature->rest >= 0 && keywords_optional &&
+                         signature->rest == signature->positional &&
+                         signature->required >= signature->rest;
     for (dt_signature *s = signature; s; s = s->next)
         s->ready = true;
     return 0;
@@ -193,6 +121,9 @@ char *dt_signature_doc(const char *text, const char *name, bool method, const ch
         int colons = 0;
         for (const char *c = form; c < end; c++)
             colons += *c == ':';
+        const char *arrow = strstr(form, " -> ");
+        if (arrow && arrow < end)
+            end = arrow;
         if (colons > most) {
             most = colons;
             shown = form;

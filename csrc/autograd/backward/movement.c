@@ -1,360 +1,257 @@
-/* Elements in another order, or several times. */
+/* Elements in another order, or repeated. */
+#include "autograd/dispatch.h"
 #include "autograd/recorded.h"
-#include "autograd/temporaries.h"
-#include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
 #include "tensor/ops/movement.h"
-#include "tensor/ops/reduce.h"
 
-/* --- other orders --- */
-
-/* Whole numbers that a node keeps. */
-typedef struct numbers {
-    int na, nb;
-    int64_t a[DT_MAX_NDIM], b[DT_MAX_NDIM];
-} numbers;
-
-static dt_node *keep(const dt_node_type *type, const char *name, const dt_tensor *x,
-                     int na, const int64_t *a, int nb, const int64_t *b)
+int dt_flip_backward(dt_grad *g)
 {
-    dt_node *node = dt_record_node(type, name, 1, &x, 0, 1, sizeof(numbers));
-    if (!node)
-        return NULL;
-    numbers *data = node->data;
-    data->na = na;
-    data->nb = nb;
-    for (int i = 0; i < na; i++)
-        data->a[i] = a[i];
-    for (int i = 0; i < nb; i++)
-        data->b[i] = b[i];
-    return node;
+    return dt_grad_set(g, 0, CALL_OP(flip, TENSOR(GRAD), g->args[1]));
 }
 
-/* The place of the gradient for a node with one input; NULL where none is wanted. */
-#define GRADIENT_SLOT()                                                                \
-    if (!gradients[0] || !dt_node_wants(node, 0))                                      \
-        return 0;                                                                      \
-    if (!(into[0] = dt_scope_slot(scope)))                                             \
-    return -1
-
-static int flip_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                      dt_tensor **into)
+static int flip_along(dt_call *c, int64_t dim)
 {
-    const numbers *data = node->data;
-    GRADIENT_SLOT();
-    return dt_recorded_flip(into[0], gradients[0], data->na, data->a);
-}
-static const dt_node_type flip_type = {flip_apply, NULL};
-
-int dt_recorded_flip(dt_tensor *out, const dt_tensor *x, int count, const int64_t *dims)
-{
-    if (dt_flip(out, x, count, dims) < 0)
-        return -1;
-    if (!dt_recording(x))
-        return 0;
-    return dt_record_steal(out,
-                           keep(&flip_type, "FlipBackward0", x, count, dims, 0, NULL));
+    const dt_tensor *x = c->args[0].tensor;
+    if (x->ndim <= dim)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): the Tensor has %d dimension%s; give one of at least %d",
+                       c->name, x->ndim, x->ndim == 1 ? "" : "s", (int)dim + 1);
+    return DT_CALL(flip, c->out[0], dt_value_tensor(x), dt_value_ints(1, &dim));
 }
 
-static int roll_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                      dt_tensor **into)
+int dt_fliplr_forward(dt_call *c)
 {
-    const numbers *data = node->data;
+    return flip_along(c, 1);
+}
+
+int dt_flipud_forward(dt_call *c)
+{
+    return flip_along(c, 0);
+}
+
+int dt_roll_backward(dt_grad *g)
+{
     int64_t back[DT_MAX_NDIM];
-    GRADIENT_SLOT();
-    for (int i = 0; i < data->na; i++) {
+    const dt_value *shifts = &g->args[1], *dims = &g->args[2];
+    const dt_tensor *grad = g->gradients[0];
+    for (int i = 0; i < shifts->count; i++) {
+        int64_t dim = dims->count > 0 ? dims->ints[i] : 0;
         int64_t size =
-            data->nb
-                ? gradients[0]->shape[data->b[i] < 0 ? data->b[i] + gradients[0]->ndim
-                                                     : data->b[i]]
-                : gradients[0]->numel;
-        back[i] = size ? -(data->a[i] % size) : 0;
+            dims->count > 0 ? grad->shape[dim < 0 ? dim + grad->ndim : dim]
+                            : grad->numel;
+        back[i] = size ? -(shifts->ints[i] % size) : 0;
     }
-    return dt_recorded_roll(into[0], gradients[0], data->na, back, data->nb, data->b);
-}
-static const dt_node_type roll_type = {roll_apply, NULL};
-
-int dt_recorded_roll(dt_tensor *out, const dt_tensor *x, int nshifts,
-                     const int64_t *shifts, int ndims, const int64_t *dims)
-{
-    if (dt_roll(out, x, nshifts, shifts, ndims, dims) < 0)
-        return -1;
-    if (!dt_recording(x))
-        return 0;
-    return dt_record_steal(
-        out, keep(&roll_type, "RollBackward0", x, nshifts, shifts, ndims, dims));
+    return dt_grad_set(
+        g, 0, CALL_OP(roll, TENSOR(GRAD), dt_value_ints(shifts->count, back), *dims));
 }
 
-static int rot90_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                       dt_tensor **into)
+int dt_rot90_backward(dt_grad *g)
 {
-    const numbers *data = node->data;
-    GRADIENT_SLOT();
-    return dt_recorded_rot90(into[0], gradients[0], -data->b[0], data->a);
-}
-static const dt_node_type rot90_type = {rot90_apply, NULL};
-
-static int rotate(dt_tensor *out, const dt_tensor *x, int64_t turns,
-                  const int64_t *dims)
-{
-    dt_tensor flipped;
-    if (turns == 0)
-        return x->contiguous ? dt_flip(out, x, 0, NULL) : dt_contiguous(out, x);
-    if (turns == 2)
-        return dt_flip(out, x, 2, dims);
-    if (dt_flip(&flipped, x, 1, &dims[turns == 1]) < 0)
-        return -1;
-    int status = dt_view_transpose(out, &flipped, dims[0], dims[1]);
-    dt_tensor_clear(&flipped);
-    return status;
+    return dt_grad_set(g, 0,
+                       CALL_OP(rot90, TENSOR(GRAD), dt_value_int(-(g->args[1].i % 4)),
+                            g->args[2]));
 }
 
-int dt_recorded_rot90(dt_tensor *out, const dt_tensor *x, int64_t k,
-                      const int64_t *dims)
+/* --- repeats --- */
+
+/* The sum of x over one dimension, which stays with size 1 if keep. */
+static dt_arg sum_along(dt_grad *g, dt_arg x, int64_t dim, bool keep)
 {
-    int64_t turns = (k % 4 + 4) % 4;
-    out->storage = NULL;
-    if (x->ndim < 2)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "rot90: a tensor of %d dimension%s cannot be turned; give one "
-                       "of at least 2",
-                       x->ndim, x->ndim == 1 ? "" : "s");
-    int a = dt_shape_wrap_dim("rot90", dims[0], x->ndim);
-    int b = a < 0 ? -1 : dt_shape_wrap_dim("rot90", dims[1], x->ndim);
-    if (b < 0)
-        return -1;
-    if (a == b)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "rot90: both dimensions are number %d; name two different ones",
-                       a);
-    if (rotate(out, x, turns, dims) < 0)
-        return -1;
-    if (!dt_recording(x))
-        return 0;
-    return dt_record_steal(out,
-                           keep(&rot90_type, "Rot90Backward0", x, 2, dims, 1, &turns));
+    dt_tensor *sum = g->scope->failed ? NULL : dt_scope_slot(g->scope);
+    if (!sum || dt_recorded_reduce(DT_REDUCE_sum, sum, x.tensor, 1, &dim, keep, -1, 0))
+        g->scope->failed = true;
+    return sum ? dt_arg_tensor(sum) : x;
 }
 
-/* --- several times --- */
-
-/* Sums over the copies along one dimension after another: each step leaves less to be
- * summed. */
-static int repeat_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                        dt_tensor **into)
+static dt_arg reshape(dt_grad *g, dt_arg x, int ndim, const int64_t *shape)
 {
-    const numbers *data = node->data; /* the input's shape, and the repeats */
-    const dt_tensor *g = gradients[0];
-    int extra = data->nb - data->na;
-    if (!g || !dt_node_wants(node, 0))
-        return 0;
-    for (int d = 0; d < data->nb; d++) {
-        int64_t shape[DT_MAX_NDIM + 1], size = d < extra ? 1 : data->a[d - extra];
-        int64_t dim = d < extra ? 0 : d - extra; /* those in front are gone by now */
-        int ndim = g->ndim;
-        if (data->b[d] == 1 && d >= extra)
-            continue;
-        dt_tensor *apart = dt_scope_slot(scope), *sum = dt_scope_slot(scope);
-        if (!sum)
-            return -1;
-        if (d < extra || size == 1) { /* nothing but copies lies there */
-            if (dt_recorded_reduce(DT_REDUCE_sum, sum, g, 1, &dim, d >= extra, -1, 0) <
-                0)
-                return -1;
-            g = sum;
+    return CALL_OP(reshape, TENSOR(x), dt_value_ints(ndim, shape));
+}
+
+/* Sums over the `count` copies of `size` elements along dim. */
+static dt_arg sum_copies(dt_grad *g, dt_arg x, int dim, int64_t count, int64_t size)
+{
+    int64_t shape[DT_MAX_NDIM], outer = 1, inner = size;
+    const dt_tensor *t = x.tensor;
+    if (g->scope->failed)
+        return x;
+    for (int d = 0; d < t->ndim; d++) {
+        shape[d] = d == dim ? size : t->shape[d];
+        *(d < dim ? &outer : &inner) *= d == dim ? 1 : t->shape[d];
+    }
+    /* As three dimensions, since one more than the tensor has may be too many. */
+    const int64_t apart[] = {outer, count, inner};
+    return reshape(g, sum_along(g, reshape(g, x, 3, apart), 1, false), t->ndim, shape);
+}
+
+int dt_repeat_backward(dt_grad *g)
+{
+    const dt_result *x = dt_grad_like(g, 0);
+    const dt_value *repeats = &g->args[1];
+    int extra = repeats->count - x->ndim;
+    dt_arg sum = GRAD;
+    for (int d = 0; d < repeats->count; d++) {
+        if (d < extra) {
+            sum = sum_along(g, sum, 0, false);
             continue;
         }
-        for (int i = 0; i < ndim; i++)
-            shape[i < dim ? i : i + 1] = g->shape[i];
-        shape[dim] = data->b[d];
-        shape[dim + 1] = size;
-        if (ndim == DT_MAX_NDIM) { /* as a matrix of the copies, elements apart */
-            int64_t outer = 1, inner = size;
-            for (int i = 0; i < ndim; i++)
-                *(i < dim ? &outer : &inner) *= i == dim ? 1 : g->shape[i];
-            const int64_t flat[] = {outer, data->b[d], inner}, middle = 1;
-            dt_tensor *less = dt_scope_slot(scope);
-            for (int i = 0; i < ndim; i++)
-                shape[i] = i == dim ? size : g->shape[i];
-            if (!less || dt_recorded_reshape(apart, g, 3, flat) < 0 ||
-                dt_recorded_reduce(DT_REDUCE_sum, less, apart, 1, &middle, false, -1,
-                                   0) < 0 ||
-                dt_recorded_reshape(sum, less, ndim, shape) < 0)
-                return -1;
-        } else if (dt_recorded_reshape(apart, g, ndim + 1, shape) < 0 ||
-                   dt_recorded_reduce(DT_REDUCE_sum, sum, apart, 1, &dim, false, -1,
-                                      0) < 0) {
-            return -1;
-        }
-        g = sum;
+        int64_t size = x->shape[d - extra];
+        if (repeats->ints[d] == 1)
+            continue;
+        sum = size == 1 ? sum_along(g, sum, d - extra, true)
+                        : sum_copies(g, sum, d - extra, repeats->ints[d], size);
     }
-    into[0] = (dt_tensor *)g;
-    return 0;
-}
-static const dt_node_type repeat_type = {repeat_apply, NULL};
-
-int dt_recorded_repeat(const char *what, dt_tensor *out, const dt_tensor *x, int count,
-                       const int64_t *repeats)
-{
-    if (dt_repeat(what, out, x, count, repeats) < 0)
-        return -1;
-    if (!dt_recording(x))
-        return 0;
-    return dt_record_steal(out, keep(&repeat_type, "RepeatBackward0", x, x->ndim,
-                                     x->shape, count, repeats));
+    return dt_grad_set(g, 0, sum);
 }
 
-int dt_recorded_repeat_interleave(dt_tensor *out, const dt_tensor *x, int64_t repeats,
-                                  int64_t wanted)
+int dt_tile_forward(dt_call *c)
 {
-    int64_t shape[DT_MAX_NDIM];
-    out->storage = NULL;
-    int dim = dt_shape_wrap_dim("repeat_interleave", wanted, x->ndim);
+    int64_t repeats[DT_MAX_NDIM];
+    const dt_tensor *x = c->args[0].tensor;
+    const dt_value *dims = &c->args[1];
+    int missing = x->ndim > dims->count ? x->ndim - dims->count : 0;
+    for (int d = 0; d < missing + dims->count; d++)
+        repeats[d] = d < missing ? 1 : dims->ints[d - missing];
+    return DT_CALL(repeat, c->out[0], dt_value_tensor(x),
+                   dt_value_ints(missing + dims->count, repeats));
+}
+
+/* The first argument, or it flattened into *own where dim was not given. */
+static const dt_tensor *flattened(dt_call *c, dt_tensor *own)
+{
+    own->storage = NULL;
+    if (c->args[2].given)
+        return c->args[0].tensor;
+    return DT_CALL(flatten, own, c->args[0]) < 0 ? NULL : own;
+}
+
+/* The dimension to repeat along; -1 after dt_fail. */
+static int repeated_dim(const dt_call *c, const dt_tensor *x)
+{
+    int dim = dt_shape_wrap_dim(c->name, c->args[2].i, x->ndim);
+    if (dim >= 0 && !x->ndim)
+        return dt_fail(DT_ERROR_INDEX,
+                       "repeat_interleave: the tensor has no dimension to repeat "
+                       "along; leave dim out");
+    return dim;
+}
+
+static int repeat_interleave(dt_call *c, const dt_tensor *x)
+{
+    int64_t shape[DT_MAX_NDIM], repeats = c->args[1].i;
+    int dim = repeated_dim(c, x);
     if (dim < 0)
         return -1;
     if (repeats < 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "repeat_interleave: the repeats are negative; give 0 or more");
-    if (!x->ndim)
-        return dt_fail(DT_ERROR_INDEX,
-                       "repeat_interleave: the tensor has no dimension to repeat "
-                       "along; leave dim out");
     if (x->ndim == DT_MAX_NDIM)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "repeat_interleave: a tensor of %d dimensions leaves no room for "
-            "the copies; reshape it to fewer first",
-            x->ndim);
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "repeat_interleave: a tensor of %d dimensions leaves no room for "
+                       "the copies; reshape it to fewer first",
+                       x->ndim);
+    if (c->args[3].given && c->args[3].i >= 0 &&
+        c->args[3].i != repeats * x->shape[dim])
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "repeat_interleave: output_size is %lld, and the repeats make "
+                       "%lld; leave it out, or give that",
+                       (long long)c->args[3].i, (long long)(repeats * x->shape[dim]));
     for (int d = 0; d < x->ndim; d++)
         shape[d <= dim ? d : d + 1] = x->shape[d];
     shape[dim + 1] = repeats;
-    dt_scope scope;
-    dt_scope_begin(&scope);
-    dt_tensor *apart = dt_scope_slot(&scope), *spread = dt_scope_slot(&scope);
-    dt_tensor *copies = dt_scope_slot(&scope);
+    dt_tensor apart = {.storage = NULL}, spread = {.storage = NULL},
+              copies = {.storage = NULL};
     int status = -1;
-    if (copies && dt_recorded_unsqueeze(apart, x, dim + 1) == 0 &&
-        dt_recorded_expand("repeat_interleave", spread, apart, x->ndim + 1, shape) ==
-            0 &&
-        (spread->contiguous
-             ? dt_recorded_to(copies, spread, (dt_dtype)x->dtype, dt_tensor_device(x))
-             : dt_recorded_contiguous(copies, spread)) == 0)
-        status = dt_recorded_flatten(out, copies, dim, dim + 1);
-    dt_scope_end(&scope);
+    if (DT_CALL(unsqueeze, &apart, dt_value_tensor(x), dt_value_int(dim + 1)) == 0 &&
+        DT_CALL(expand, &spread, dt_value_tensor(&apart),
+                dt_value_ints(x->ndim + 1, shape)) == 0 &&
+        (spread.contiguous ? dt_recorded_to(&copies, &spread, (dt_dtype)x->dtype,
+                                            dt_tensor_device(x))
+                           : dt_recorded_contiguous(&copies, &spread)) == 0)
+        status = DT_CALL(flatten, c->out[0], dt_value_tensor(&copies),
+                         dt_value_int(dim), dt_value_int(dim + 1));
+    dt_tensor_clear(&copies);
+    dt_tensor_clear(&spread);
+    dt_tensor_clear(&apart);
     return status;
 }
 
-int dt_recorded_repeat_interleave_by(dt_tensor *out, const dt_tensor *x,
-                                     const dt_tensor *repeats, int64_t wanted,
-                                     int64_t output_size)
+int dt_repeat_interleave_forward(dt_call *c)
+{
+    dt_tensor own;
+    const dt_tensor *x = flattened(c, &own);
+    int status = x ? repeat_interleave(c, x) : -1;
+    dt_tensor_clear(&own);
+    return status;
+}
+
+static int repeat_interleave_by(dt_call *c, const dt_tensor *x)
 {
     dt_tensor index;
-    out->storage = NULL;
-    int dim = dt_shape_wrap_dim("repeat_interleave", wanted, x->ndim);
-    if (dim < 0)
+    int dim = repeated_dim(c, x);
+    if (dim < 0 || dt_repeat_index(&index, c->args[1].tensor, x->shape[dim],
+                                   c->args[3].given ? c->args[3].i : -1) < 0)
         return -1;
-    if (!x->ndim)
-        return dt_fail(DT_ERROR_INDEX,
-                       "repeat_interleave: the tensor has no dimension to repeat "
-                       "along; leave dim out");
-    if (dt_repeat_index(&index, repeats, x->shape[dim], output_size) < 0)
-        return -1;
-    dt_indexing choice = {.what = "repeat_interleave",
+    dt_indexing choice = {.what = c->name,
                           .form = DT_INDEXING_INDEX,
                           .code = DT_ERROR_INDEX,
-                          .count = 1};
-    choice.indices[0] = &index;
-    choice.dims[0] = dim;
-    int status = dt_recorded_index_read("IndexSelectBackward0", out, x, &choice);
+                          .count = 1,
+                          .indices = {&index},
+                          .dims = {dim}};
+    int status =
+        dt_recorded_index_read("IndexSelectBackward0", c->out[0], x, &choice);
     dt_tensor_clear(&index);
+    return status;
+}
+
+int dt_repeat_interleave_by_forward(dt_call *c)
+{
+    dt_tensor own;
+    const dt_tensor *x = flattened(c, &own);
+    int status = x ? repeat_interleave_by(c, x) : -1;
+    dt_tensor_clear(&own);
     return status;
 }
 
 /* --- diagonals --- */
 
-/* The gradient is the diagonal of the result's. */
-static int embed_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                       dt_tensor **into)
+int dt_diag_embed_backward(dt_grad *g)
 {
-    const numbers *data = node->data;
-    GRADIENT_SLOT();
-    return dt_recorded_diagonal(into[0], gradients[0], data->a[0], data->a[1],
-                                data->a[2]);
-}
-static const dt_node_type embed_type = {embed_apply, NULL};
-
-int dt_recorded_diag_embed(const char *what, dt_tensor *out, const dt_tensor *x,
-                           int64_t offset, int64_t dim1, int64_t dim2)
-{
-    const int64_t where[] = {offset, dim1, dim2};
-    if (dt_diag_embed(what, out, x, offset, dim1, dim2) < 0)
-        return -1;
-    if (!dt_recording(x))
-        return 0;
-    return dt_record_steal(
-        out, keep(&embed_type, "DiagEmbedBackward0", x, 3, where, 0, NULL));
+    return dt_grad_set(g, 0,
+                       CALL_OP(diagonal, TENSOR(GRAD), g->args[1], g->args[2],
+                            g->args[3]));
 }
 
-/* The gradient of what was read from a diagonal: there, and zeros elsewhere. */
-static int diagonal_of_matrix_apply(dt_node *node, dt_scope *scope,
-                                    dt_tensor *const *gradients, dt_tensor **into)
+int dt_diagflat_forward(dt_call *c)
 {
-    const numbers *data = node->data; /* the input's shape, and the offset */
-    dt_tensor *g = gradients[0];
-    if (!g || !dt_node_wants(node, 0))
-        return 0;
-    dt_tensor *whole = dt_scope_slot(scope), *part = dt_scope_slot(scope);
-    if (!part || dt_full(node->name, whole, (dt_dtype)g->dtype, data->na, data->a,
-                         dt_tensor_device(g), dt_scalar_float(0)) < 0)
-        return -1;
-    if (dt_view_diagonal(part, whole, data->b[0], 0, 1) < 0 ||
-        (dt_recording(g) && dt_variable_set_part(part, whole) < 0) ||
-        dt_recorded_copy_into(node->name, part, g) < 0)
-        return -1;
-    into[0] = whole;
-    return 0;
-}
-static const dt_node_type matrix_type = {diagonal_of_matrix_apply, NULL};
-
-int dt_recorded_diag(dt_tensor *out, const dt_tensor *x, int64_t offset)
-{
-    dt_tensor diagonal;
-    out->storage = NULL;
-    if (x->ndim == 1)
-        return dt_recorded_diag_embed("diag", out, x, offset, 0, 1);
-    if (x->ndim != 2)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "diag: the tensor has %d dimensions; give a vector or a matrix, "
-                       "or use diagonal or diag_embed",
-                       x->ndim);
-    if (dt_view_diagonal(&diagonal, x, offset, 0, 1) < 0)
-        return -1;
-    int status = dt_to(out, &diagonal, (dt_dtype)x->dtype, dt_tensor_device(x));
-    dt_tensor_clear(&diagonal);
-    if (status < 0 || !dt_recording(x))
-        return status;
-    return dt_record_steal(
-        out, keep(&matrix_type, "DiagonalBackward0_copy", x, 2, x->shape, 1, &offset));
+    dt_tensor flat = {.storage = NULL};
+    int status = DT_CALL(flatten, &flat, c->args[0]);
+    if (!status)
+        status = DT_CALL(diag_embed, c->out[0], dt_value_tensor(&flat), c->args[1],
+                         dt_value_int(0), dt_value_int(1));
+    dt_tensor_clear(&flat);
+    return status;
 }
 
-int dt_recorded_trace(dt_tensor *out, const dt_tensor *x)
+/* The gradient of a matrix's diagonal: in its place, with zeros around it. */
+static int matrix_backward(dt_grad *g, int64_t offset)
 {
-    dt_tensor diagonal;
-    const int64_t offset = 0;
-    out->storage = NULL;
-    if (x->ndim != 2)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "trace: the tensor has %d dimension%s; give a matrix", x->ndim,
-                       x->ndim == 1 ? "" : "s");
-    if (x->dtype == DT_BOOL)
-        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "trace: not defined for bools; convert them first, e.g. with "
-                       ".int()");
-    if (dt_view_diagonal(&diagonal, x, 0, 0, 1) < 0)
+    dt_arg whole = dt_grad_zeros(g, 0);
+    dt_tensor part;
+    if (g->scope->failed || dt_view_diagonal(&part, whole.tensor, offset, 0, 1) < 0)
         return -1;
-    int status = dt_reduce(DT_REDUCE_sum, out, &diagonal, 0, NULL, false, -1, 0);
-    dt_tensor_clear(&diagonal);
-    if (status < 0 || !dt_recording(x))
-        return status;
-    return dt_record_steal(
-        out, keep(&matrix_type, "TraceBackward0", x, 2, x->shape, 1, &offset));
+    return dt_grad_place(g, 0, whole, &part);
+}
+
+int dt_diag_backward(dt_grad *g)
+{
+    if (dt_grad_like(g, 0)->ndim == 2)
+        return matrix_backward(g, g->args[1].i);
+    return dt_grad_set(g, 0,
+                       CALL_OP(diagonal, TENSOR(GRAD), g->args[1], dt_value_int(0),
+                               dt_value_int(1)));
+}
+
+int dt_trace_backward(dt_grad *g)
+{
+    return matrix_backward(g, 0);
 }

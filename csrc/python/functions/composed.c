@@ -26,7 +26,7 @@ static PyObject *take(const dt_args *args, int i)
     int count, status = 0;
     bool flag;
     if (i == args->signature->rest &&
-        args->signature->parameters[i].word == DT_PARAM_ANY) {
+        args->signature->parameters[i].type == DT_PARAM_ANY) {
         PyObject *many = PyTuple_New(args->slots[i] ? 1 : args->nrest);
         for (Py_ssize_t k = 0; many && k < PyTuple_GET_SIZE(many); k++) {
             PyObject *one = args->slots[i] ? args->slots[i] : args->rest[k];
@@ -35,7 +35,7 @@ static PyObject *take(const dt_args *args, int i)
         return many;
     }
     bool none = args->slots[i] == Py_None && args->signature->parameters[i].none;
-    switch (none ? DT_PARAM_ANY : args->signature->parameters[i].word) {
+    switch (none ? DT_PARAM_ANY : args->signature->parameters[i].type) {
     case DT_PARAM_TENSOR:
         status = dt_take_tensor(args, i, &tensor);
         break;
@@ -89,7 +89,7 @@ PyObject *dt_call_python(const dt_args *args, const char *module_name,
     if (!words || !nothing)
         goto done;
     for (int i = 0; i < s->count; i++) {
-        PyObject *name = s->parameters[i].name;
+        PyObject *name = s->names[i];
         if (!args->slots[i] && i != s->rest)
             continue;
         PyObject *value = take(args, i);
@@ -133,7 +133,7 @@ static PyObject *forward(const dt_args *args, const char *module, const char *fu
 static PyObject *forward_in_place(const dt_args *args, const char *module,
                                   const char *method)
 {
-    char function[sizeof args->signature->name];
+    char function[DT_MAX_NAME];
     snprintf(function, sizeof function, "%.*s", (int)strlen(method) - 1, method);
     PyObject *result = dt_call_python(args, module, function);
     if (!result)
@@ -151,7 +151,7 @@ static PyObject *forward_pair(const dt_args *args, const char *module,
 {
     const dt_signature *s = args->signature;
     int last = s->count - 1;
-    bool out = PyUnicode_CompareWithASCIIString(s->parameters[last].name, "out") == 0;
+    bool out = s->out == last;
     PyObject *result = dt_call_python(args, module, function);
     if (!result)
         return NULL;

@@ -201,7 +201,7 @@ static int take_pair(const dt_args *args, int i, int64_t *out)
             return status < 0 ? -1 : 0;
     }
     PyErr_Format(sequence ? PyExc_RuntimeError : PyExc_TypeError,
-                 "%s(): %U is %R; give a tuple of two ints", args->signature->name,
+                 "%s(): %s is %R; give a tuple of two ints", args->signature->name,
                  args->signature->parameters[i].name, value);
     return -1;
 }

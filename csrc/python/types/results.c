@@ -1,97 +1,154 @@
 #include "autograd/variable.h"
 #include "python/types/results.h"
+#include "tensor/call.h"
 
 #include "python/errors.h"
 #include "python/module.h"
 #include "python/output.h"
 
-#define RESULT(name, first, second)                                                    \
-    static PyStructSequence_Field name##_fields[] = {                                  \
-        {#first, NULL}, {#second, NULL}, {NULL, NULL}};
-DT_RESULTS(RESULT)
-#undef RESULT
+#include <string.h>
 
-static PyStructSequence_Desc descriptions[DT_NRESULTS] = {
-#define RESULT(name, first, second)                                                    \
-    {"torch.return_types." #name, NULL, name##_fields, 2},
+/* Made at the first use, and kept. */
+typedef struct named_tuple {
+    struct named_tuple *next;
+    char name[2 * DT_MAX_NAME], names[96]; /* the fields' names follow one another */
+    PyStructSequence_Field fields[DT_MAX_RESULTS + 1];
+    PyStructSequence_Desc description;
+    PyTypeObject *type;
+} named_tuple;
+static named_tuple *named_tuples;
+
+static PyObject *named_tuple_repr(PyObject *self)
+{
+    const named_tuple *t = named_tuples;
+    while (t && t->type != Py_TYPE(self))
+        t = t->next;
+    PyObject *text = PyUnicode_FromFormat("%s(", Py_TYPE(self)->tp_name);
+    for (int i = 0; t && text && i < t->description.n_in_sequence; i++)
+        PyUnicode_AppendAndDel(&text,
+                               PyUnicode_FromFormat("%s\n%s=%R", i ? "," : "",
+                                                    t->fields[i].name,
+                                                    PyTuple_GET_ITEM(self, i)));
+    if (text)
+        PyUnicode_AppendAndDel(&text, PyUnicode_FromString(")"));
+    return text;
+}
+
+static named_tuple *make(const char *name, const char *results)
+{
+    named_tuple *t = PyMem_RawCalloc(1, sizeof *t);
+    if (!t) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    snprintf(t->name, sizeof t->name, "torch.return_types.%s", name);
+    size_t used = 0;
+    int count = 0;
+    for (const char *c = results + 1; *c && *c != ')' && count < DT_MAX_RESULTS;) {
+        size_t length = strcspn(c, ",)");
+        memcpy(t->names + used, c, length);
+        t->fields[count++].name = t->names + used;
+        used += length + 1;
+        c += length;
+        c += strspn(c, ", ");
+    }
+    t->description.name = t->name;
+    t->description.fields = t->fields;
+    t->description.n_in_sequence = count;
+    t->type = PyStructSequence_NewType(&t->description);
+    if (!t->type) {
+        PyMem_RawFree(t);
+        return NULL;
+    }
+    t->type->tp_repr = named_tuple_repr;
+    t->next = named_tuples;
+    named_tuples = t;
+    return t;
+}
+
+PyTypeObject *dt_named_tuple_type(const char *name, const char *results)
+{
+    named_tuple *t = named_tuples;
+    while (t && strcmp(strrchr(t->name, '.') + 1, name) != 0)
+        t = t->next;
+    if (!t)
+        t = make(name, results);
+    return t ? t->type : NULL;
+}
+
+/* The types of functions written by hand. */
+static const struct {
+    const char *name, *results;
+} by_hand[] = {
+#define RESULT(name, first, second) {#name, "(" #first ", " #second ")"},
     DT_RESULTS(RESULT)
 #undef RESULT
 };
-static PyTypeObject *types[DT_NRESULTS];
 
-static PyObject *pair_repr(PyObject *self)
-{
-    const char *name = Py_TYPE(self)->tp_name;
-    for (int i = 0; i < DT_NRESULTS; i++)
-        if (Py_TYPE(self) == types[i])
-            return PyUnicode_FromFormat(
-                "%s(\n%s=%R,\n%s=%R)", name, descriptions[i].fields[0].name,
-                PyTuple_GET_ITEM(self, 0), descriptions[i].fields[1].name,
-                PyTuple_GET_ITEM(self, 1));
-    return PyUnicode_FromString(name);
-}
-
-/* Copies both results into the tensors of the tuple `out`, which then replace them. */
-static int into_output(const dt_args *args, PyObject *out, PyObject *pair)
+/* Copies the results into the tensors of the tuple `out`, which then replace them. */
+static int into_output(const dt_args *args, PyObject *out, PyObject *results, int count)
 {
     const char *name = args->signature->name;
-    if (!PyTuple_Check(out) || PyTuple_GET_SIZE(out) != 2 ||
-        !dt_tensor_check(PyTuple_GET_ITEM(out, 0)) ||
-        !dt_tensor_check(PyTuple_GET_ITEM(out, 1))) {
+    bool tensors = PyTuple_Check(out) && PyTuple_GET_SIZE(out) == count;
+    for (int i = 0; i < count && tensors; i++)
+        tensors = dt_tensor_check(PyTuple_GET_ITEM(out, i));
+    if (!tensors) {
         PyErr_Format(PyExc_TypeError,
-                     "%s(): out has to be a tuple of two Tensors, one for each result",
-                     name);
+                     "%s(): out has to be a tuple of %s Tensors, one for each result",
+                     name, count == 2 ? "two" : "as many");
         return -1;
     }
-    for (int i = 0; i < 2; i++)
-        if (dt_requires_grad(dt_tensor_of(PyTuple_GET_ITEM(pair, i)))) {
+    for (int i = 0; i < count; i++)
+        if (dt_requires_grad(dt_tensor_of(PyTuple_GET_ITEM(results, i)))) {
             dt_output_refuse(name);
             return -1;
         }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < count; i++) {
         PyObject *target = Py_NewRef(PyTuple_GET_ITEM(out, i));
-        PyObject *made = PyTuple_GET_ITEM(pair, i);
+        PyObject *made = PyTuple_GET_ITEM(results, i);
         if (dt_copy_to_output(name, target, dt_tensor_of(made)) < 0) {
             Py_DECREF(target);
             return -1;
         }
-        PyTuple_SET_ITEM(pair, i, target);
+        PyTuple_SET_ITEM(results, i, target);
         Py_DECREF(made);
     }
     return 0;
 }
 
+PyObject *dt_finish_results(const dt_args *args, int out_at, PyTypeObject *type,
+                            int count, dt_tensor_object **results)
+{
+    PyObject *tuple = PyStructSequence_New(type);
+    for (int i = 0; i < count; i++) {
+        if (results[i]->tensor.history)
+            dt_tensor_object_track(results[i]);
+        if (tuple)
+            PyStructSequence_SetItem(tuple, i, (PyObject *)results[i]);
+        else
+            Py_DECREF((PyObject *)results[i]);
+    }
+    if (tuple && out_at >= 0 && dt_given(args, out_at) &&
+        into_output(args, args->slots[out_at], tuple, count) < 0)
+        Py_CLEAR(tuple);
+    return tuple;
+}
+
 PyObject *dt_finish_pair(const dt_args *args, int out_at, dt_pair_type type,
                          dt_tensor_object *first, dt_tensor_object *second, int status)
 {
-    PyObject *pair = NULL;
+    PyTypeObject *tuple_type = NULL;
     if (!first || !second)
         PyErr_NoMemory();
     else if (status < 0)
         dt_raise();
     else
-        pair = PyStructSequence_New(types[type]);
-    if (!pair) {
+        tuple_type = dt_named_tuple_type(by_hand[type].name, by_hand[type].results);
+    if (!tuple_type) {
         Py_XDECREF((PyObject *)first);
         Py_XDECREF((PyObject *)second);
         return NULL;
     }
-    PyStructSequence_SetItem(pair, 0, (PyObject *)first);
-    PyStructSequence_SetItem(pair, 1, (PyObject *)second);
-    if (out_at >= 0 && dt_given(args, out_at) &&
-        into_output(args, args->slots[out_at], pair) < 0)
-        Py_CLEAR(pair);
-    return pair;
-}
-
-int dt_setup_results(PyObject *module)
-{
-    (void)module;
-    for (int i = 0; i < DT_NRESULTS; i++) {
-        types[i] = PyStructSequence_NewType(&descriptions[i]);
-        if (!types[i])
-            return -1;
-        types[i]->tp_repr = pair_repr;
-    }
-    return 0;
+    dt_tensor_object *results[] = {first, second};
+    return dt_finish_results(args, out_at, tuple_type, 2, results);
 }

@@ -34,4 +34,11 @@ typedef enum dt_pair_type {
 PyObject *dt_finish_pair(const dt_args *args, int out_at, dt_pair_type type,
                          dt_tensor_object *first, dt_tensor_object *second, int status);
 
+/* torch.return_types.name, of the names in "(values, indices)"; made at the first use and
+ * kept. Borrowed; NULL with an exception set. */
+PyTypeObject *dt_named_tuple_type(const char *name, const char *results);
+/* As dt_finish_pair for `count` results of a type. */
+PyObject *dt_finish_results(const dt_args *args, int out_at, PyTypeObject *type,
+                            int count, dt_tensor_object **results);
+
 #endif

@@ -2,14 +2,16 @@
 
 #include <inttypes.h>
 
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/iterate.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* --- backwards, and round --- */
 
-int dt_flip(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
+static int flip(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
     bool flips[DT_MAX_NDIM] = {false};
     out->storage = NULL;
@@ -39,6 +41,53 @@ int dt_flip(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
     }
     out->storage->version = 0;
     return 0;
+}
+
+int dt_flip_forward(dt_call *c)
+{
+    return flip(c->out[0], c->args[0].tensor, c->args[1].count, c->args[1].ints);
+}
+
+static int rotate(dt_tensor *out, const dt_tensor *x, int64_t turns,
+                  const int64_t *dims)
+{
+    dt_tensor flipped;
+    if (turns == 0)
+        return x->contiguous ? flip(out, x, 0, NULL) : dt_contiguous(out, x);
+    if (turns == 2)
+        return flip(out, x, 2, dims);
+    if (flip(&flipped, x, 1, &dims[turns == 1]) < 0)
+        return -1;
+    int status = dt_view_transpose(out, &flipped, dims[0], dims[1]);
+    dt_tensor_clear(&flipped);
+    return status;
+}
+
+int dt_rot90_forward(dt_call *c)
+{
+    static const int64_t first_two[] = {0, 1};
+    const dt_tensor *x = c->args[0].tensor;
+    const dt_value *dims = &c->args[2];
+    const int64_t *plane = dims->given ? dims->ints : first_two;
+    if (dims->given && dims->count != 2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "rot90(): dims names %d dimension%s; give 2, from one towards "
+                       "the other",
+                       dims->count, dims->count == 1 ? "" : "s");
+    if (x->ndim < 2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "rot90: a tensor of %d dimension%s cannot be rotated; give one "
+                       "of at least 2",
+                       x->ndim, x->ndim == 1 ? "" : "s");
+    int a = dt_shape_wrap_dim("rot90", plane[0], x->ndim);
+    int b = a < 0 ? -1 : dt_shape_wrap_dim("rot90", plane[1], x->ndim);
+    if (b < 0)
+        return -1;
+    if (a == b)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "rot90: both dimensions are number %d; name two different ones",
+                       a);
+    return rotate(c->out[0], x, (c->args[1].i % 4 + 4) % 4, plane);
 }
 
 /* t shifted by less than its size along each dimension: the two parts of every
@@ -97,33 +146,34 @@ static int roll_flat(dt_tensor *out, const dt_tensor *t, int64_t shift)
     return status;
 }
 
-int dt_roll(dt_tensor *out, const dt_tensor *t, int nshifts, const int64_t *shifts,
-            int ndims, const int64_t *dims)
+int dt_roll_forward(dt_call *c)
 {
+    const dt_tensor *t = c->args[0].tensor;
+    const dt_value *shifts = &c->args[1], *dims = &c->args[2];
     int64_t by[DT_MAX_NDIM] = {0};
-    out->storage = NULL;
-    if (!nshifts)
+    int ndims = dims->count < 0 ? 0 : dims->count;
+    if (!shifts->count)
         return dt_fail(DT_ERROR_RUNTIME,
                        "roll: there are no shifts; give at least one");
-    if (ndims ? nshifts != ndims : nshifts != 1)
+    if (ndims ? shifts->count != ndims : shifts->count != 1)
         return dt_fail(DT_ERROR_RUNTIME,
                        "roll: %d shift%s given for %d dimension%s; give one shift for "
                        "each dimension, or one shift and no dimension",
-                       nshifts, nshifts == 1 ? " was" : "s were", ndims,
+                       shifts->count, shifts->count == 1 ? " was" : "s were", ndims,
                        ndims == 1 ? "" : "s");
     if (!ndims)
-        return roll_flat(out, t, shifts[0]);
+        return roll_flat(c->out[0], t, shifts->ints[0]);
     for (int i = 0; i < ndims; i++) {
-        int dim = dt_shape_wrap_dim("roll", dims[i], t->ndim);
+        int dim = dt_shape_wrap_dim("roll", dims->ints[i], t->ndim);
         if (dim < 0)
             return -1;
         if (!t->ndim)
             return dt_fail(DT_ERROR_INDEX,
                            "roll: the tensor has no dimensions; leave dims out");
         int64_t size = t->shape[dim];
-        by[dim] = wrapped(by[dim] + wrapped(shifts[i], size), size);
+        by[dim] = wrapped(by[dim] + wrapped(shifts->ints[i], size), size);
     }
-    return roll_boxes(out, t, by);
+    return roll_boxes(c->out[0], t, by);
 }
 
 /* --- several times --- */
@@ -170,14 +220,17 @@ static int fill_repeats(const char *what, dt_tensor *out, const dt_tensor *t,
     return dt_copy_part(what, &to, &from);
 }
 
-int dt_repeat(const char *what, dt_tensor *out, const dt_tensor *t, int count,
-              const int64_t *repeats)
+int dt_repeat_forward(dt_call *c)
 {
+    const char *what = c->name;
+    const dt_tensor *t = c->args[0].tensor;
+    int count = c->args[1].count;
+    const int64_t *repeats = c->args[1].ints;
+    dt_tensor *out = c->out[0];
     char text[DT_SHAPE_TEXT];
     int64_t shape[DT_MAX_NDIM];
     dt_tensor x = *t; /* lent, with the new dimensions in front */
     int extra = count - t->ndim;
-    out->storage = NULL;
     if (extra < 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: %d repeat%s given for a tensor of %d dimensions; give at "
@@ -208,15 +261,14 @@ int dt_repeat(const char *what, dt_tensor *out, const dt_tensor *t, int count,
     return 0;
 }
 
-/* --- on a diagonal --- */
+/* --- diagonals --- */
 
-int dt_diag_embed(const char *what, dt_tensor *out, const dt_tensor *t, int64_t offset,
-                  int64_t dim1, int64_t dim2)
+static int diag_embed(const char *what, dt_tensor *out, const dt_tensor *t,
+                      int64_t offset, int64_t dim1, int64_t dim2)
 {
     dt_tensor diagonal;
     int64_t shape[DT_MAX_NDIM], side;
     int ndim = t->ndim + 1;
-    out->storage = NULL;
     int a = dt_shape_wrap_dim(what, dim1, ndim);
     int b = a < 0 ? -1 : dt_shape_wrap_dim(what, dim2, ndim);
     if (b < 0)
@@ -255,6 +307,50 @@ int dt_diag_embed(const char *what, dt_tensor *out, const dt_tensor *t, int64_t 
         dt_tensor_clear(out);
     else
         out->storage->version = 0;
+    return status;
+}
+
+int dt_diag_embed_forward(dt_call *c)
+{
+    return diag_embed(c->name, c->out[0], c->args[0].tensor, c->args[1].i,
+                      c->args[2].i, c->args[3].i);
+}
+
+int dt_diag_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    dt_tensor diagonal;
+    if (x->ndim == 1)
+        return diag_embed(c->name, c->out[0], x, c->args[1].i, 0, 1);
+    if (x->ndim != 2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "diag: the tensor has %d dimensions; give a vector or a matrix, "
+                       "or use diagonal or diag_embed",
+                       x->ndim);
+    if (dt_view_diagonal(&diagonal, x, c->args[1].i, 0, 1) < 0)
+        return -1;
+    c->node = "DiagonalBackward0_copy";
+    int status = dt_to(c->out[0], &diagonal, (dt_dtype)x->dtype, dt_tensor_device(x));
+    dt_tensor_clear(&diagonal);
+    return status;
+}
+
+int dt_trace_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    dt_tensor diagonal;
+    if (x->ndim != 2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "trace: the tensor has %d dimension%s; give a matrix", x->ndim,
+                       x->ndim == 1 ? "" : "s");
+    if (x->dtype == DT_BOOL)
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "trace: not defined for bools; convert them first, e.g. with "
+                       ".int()");
+    if (dt_view_diagonal(&diagonal, x, 0, 0, 1) < 0)
+        return -1;
+    int status = dt_reduce(DT_REDUCE_sum, c->out[0], &diagonal, 0, NULL, false, -1, 0);
+    dt_tensor_clear(&diagonal);
     return status;
 }
 
@@ -337,4 +433,16 @@ done:
     dt_tensor_clear(&index);
     dt_tensor_clear(&counts);
     return status;
+}
+
+int dt_repeat_index_forward(dt_call *c)
+{
+    const dt_tensor *repeats = c->args[0].tensor;
+    if (repeats->ndim != 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "repeat_interleave: the repeats have %d dimensions; give one, "
+                       "such as repeats.reshape(-1)",
+                       repeats->ndim);
+    return dt_repeat_index(c->out[0], repeats, repeats->numel,
+                           c->args[1].given ? c->args[1].i : -1);
 }

@@ -1,0 +1,364 @@
+#include "autograd/dispatch.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/recorded.h"
+#include "tensor/ops/create.h"
+
+/* --- the table --- */
+
+#define NOT_DIFFERENTIABLE
+#define COMPOSITE
+#define GRADIENT(backward, saves, node) int dt_##backward##_backward(dt_grad *);
+#define OP(id, flags, schema, forward, derivative, doc, example, prints) derivative
+#include "ops/functions/all.def"
+#undef OP
+#undef NOT_DIFFERENTIABLE
+#undef COMPOSITE
+#undef GRADIENT
+
+#define NOT_DIFFERENTIABLE              NULL, 0, NULL
+#define COMPOSITE                       NULL, DT_SAVES_COMPOSITE, NULL
+#define GRADIENT(backward, saves, node) dt_##backward##_backward, saves, node
+#define OP(id, flags, schema, forward, derivative, doc, example, prints)               \
+    dt_op dt_op_##id = {schema, flags,   dt_##forward##_forward,                       \
+                        derivative, doc, example,                                      \
+                        prints, NULL};
+#include "ops/functions/all.def"
+#undef OP
+
+dt_op *const dt_ops[] = {
+#define OP(id, ...) &dt_op_##id,
+#include "ops/functions/all.def"
+#undef OP
+    NULL};
+
+/* The number of names in "(values, indices)"; 1 for other results. */
+static int count_results(const char *results)
+{
+    int count = 1;
+    if (results && *results == '(')
+        for (const char *c = results; *c && *c != ')'; c++)
+            count += *c == ',';
+    return count;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+const dt_op_info *dt_op_prepare(dt_op *op)
+{
+    const char *end;
+    pthread_mutex_lock(&lock);
+    dt_op_info *info = op->info;
+    if (!info) {
+        info = calloc(1, sizeof *info);
+        if (info && dt_schema_parse(&info->schema, op->schema, &end) < 0) {
+            free(info);
+            info = NULL;
+        }
+    }
+    if (info && !op->info) {
+        for (int i = 0; i < info->schema.count; i++) {
+            dt_param_type type = info->schema.parameters[i].type;
+            bool input = type == DT_PARAM_TENSOR || type == DT_PARAM_VALUE ||
+                         type == DT_PARAM_TENSORS;
+            info->input[i] = (signed char)(input && i != info->schema.out
+                                               ? info->ninputs++
+                                               : -1);
+        }
+        info->nresults = info->nmade = count_results(info->schema.results);
+        for (int k = info->nresults; k < DT_MAX_RESULTS; k++)
+            if (op->saves & DT_SAVES_OUTPUT(k))
+                info->nmade = k + 1;
+        if (op->node) {
+            snprintf(info->in_place_node, sizeof info->in_place_node, "%s", op->node);
+            info->in_place_node[strlen(info->in_place_node) - 1]++;
+        }
+        __atomic_store_n(&op->info, info, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+    return info;
+}
+
+/* --- nodes --- */
+
+/* What a node keeps of its call; the ints of its arguments follow. */
+typedef struct op_data {
+    const dt_op *op;
+    int64_t *items; /* of a Tensors parameter: ndim and shape of each tensor */
+    int item_size;
+    dt_value args[];
+} op_data;
+
+static int op_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                    dt_tensor **into)
+{
+    const op_data *data = node->data;
+    dt_grad g = {.node = node,
+                 .op = data->op,
+                 .args = data->args,
+                 .scope = scope,
+                 .gradients = gradients,
+                 .into = into};
+    bool wanted = false;
+    for (int e = 0; e < node->nedges && !wanted; e++)
+        wanted = dt_node_wants(node, e);
+    if (!wanted || (node->nresults == 1 && !gradients[0]))
+        return 0;
+    return data->op->backward(&g);
+}
+const dt_node_type dt_op_node = {op_apply, NULL};
+
+/* The tensors of a call that gradients may be wanted for. */
+typedef struct inputs {
+    int count;
+    const dt_tensor *const *items;
+    const dt_tensor *few[DT_MAX_PARAMETERS];
+} inputs;
+
+static void inputs_of(inputs *in, const dt_call *c, const dt_op_info *info)
+{
+    in->count = 0;
+    in->items = in->few;
+    for (int i = 0; i < info->schema.count; i++) {
+        if (info->input[i] < 0)
+            continue;
+        if (info->schema.parameters[i].type == DT_PARAM_TENSORS) {
+            /* No operation has another tensor beside a list. */
+            in->items = c->args[i].tensors;
+            in->count = c->args[i].count;
+            return;
+        }
+        in->few[in->count++] =
+            c->op->saves & DT_NO_GRADIENT(i) ? NULL : c->args[i].tensor;
+    }
+}
+
+/* The parameters' ints behind the values of the node. */
+static void keep_args(op_data *data, const dt_call *c, const dt_op_info *info,
+                      const inputs *in)
+{
+    int64_t *ints = (int64_t *)(void *)&data->args[info->schema.count];
+    data->op = c->op;
+    for (int i = 0; i < info->schema.count; i++) {
+        const dt_parameter *p = &info->schema.parameters[i];
+        dt_value *v = &data->args[i];
+        *v = c->args[i];
+        v->tensor = NULL;
+        if ((p->type == DT_PARAM_DIMS || p->type == DT_PARAM_SIZES) && v->count > 0) {
+            memcpy(ints, v->ints, (size_t)v->count * sizeof *ints);
+            v->ints = ints;
+            ints += v->count;
+        } else if (p->type == DT_PARAM_TENSORS) {
+            v->tensors = NULL;
+            data->items = ints;
+            for (int k = 0; k < v->count; k++, ints += DT_MAX_NDIM + 1) {
+                ints[0] = in->items[k]->ndim;
+                memcpy(ints + 1, in->items[k]->shape,
+                       (size_t)in->items[k]->ndim * sizeof *ints);
+            }
+        } else if (p->type == DT_PARAM_STR) {
+            v->text = NULL; /* the program's */
+        }
+    }
+}
+
+static size_t bytes_of_args(const dt_call *c, const dt_op_info *info)
+{
+    size_t ints = 0;
+    for (int i = 0; i < info->schema.count; i++) {
+        dt_param_type type = info->schema.parameters[i].type;
+        int count = c->args[i].count > 0 ? c->args[i].count : 0;
+        if (type == DT_PARAM_DIMS || type == DT_PARAM_SIZES)
+            ints += (size_t)count;
+        else if (type == DT_PARAM_TENSORS)
+            ints += (size_t)count * (DT_MAX_NDIM + 1);
+    }
+    return sizeof(op_data) + (size_t)info->schema.count * sizeof(dt_value) +
+           ints * sizeof(int64_t);
+}
+
+/* Makes the results those of a new node. */
+static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
+{
+    const dt_op *op = c->op;
+    int nsaved = __builtin_popcount(op->saves & DT_SAVES), s = 0;
+    dt_node *node = dt_record_node(&dt_op_node, c->node, in->count, in->items, nsaved,
+                                   info->nresults, bytes_of_args(c, info));
+    if (!node)
+        return -1;
+    keep_args(node->data, c, info, in);
+    for (int i = 0; i < info->schema.count; i++)
+        if (op->saves & DT_SAVES_INPUT(i)) {
+            if (c->args[i].tensor)
+                dt_node_save(node, s, c->args[i].tensor, -1);
+            s++;
+        }
+    for (int k = 0; k < info->nmade; k++)
+        if (op->saves & DT_SAVES_OUTPUT(k)) {
+            if (c->out[k] && c->out[k]->storage)
+                dt_node_save(node, s, c->out[k],
+                             k < info->nresults &&
+                                     dt_dtype_is_float((dt_dtype)c->out[k]->dtype)
+                                 ? k
+                                 : -1);
+            s++;
+        }
+    int status = 0;
+    for (int k = 0; k < info->nresults && !status; k++) {
+        dt_tensor *out = c->out[k];
+        if (!out || !dt_dtype_is_float((dt_dtype)out->dtype))
+            continue;
+        dt_node_set_result(node, k, out);
+        status = dt_variable_set_made(out, node, k);
+    }
+    const dt_tensor *x = in->items[0];
+    if (!status && (op->flags & DT_VIEW) && c->out[0]->storage == x->storage)
+        status = dt_variable_set_view(c->out[0], x);
+    dt_node_release(node);
+    return status;
+}
+
+/* --- calls --- */
+
+static int check_devices(const dt_call *c, const dt_op_info *info)
+{
+    int first = -1;
+    for (int i = 0; i < info->schema.count; i++) {
+        const dt_tensor *t = c->args[i].tensor;
+        if (info->input[i] < 0 || info->schema.parameters[i].type != DT_PARAM_TENSOR ||
+            !t)
+            continue;
+        if (first < 0)
+            first = i;
+        else if (dt_check_same_device(c->name, info->schema.parameters[first].name,
+                                      c->args[first].tensor,
+                                      info->schema.parameters[i].name, t) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int dt_dispatch(dt_call *c)
+{
+    dt_op *op = c->op;
+    const dt_op_info *info = dt_op_info_of(op);
+    if (!info)
+        return -1;
+    dt_tensor kept[DT_MAX_RESULTS];
+    for (int k = 0; k < info->nmade; k++) {
+        if (k >= info->nresults)
+            c->out[k] = &kept[k];
+        if (c->out[k])
+            c->out[k]->storage = NULL;
+    }
+    int status = info->ninputs > 1 && !(op->flags & DT_ANY_DEVICE)
+                     ? check_devices(c, info)
+                     : 0;
+    if (!status)
+        status = op->forward(c);
+    if (op->saves == DT_SAVES_COMPOSITE)
+        return status;
+    if (!status && op->backward) {
+        inputs in;
+        bool recording = false;
+        inputs_of(&in, c, info);
+        for (int i = 0; i < in.count && !recording; i++)
+            recording = in.items[i] && dt_recording(in.items[i]);
+        if (recording && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
+            status = attach(c, info, &in);
+        else if (op->flags & DT_VIEW)
+            status = dt_variable_follow(c->out[0], in.items[0]);
+    }
+    for (int k = 0; k < info->nmade; k++)
+        if (c->out[k] && (status < 0 || k >= info->nresults))
+            dt_tensor_clear(c->out[k]);
+    return status;
+}
+
+int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
+{
+    dt_value all[DT_MAX_PARAMETERS];
+    const dt_op_info *info = dt_op_info_of(op);
+    out->storage = NULL;
+    if (!info)
+        return -1;
+    memcpy(all, values, (size_t)count * sizeof *values);
+    for (int i = count; i < info->schema.count; i++)
+        all[i] = dt_value_default(&info->schema.parameters[i]);
+    dt_call call = {.op = op,
+                    .name = info->schema.name,
+                    .node = op->node,
+                    .args = all,
+                    .out = {out}};
+    return dt_dispatch(&call);
+}
+
+/* --- for backward functions --- */
+
+bool dt_grad_wants(const dt_grad *g, int i)
+{
+    return dt_node_wants(g->node, dt_grad_edge(g, i));
+}
+
+int dt_grad_set(dt_grad *g, int i, dt_arg value)
+{
+    dt_tensor **into = &g->into[dt_grad_edge(g, i)];
+    const dt_tensor *like = g->gradients[0];
+    for (int k = 1; !like && k < g->node->nresults; k++)
+        like = g->gradients[k];
+    *into = dt_scope_tensor(g->scope, value, like);
+    return *into ? 0 : -1;
+}
+
+static dt_arg saved(dt_grad *g, unsigned bit)
+{
+    int place = __builtin_popcount(g->op->saves & (bit - 1));
+    dt_tensor *t = g->scope->failed ? NULL : dt_node_saved(g->node, place, g->scope);
+    if (!t)
+        g->scope->failed = true;
+    return t ? dt_arg_tensor(t) : dt_arg_scalar(dt_scalar_float(0));
+}
+
+dt_arg dt_grad_input(dt_grad *g, int i)
+{
+    return saved(g, DT_SAVES_INPUT(i));
+}
+
+dt_arg dt_grad_output(dt_grad *g, int i)
+{
+    return saved(g, DT_SAVES_OUTPUT(i));
+}
+
+dt_arg dt_grad_zeros(dt_grad *g, int i)
+{
+    const dt_result *like = dt_grad_like(g, i);
+    dt_tensor *out = g->scope->failed ? NULL : dt_scope_slot(g->scope);
+    if (!out || dt_full(g->node->name, out, (dt_dtype)g->gradients[0]->dtype,
+                        like->ndim, like->shape, dt_tensor_device(g->gradients[0]),
+                        dt_scalar_float(0)) < 0) {
+        g->scope->failed = true;
+        return dt_arg_scalar(dt_scalar_float(0));
+    }
+    return dt_arg_tensor(out);
+}
+
+const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim)
+{
+    const op_data *data = g->node->data;
+    const int64_t *item = data->items + (int64_t)k * (DT_MAX_NDIM + 1);
+    *ndim = (int)item[0];
+    return item + 1;
+}
+
+dt_arg dt_grad_call(dt_grad *g, dt_op *op, int count, const dt_value *values)
+{
+    dt_tensor *out = g->scope->failed ? NULL : dt_scope_slot(g->scope);
+    if (out && dt_call_values(op, out, count, values) == 0)
+        return dt_arg_tensor(out);
+    g->scope->failed = true;
+    return dt_arg_scalar(dt_scalar_float(0));
+}

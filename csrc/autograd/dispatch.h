@@ -1,0 +1,102 @@
+/* The dispatcher: runs a call of an operation and records it for the backward pass. */
+#ifndef DT_AUTOGRAD_DISPATCH_H
+#define DT_AUTOGRAD_DISPATCH_H
+
+#include "autograd/temporaries.h"
+#include "autograd/variable.h"
+#include "tensor/call.h"
+
+/* The records: dt_op_flip, ... */
+#define OP(id, ...) extern dt_op dt_op_##id;
+#include "ops/functions/all.def"
+#undef OP
+
+/* All records, in the order of ops/ops.def; ends with NULL. */
+extern dt_op *const dt_ops[];
+
+/* What follows from a record's schema; made at the first use and kept. NULL after
+ * dt_fail. */
+struct dt_op_info {
+    dt_schema schema;
+    int ninputs;  /* Tensor, Tensors and Value parameters, `out` left aside */
+    int nresults; /* tensors that the schema returns */
+    int nmade;    /* tensors that forward makes: kept ones, too */
+    signed char input[DT_MAX_PARAMETERS]; /* parameter -> number of its input, or -1 */
+    char in_place_node[40]; /* the node's name in place: PyTorch counts overloads */
+};
+const dt_op_info *dt_op_prepare(dt_op *op);
+static inline const dt_op_info *dt_op_info_of(dt_op *op)
+{
+    const dt_op_info *info = __atomic_load_n(&op->info, __ATOMIC_ACQUIRE);
+    return info ? info : dt_op_prepare(op);
+}
+
+/* Checks that the inputs are on one device, runs the operation and, where an input wants
+ * a gradient, attaches a node to the results. 0, or -1 after dt_fail: the results hold
+ * nothing then. */
+int dt_dispatch(dt_call *call);
+
+/* Runs an operation with one result. DT_CALL(flip, out, dt_value_tensor(x),
+ * dt_value_ints(1, dims)): arguments in the order of the schema; those left out at the
+ * end take the schema's defaults. */
+int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values);
+#define DT_CALL(id, out, ...)                                                          \
+    dt_call_values(&dt_op_##id, out,                                                   \
+                   (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),  \
+                   (const dt_value[]){__VA_ARGS__})
+
+/* --- backward functions --- */
+
+/* A backward function gets the gradients of the results and sets those of the inputs,
+ * in the order of the schema's parameters. Formulas are written with dt_arg values and
+ * fail through the scope: a backward function checks once, where it sets the gradient.
+ * With one result it runs only where there is a gradient. */
+typedef struct dt_grad {
+    dt_node *node;
+    const dt_op *op;
+    const dt_value *args; /* of the call; tensors are NULL */
+    dt_scope *scope;
+    dt_tensor *const *gradients; /* of the results; NULL: none came */
+    dt_tensor **into;
+} dt_grad;
+
+/* Whether the gradient of parameter i is wanted. */
+bool dt_grad_wants(const dt_grad *g, int i);
+/* Sets it. 0, or -1 where the formula has failed. */
+int dt_grad_set(dt_grad *g, int i, dt_arg value);
+/* The tensor saved for parameter i, or for result i: for formulas. */
+dt_arg dt_grad_input(dt_grad *g, int i);
+dt_arg dt_grad_output(dt_grad *g, int i);
+/* Shape, type and device of the tensor at parameter i, whose gradient is wanted. */
+static inline const dt_result *dt_grad_like(const dt_grad *g, int i);
+/* Zeros in the shape of parameter i, with the type of the gradient. */
+dt_arg dt_grad_zeros(dt_grad *g, int i);
+/* Copies the gradient into part, a view of whole, and makes whole, whose other elements
+ * are zeros, the gradient of parameter i. Clears part. */
+int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part);
+/* The shapes of the items of a Tensors parameter: *ndim sizes each. */
+const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim);
+/* The first result of an operation called in a formula. */
+dt_arg dt_grad_call(dt_grad *g, dt_op *op, int count, const dt_value *values);
+
+#define GRAD      dt_arg_tensor(g->gradients[0])
+#define TENSOR(a) dt_value_tensor((a).tensor)
+#define CALL_OP(id, ...)                                                                  \
+    dt_grad_call(g, &dt_op_##id,                                                       \
+                 (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),    \
+                 (const dt_value[]){__VA_ARGS__})
+
+/* The node type of all operations with a record. */
+extern const dt_node_type dt_op_node;
+
+static inline int dt_grad_edge(const dt_grad *g, int i)
+{
+    return g->op->info->input[i];
+}
+static inline const dt_result *dt_grad_like(const dt_grad *g, int i)
+{
+    dt_edge edge = g->node->edges[dt_grad_edge(g, i)];
+    return &edge.node->results[edge.index];
+}
+
+#endif

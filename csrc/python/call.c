@@ -1,0 +1,394 @@
+/* Public functions made of the rows of ops/functions: each is bound to its schema,
+ * dispatched, and its results handed to Python. */
+#include <string.h>
+
+#include "autograd/dispatch.h"
+#include "autograd/recorded.h"
+#include "python/functions.h"
+#include "python/output.h"
+#include "python/types/results.h"
+
+/* --- one call --- */
+
+typedef struct call_state {
+    dt_value values[DT_MAX_PARAMETERS];
+    int64_t ints[3][DT_MAX_NDIM]; /* of Dims and Sizes */
+    int nints;
+    int64_t numel; /* of all tensors: how long the call may take */
+    dt_tensor_list list;
+    bool has_list;
+} call_state;
+
+static int convert_ints(call_state *s, const dt_args *args, int i, dt_value *v)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    int64_t *ints = s->ints[s->nints];
+    v->ints = ints;
+    if (p->type == DT_PARAM_SIZES && (p->required || dt_given(args, i))) {
+        if (dt_take_sizes(args, i, &v->count, ints) < 0)
+            return -1;
+    } else if (dt_take_dims(args, i, &v->count, ints) < 0) {
+        return -1;
+    }
+    if (v->count < 0 && p->required)
+        return dt_argument_error(args, i);
+    v->given = v->count >= 0;
+    s->nints++;
+    return 0;
+}
+
+static int convert_generator(call_state *s, const dt_args *args, int i, dt_value *v)
+{
+    dt_generator *generator;
+    const dt_tensor *x = s->values[0].tensor;
+    dt_device device = x ? dt_tensor_device(x) : dt_device_make(DT_CPU, 0);
+    if (dt_take_generator(args, i, device, &generator) < 0)
+        return -1;
+    v->generator = generator;
+    return 0;
+}
+
+/* Argument i as a core value. */
+static int convert(call_state *s, const dt_args *args, int i)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    dt_value *v = &s->values[i];
+    dt_tensor *tensor;
+    dt_arg arg;
+    v->tensor = NULL;
+    v->count = -1;
+    v->given = dt_given(args, i);
+    if (!v->given && p->none && p->type != DT_PARAM_DIMS && p->type != DT_PARAM_SIZES &&
+        p->type != DT_PARAM_DEVICE) {
+        *v = dt_value_default(p);
+        return 0;
+    }
+    switch (p->type) {
+    case DT_PARAM_TENSOR:
+        if (dt_take_tensor(args, i, &tensor) < 0)
+            return -1;
+        v->tensor = tensor;
+        s->numel += tensor->numel;
+        return 0;
+    case DT_PARAM_TENSORS:
+        s->has_list = dt_take_tensors(args, i, &s->list) == 0;
+        if (!s->has_list)
+            return -1;
+        v->tensors = s->list.items;
+        v->count = (int)s->list.count;
+        for (int k = 0; k < v->count; k++)
+            s->numel += v->tensors[k]->numel;
+        return 0;
+    case DT_PARAM_VALUE:
+        if (dt_take_value(args, i, &arg) < 0)
+            return -1;
+        v->tensor = arg.tensor;
+        v->scalar = arg.scalar;
+        s->numel += arg.tensor ? arg.tensor->numel : 0;
+        return 0;
+    case DT_PARAM_NUMBER:
+        return dt_take_number(args, i, &v->scalar);
+    case DT_PARAM_FLOAT:
+        return dt_take_float(args, i, &v->f);
+    case DT_PARAM_INT:
+        return dt_take_int(args, i, &v->i);
+    case DT_PARAM_BOOL:
+        return dt_take_bool(args, i, &v->b);
+    case DT_PARAM_STR:
+        return dt_take_str(args, i, &v->text);
+    case DT_PARAM_DIMS:
+    case DT_PARAM_SIZES:
+        return convert_ints(s, args, i, v);
+    case DT_PARAM_DTYPE:
+        return dt_take_dtype(args, i, &v->dtype);
+    case DT_PARAM_DEVICE:
+        return dt_take_device(args, i, &v->device);
+    case DT_PARAM_GENERATOR:
+        return convert_generator(s, args, i, v);
+    default:
+        PyErr_Format(PyExc_SystemError, "%s(): %s cannot be converted",
+                     args->signature->name, p->name);
+        return -1;
+    }
+}
+
+static bool is_long(const dt_op *op, int64_t numel)
+{
+    return (op->flags & DT_LONG) ||
+           numel > ((op->flags & DT_COSTLY) ? DT_LONG_NUMEL / 16 : DT_LONG_NUMEL);
+}
+
+/* The result becomes the input: a view's shape and strides, or else the elements. */
+static PyObject *finish_in_place(const dt_args *args, dt_call *call,
+                                 dt_tensor_object *made, int status)
+{
+    PyObject *self = args->slots[0];
+    if (call->op->flags & DT_VIEW) {
+        if (!status)
+            status = dt_recorded_become_steal(args->signature->name, call->node,
+                                              dt_tensor_of(self), &made->tensor);
+        Py_DECREF((PyObject *)made);
+        return status < 0 ? dt_raise() : Py_NewRef(self);
+    }
+    PyObject *result = dt_tensor_result(made, status);
+    if (!result)
+        return NULL;
+    status = dt_copy_to_output(args->signature->name, self, dt_tensor_of(result));
+    Py_DECREF(result);
+    return status < 0 ? NULL : Py_NewRef(self);
+}
+
+/* A tuple with names, or, with out= given, a tuple of the tensors in it. */
+static PyObject *finish_tuple(const dt_args *args, const dt_op_info *info,
+                              dt_tensor_object **objects, int status)
+{
+    PyTypeObject *type = dt_named_tuple_type(args->signature->name, info->schema.results);
+    if (!type || status < 0) {
+        for (int k = 0; k < info->nresults; k++)
+            Py_DECREF((PyObject *)objects[k]);
+        return type ? dt_raise() : NULL;
+    }
+    return dt_finish_results(args, args->signature->out, type, info->nresults, objects);
+}
+
+static PyObject *run(const dt_args *args, bool in_place)
+{
+    dt_op *op = args->signature->op;
+    const dt_op_info *info = dt_op_info_of(op);
+    dt_tensor_object *objects[DT_MAX_RESULTS];
+    PyObject *result = NULL;
+    int made = 0, status;
+    call_state s;
+    if (!info)
+        return dt_raise();
+    s.nints = 0;
+    s.numel = 0;
+    s.has_list = false;
+    dt_call call;
+    call.op = op;
+    call.name = info->schema.name;
+    call.node = in_place ? info->in_place_node : op->node;
+    call.args = s.values;
+    call.in_place = in_place;
+    for (int i = 0; i < args->signature->count; i++)
+        if (i != args->signature->out && convert(&s, args, i) < 0)
+            goto done;
+    if (in_place && info->schema.out >= 0)
+        s.values[info->schema.out] = dt_value_none();
+    for (; made < info->nresults; made++) {
+        objects[made] = dt_tensor_object_new();
+        if (!objects[made])
+            goto done;
+        call.out[made] = &objects[made]->tensor;
+    }
+    DT_RUN(status, is_long(op, s.numel), dt_dispatch(&call));
+    made = 0; /* finishing takes them over */
+    if (in_place)
+        result = finish_in_place(args, &call, objects[0], status);
+    else if (info->nresults > 1)
+        result = finish_tuple(args, info, objects, status);
+    else if (args->signature->out >= 0)
+        result = dt_finish(args, args->signature->out, objects[0], status);
+    else
+        result = dt_tensor_result(objects[0], status);
+done:
+    while (made)
+        Py_DECREF((PyObject *)objects[--made]);
+    if (s.has_list)
+        dt_tensors_release(&s.list);
+    return result;
+}
+
+/* --- the rows as functions and methods --- */
+
+enum {
+#define OP(id, ...) ROW_##id,
+#include "ops/functions/all.def"
+#undef OP
+    NROWS
+};
+
+/* Of the first row of a name; set at import. */
+static dt_signature *function_signatures[NROWS], *method_signatures[NROWS],
+    *in_place_signatures[NROWS];
+
+static PyObject *call(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
+{
+    dt_args args;
+    if (dt_bind(signature, &args, self, values, count, kwnames) < 0)
+        return NULL;
+    return run(&args, in_place);
+}
+
+#define OP(id, ...)                                                                    \
+    static PyObject *id##_function(DT_CALL_PARAMETERS)                                 \
+    {                                                                                  \
+        (void)self;                                                                    \
+        return call(function_signatures[ROW_##id], false, NULL, values, count,         \
+                    kwnames);                                                          \
+    }                                                                                  \
+    static PyObject *id##_method(DT_CALL_PARAMETERS)                                   \
+    {                                                                                  \
+        return call(method_signatures[ROW_##id], false, self, values, count, kwnames); \
+    }                                                                                  \
+    static PyObject *id##_in_place_function(DT_CALL_PARAMETERS)                        \
+    {                                                                                  \
+        (void)self;                                                                    \
+        return call(in_place_signatures[ROW_##id], true, NULL, values, count, kwnames); \
+    }                                                                                  \
+    static PyObject *id##_in_place_method(DT_CALL_PARAMETERS)                          \
+    {                                                                                  \
+        return call(in_place_signatures[ROW_##id], true, self, values, count, kwnames); \
+    }
+#include "ops/functions/all.def"
+#undef OP
+
+static const struct {
+    dt_op *op;
+    dt_function_call function, method, in_place_function, in_place_method;
+} rows[NROWS] = {
+#define OP(id, ...)                                                                    \
+    {&dt_op_##id, id##_function, id##_method, id##_in_place_function,                  \
+     id##_in_place_method},
+#include "ops/functions/all.def"
+#undef OP
+};
+
+static size_t name_length(const char *schema)
+{
+    return strcspn(schema, "(");
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t length = name_length(a);
+    return length == name_length(b) && !memcmp(a, b, length);
+}
+
+/* One overload's schema as its function (`*name: Sizes` takes one sequence) or in-place
+ * method (no `out`, no named results) has it. Returns the end of what it wrote. */
+static char *derive(char *out, const char *schema, bool function, bool in_place)
+{
+    size_t length = name_length(schema);
+    out = stpncpy(out, schema, length);
+    if (in_place)
+        *out++ = '_';
+    const char *c = schema + length, *end = strstr(c, ") -> ");
+    static const char output[] = ", *, out: Tensor = None", last[] = ", out: Tensor";
+    for (; *c; c++) {
+        const char *sizes = *c == '*' ? strstr(c, ": Sizes") : NULL;
+        if (function && sizes && c[1] != ',' && sizes < c + strcspn(c, ",)"))
+            continue;
+        if (in_place && !strncmp(c, output, sizeof output - 1))
+            c += sizeof output - 1;
+        else if (in_place && !strncmp(c, last, sizeof last - 1))
+            c += strcspn(c + 1, ",)") + 1;
+        *out++ = *c;
+        if (in_place && c == end)
+            break;
+    }
+    *out = '\0';
+    return out;
+}
+
+/* The signature of row i and its overloads: all that have a flag of `wants`. */
+static dt_signature *make_signature(int i, unsigned wants, bool function, bool in_place)
+{
+    size_t room = 1, count = 0;
+    int stop = i;
+    for (; stop < NROWS && same_name(rows[i].op->schema, rows[stop].op->schema); stop++)
+        room += strlen(rows[stop].op->schema) + 4;
+    dt_signature *signature = PyMem_RawCalloc(1, sizeof *signature);
+    dt_op **ops = PyMem_RawCalloc((size_t)(stop - i), sizeof *ops);
+    char *text = PyMem_RawMalloc(room), *end = text;
+    if (!signature || !ops || !text) {
+        PyMem_RawFree(signature);
+        PyMem_RawFree(ops);
+        PyMem_RawFree(text);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (int k = i; k < stop; k++)
+        if (rows[k].op->flags & wants) {
+            end = end == text ? end : stpcpy(end, " | ");
+            end = derive(end, rows[k].op->schema, function, in_place);
+            ops[count++] = rows[k].op;
+        }
+    signature->text = text;
+    signature->ops = ops;
+    return signature;
+}
+
+static int add(PyObject *module, const char *name, dt_signature *signature,
+               dt_function_call function, dt_function_call method, const char *doc)
+{
+    dt_function *entry = PyMem_RawCalloc(1, sizeof *entry);
+    if (!entry || !name || !doc) {
+        PyMem_RawFree(entry);
+        PyErr_NoMemory();
+        return -1;
+    }
+    entry->name = name;
+    entry->signature = signature;
+    entry->function = function;
+    entry->method = method;
+    entry->doc = doc;
+    return dt_add_functions(module, entry, 1);
+}
+
+/* The first `length` letters of text, and a suffix; never freed. */
+static char *joined(const char *text, size_t length, const char *suffix)
+{
+    char *out = PyMem_RawMalloc(length + strlen(suffix) + 1);
+    if (out)
+        strcpy(stpncpy(out, text, length), suffix);
+    return out;
+}
+
+/* Adds row i, the first of its name, with its overloads. */
+static int add_row(PyObject *module, int i)
+{
+    dt_op *op = rows[i].op;
+    size_t length = name_length(op->schema);
+    const char *name = joined(op->schema, length, "");
+    const char *doc =
+        name ? dt_doc_with_example(op->doc, name, op->example, op->prints, false) : NULL;
+    bool spreads = strstr(op->schema, "(*") || strstr(op->schema, ", *");
+    if (op->flags & DT_METHOD) {
+        method_signatures[i] = make_signature(i, DT_METHOD, false, false);
+        if (!method_signatures[i] || add(module, name, method_signatures[i], NULL,
+                                         rows[i].method, doc) < 0)
+            return -1;
+    }
+    if (op->flags & DT_FUNCTION) {
+        function_signatures[i] = spreads || !(op->flags & DT_METHOD)
+                                     ? make_signature(i, DT_FUNCTION, true, false)
+                                     : method_signatures[i];
+        if (!function_signatures[i] || add(module, name, function_signatures[i],
+                                           rows[i].function, NULL, doc) < 0)
+            return -1;
+    }
+    if (!(op->flags & DT_IN_PLACE))
+        return 0;
+    in_place_signatures[i] = make_signature(i, DT_IN_PLACE, false, true);
+    char *what = joined("In place: ", 10, op->doc);
+    doc = what ? dt_doc_with_example(what, name, op->example, op->prints, true) : NULL;
+    PyMem_RawFree(what);
+    if (!in_place_signatures[i])
+        return -1;
+    return add(module, joined(op->schema, length, "_"), in_place_signatures[i],
+               op->flags & DT_IN_PLACE_TOO ? rows[i].in_place_function : NULL,
+               rows[i].in_place_method, doc);
+}
+
+int dt_setup_operations(PyObject *module)
+{
+    for (int i = 0; i < NROWS; i++) {
+        bool overload =
+            i && same_name(rows[i - 1].op->schema, rows[i].op->schema);
+        if (!overload && rows[i].op->flags & (DT_BOTH | DT_IN_PLACE) &&
+            add_row(module, i) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,144 @@
+/* An operation's record, and one call of it.
+ *
+ * A row of ops/functions is a record, dt_op: what Python calls it by, its forward function,
+ * its backward function and what that one needs. A call, dt_call, holds the arguments in
+ * the order of the schema. dt_dispatch (autograd/dispatch.h) runs a call; the binding
+ * makes one from Python's arguments (python/call.c), and C code makes one with DT_CALL. */
+#ifndef DT_TENSOR_CALL_H
+#define DT_TENSOR_CALL_H
+
+#include "tensor/ops/elementwise.h"
+#include "tensor/schema.h"
+#include "tensor/tensor.h"
+
+#define DT_MAX_RESULTS 4
+
+/* An argument. Which member counts follows from the parameter's type. */
+typedef struct dt_value {
+    const dt_tensor *tensor; /* Tensor, Value; NULL: None, or a number */
+    union {
+        dt_scalar scalar;                /* Value, Number */
+        int64_t i;                       /* int */
+        double f;                        /* float */
+        bool b;                          /* bool */
+        int dtype;                       /* Dtype; -1: None */
+        dt_device device;                /* Device */
+        const char *text;                /* str; NULL: None */
+        const int64_t *ints;             /* Dims, Sizes: `count` of them */
+        const dt_tensor *const *tensors; /* Tensors: `count` of them */
+        void *generator;                 /* Generator: a dt_generator, or NULL */
+    };
+    int count;  /* of ints or tensors; -1: None */
+    bool given; /* not None, and not left out */
+} dt_value;
+
+struct dt_op;
+
+typedef struct dt_call {
+    struct dt_op *op;
+    const char *name; /* the public name, for messages */
+    const char *node; /* of the gradient's node; the record's, unless forward sets it */
+    const dt_value *args;
+    bool in_place; /* the result becomes the input: name_() */
+    /* Where the results go. A forward function fills out[0] to out[nresults - 1]; an
+     * optional result that nobody wants is NULL. */
+    dt_tensor *out[DT_MAX_RESULTS];
+} dt_call;
+
+struct dt_grad;
+
+/* dt_op.flags: */
+enum {
+    /* where Python finds it: */
+    DT_FUNCTION = 1,        /* torch.name */
+    DT_METHOD = 2,          /* Tensor.name */
+    DT_IN_PLACE = 4,        /* Tensor.name_, which writes the result into input */
+    DT_IN_PLACE_TOO = 8,    /* torch.name_ */
+    DT_BOTH = DT_FUNCTION | DT_METHOD,
+    DT_INTERNAL = 0,        /* for C code alone */
+    /* what it is like: */
+    DT_VIEW = 16,           /* the result is, or may be, a view of the first input */
+    DT_LONG = 64,           /* releases the GIL whatever the sizes: it may synchronize */
+    DT_COSTLY = 128,        /* releases the GIL for small tensors already */
+    DT_ANY_DEVICE = 256,    /* inputs may be on different devices; forward checks */
+};
+
+/* dt_op.saves: which tensors the backward function needs. A result beyond those that the
+ * schema returns is made for the backward function alone. */
+#define DT_SAVES_NOTHING   0u
+#define DT_SAVES_INPUT(i)  (1u << (i))        /* argument i, by position in the schema */
+#define DT_SAVES_OUTPUT(i) (1u << (16 + (i))) /* result i */
+#define DT_SAVES           0xfffffu
+/* Argument i gets no gradient, though it is a tensor that may want one. */
+#define DT_NO_GRADIENT(i) (1u << (20 + (i)))
+/* Of a composite: forward calls other operations, which make the nodes. */
+#define DT_SAVES_COMPOSITE (1u << 31)
+
+typedef struct dt_op {
+    const char *schema;
+    unsigned flags;
+    int (*forward)(dt_call *call);
+    int (*backward)(struct dt_grad *grad); /* NULL: results have no gradient */
+    unsigned saves;
+    const char *node; /* the name of its node, PyTorch's */
+    const char *doc;
+    const char *example; /* code, each line a statement; the last one is printed */
+    const char *prints;
+    struct dt_op_info *info; /* what follows from the schema; autograd/dispatch.h */
+} dt_op;
+typedef struct dt_op_info dt_op_info;
+
+/* The arguments of calls that C code makes. */
+static inline dt_value dt_value_tensor(const dt_tensor *t)
+{
+    return (dt_value){.tensor = t, .given = t != NULL};
+}
+static inline dt_value dt_value_int(int64_t i)
+{
+    return (dt_value){.i = i, .given = true};
+}
+static inline dt_value dt_value_float(double f)
+{
+    return (dt_value){.f = f, .given = true};
+}
+static inline dt_value dt_value_bool(bool b)
+{
+    return (dt_value){.b = b, .given = true};
+}
+static inline dt_value dt_value_dtype(int dtype)
+{
+    return (dt_value){.dtype = dtype, .given = dtype >= 0};
+}
+/* count -1: None */
+static inline dt_value dt_value_ints(int count, const int64_t *ints)
+{
+    return (dt_value){.ints = ints, .count = count, .given = count >= 0};
+}
+static inline dt_value dt_value_none(void)
+{
+    return (dt_value){.count = -1};
+}
+/* What a parameter is where it is left out. */
+static inline dt_value dt_value_default(const dt_parameter *p)
+{
+    dt_value v = {.count = -1};
+    if (p->type == DT_PARAM_DTYPE)
+        v.dtype = -1;
+    else if (p->type == DT_PARAM_INT)
+        v.i = p->fallback.i;
+    else if (p->type == DT_PARAM_BOOL)
+        v.b = p->fallback.i != 0;
+    else if (p->type == DT_PARAM_FLOAT)
+        v.f = dt_scalar_as_double(p->fallback);
+    else if (p->type == DT_PARAM_VALUE || p->type == DT_PARAM_NUMBER)
+        v.scalar = p->fallback;
+    return v;
+}
+
+/* The forward functions of all rows. */
+#define OP(id, flags, schema, forward, derivative, doc, example, prints)               \
+    int dt_##forward##_forward(dt_call *call);
+#include "ops/functions/all.def"
+#undef OP
+
+#endif

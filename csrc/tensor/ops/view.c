@@ -1,0 +1,145 @@
+/* The rows of ops/functions/view.def: calls of the functions of tensor/view.h. */
+#include "tensor/call.h"
+#include "tensor/view.h"
+
+int dt_reshape_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    if (dt_view_reshape(c->out[0], x, c->args[1].count, c->args[1].ints) < 0)
+        return -1;
+    if (c->out[0]->storage != x->storage)
+        c->node = "UnsafeViewBackward0";
+    return 0;
+}
+
+int dt_view_forward(dt_call *c)
+{
+    return dt_view_shape(c->out[0], c->args[0].tensor, c->args[1].count,
+                         c->args[1].ints);
+}
+
+/* The same bytes as elements of another type. Where the sizes of the types differ, the
+ * last dimension has to be dense, and all strides to be multiples of the new size. */
+int dt_view_dtype_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    dt_dtype dtype = (dt_dtype)c->args[1].dtype;
+    int64_t from = (int64_t)dt_dtype_size((dt_dtype)x->dtype),
+            to = (int64_t)dt_dtype_size(dtype);
+    int last = x->ndim - 1;
+    int64_t up = from > to ? from / to : 1, down = to > from ? to / from : 1;
+    bool fits = from == to || (last >= 0 && x->strides[last] == 1);
+    if (fits && down > 1) {
+        fits = x->shape[last] % down == 0 && x->offset % down == 0 &&
+               (uintptr_t)dt_tensor_data(x) % (uintptr_t)to == 0;
+        for (int d = 0; d < last; d++)
+            fits = fits && x->strides[d] % down == 0;
+    }
+    if (!fits) {
+        char shape[DT_SHAPE_TEXT];
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "view(): a Tensor of shape %s and type %s cannot be viewed as "
+                       "elements of type %s, which have another size; its last "
+                       "dimension has to be dense, and its sizes to be multiples; see "
+                       ".contiguous() and .to()",
+                       dt_shape_text(x->ndim, x->shape, shape, sizeof shape),
+                       dt_dtype_name((dt_dtype)x->dtype), dt_dtype_name(dtype));
+    }
+    dt_tensor *t = c->out[0];
+    dt_tensor_alias(t, x);
+    t->dtype = (unsigned char)dtype;
+    t->offset = t->offset * up / down;
+    t->numel = t->numel * up / down;
+    for (int d = 0; d <= last; d++) {
+        t->shape[d] = d == last ? t->shape[d] * up / down : t->shape[d];
+        t->strides[d] = d == last && from != to ? 1 : t->strides[d] * up / down;
+    }
+    dt_tensor_update(t);
+    return 0;
+}
+
+int dt_expand_forward(dt_call *c)
+{
+    return dt_view_expand(c->name, c->out[0], c->args[0].tensor, c->args[1].count,
+                          c->args[1].ints);
+}
+
+int dt_permute_forward(dt_call *c)
+{
+    return dt_view_permute(c->out[0], c->args[0].tensor, c->args[1].count,
+                           c->args[1].ints);
+}
+
+int dt_transpose_forward(dt_call *c)
+{
+    return dt_view_transpose(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i);
+}
+
+int dt_t_forward(dt_call *c)
+{
+    return dt_view_t(c->out[0], c->args[0].tensor);
+}
+
+int dt_adjoint_forward(dt_call *c)
+{
+    return dt_view_mT(c->out[0], c->args[0].tensor);
+}
+
+int dt_squeeze_forward(dt_call *c)
+{
+    static const char *const nodes[2][3] = {
+        {"SqueezeBackward0", "SqueezeBackward1", "SqueezeBackward2"},
+        {"SqueezeBackward3", "SqueezeBackward4", "SqueezeBackward5"}};
+    int count = c->args[1].count;
+    c->node = nodes[c->in_place][count < 0 ? 0 : count == 1 ? 1 : 2];
+    return dt_view_squeeze(c->out[0], c->args[0].tensor, count, c->args[1].ints);
+}
+
+int dt_unsqueeze_forward(dt_call *c)
+{
+    return dt_view_unsqueeze(c->out[0], c->args[0].tensor, c->args[1].i);
+}
+
+int dt_flatten_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    if (dt_view_flatten(c->out[0], x, c->args[1].i, c->args[2].i) < 0)
+        return -1;
+    if (c->out[0]->storage != x->storage)
+        c->node = "UnsafeViewBackward0";
+    return 0;
+}
+
+int dt_unflatten_forward(dt_call *c)
+{
+    return dt_view_unflatten(c->out[0], c->args[0].tensor, c->args[1].i,
+                             c->args[2].count, c->args[2].ints);
+}
+
+int dt_narrow_forward(dt_call *c)
+{
+    return dt_view_narrow(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i,
+                          c->args[3].i);
+}
+
+int dt_select_forward(dt_call *c)
+{
+    return dt_view_select(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i);
+}
+
+int dt_diagonal_forward(dt_call *c)
+{
+    return dt_view_diagonal(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i,
+                            c->args[3].i);
+}
+
+int dt_unfold_forward(dt_call *c)
+{
+    return dt_view_unfold(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i,
+                          c->args[3].i);
+}
+
+int dt_reverse_forward(dt_call *c)
+{
+    return dt_view_reverse(c->out[0], c->args[0].tensor);
+}

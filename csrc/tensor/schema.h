@@ -1,0 +1,67 @@
+/* Schemas: a function's parameters and results, written once as text:
+ *
+ *     "sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype = None)"
+ *     "sort(input: Tensor, dim: int = -1) -> (values, indices)"
+ *
+ * The text binds calls, names arguments in errors, and is what help(),
+ * inspect.signature and the stubs show. Parameter types: DT_PARAM_TYPES. `*name: Sizes`
+ * takes the sizes as arguments, as one sequence or by keyword; `*name: Tensors` takes any
+ * number of Tensors as arguments or as one sequence. Without "->" the result is a Tensor. */
+#ifndef DT_TENSOR_SCHEMA_H
+#define DT_TENSOR_SCHEMA_H
+
+#include "base/dtype.h"
+
+#define DT_MAX_PARAMETERS 12
+#define DT_MAX_NAME       32
+
+/* TYPE(ID, word, expected): the word in schemas, and what messages say is expected. */
+#define DT_PARAM_TYPES(TYPE)                                                           \
+    TYPE(TENSOR, "Tensor", "a Tensor")                                                 \
+    TYPE(TENSORS, "Tensors", "a tuple or list of Tensors")                             \
+    TYPE(VALUE, "Value", "a Tensor or a number")                                       \
+    TYPE(NUMBER, "Number", "a number")                                                 \
+    TYPE(FLOAT, "float", "a float")                                                    \
+    TYPE(INT, "int", "an int")                                                         \
+    TYPE(BOOL, "bool", "a bool")                                                       \
+    TYPE(STR, "str", "a str")                                                          \
+    TYPE(DIMS, "Dims", "an int or a tuple of ints")                                    \
+    TYPE(SIZES, "Sizes", "a tuple of ints")                                            \
+    TYPE(DTYPE, "Dtype", "a dtype such as torch.float32")                              \
+    TYPE(DEVICE, "Device", "a device, such as 'cpu' or 'cuda:0'")                      \
+    TYPE(LAYOUT, "Layout", "a layout: torch.strided")                                  \
+    TYPE(FORMAT, "Format", "a memory format, such as torch.channels_last")             \
+    TYPE(GENERATOR, "Generator", "a Generator")                                        \
+    TYPE(ANY, "Any", "an object")
+
+typedef enum dt_param_type {
+#define TYPE(ID, word, expected) DT_PARAM_##ID,
+    DT_PARAM_TYPES(TYPE)
+#undef TYPE
+        DT_NPARAM_TYPES
+} dt_param_type;
+
+typedef struct dt_parameter {
+    char name[DT_MAX_NAME];
+    dt_param_type type;
+    bool required;
+    bool none;          /* None is accepted: the default is None */
+    dt_scalar fallback; /* the default, where it is a number or a bool */
+} dt_parameter;
+
+typedef struct dt_schema {
+    char name[DT_MAX_NAME];
+    int count;      /* of parameters */
+    int positional; /* parameters that may be given by position */
+    int required;   /* positional parameters without a default */
+    int rest;       /* index of `*name`, or -1 */
+    int out;        /* index of `out`, or -1 */
+    dt_parameter *parameters;
+    const char *results; /* text after "->", or NULL for a Tensor; ends at " | " */
+} dt_schema;
+
+/* Parses the form at text, up to " | " or the end, which *end points to then. -1 after
+ * dt_fail: the text is malformed (a bug), or no memory is left. */
+int dt_schema_parse(dt_schema *out, const char *text, const char **end);
+
+#endif
