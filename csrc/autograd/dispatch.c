@@ -24,9 +24,9 @@
 #define COMPOSITE                       NULL, DT_SAVES_COMPOSITE, NULL
 #define GRADIENT(backward, saves, node) dt_##backward##_backward, saves, node
 #define OP(id, flags, schema, forward, derivative, doc, example, prints)               \
-    dt_op dt_op_##id = {schema, flags,   dt_##forward##_forward,                       \
-                        derivative, doc, example,                                      \
-                        prints, NULL};
+    dt_op                                                                              \
+        dt_op_##id = {schema, flags, dt_##forward##_forward, derivative, doc, example, \
+                      prints, NULL};
 #include "ops/functions/all.def"
 #undef OP
 
@@ -65,9 +65,8 @@ const dt_op_info *dt_op_prepare(dt_op *op)
             dt_param_type type = info->schema.parameters[i].type;
             bool input = type == DT_PARAM_TENSOR || type == DT_PARAM_VALUE ||
                          type == DT_PARAM_TENSORS;
-            info->input[i] = (signed char)(input && i != info->schema.out
-                                               ? info->ninputs++
-                                               : -1);
+            info->input[i] =
+                (signed char)(input && i != info->schema.out ? info->ninputs++ : -1);
         }
         info->nresults = info->nmade = count_results(info->schema.results);
         for (int k = info->nresults; k < DT_MAX_RESULTS; k++)
@@ -242,6 +241,23 @@ static int check_devices(const dt_call *c, const dt_op_info *info)
     return 0;
 }
 
+/* Attaches a node where an input wants a gradient. */
+static int record(dt_call *c, const dt_op_info *info)
+{
+    inputs in;
+    bool recording = false;
+    if (info->ninputs == 1 && c->args[0].tensor && !c->args[0].tensor->history)
+        /* The commonest case, for which no list of the inputs is needed. */
+        return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], c->args[0].tensor)
+                                      : 0;
+    inputs_of(&in, c, info);
+    for (int i = 0; i < in.count && !recording; i++)
+        recording = in.items[i] && dt_recording(in.items[i]);
+    if (recording && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
+        return attach(c, info, &in);
+    return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], in.items[0]) : 0;
+}
+
 int dt_dispatch(dt_call *c)
 {
     dt_op *op = c->op;
@@ -255,24 +271,16 @@ int dt_dispatch(dt_call *c)
         if (c->out[k])
             c->out[k]->storage = NULL;
     }
-    int status = info->ninputs > 1 && !(op->flags & DT_ANY_DEVICE)
-                     ? check_devices(c, info)
-                     : 0;
+    int status =
+        info->ninputs > 1 && !(op->flags & DT_ANY_DEVICE) ? check_devices(c, info) : 0;
     if (!status)
         status = op->forward(c);
     if (op->saves == DT_SAVES_COMPOSITE)
         return status;
-    if (!status && op->backward) {
-        inputs in;
-        bool recording = false;
-        inputs_of(&in, c, info);
-        for (int i = 0; i < in.count && !recording; i++)
-            recording = in.items[i] && dt_recording(in.items[i]);
-        if (recording && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
-            status = attach(c, info, &in);
-        else if (op->flags & DT_VIEW)
-            status = dt_variable_follow(c->out[0], in.items[0]);
-    }
+    if (!status && op->backward)
+        status = record(c, info);
+    if (__builtin_expect(!status && info->nmade == info->nresults, 1))
+        return 0;
     for (int k = 0; k < info->nmade; k++)
         if (c->out[k] && (status < 0 || k >= info->nresults))
             dt_tensor_clear(c->out[k]);

@@ -81,7 +81,7 @@ dt_arg dt_grad_call(dt_grad *g, dt_op *op, int count, const dt_value *values);
 
 #define GRAD      dt_arg_tensor(g->gradients[0])
 #define TENSOR(a) dt_value_tensor((a).tensor)
-#define CALL_OP(id, ...)                                                                  \
+#define CALL_OP(id, ...)                                                               \
     dt_grad_call(g, &dt_op_##id,                                                       \
                  (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),    \
                  (const dt_value[]){__VA_ARGS__})

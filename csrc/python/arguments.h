@@ -19,8 +19,8 @@ typedef struct dt_signature {
     struct dt_op *op;   /* the record of this form */
     /* Set by dt_signature_read: */
     bool ready;
-    bool simple;   /* one form, no `*name`: dt_bind needs no loop over parameters */
-    bool spreads;  /* one form, `*name` last among the positional parameters */
+    bool simple;  /* one form, no `*name`: dt_bind needs no loop over parameters */
+    bool spreads; /* one form, `*name` last among the positional parameters */
     int count, positional, required, rest, out; /* as in dt_schema */
     const char *name;
     dt_parameter *parameters;
@@ -155,6 +155,24 @@ int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator
  * Integers are what has
  * __index__, and tensors of one integer. */
 int dt_int_from_python(PyObject *value, int64_t *out);
+
+/* The commonest case of it: an int (and no bool) of one digit of Python's. */
+static inline bool dt_small_int(PyObject *value, int64_t *out)
+{
+    if (!PyLong_CheckExact(value))
+        return false;
+#if PY_VERSION_HEX >= 0x030c0000
+    if (!PyUnstable_Long_IsCompact((PyLongObject *)value))
+        return false;
+    *out = PyUnstable_Long_CompactValue((PyLongObject *)value);
+#else
+    Py_ssize_t size = Py_SIZE(value);
+    if (size < -1 || size > 1)
+        return false;
+    *out = size * (int64_t)((PyLongObject *)value)->ob_digit[0];
+#endif
+    return true;
+}
 
 /* TypeError "sum(): dim is 'a' (str); give an int or a tuple of ints". Returns -1. */
 int dt_argument_error(const dt_args *args, int i);

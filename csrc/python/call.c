@@ -49,7 +49,7 @@ static int convert_generator(call_state *s, const dt_args *args, int i, dt_value
 }
 
 /* Argument i as a core value. */
-static int convert(call_state *s, const dt_args *args, int i)
+static int convert_any(call_state *s, const dt_args *args, int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
     dt_value *v = &s->values[i];
@@ -112,7 +112,27 @@ static int convert(call_state *s, const dt_args *args, int i)
     }
 }
 
-static bool is_long(const dt_op *op, int64_t numel)
+/* The same, quickly for what is given most. */
+static inline int convert(call_state *s, const dt_args *args, int i)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    PyObject *value = args->slots[i];
+    dt_value *v = &s->values[i];
+    if (p->type == DT_PARAM_TENSOR && value && Py_TYPE(value) == dt_py.tensor_type) {
+        v->tensor = dt_tensor_of(value);
+        v->given = true;
+        s->numel += v->tensor->numel;
+        return 0;
+    }
+    if (p->type == DT_PARAM_INT && value && dt_small_int(value, &v->i)) {
+        v->tensor = NULL;
+        v->given = true;
+        return 0;
+    }
+    return convert_any(s, args, i);
+}
+
+static inline bool is_long(const dt_op *op, int64_t numel)
 {
     return (op->flags & DT_LONG) ||
            numel > ((op->flags & DT_COSTLY) ? DT_LONG_NUMEL / 16 : DT_LONG_NUMEL);
@@ -142,7 +162,8 @@ static PyObject *finish_in_place(const dt_args *args, dt_call *call,
 static PyObject *finish_tuple(const dt_args *args, const dt_op_info *info,
                               dt_tensor_object **objects, int status)
 {
-    PyTypeObject *type = dt_named_tuple_type(args->signature->name, info->schema.results);
+    PyTypeObject *type =
+        dt_named_tuple_type(args->signature->name, info->schema.results);
     if (!type || status < 0) {
         for (int k = 0; k < info->nresults; k++)
             Py_DECREF((PyObject *)objects[k]);
@@ -234,11 +255,13 @@ static PyObject *call(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS
     static PyObject *id##_in_place_function(DT_CALL_PARAMETERS)                        \
     {                                                                                  \
         (void)self;                                                                    \
-        return call(in_place_signatures[ROW_##id], true, NULL, values, count, kwnames); \
+        return call(in_place_signatures[ROW_##id], true, NULL, values, count,          \
+                    kwnames);                                                          \
     }                                                                                  \
     static PyObject *id##_in_place_method(DT_CALL_PARAMETERS)                          \
     {                                                                                  \
-        return call(in_place_signatures[ROW_##id], true, self, values, count, kwnames); \
+        return call(in_place_signatures[ROW_##id], true, self, values, count,          \
+                    kwnames);                                                          \
     }
 #include "ops/functions/all.def"
 #undef OP
@@ -352,20 +375,21 @@ static int add_row(PyObject *module, int i)
     size_t length = name_length(op->schema);
     const char *name = joined(op->schema, length, "");
     const char *doc =
-        name ? dt_doc_with_example(op->doc, name, op->example, op->prints, false) : NULL;
+        name ? dt_doc_with_example(op->doc, name, op->example, op->prints, false)
+             : NULL;
     bool spreads = strstr(op->schema, "(*") || strstr(op->schema, ", *");
     if (op->flags & DT_METHOD) {
         method_signatures[i] = make_signature(i, DT_METHOD, false, false);
-        if (!method_signatures[i] || add(module, name, method_signatures[i], NULL,
-                                         rows[i].method, doc) < 0)
+        if (!method_signatures[i] ||
+            add(module, name, method_signatures[i], NULL, rows[i].method, doc) < 0)
             return -1;
     }
     if (op->flags & DT_FUNCTION) {
         function_signatures[i] = spreads || !(op->flags & DT_METHOD)
                                      ? make_signature(i, DT_FUNCTION, true, false)
                                      : method_signatures[i];
-        if (!function_signatures[i] || add(module, name, function_signatures[i],
-                                           rows[i].function, NULL, doc) < 0)
+        if (!function_signatures[i] ||
+            add(module, name, function_signatures[i], rows[i].function, NULL, doc) < 0)
             return -1;
     }
     if (!(op->flags & DT_IN_PLACE))
@@ -384,8 +408,7 @@ static int add_row(PyObject *module, int i)
 int dt_setup_operations(PyObject *module)
 {
     for (int i = 0; i < NROWS; i++) {
-        bool overload =
-            i && same_name(rows[i - 1].op->schema, rows[i].op->schema);
+        bool overload = i && same_name(rows[i - 1].op->schema, rows[i].op->schema);
         if (!overload && rows[i].op->flags & (DT_BOTH | DT_IN_PLACE) &&
             add_row(module, i) < 0)
             return -1;

@@ -306,8 +306,10 @@ int dt_take_float(const dt_args *args, int i, double *out)
 }
 
 /* As dt_int_from_python, but True is no int: it is a flag in the wrong place. */
-static int take_plain_int(PyObject *value, int64_t *out)
+static inline int take_plain_int(PyObject *value, int64_t *out)
 {
+    if (dt_small_int(value, out))
+        return 1;
     return PyBool_Check(value) ? 0 : dt_int_from_python(value, out);
 }
 
@@ -468,8 +470,7 @@ int dt_take_device(const dt_args *args, int i, dt_device *out)
         return dt_default_device(out);
     dt_device named;
     if (dt_device_from_python(args->signature->name,
-                              args->signature->parameters[i].name,
-                              value, &named) < 0)
+                              args->signature->parameters[i].name, value, &named) < 0)
         return -1;
     return dt_device_resolve(named, out);
 }

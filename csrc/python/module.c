@@ -27,7 +27,8 @@ PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
 
 /* --- functions and methods --- */
 
-static PyMethodDef *make_definition(const dt_function *row, dt_function_call call, bool method)
+static PyMethodDef *make_definition(const dt_function *row, dt_function_call call,
+                                    bool method)
 {
     PyMethodDef *definition = PyMem_RawMalloc(sizeof *definition);
     char *text = dt_example_doc(row->name, row->signature->text, row->doc);

@@ -70,8 +70,7 @@ int dt_signature_read(dt_signature *signature)
     }
     bool one = !signature->next, keywords_optional = true;
     for (int i = signature->positional; i < signature->count; i++)
-        keywords_optional &=
-            i == signature->rest || !signature->parameters[i].required;
+        keywords_optional &= i == signature->rest || !signature->parameters[i].required;
     signature->simple = one && signature->rest < 0 && keywords_optional;
     signature->spreads = one && signature->rest >= 0 && keywords_optional &&
                          signature->rest == signature->positional &&

@@ -50,23 +50,23 @@ struct dt_grad;
 /* dt_op.flags: */
 enum {
     /* where Python finds it: */
-    DT_FUNCTION = 1,        /* torch.name */
-    DT_METHOD = 2,          /* Tensor.name */
-    DT_IN_PLACE = 4,        /* Tensor.name_, which writes the result into input */
-    DT_IN_PLACE_TOO = 8,    /* torch.name_ */
+    DT_FUNCTION = 1,     /* torch.name */
+    DT_METHOD = 2,       /* Tensor.name */
+    DT_IN_PLACE = 4,     /* Tensor.name_, which writes the result into input */
+    DT_IN_PLACE_TOO = 8, /* torch.name_ */
     DT_BOTH = DT_FUNCTION | DT_METHOD,
-    DT_INTERNAL = 0,        /* for C code alone */
+    DT_INTERNAL = 0, /* for C code alone */
     /* what it is like: */
-    DT_VIEW = 16,           /* the result is, or may be, a view of the first input */
-    DT_LONG = 64,           /* releases the GIL whatever the sizes: it may synchronize */
-    DT_COSTLY = 128,        /* releases the GIL for small tensors already */
-    DT_ANY_DEVICE = 256,    /* inputs may be on different devices; forward checks */
+    DT_VIEW = 16,        /* the result is, or may be, a view of the first input */
+    DT_LONG = 64,        /* releases the GIL whatever the sizes: it may synchronize */
+    DT_COSTLY = 128,     /* releases the GIL for small tensors already */
+    DT_ANY_DEVICE = 256, /* inputs may be on different devices; forward checks */
 };
 
 /* dt_op.saves: which tensors the backward function needs. A result beyond those that the
  * schema returns is made for the backward function alone. */
 #define DT_SAVES_NOTHING   0u
-#define DT_SAVES_INPUT(i)  (1u << (i))        /* argument i, by position in the schema */
+#define DT_SAVES_INPUT(i)  (1u << (i)) /* argument i, by position in the schema */
 #define DT_SAVES_OUTPUT(i) (1u << (16 + (i))) /* result i */
 #define DT_SAVES           0xfffffu
 /* Argument i gets no gradient, though it is a tensor that may want one. */

@@ -35,9 +35,8 @@ int dt_roll_backward(dt_grad *g)
     const dt_tensor *grad = g->gradients[0];
     for (int i = 0; i < shifts->count; i++) {
         int64_t dim = dims->count > 0 ? dims->ints[i] : 0;
-        int64_t size =
-            dims->count > 0 ? grad->shape[dim < 0 ? dim + grad->ndim : dim]
-                            : grad->numel;
+        int64_t size = dims->count > 0 ? grad->shape[dim < 0 ? dim + grad->ndim : dim]
+                                       : grad->numel;
         back[i] = size ? -(shifts->ints[i] % size) : 0;
     }
     return dt_grad_set(
@@ -46,9 +45,9 @@ int dt_roll_backward(dt_grad *g)
 
 int dt_rot90_backward(dt_grad *g)
 {
-    return dt_grad_set(g, 0,
-                       CALL_OP(rot90, TENSOR(GRAD), dt_value_int(-(g->args[1].i % 4)),
-                            g->args[2]));
+    return dt_grad_set(
+        g, 0,
+        CALL_OP(rot90, TENSOR(GRAD), dt_value_int(-(g->args[1].i % 4)), g->args[2]));
 }
 
 /* --- repeats --- */
@@ -145,10 +144,11 @@ static int repeat_interleave(dt_call *c, const dt_tensor *x)
         return dt_fail(DT_ERROR_RUNTIME,
                        "repeat_interleave: the repeats are negative; give 0 or more");
     if (x->ndim == DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "repeat_interleave: a tensor of %d dimensions leaves no room for "
-                       "the copies; reshape it to fewer first",
-                       x->ndim);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "repeat_interleave: a tensor of %d dimensions leaves no room for "
+            "the copies; reshape it to fewer first",
+            x->ndim);
     if (c->args[3].given && c->args[3].i >= 0 &&
         c->args[3].i != repeats * x->shape[dim])
         return dt_fail(DT_ERROR_RUNTIME,
@@ -164,9 +164,9 @@ static int repeat_interleave(dt_call *c, const dt_tensor *x)
     if (DT_CALL(unsqueeze, &apart, dt_value_tensor(x), dt_value_int(dim + 1)) == 0 &&
         DT_CALL(expand, &spread, dt_value_tensor(&apart),
                 dt_value_ints(x->ndim + 1, shape)) == 0 &&
-        (spread.contiguous ? dt_recorded_to(&copies, &spread, (dt_dtype)x->dtype,
-                                            dt_tensor_device(x))
-                           : dt_recorded_contiguous(&copies, &spread)) == 0)
+        (spread.contiguous
+             ? dt_recorded_to(&copies, &spread, (dt_dtype)x->dtype, dt_tensor_device(x))
+             : dt_recorded_contiguous(&copies, &spread)) == 0)
         status = DT_CALL(flatten, c->out[0], dt_value_tensor(&copies),
                          dt_value_int(dim), dt_value_int(dim + 1));
     dt_tensor_clear(&copies);
@@ -197,8 +197,7 @@ static int repeat_interleave_by(dt_call *c, const dt_tensor *x)
                           .count = 1,
                           .indices = {&index},
                           .dims = {dim}};
-    int status =
-        dt_recorded_index_read("IndexSelectBackward0", c->out[0], x, &choice);
+    int status = dt_recorded_index_read("IndexSelectBackward0", c->out[0], x, &choice);
     dt_tensor_clear(&index);
     return status;
 }
@@ -216,9 +215,8 @@ int dt_repeat_interleave_by_forward(dt_call *c)
 
 int dt_diag_embed_backward(dt_grad *g)
 {
-    return dt_grad_set(g, 0,
-                       CALL_OP(diagonal, TENSOR(GRAD), g->args[1], g->args[2],
-                            g->args[3]));
+    return dt_grad_set(
+        g, 0, CALL_OP(diagonal, TENSOR(GRAD), g->args[1], g->args[2], g->args[3]));
 }
 
 int dt_diagflat_forward(dt_call *c)
@@ -246,9 +244,9 @@ int dt_diag_backward(dt_grad *g)
 {
     if (dt_grad_like(g, 0)->ndim == 2)
         return matrix_backward(g, g->args[1].i);
-    return dt_grad_set(g, 0,
-                       CALL_OP(diagonal, TENSOR(GRAD), g->args[1], dt_value_int(0),
-                               dt_value_int(1)));
+    return dt_grad_set(
+        g, 0,
+        CALL_OP(diagonal, TENSOR(GRAD), g->args[1], dt_value_int(0), dt_value_int(1)));
 }
 
 int dt_trace_backward(dt_grad *g)

@@ -89,8 +89,8 @@ int dt_permute_backward(dt_grad *g)
     const dt_value *dims = &g->args[1];
     for (int d = 0; d < dims->count; d++)
         back[dims->ints[d] < 0 ? dims->ints[d] + dims->count : dims->ints[d]] = d;
-    return dt_grad_set(g, 0,
-                       CALL_OP(permute, TENSOR(GRAD), dt_value_ints(dims->count, back)));
+    return dt_grad_set(
+        g, 0, CALL_OP(permute, TENSOR(GRAD), dt_value_ints(dims->count, back)));
 }
 
 int dt_transpose_backward(dt_grad *g)
@@ -120,9 +120,10 @@ int dt_movedim_forward(dt_call *c)
     int64_t order[DT_MAX_NDIM];
     bool moved[DT_MAX_NDIM] = {false}, filled[DT_MAX_NDIM] = {false};
     if (from->count != to->count)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s(): source has %d dimensions and destination %d; give as many",
-                       c->name, from->count, to->count);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s(): source has %d dimensions and destination %d; give as many", c->name,
+            from->count, to->count);
     for (int i = 0; i < from->count; i++) {
         int a = dt_shape_wrap_dim(c->name, from->ints[i], x->ndim);
         int b = a < 0 ? -1 : dt_shape_wrap_dim(c->name, to->ints[i], x->ndim);

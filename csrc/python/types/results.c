@@ -25,10 +25,9 @@ static PyObject *named_tuple_repr(PyObject *self)
         t = t->next;
     PyObject *text = PyUnicode_FromFormat("%s(", Py_TYPE(self)->tp_name);
     for (int i = 0; t && text && i < t->description.n_in_sequence; i++)
-        PyUnicode_AppendAndDel(&text,
-                               PyUnicode_FromFormat("%s\n%s=%R", i ? "," : "",
-                                                    t->fields[i].name,
-                                                    PyTuple_GET_ITEM(self, i)));
+        PyUnicode_AppendAndDel(&text, PyUnicode_FromFormat("%s\n%s=%R", i ? "," : "",
+                                                           t->fields[i].name,
+                                                           PyTuple_GET_ITEM(self, i)));
     if (text)
         PyUnicode_AppendAndDel(&text, PyUnicode_FromString(")"));
     return text;

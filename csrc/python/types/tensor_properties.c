@@ -59,8 +59,9 @@ static PyObject *get_transposed(PyObject *self, void *batch)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out, batch ? DT_CALL(adjoint, &out->tensor, dt_value_tensor(x))
-                                       : DT_CALL(reverse, &out->tensor, dt_value_tensor(x)));
+    return dt_tensor_result(out,
+                            batch ? DT_CALL(adjoint, &out->tensor, dt_value_tensor(x))
+                                  : DT_CALL(reverse, &out->tensor, dt_value_tensor(x)));
 }
 
 static PyObject *get_layout(PyObject *self, void *unused)

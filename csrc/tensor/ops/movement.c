@@ -312,8 +312,8 @@ static int diag_embed(const char *what, dt_tensor *out, const dt_tensor *t,
 
 int dt_diag_embed_forward(dt_call *c)
 {
-    return diag_embed(c->name, c->out[0], c->args[0].tensor, c->args[1].i,
-                      c->args[2].i, c->args[3].i);
+    return diag_embed(c->name, c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i,
+                      c->args[3].i);
 }
 
 int dt_diag_forward(dt_call *c)
