@@ -137,6 +137,13 @@ static int result_type(const char *what, int class, const dt_tensor *x, int dtyp
     }
 }
 
+/* The largest and the smallest of no elements do not exist. */
+static bool needs_elements(dt_reduce_op op)
+{
+    return reduce_class[op] == ORDER || op == DT_REDUCE_norm_max ||
+           op == DT_REDUCE_norm_min;
+}
+
 static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
                 const bool *folded, bool whole, bool keepdim, dt_dtype result,
                 double parameter)
@@ -147,9 +154,9 @@ static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tens
         return -1;
     if (!out->numel)
         return 0;
-    if (reduce_class[op] == ORDER && !call.folded_numel) {
+    if (needs_elements(op) && !call.folded_numel) {
         dt_tensor_clear(out);
-        return fail_empty(what, x, whole);
+        return fail_empty(what, x, whole || reduce_class[op] == NORM);
     }
     dt_device device = dt_tensor_device(x);
     call.input = dt_tensor_data(x);
