@@ -37,8 +37,8 @@ def import_torch():
         sys.exit(f"make_golden.py: there is no PyTorch in this environment; {install}")
     if not torch.__version__.startswith(f"{RELEASE}."):
         sys.exit(
-            f"make_golden.py: this is PyTorch {torch.__version__}, the golden files are of "
-            f"{RELEASE}; {install}, or change RELEASE and review the diff"
+            f"make_golden.py: this is PyTorch {torch.__version__}, the golden files are "
+            f"of {RELEASE}; {install}, or change RELEASE and review the diff"
         )
     torch.set_num_threads(1)
     return torch

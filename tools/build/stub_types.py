@@ -1,9 +1,9 @@
 """The types that signatures do not say, by name: what the stubs add to them.
 
 A signature (DT_PUBLIC) names its parameters' kinds; WORDS says what Python's types are
-for each kind. Most functions give a Tensor: the other results are here, and so is what
-has no signature of that kind. tests/tools/test_typing.py holds the stubs against the package
-(mypy's stubtest), and the results against those of calls.
+for each kind. Most functions return a Tensor: this file has the other results, and what
+has no signature. tests/tools/test_typing.py compares the stubs with the package (mypy's
+stubtest) and with the results of calls.
 """
 
 from __future__ import annotations
