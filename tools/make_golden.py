@@ -37,7 +37,7 @@ def import_torch():
         sys.exit(f"make_golden.py: there is no PyTorch in this environment; {install}")
     if not torch.__version__.startswith(f"{RELEASE}."):
         sys.exit(
-            f"make_golden.py: this is PyTorch {torch.__version__}, the golden files are "
+            f"make_golden.py: this is PyTorch {torch.__version__}, the files are "
             f"of {RELEASE}; {install}, or change RELEASE and review the diff"
         )
     torch.set_num_threads(1)
