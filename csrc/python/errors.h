@@ -33,8 +33,8 @@ static inline int dt_raise_status(void)
 #define DT_RUN(status, releases, expression)                                           \
     do {                                                                               \
         if (releases) {                                                                \
-            DT_BEGIN_ALLOW_THREADS(status)                                             \
-            = (expression);                                                            \
+            DT_BEGIN_ALLOW_THREADS;                                                    \
+            (status) = (expression);                                                   \
             DT_END_ALLOW_THREADS                                                       \
         } else {                                                                       \
             (status) = (expression);                                                   \

@@ -356,9 +356,22 @@ static int read_chosen(dt_tensor *out, const dt_tensor *whole, const subscript *
     return status;
 }
 
+/* x[i], the most frequent subscript. */
+static PyObject *subscript_int(const dt_tensor *x, PyObject *key)
+{
+    dt_subscript item = {.kind = DT_SUBSCRIPT_INTEGER};
+    if (dt_int_from_python(key, &item.start) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    return out ? dt_tensor_result(out, dt_recorded_index(&out->tensor, x, &item, 1))
+               : NULL;
+}
+
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 {
     subscript s;
+    if (PyLong_CheckExact(key))
+        return subscript_int(dt_tensor_of(self), key);
     if (take_items(key, &s, true))
         return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
