@@ -26,18 +26,6 @@ int dt_in_place_check(const char *what, const dt_tensor *t)
     return 0;
 }
 
-/* Elements of memory from the first to the last element of a geometry. */
-static int64_t reach_of(const dt_tensor *geometry)
-{
-    int64_t reach = 1;
-    for (int d = 0; d < geometry->ndim; d++) {
-        if (!geometry->shape[d])
-            return 0;
-        reach += (geometry->shape[d] - 1) * geometry->strides[d];
-    }
-    return reach;
-}
-
 /* --- a view of a base that was written --- */
 
 typedef struct strided_data {
@@ -49,8 +37,9 @@ static int zeros_like_geometry(dt_tensor *out, const dt_tensor *geometry,
                                dt_dtype dtype, dt_device device)
 {
     dt_tensor whole;
-    int64_t reach = reach_of(geometry);
-    if (dt_full("backward", &whole, dtype, 1, &reach, device, dt_scalar_float(0)) < 0)
+    int64_t extent =
+        dt_shape_extent(geometry->ndim, geometry->shape, geometry->strides);
+    if (dt_full("backward", &whole, dtype, 1, &extent, device, dt_scalar_float(0)) < 0)
         return -1;
     int status = dt_view_as_strided(out, &whole, geometry->ndim, geometry->shape,
                                     geometry->strides, 0);

@@ -94,10 +94,7 @@ typedef struct accumulator_data {
 /* Whether t is dense but not row-major. */
 static bool is_strided(const dt_tensor *t)
 {
-    int64_t reach = 1;
-    for (int d = 0; d < t->ndim; d++)
-        reach += (t->shape[d] - 1) * t->strides[d];
-    return !t->contiguous && reach == t->numel && !dt_tensor_overlaps_itself(t);
+    return !t->contiguous && dt_tensor_is_non_overlapping_and_dense(t);
 }
 
 static bool lies_as_leaf(const dt_tensor *gradient, const accumulator_data *data)

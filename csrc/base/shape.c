@@ -58,6 +58,17 @@ bool dt_shape_is_contiguous(int ndim, const int64_t *shape, const int64_t *strid
     return contiguous;
 }
 
+int64_t dt_shape_extent(int ndim, const int64_t *shape, const int64_t *strides)
+{
+    int64_t extent = 1;
+    for (int d = 0; d < ndim; d++) {
+        if (!shape[d])
+            return 0;
+        extent += (shape[d] - 1) * strides[d];
+    }
+    return extent;
+}
+
 int dt_shape_broadcast(const char *what, int andim, const int64_t *ashape, int bndim,
                        const int64_t *bshape, int *out_ndim, int64_t *out)
 {

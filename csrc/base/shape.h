@@ -26,6 +26,10 @@ void dt_shape_strides(int ndim, const int64_t *shape, int64_t *strides);
  * without elements is contiguous. */
 bool dt_shape_is_contiguous(int ndim, const int64_t *shape, const int64_t *strides);
 
+/* Elements of memory from the first to the last element, gaps included; 0 if there are
+ * no elements. Strides must not be negative. */
+int64_t dt_shape_extent(int ndim, const int64_t *shape, const int64_t *strides);
+
 /* Broadcasts two shapes into out (DT_MAX_NDIM entries) and *out_ndim. -1 after
  * dt_fail with both shapes in the message. */
 int dt_shape_broadcast(const char *what, int andim, const int64_t *ashape, int bndim,

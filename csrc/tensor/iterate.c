@@ -7,12 +7,9 @@
 /* The byte range from the first element to the end of the last one. */
 static void span(const dt_tensor *t, const char **start, const char **end)
 {
-    int64_t reach = 0;
-    size_t size = dt_dtype_size((dt_dtype)t->dtype);
-    for (int d = 0; d < t->ndim; d++)
-        reach += (t->shape[d] - 1) * t->strides[d];
     *start = dt_tensor_data(t);
-    *end = *start + (reach + 1) * (int64_t)size;
+    *end = *start + dt_shape_extent(t->ndim, t->shape, t->strides) *
+                        (int64_t)dt_dtype_size((dt_dtype)t->dtype);
 }
 
 bool dt_iterate_overlaps(const dt_tensor *t, const dt_tensor *other)
@@ -102,20 +99,6 @@ static bool all_row_major(const dt_input *inputs, int ninputs)
     return true;
 }
 
-/* Whether t is non-overlapping and dense, so that a result may use its strides. */
-static bool is_dense(const dt_tensor *t)
-{
-    if (t->contiguous)
-        return true;
-    int64_t reach = 0;
-    for (int d = 0; d < t->ndim; d++) {
-        if (t->shape[d] > 1 && t->strides[d] == 0)
-            return false;
-        reach += (t->shape[d] - 1) * t->strides[d];
-    }
-    return reach + 1 == t->numel && !dt_tensor_overlaps_itself(t);
-}
-
 /* An input of the full shape, if all inputs have its strides and no gaps. */
 static const dt_tensor *common_layout(const dt_input *inputs, int ninputs, int ndim,
                                       const int64_t *shape)
@@ -128,7 +111,7 @@ static const dt_tensor *common_layout(const dt_input *inputs, int ninputs, int n
         if (!dt_shape_equal(t->ndim, t->shape, ndim, shape))
             return NULL;
         if (!first) {
-            if (!is_dense(t))
+            if (!dt_tensor_is_non_overlapping_and_dense(t))
                 return NULL;
             first = t;
         } else if (!dt_shape_equal(t->ndim, t->strides, first->ndim, first->strides)) {

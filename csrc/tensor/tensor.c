@@ -40,12 +40,9 @@ static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
 static int allocate(const char *what, dt_tensor *out, dt_device device)
 {
     dt_dtype dtype = (dt_dtype)out->dtype;
-    int64_t count = out->numel;
-    if (count && !out->contiguous) {
-        count = 1;
-        for (int d = 0; d < out->ndim; d++)
-            count += (out->shape[d] - 1) * out->strides[d];
-    }
+    int64_t count = out->contiguous
+                        ? out->numel
+                        : dt_shape_extent(out->ndim, out->shape, out->strides);
     out->storage = dt_storage_new(device, (size_t)count * dt_dtype_size(dtype));
     if (!out->storage)
         return dt_fail_prefix("%s: ", what);
@@ -86,9 +83,13 @@ void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)
     out->dtype = t->dtype;
     out->ndim = t->ndim;
     out->contiguous = t->contiguous;
-    for (int d = 0; d < t->ndim; d++) {
-        out->shape[d] = t->shape[d];
-        out->strides[d] = t->strides[d];
+    /* A copy of constant size is a few moves: no call of memcpy for most tensors. */
+    size_t few = 4 * sizeof *t->shape, size = (size_t)t->ndim * sizeof *t->shape;
+    memcpy(out->shape, t->shape, few);
+    memcpy(out->strides, t->strides, few);
+    if (size > few) {
+        memcpy(out->shape, t->shape, size);
+        memcpy(out->strides, t->strides, size);
     }
 }
 
@@ -127,4 +128,11 @@ bool dt_tensor_overlaps_itself(const dt_tensor *t)
         reach += stride * (t->shape[order[i]] - 1);
     }
     return false;
+}
+
+bool dt_tensor_is_non_overlapping_and_dense(const dt_tensor *t)
+{
+    return t->contiguous ||
+           (dt_shape_extent(t->ndim, t->shape, t->strides) == t->numel &&
+            !dt_tensor_overlaps_itself(t));
 }

@@ -37,14 +37,12 @@ typedef struct dt_tensor {
 
 static inline dt_device dt_tensor_device(const dt_tensor *t)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not called on empty
-     * structs */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
     return t->storage->device;
 }
 static inline void *dt_tensor_data(const dt_tensor *t)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not called on empty
-     * structs */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
     return (char *)t->storage->data +
            t->offset * (int64_t)dt_dtype_size((dt_dtype)t->dtype);
 }
@@ -68,6 +66,9 @@ void dt_tensor_clear(dt_tensor *t);
 /* Whether two elements share memory (a stride of 0, or strides that interleave). May
  * report an overlap for unusual strides that have none. */
 bool dt_tensor_overlaps_itself(const dt_tensor *t);
+
+/* Whether the elements fill a range of memory in some order of dimensions. */
+bool dt_tensor_is_non_overlapping_and_dense(const dt_tensor *t);
 
 static inline dt_history *dt_history_retain(dt_history *history)
 {

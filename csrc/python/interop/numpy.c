@@ -312,7 +312,7 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
     if (!object)
         return NULL;
     dt_tensor *t = &object->tensor;
-    int64_t size = (int64_t)dt_dtype_size((dt_dtype)dtype), reach = 0;
+    int64_t size = (int64_t)dt_dtype_size((dt_dtype)dtype);
     t->dtype = (unsigned char)dtype;
     t->ndim = (unsigned char)PyArray_NDIM(array);
     t->offset = 0;
@@ -321,15 +321,13 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
     for (int d = 0; d < t->ndim; d++) {
         t->shape[d] = PyArray_DIM(array, d);
         t->strides[d] = PyArray_STRIDE(array, d) / size;
-        reach += (t->shape[d] - 1) * t->strides[d];
     }
-    bool empty = PyArray_SIZE(array) == 0;
-    if (empty) /* NumPy's strides are arbitrary here */
+    int64_t extent = dt_shape_extent(t->ndim, t->shape, t->strides);
+    if (!extent) /* NumPy's strides are arbitrary here */
         dt_shape_strides(t->ndim, t->shape, t->strides);
     t->storage = dt_storage_new_borrowed(
-        dt_device_make(DT_CPU, 0), empty ? NULL : PyArray_DATA(array),
-        empty ? 0 : (size_t)((reach + 1) * size), !PyArray_ISWRITEABLE(array),
-        release_array, value);
+        dt_device_make(DT_CPU, 0), extent ? PyArray_DATA(array) : NULL,
+        (size_t)(extent * size), !PyArray_ISWRITEABLE(array), release_array, value);
     if (!t->storage)
         return dt_tensor_result(object, -1);
     Py_INCREF(value);

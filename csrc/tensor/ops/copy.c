@@ -71,17 +71,6 @@ static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device, boo
     return 0;
 }
 
-/* Dense in some order of dimensions, so that its memory can be copied in one piece. */
-static bool in_one_piece(const dt_tensor *t)
-{
-    if (t->contiguous)
-        return true;
-    int64_t reach = 0;
-    for (int d = 0; d < t->ndim; d++)
-        reach += (t->shape[d] - 1) * t->strides[d];
-    return t->numel && reach + 1 == t->numel && !dt_tensor_overlaps_itself(t);
-}
-
 int dt_to(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device)
 {
     out->storage = NULL;
@@ -96,10 +85,10 @@ int dt_to(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device)
     dt_tensor here = {.storage = NULL}, there = {.storage = NULL};
     bool before = dt_dtype_size(dtype) < dt_dtype_size((dt_dtype)t->dtype);
     int status = -1;
-    if (before || !in_one_piece(t)) {
+    if (before || !dt_tensor_is_non_overlapping_and_dense(t)) {
         if (copy_here("to", &here, before ? dtype : (dt_dtype)t->dtype, t))
             goto done;
-        if (!in_one_piece(&here)) {
+        if (!dt_tensor_is_non_overlapping_and_dense(&here)) {
             dt_tensor row_major = {.storage = NULL};
             if (dt_contiguous(&row_major, &here))
                 goto done;
@@ -127,7 +116,8 @@ done:
 
 int dt_to_non_blocking(dt_tensor *out, const dt_tensor *t, dt_device device)
 {
-    if (!t->storage->pinned || dt_device_is_cpu(device) || !in_one_piece(t))
+    if (!t->storage->pinned || dt_device_is_cpu(device) ||
+        !dt_tensor_is_non_overlapping_and_dense(t))
         return dt_to(out, t, (dt_dtype)t->dtype, device);
     return copy_across(out, t, device, true);
 }
@@ -156,7 +146,7 @@ int dt_pin(dt_tensor *out, const dt_tensor *t, int device)
         return dt_fail_prefix("pin_memory: ");
     made.unversioned = false;
     made.offset = 0;
-    if (!in_one_piece(t))
+    if (!dt_tensor_is_non_overlapping_and_dense(t))
         dt_shape_strides(made.ndim, made.shape, made.strides);
     dt_tensor_update(&made);
     if (copy_here("pin_memory", &made, (dt_dtype)t->dtype, t)) {

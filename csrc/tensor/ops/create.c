@@ -265,11 +265,7 @@ int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribu
     /* A backend fills memory in one run, so a dense tensor is filled as it lies in
      * memory, and other layouts through a row-major copy: PyTorch's order in both
      * cases. */
-    int64_t reach = 1;
-    for (int d = 0; d < target->ndim; d++)
-        reach += (target->shape[d] - 1) * target->strides[d];
-    bool in_one_run = target->contiguous ||
-                      (reach == target->numel && !dt_tensor_overlaps_itself(target));
+    bool in_one_run = dt_tensor_is_non_overlapping_and_dense(target);
     if (!in_one_run &&
         dt_tensor_empty(what, &dense, dtype, target->ndim, target->shape, device))
         return -1;

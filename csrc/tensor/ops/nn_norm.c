@@ -386,10 +386,7 @@ int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double
             "dropout: the mask is no bools of the input's shape; give a mask "
             "like input > 0");
     /* Dense in any order of dimensions, mask and x are gone through as they lie. */
-    int64_t reach = 1;
-    for (int d = 0; d < mask->ndim; d++)
-        reach += (mask->shape[d] - 1) * mask->strides[d];
-    if (mask->numel && (reach != mask->numel || dt_tensor_overlaps_itself(mask))) {
+    if (!dt_tensor_is_non_overlapping_and_dense(mask)) {
         if (dt_contiguous(&dense, mask))
             return -1;
         mask = &dense;

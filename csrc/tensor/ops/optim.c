@@ -62,17 +62,6 @@ typedef struct batch {
     copied *copies; /* the last one first */
 } batch;
 
-/* Whether the elements fill one piece of memory, in some order of dimensions. */
-static bool is_dense(const dt_tensor *t)
-{
-    if (t->contiguous)
-        return true;
-    int64_t reach = 0;
-    for (int d = 0; d < t->ndim; d++)
-        reach += (t->shape[d] - 1) * t->strides[d];
-    return reach + 1 == t->numel && !dt_tensor_overlaps_itself(t);
-}
-
 /* Whether t's elements lie in the order that strides give to its shape. */
 static bool lies_as(const dt_tensor *t, const int64_t *strides)
 {
@@ -177,7 +166,7 @@ static int fill_entry(batch *b, dt_optim_op op, dt_optim_entry *e,
     dt_dtype dtype = dt_dtype_compute((dt_dtype)p->dtype);
     int64_t row_major[DT_MAX_NDIM];
     const int64_t *strides = p->strides;
-    if (!is_dense(p)) {
+    if (!dt_tensor_is_non_overlapping_and_dense(p)) {
         dt_shape_strides(p->ndim, p->shape, row_major);
         strides = row_major;
     }
@@ -351,7 +340,7 @@ int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
             continue;
         int64_t row_major[DT_MAX_NDIM];
         const int64_t *strides = t->strides;
-        if (!is_dense(t)) {
+        if (!dt_tensor_is_non_overlapping_and_dense(t)) {
             dt_shape_strides(t->ndim, t->shape, row_major);
             strides = row_major;
         }

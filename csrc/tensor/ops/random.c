@@ -111,16 +111,12 @@ int dt_randperm(dt_tensor *out, int64_t n, dt_dtype dtype, dt_device device,
 static int uniform_like(const char *what, dt_tensor *out, const dt_tensor *target,
                         dt_dtype dtype, dt_generator *generator)
 {
-    int64_t reach = 1;
-    for (int d = 0; d < target->ndim; d++)
-        reach += (target->shape[d] - 1) * target->strides[d];
-    bool dense = !target->contiguous && reach == target->numel &&
-                 !dt_tensor_overlaps_itself(target);
     dt_device device = dt_tensor_device(target);
     out->storage = NULL;
-    if (dense ? dt_tensor_empty_strided(what, out, dtype, target->ndim, target->shape,
-                                        target->strides, device)
-              : dt_tensor_empty(what, out, dtype, target->ndim, target->shape, device))
+    if (dt_tensor_is_non_overlapping_and_dense(target)
+            ? dt_tensor_empty_strided(what, out, dtype, target->ndim, target->shape,
+                                      target->strides, device)
+            : dt_tensor_empty(what, out, dtype, target->ndim, target->shape, device))
         return -1;
     if (!dt_random_into(what, out, DT_RANDOM_UNIFORM, dt_scalar_float(0),
                         dt_scalar_float(1), generator))
