@@ -17,6 +17,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tools" / "build"))
 
+import functions  # noqa: E402
 import objects  # noqa: E402
 import products  # noqa: E402
 import stubs  # noqa: E402
@@ -44,8 +45,8 @@ class BuildPython(build_py):
 
 
 class BuildLibraries(build_ext):
-    """Takes the libraries from tools/build and puts them beside the Python files, and
-    the stubs that say what is in them."""
+    """Takes the libraries from tools/build and puts them beside the Python files, with
+    the index of the functions in Python and the stubs of all of them."""
 
     def run(self):
         try:
@@ -70,6 +71,7 @@ class BuildLibraries(build_ext):
         # be asked for its signatures here.
         sanitized = self.info["sanitize"]
         self.stubs = [] if sanitized else stubs.write(core, folder, say)
+        self.stubs += functions.write(folder)
         facts = json.dumps(self.info, indent=4) + "\n"
         (folder / "_build.json").write_text(facts)
 

@@ -7,18 +7,19 @@ starts no thread; `python -m pydevtensor` shows what there is to compute on.
 import builtins as _builtins
 from math import e, inf, nan, pi  # noqa: F401
 
-from pydevtensor import _C
+from pydevtensor import _C, _index
 
 __version__ = "0.1.0"
 
 newaxis = None
 
+_C._add_functions(_index.FUNCTIONS)
 # Every public name of the extension module is the package's: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
 _rebuild_tensor = _C._rebuild_tensor  # which pickles name
 # From here on bool, range, sum and others are tensors' and no longer Python's.
 
-# What is loaded when it is first asked for: a name and the module that has it.
+# Loaded on first use: a name and the module that has it.
 _LATER = {
     "autograd": "autograd",
     "no_grad": "autograd",
@@ -30,13 +31,9 @@ _LATER = {
     "random": "random",
     "get_rng_state": "random",
     "set_rng_state": "random",
-    "finfo": "limits",
-    "iinfo": "limits",
+    "finfo": "_functions.dtypes",
+    "iinfo": "_functions.dtypes",
     "functional": "functional",
-    "meshgrid": "functional",
-    "typename": "functional",
-    "einsum": "_einsum",
-    "chain_matmul": "_composed",
     "linalg": "linalg",
     "utils": "utils",
     "nn": "nn",

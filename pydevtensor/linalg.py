@@ -8,7 +8,8 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._C import Tensor
-from pydevtensor._composed import _wrap
+from pydevtensor._functions.checks import int_dimension
+from pydevtensor._functions.linalg import chain
 
 __all__ = ["cross", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm"]
 __all__ += ["vector_norm"]
@@ -80,7 +81,7 @@ def matrix_norm(
         )
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise RuntimeError(f"matrix_norm(): dim is {dim!r}; give a tuple of two ints")
-    rows, columns = (_wrap("matrix_norm", d, A.dim()) for d in dim)
+    rows, columns = (int_dimension("matrix_norm", d, A.dim()) for d in dim)
     if rows == columns:
         raise RuntimeError(f"matrix_norm(): dim is {dim!r}; give two different ints")
     if dtype is not None:
@@ -126,7 +127,7 @@ def norm(
     """
     if dim is not None and not isinstance(dim, int):
         count = len(dim)
-        wrapped = [_wrap("norm", d, A.dim()) for d in dim]
+        wrapped = [int_dimension("norm", d, A.dim()) for d in dim]
         if len(set(wrapped)) != count:
             raise RuntimeError(f"norm(): dim is {dim!r}; name each dimension once")
     else:
@@ -171,36 +172,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
         tensors[0] = tensors[0].unsqueeze(0)
     if column:
         tensors[-1] = tensors[-1].unsqueeze(1)
-    for place in range(count - 1):
-        if tensors[place].shape[1] != tensors[place + 1].shape[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {place} and {place + 1}, of shapes "
-                f"{tuple(tensors[place].shape)} and {tuple(tensors[place + 1].shape)}, "
-                "cannot be multiplied; the sizes between them have to be the same"
-            )
-    sizes = [tensors[0].shape[0], *(each.shape[1] for each in tensors)]
-    # cost[i, j] and where to divide: the products of i to j, by those of shorter runs.
-    cost = {(i, i): (0, i) for i in range(count)}
-    for length in range(2, count + 1):
-        for i in range(count - length + 1):
-            j = i + length - 1
-            cost[i, j] = min(
-                (
-                    cost[i, k][0]
-                    + cost[k + 1, j][0]
-                    + sizes[i] * sizes[k + 1] * sizes[j + 1],
-                    k,
-                )
-                for k in range(i, j)
-            )
-
-    def product(i, j):
-        if i == j:
-            return tensors[i]
-        k = cost[i, j][1]
-        return product(i, k) @ product(k + 1, j)
-
-    result = product(0, count - 1)
+    result = chain("multi_dot", tensors)
     if row:
         result = result.squeeze(0)
     if column:

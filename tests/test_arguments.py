@@ -8,7 +8,7 @@ import pytest
 import pydevtensor as torch
 
 PUBLIC = [
-    *((name, torch) for name in dir(torch) if inspect.isbuiltin(getattr(torch, name))),
+    *((name, torch) for name in dir(torch) if inspect.isroutine(getattr(torch, name))),
     *((name, torch.Tensor) for name in dir(torch.Tensor)),
 ]
 

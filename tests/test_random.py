@@ -207,3 +207,19 @@ def test_filling_what_has_a_history(device):
     y = x * 2
     y.bernoulli_(torch.full((4,), 0.5, device=device))
     assert set(y.tolist()) <= {0, 1}
+
+
+def test_random_numbers_of_other_distributions(device):
+    generator = torch.Generator(device).manual_seed(5)
+    n = 20000
+    x = torch.empty(n, device=device).geometric_(0.25, generator=generator)
+    assert x.min().item() == 1 and abs(x.mean().item() - 4) < 0.15
+    y = torch.empty(n, device=device).cauchy_(2, 3, generator=generator)
+    quartiles = y.quantile(torch.tensor([0.25, 0.5, 0.75], device=device)).tolist()
+    assert quartiles == pytest.approx([-1, 2, 5], abs=0.25)
+    z = torch.empty(n, device=device).log_normal_(0.5, 0.25, generator=generator).log()
+    assert abs(z.mean().item() - 0.5) < 0.01 and abs(z.std().item() - 0.25) < 0.01
+    again = torch.Generator(device).manual_seed(5)
+    assert torch.equal(
+        x, torch.empty(n, device=device).geometric_(0.25, generator=again)
+    )

@@ -117,6 +117,8 @@ VALID = {
     "matrix_power": {"input": S},
     "tensordot": {"a": M, "b": M},
     "cdist": {"x1": M, "x2": M},
+    "chain_matmul": {"matrices": lambda: [floats(2, 3), floats(3, 4)]},
+    "meshgrid": {"tensors": lambda: [floats(2), floats(3)]},
     "index_select": {"dim": lambda: 1, "index": lambda: index(0, 2)},
     "index_add": {"index": lambda: index(0, 1), "source": M},
     "index_copy": {"index": lambda: index(0, 1), "source": M},

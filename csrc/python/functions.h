@@ -82,10 +82,9 @@ char *dt_example_doc(const char *name, const char *signature, const char *doc);
 char *dt_doc_with_example(const char *doc, const char *name, const char *code,
                           const char *prints, bool in_place);
 
-/* What a function of a module of ours gives for the arguments, which it takes by name,
- * `out` left aside. A value that is not of the kind that its word promises is a
- * TypeError. NULL with an exception set. */
-PyObject *dt_call_python(const dt_args *args, const char *module, const char *function);
+/* functions/composite.c: a list of the functions in Python, as module.c's _signatures
+ * has them. Borrowed. */
+PyObject *dt_composite_signatures(void);
 
 /* Adds getters and setters to Tensor; the table stays alive. Ends with a row without
  * name. */

@@ -24,9 +24,9 @@
     SETUP(tensor_type)                                                                 \
     SETUP(defaults)                                                                    \
     SETUP(elementwise)                                                                 \
-    SETUP(special)                                                                     \
     SETUP(ternary)                                                                     \
     SETUP(operations)                                                                  \
+    SETUP(composite)                                                                   \
     SETUP(reductions)                                                                  \
     SETUP(sorting)                                                                     \
     SETUP(scans)                                                                       \
@@ -35,7 +35,6 @@
     SETUP(embedding)                                                                   \
     SETUP(products)                                                                    \
     SETUP(updates)                                                                     \
-    SETUP(composed)                                                                    \
     SETUP(rowwise)                                                                     \
     SETUP(losses)                                                                      \
     SETUP(views)                                                                       \

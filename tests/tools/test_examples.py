@@ -14,7 +14,7 @@ import pydevtensor as torch
 # Public modules in Python; what they define is public unless it begins with `_`.
 MODULES = [
     *("autograd", "cuda", "functional", "linalg", "printing", "random"),
-    *("safetensors", "serialization", "_einsum"),
+    *("safetensors", "serialization", "_functions.dtypes"),
     *(
         f"nn.{name}"
         for name in ("activations", "containers", "embedding", "functional")
@@ -73,7 +73,7 @@ def in_python():
             if INNER.match(name) and not hasattr(above, inner):
                 continue
             yield f"{name}.{inner}", value
-    for name in ("try_gpu", "try_all_gpus", "chain_matmul"):
+    for name in ("try_gpu", "try_all_gpus"):
         yield name, getattr(torch, name)
 
 

@@ -29,17 +29,11 @@ WORDS = {
 }
 
 # What stands for one of many: `*size: Sizes` takes sizes, `*tensors: Tensors` Tensors.
-ONE_OF = {"Sizes": "SupportsIndex", "Tensors": "Tensor", "Any": "Any"}
+ONE_OF = {"Sizes": "SupportsIndex", "Tensors": "Tensor"}
 
 # Parameters of the kind Any, by name or by "function.name".
 PARAMETERS = {
     "out": "tuple[Tensor, Tensor]",
-    "broadcast_shapes.shapes": "SupportsIndex | Sequence[SupportsIndex]",
-    "unravel_index.shape": "SupportsIndex | Sequence[SupportsIndex]",
-    "gradient.spacing": "_Number | Tensor | Sequence[_Number | Tensor]",
-    "gradient.dim": "SupportsIndex | Sequence[SupportsIndex] | None",
-    "histogram.bins": "SupportsIndex | Tensor",
-    "histogram.range": "Sequence[SupportsFloat] | None",
     "hook": "Callable[[Tensor], Tensor | None]",
     "split_size_or_sections": "SupportsIndex | Sequence[SupportsIndex]",
     "split_sizes": "Sequence[SupportsIndex]",
@@ -50,11 +44,8 @@ PARAMETERS = {
     "vsplit.indices": "Sequence[SupportsIndex]",
     "dsplit.indices": "Sequence[SupportsIndex]",
     "tensor_indices_or_sections": "Tensor",
-    "index_put.indices": "Sequence[Tensor]",
     "index_put_.indices": "Sequence[Tensor]",
     "norm.p": "SupportsFloat | builtins.str",
-    "tensordot.dims": "SupportsIndex | Sequence[Sequence[SupportsIndex]]",
-    "cdist.compute_mode": "builtins.str | None",
     "type.dtype": "_Dtype | builtins.str | None",
     "backward.gradient": "Tensor | None",
     "backward.retain_graph": "builtins.bool | None",
@@ -100,14 +91,11 @@ RESULTS = {
     **dict.fromkeys(("hsplit", "vsplit", "dsplit", "broadcast_tensors"), TENSORS),
     **dict.fromkeys(("var_mean", "std_mean"), "tuple[Tensor, Tensor]"),
     **dict.fromkeys(
-        ("allclose", "equal", "is_floating_point", "is_complex", "is_signed"),
+        ("equal", "is_floating_point", "is_complex", "is_signed"),
         "builtins.bool",
     ),
     **dict.fromkeys(("is_conj", "is_neg", "is_inference"), "builtins.bool"),
     **dict.fromkeys(("is_nonzero", "is_same_size", "is_set_to"), "builtins.bool"),
-    "unravel_index": TENSORS,
-    "gradient": TENSORS,
-    "broadcast_shapes": "Size",
     **dict.fromkeys(
         ("is_contiguous", "is_pinned", "can_cast", "is_grad_enabled"), "builtins.bool"
     ),

@@ -3,9 +3,10 @@
 python tools/build/stubs.py EXTENSION FOLDER [--shown]
 
 They come from the built extension, which knows its functions, methods and signatures;
-from tools/build/stub_types.py, which has the types that signatures leave out; and from
-pydevtensor/__init__.py. Modules in Python carry their annotations themselves. Nothing
-here is listed a second time, so a new function is in the stubs with the next build.
+from the annotations of pydevtensor/_functions (functions.py); from stub_types.py, which
+has the types that signatures in C leave out; and from pydevtensor/__init__.py. Other
+modules carry their annotations themselves. Nothing here is listed a second time, so a
+new function is in the stubs with the next build.
 
 --shown leaves out what inspect.signature cannot show: further forms of a function, and
 NumPy's words for arguments. Such stubs can be compared with the package word by word.
@@ -26,8 +27,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import functions
 import stub_types as known
 from toolchain import BuildError
+
+IN_PYTHON = functions.read()
+for each in IN_PYTHON:
+    if not each.results:
+        known.RESULTS.setdefault(each.name, each.result)
+    for parameter, kind in each.types.items():
+        known.PARAMETERS[f"{each.name}.{parameter}"] = kind
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "csrc" / "python" / "types" / "results.h"
@@ -106,7 +115,7 @@ def read_form(text: str, name: str) -> Form:
             kind = known.PARAMETERS.get(
                 f"{name}.{parameter}", known.PARAMETERS.get(parameter, kind)
             )
-        if star:
+        if star and word != "Any":
             kind = known.ONE_OF[word]
         if default == "None" and "None" not in kind and kind != "Any":
             kind += " | None"
@@ -118,7 +127,7 @@ def read_form(text: str, name: str) -> Form:
 def as_sequence(form: Form) -> Form | None:
     """The form that takes what `*name` stands for as one sequence."""
     for place, parameter in enumerate(form.parameters):
-        if parameter.star:
+        if parameter.star and parameter.type != "Any":
             whole = replace(parameter, star="", type=f"Sequence[{parameter.type}]")
             before, after = form.parameters[:place], form.parameters[place + 1 :]
             return replace(form, parameters=(*before, whole, *after))
@@ -150,9 +159,10 @@ def with_axis(form: Form) -> list[Form]:
 
 
 def pairs() -> dict[str, tuple[str, str]]:
-    """The named tuples of csrc/python/types/results.h."""
+    """The named tuples of csrc/python/types/results.h and of functions in Python."""
     rows = re.findall(r"^ +RESULT\((\w+), (\w+), (\w+)\)", RESULTS.read_text(), re.M)
-    return {name: (first, second) for name, first, second in rows}
+    found = {name: (first, second) for name, first, second in rows}
+    return found | {each.name: each.results for each in IN_PYTHON if each.results}
 
 
 def forms(name: str, text: str, in_place: bool, shown: bool) -> list[Form]:
@@ -402,6 +412,7 @@ def load(path: str) -> types.ModuleType:
     assert spec and spec.loader
     core = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(core)
+    core._add_functions(tuple(each.row() for each in IN_PYTHON))  # type: ignore
     return core
 
 

@@ -573,120 +573,6 @@ static int refuse_other_type(const dt_args *args)
 #include "ops/binary.def"
 #undef BINARY
 
-/* --- made of several --- */
-
-/* Where a and b are the same, or no further apart than atol + rtol * |b|. */
-static int is_close(dt_tensor *out, const dt_tensor *a, const dt_tensor *b, double rtol,
-                    double atol, bool equal_nan)
-{
-    dt_tensor same = {.storage = NULL}, gap = {.storage = NULL},
-              size = {.storage = NULL};
-    dt_tensor slack = {.storage = NULL}, near = {.storage = NULL},
-              real = {.storage = NULL};
-    dt_tensor anan = {.storage = NULL}, bnan = {.storage = NULL};
-    int status = -1;
-    if (dt_recorded_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b)) < 0)
-        goto done;
-    if (equal_nan) {
-        if (dt_recorded_unary(DT_UNARY_isnan, &anan, a) < 0 ||
-            dt_recorded_unary(DT_UNARY_isnan, &bnan, b) < 0 ||
-            dt_recorded_binary_into(DT_BINARY_logical_and, &anan, dt_arg_tensor(&anan),
-                                    dt_arg_tensor(&bnan)) < 0 ||
-            dt_recorded_binary_into(DT_BINARY_logical_or, &same, dt_arg_tensor(&same),
-                                    dt_arg_tensor(&anan)) < 0)
-            goto done;
-    }
-    /* In floating point, so that a bool or an unsigned difference means something. */
-    dt_arg zero = dt_arg_scalar(dt_scalar_float(0));
-    if (dt_recorded_binary(DT_BINARY_add, &size, dt_arg_tensor(a), zero) < 0 ||
-        dt_recorded_binary(DT_BINARY_sub, &gap, dt_arg_tensor(&size),
-                           dt_arg_tensor(b)) < 0 ||
-        dt_recorded_unary_into(DT_UNARY_abs, &gap, &gap) < 0)
-        goto done;
-    dt_tensor_clear(&size);
-    if (dt_recorded_binary(DT_BINARY_mul, &size, dt_arg_tensor(b),
-                           dt_arg_scalar(dt_scalar_float(rtol))) < 0 ||
-        dt_recorded_unary_into(DT_UNARY_abs, &size, &size) < 0 ||
-        dt_recorded_binary(DT_BINARY_add, &slack, dt_arg_tensor(&size),
-                           dt_arg_scalar(dt_scalar_float(atol))) < 0 ||
-        dt_recorded_binary(DT_BINARY_le, &near, dt_arg_tensor(&gap),
-                           dt_arg_tensor(&slack)) < 0 ||
-        dt_recorded_unary(DT_UNARY_isfinite, &real, &gap) < 0 ||
-        dt_recorded_binary_into(DT_BINARY_logical_and, &near, dt_arg_tensor(&near),
-                                dt_arg_tensor(&real)) < 0)
-        goto done;
-    status = dt_recorded_binary(DT_BINARY_logical_or, out, dt_arg_tensor(&same),
-                                dt_arg_tensor(&near));
-done:
-    dt_tensor_clear(&bnan);
-    dt_tensor_clear(&anan);
-    dt_tensor_clear(&real);
-    dt_tensor_clear(&near);
-    dt_tensor_clear(&slack);
-    dt_tensor_clear(&size);
-    dt_tensor_clear(&gap);
-    dt_tensor_clear(&same);
-    return status;
-}
-
-static PyObject *closeness(const dt_args *args, bool all)
-{
-    dt_tensor *a, *b;
-    double rtol, atol;
-    bool equal_nan;
-    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0 ||
-        dt_take_float(args, 2, &rtol) < 0 || dt_take_float(args, 3, &atol) < 0 ||
-        dt_take_bool(args, 4, &equal_nan) < 0)
-        return NULL;
-    if (!(rtol >= 0) || !(atol >= 0)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): a tolerance is negative; give 0 or more",
-                     args->signature->name);
-        return NULL;
-    }
-    if (a->dtype != b->dtype) {
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "%s(): input is of type %s and other of type %s; convert one of them with "
-            ".to()",
-            args->signature->name, dt_dtype_name((dt_dtype)a->dtype),
-            dt_dtype_name((dt_dtype)b->dtype));
-        return NULL;
-    }
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    dt_tensor total = {.storage = NULL};
-    dt_scalar verdict = dt_scalar_bool(false);
-    int status;
-    DT_BEGIN_ALLOW_THREADS
-    status = is_close(&out->tensor, a, b, rtol, atol, equal_nan);
-    if (status == 0 && all)
-        status = dt_recorded_reduce(DT_REDUCE_all, &total, &out->tensor, 0, NULL, false,
-                                    -1, 0);
-    if (status == 0 && all)
-        status = dt_item("allclose", &total, &verdict);
-    dt_tensor_clear(&total);
-    DT_END_ALLOW_THREADS
-    PyObject *close = dt_tensor_result(out, status);
-    if (!close || !all)
-        return close;
-    Py_DECREF(close);
-    return PyBool_FromLong(verdict.i != 0);
-}
-
-DT_PUBLIC(isclose, "isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, "
-                   "atol: float = 1e-08, equal_nan: bool = False)")
-{
-    return closeness(args, false);
-}
-
-DT_PUBLIC(allclose, "allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, "
-                    "atol: float = 1e-08, equal_nan: bool = False)")
-{
-    return closeness(args, true);
-}
-
 DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
 {
     dt_tensor *a, *b;
@@ -781,16 +667,9 @@ static const dt_function rows[] = {
 #undef UNARY_ALIAS
 #undef BINARY_ALIAS
     DT_FUNCTION(rsub, "rsub", "other minus alpha times input."),
-    DT_BOTH(isclose, "isclose",
-            "Where elements differ by at most atol + rtol * abs(other).\n\n"
-            "NaN is close to NaN where equal_nan is True. Bools of the shape that "
-            "both broadcast to. RuntimeError for two types."),
-    DT_BOTH(allclose, "allclose",
-            "Whether all elements are close, in the sense of isclose.\n\n"
-            "A bool, for which a GPU is waited for."),
     DT_BOTH(equal, "equal",
             "Whether both have the same shape and elements.\n\n"
-            "A bool, for which a GPU is waited for. RuntimeError for two devices."),
+            "Returns a bool; synchronizes with the GPU. RuntimeError for two devices."),
 };
 
 int dt_setup_elementwise(PyObject *module)

@@ -384,6 +384,19 @@ DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
     return dt_tensor_result(out, status);
 }
 
+DT_PUBLIC(index_put_in_place, "index_put_(input: Tensor, indices: Any, values: Tensor, "
+                              "accumulate: bool = False)")
+{
+    dt_tensor *x, *values;
+    bool accumulate;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 2, &values) < 0 ||
+        dt_take_bool(args, 3, &accumulate) < 0 ||
+        dt_tensor_index_put(args->slots[0], args->slots[1], args->slots[2],
+                            accumulate) < 0)
+        return NULL;
+    return Py_NewRef(args->slots[0]);
+}
+
 static const dt_function rows[] = {
     DT_BOTH(
         index_select, "index_select",
@@ -435,6 +448,7 @@ static const dt_function rows[] = {
         nonzero, "nonzero",
         "The positions of elements that are not 0: int64 of shape [n, input.ndim];\n"
         "with as_tuple one tensor for each dimension. Waits for a GPU."),
+    DT_BOTH(index_put_in_place, "index_put_", "In place: index_put."),
 };
 
 int dt_setup_indexing(PyObject *module)

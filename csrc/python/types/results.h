@@ -14,11 +14,7 @@
     RESULT(topk, values, indices)                                                      \
     RESULT(kthvalue, values, indices)                                                  \
     RESULT(median, values, indices)                                                    \
-    RESULT(nanmedian, values, indices)                                                 \
-    RESULT(mode, values, indices)                                                      \
-    RESULT(aminmax, min, max)                                                          \
-    RESULT(frexp, mantissa, exponent)                                                  \
-    RESULT(histogram, hist, bin_edges)
+    RESULT(nanmedian, values, indices)
 
 typedef enum dt_pair_type {
 #define RESULT(name, first, second) DT_RESULT_##name,

@@ -1,12 +1,11 @@
-"""What element types can hold: finfo and iinfo."""
+"""Facts about types: finfo, iinfo and typename."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pydevtensor import _C
-
-__all__ = ["finfo", "iinfo"]
+from pydevtensor._functions import function
 
 _PYTHON_TYPES = {float: "float64", int: "int64", bool: "bool"}
 
@@ -99,3 +98,21 @@ class iinfo(_Limits):
         super().__init__(dtype)
         self.min = -(2 ** (self.bits - 1)) if dtype.is_signed else 0
         self.max = 2 ** (self.bits - dtype.is_signed) - 1
+
+
+@function()
+def typename(obj: Any) -> str:
+    """Name of obj's type, qualified with its module unless built in.
+
+    For a Tensor as type() gives it; for a class or function its own name.
+
+    >>> import pydevtensor as torch
+    >>> torch.typename(torch.ones(2)), torch.typename(3)
+    ('torch.FloatTensor', 'int')
+    """
+    if isinstance(obj, _C.Tensor):
+        return str(obj.type())
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None)
+    before = "" if module in (None, "builtins", "__builtin__") else f"{module}."
+    return before + str(named.__qualname__)

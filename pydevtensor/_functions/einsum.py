@@ -1,6 +1,15 @@
-"""einsum: sums of products of Tensors, written as one letter for each dimension."""
+"""einsum: sums of products of tensors, one letter for each dimension."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
+from pydevtensor._functions import function
+
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor
+
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _REST = "."  # stands for the dimensions of an ellipsis
@@ -191,17 +200,18 @@ def _multiply(a, a_names, b, b_names, kept):
     return product.reshape(shape + a_rest[: len(rows)] + b_rest[len(summed) :]), names
 
 
-def einsum(*args):
-    """Sums of products, written as one letter for each dimension of each operand.
+@function()
+def einsum(*args: Any) -> Tensor:
+    """Sum of products of operands, by the Einstein summation convention.
 
-    einsum("ij,jk->ik", a, b) is a product of matrices: a letter that the output lacks
-    is summed over, one that operands share is multiplied along. A letter twice in an
-    operand takes its diagonal; "..." stands for further dimensions, which broadcast.
-    Without "->", the output has the letters that appear once, in alphabetical order
-    (capitals first), after those of an ellipsis. Operands may also come as one list, or
-    each followed by a list of numbers in place of letters.
+    einsum("ij,jk->ik", a, b) is a matrix product: letters missing from the output are
+    summed over, shared letters are multiplied along. A letter repeated in an operand
+    takes its diagonal; "..." stands for further dimensions, which broadcast. Without
+    "->", the output has the letters that appear once, in alphabetical order (capitals
+    first), after those of an ellipsis. Operands may also be given as one list, or each
+    followed by a list of numbers instead of letters.
 
-    RuntimeError where the equation cannot be read or does not fit the operands.
+    Raises RuntimeError if the equation is malformed or does not fit the operands.
 
     >>> import pydevtensor as torch
     >>> a = torch.arange(6.0).reshape(2, 3)

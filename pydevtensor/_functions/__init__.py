@@ -1,0 +1,54 @@
+"""Public functions in Python, composed of others, one module for each subject.
+
+    @function(method=True, out=True)
+    def kron(input: Tensor, other: Tensor) -> Tensor:
+        \"""Kronecker product ...\"""
+
+makes torch.kron(input, other, *, out=None) and Tensor.kron. The build reads signature,
+docstring and options and writes pydevtensor/_index.py (tools/build/functions.py), so
+importing the package runs none of these modules: the first call of a function does.
+The extension checks and converts the arguments by their annotations before it calls the
+function; functions that call each other here skip that.
+
+Annotations that name one of types.py's types are checked; any other is documentation,
+and the function checks the argument itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+_Body = TypeVar("_Body", bound=Callable)
+
+
+def function(
+    *,
+    method: bool = False,
+    out: bool = False,
+    in_place: bool | Literal["both"] = False,
+    factory: bool = False,
+    results: tuple[str, ...] = (),
+    aliases: tuple[str, ...] = (),
+) -> Callable[[_Body], _Body]:
+    """Make a function of the package of the decorated one.
+
+    method    a method of Tensor too
+    out       adds the argument out, for the result or a tuple for both results
+    in_place  adds the method x_(), which copies the result into its tensor; "both": and
+              a function x_()
+    factory   adds dtype, layout, device, requires_grad and pin_memory, passed on as
+              keywords
+    results   the names of two results
+    aliases   further names
+    """
+    return _unchanged
+
+
+def method() -> Callable[[_Body], _Body]:
+    """Make a method of Tensor alone of the decorated function."""
+    return _unchanged
+
+
+def _unchanged(body: _Body) -> _Body:
+    return body

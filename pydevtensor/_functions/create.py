@@ -1,0 +1,186 @@
+"""Tensors from ranges, values and objects of other kinds."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from pydevtensor import _C
+from pydevtensor._functions import function, method
+from pydevtensor._functions.checks import vector
+
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Device, Dtype, Number, Tensor, Value
+
+
+def _shared(obj, dtype):
+    """A tensor that shares the memory of obj; None if it has none."""
+    if isinstance(obj, _C.Tensor):
+        return obj
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(obj, (numpy.ndarray, numpy.generic)):
+        array = isinstance(obj, numpy.ndarray) and obj.flags.writeable
+        return _C.from_numpy(obj) if array else None
+    if hasattr(obj, "__dlpack__"):
+        return _C.from_dlpack(obj)
+    try:
+        memory = memoryview(obj)
+    except TypeError:
+        return None
+    own = bytearray(memory) if memory.readonly else memory
+    return _C.frombuffer(own, dtype=dtype or _C.get_default_dtype())
+
+
+@function(out=True, factory=True)
+def range(start: Number, end: Number, step: Number = 1, **factory: Any) -> Tensor:
+    """Values from start up to and including end, in increments of step.
+
+    Deprecated, as in PyTorch: use arange().
+
+    >>> torch.range(1, 3)
+    tensor([1., 2., 3.])
+    """
+    warnings.warn(
+        "torch.range is deprecated, since it includes its end as Python's range does "
+        "not; use torch.arange",
+        UserWarning,
+        stacklevel=2,
+    )
+    if step == 0:
+        raise RuntimeError("range(): step is 0; give one that leads from start to end")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(
+            f"range(): from {start} to {end} is not finite; give finite numbers"
+        )
+    dtype = factory.pop("dtype", None)
+    if dtype == _C.bool:
+        raise NotImplementedError(
+            "range(): not defined for the type bool; use an integer or floating type"
+        )
+    dtype = dtype or _C.get_default_dtype()
+    if not dtype.is_floating_point:  # integers step by integers
+        start, end, step = int(start), int(end), int(step) or step
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            f"range(): a step of {step} does not lead from {start} to {end}; change "
+            "its sign, or swap start and end"
+        )
+    count = math.floor((end - start) / step) + 1
+    beyond = count if isinstance(step, int) else count - 0.5  # exact or off the steps
+    return _C.arange(start, start + beyond * step, step, dtype=dtype, **factory)
+
+
+@function()
+def fill(input: Tensor, value: Value) -> Tensor:
+    """Tensor of input's shape and dtype, filled with value.
+
+    >>> torch.fill(torch.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    return input.clone().fill_(value)  # type: ignore[arg-type]
+
+
+@function()
+def asarray(
+    obj: Any,
+    *,
+    dtype: Dtype | None = None,
+    device: Device | None = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:
+    """Convert obj to a tensor, sharing its memory where possible.
+
+    obj is a Tensor, NumPy array, DLPack or buffer object, or a sequence of numbers.
+    copy=True always copies; copy=False raises ValueError where a copy is needed.
+
+    >>> torch.asarray([1, 2])
+    tensor([1, 2])
+    """
+    made = _shared(obj, dtype)
+    if made is None:
+        if copy is False:
+            raise ValueError(
+                f"asarray(): a {type(obj).__name__} has no memory that can be shared; "
+                "leave copy=False out"
+            )
+        made = _C.tensor(obj, dtype=dtype, device=device)
+    else:
+        there = device or made.device
+        if copy is False:
+            if there != made.device or dtype not in (None, made.dtype):
+                raise ValueError(
+                    f"asarray(): memory of {made.dtype} on {made.device} cannot be "
+                    f"shared as {dtype or made.dtype} on {there}; leave copy=False out"
+                )
+        else:
+            made = made.to(there, dtype or made.dtype)
+            if copy and (made is obj or not isinstance(obj, _C.Tensor)):
+                made = made.clone()
+    if requires_grad is None:
+        return made
+    if not requires_grad:
+        return made.detach() if made.requires_grad else made
+    return made if made.requires_grad else made.requires_grad_()
+
+
+@function()
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Vandermonde matrix: powers of the elements of a vector, [x.numel(), N].
+
+    N defaults to x.numel(). The highest power comes first unless increasing. Integers
+    give int64.
+
+    >>> torch.vander(torch.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    vector("vander", "x", x)
+    columns = x.numel() if N is None else N
+    if columns < 0:
+        raise RuntimeError(f"vander(): N is {columns}; give 0 or more")
+    x = x if x.is_floating_point() else x.long()
+    powers = x.new_ones(x.numel(), min(columns, 1))
+    if columns > 1:
+        rest = x.unsqueeze(1).expand(x.numel(), columns - 1).cumprod(1)
+        powers = _C.cat([powers, rest], 1)
+    return powers if increasing else powers.flip(1)
+
+
+@method()
+def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Tensor:
+    """Fill the main diagonal with a value, in place.
+
+    Tensors of more than 2 dimensions must have equal sizes. wrap=True restarts the
+    diagonal in tall matrices, one row after its end.
+
+    >>> torch.zeros(2, 2).fill_diagonal_(5)
+    tensor([[5., 0.],
+            [0., 5.]])
+    """
+    shape, steps = input.shape, input.stride()
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"fill_diagonal_(): the Tensor has the shape {tuple(shape)}; give at least "
+            "2 dimensions"
+        )
+    if input.dim() > 2 and len(set(shape)) > 1:
+        raise RuntimeError(
+            f"fill_diagonal_(): the sizes in {tuple(shape)} differ; with more than 2 "
+            "dimensions, give one whose sizes are all the same"
+        )
+    offset = input.storage_offset()
+    rows, columns = shape[0], shape[-1]
+    if wrap and input.dim() == 2 and rows > columns + 1 and columns:
+        # The diagonal restarts after each columns + 1 rows.
+        count = (rows - columns) // (columns + 1) + 1
+        blocks = ((columns + 1) * steps[0], sum(steps))
+        input.as_strided((count, columns), blocks, offset).fill_(fill_value)
+        rest = input[count * (columns + 1) :]
+        rest.diagonal().fill_(fill_value)
+    else:
+        input.as_strided((min(shape),), (sum(steps),), offset).fill_(fill_value)
+    return input

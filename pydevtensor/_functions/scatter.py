@@ -1,0 +1,456 @@
+"""Copies of a tensor with elements replaced or reduced at given positions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydevtensor import _C
+from pydevtensor._functions import function, method
+from pydevtensor._functions.checks import bool_mask, dimension
+from pydevtensor.autograd import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydevtensor._functions.types import Sizes, Tensor
+
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+_NAMES = {"max": "amax", "min": "amin"}
+
+
+def _scan(values, starts, join, identity):
+    """Segmented scan: each value joined with those before it from its start on.
+
+    identity leaves a value unchanged when joined with it.
+    """
+    n, step = values.numel(), 1
+    places = _C.arange(n, device=values.device)
+    while step < n:
+        shifted = _C.cat([values[:step], values[:-step]])
+        earlier = _C.where(places - step >= starts, shifted, identity)
+        values = join(values, earlier)
+        step *= 2
+    return values
+
+
+def _joined(x, dim, index, src, join, identity):
+    """Join all elements of src with the same position in x, in a tensor of x's shape.
+
+    Positions without elements are undefined.
+    """
+    places = index
+    for d in range(x.dim() - 1, -1, -1):
+        steps = 1
+        for size in x.shape[d + 1 :]:
+            steps *= size
+        if d == dim:
+            places = places + (steps - 1) * index
+        else:
+            along = [-1 if e == d else 1 for e in range(x.dim())]
+            offsets = _C.arange(index.shape[d], device=x.device) * steps
+            places = places + offsets.reshape(along)
+    places, order = places.reshape(-1).sort(stable=True)
+    values = src.reshape(-1).index_select(0, order)
+    if not values.numel():
+        return x
+    edge = places[1:] != places[:-1]
+    one = _C.ones(1, dtype=_C.bool, device=x.device)
+    counts = _C.arange(places.numel(), device=x.device)
+    starts = _C.where(_C.cat([one, edge]), counts, 0).cummax(0).values
+    values = _scan(values, starts, join, identity)
+    # The last value of each position is complete; the others are dropped at the end.
+    target = _C.where(_C.cat([edge, one]), places, x.numel())
+    whole = values.new_zeros(x.numel() + 1).scatter(0, target, values)
+    return whole[:-1].reshape(x.shape)
+
+
+class _Extreme(Function):
+    """Maximum or minimum; equal elements share the gradient."""
+
+    @staticmethod
+    def forward(ctx, x, src, dim, index, counts, maximum, include_self):
+        identity = -float("inf") if maximum else float("inf")
+        if not x.is_floating_point():
+            lowest, highest = _limits(x.dtype)
+            identity = lowest if maximum else highest
+        join = _C.maximum if maximum else _C.minimum
+        identity = x.new_full((), identity)
+        joined = _joined(x, dim, index, src, join, identity)
+        if include_self:
+            joined = join(x, _C.where(counts > 0, joined, x))
+        result = _C.where(counts > 0, joined, x)
+        ctx.save_for_backward(x, src, index, counts, result)
+        ctx.dim, ctx.include_self = dim, include_self
+        return result
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, src, index, counts, result = ctx.saved_tensors
+        of_self = x == result
+        if not ctx.include_self:
+            of_self = of_self & (counts == 0)
+        of_src = src == result.gather(ctx.dim, index)
+        sharing = of_self.long().scatter_add(ctx.dim, index, of_src.long())
+        share = gradient / sharing.clamp(min=1)
+        for_self = of_self * share
+        if not ctx.include_self:
+            for_self = _C.where(counts > 0, 0, for_self)
+        for_src = of_src * share.gather(ctx.dim, index)
+        return for_self, for_src, None, None, None, None, None
+
+
+def _limits(dtype):
+    if dtype == _C.uint8:
+        return 0, 255
+    bits = 8 * dtype.itemsize - 1
+    return -(1 << bits), (1 << bits) - 1
+
+
+def _reduced(function, x, dim, index, src, reduce, include_self):
+    """Requires index and src of one shape, and dim of 0 or more."""
+    if x.dtype == _C.bool:
+        if reduce == "mean":
+            raise NotImplementedError(
+                f"{function}(): mean is not defined for bools; convert with .float()"
+            )
+        reduce = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
+        x, src = x.to(_C.uint8), src.to(_C.uint8)
+        return _reduced(function, x, dim, index, src, reduce, include_self).bool()
+    if reduce == "sum" and include_self:
+        return x.scatter_add(dim, index, src)
+    counts = _C.zeros(x.shape, dtype=_C.int64, device=x.device)
+    counts = counts.scatter_add(dim, index, _C.ones_like(index))
+    if reduce in ("amax", "amin"):
+        maximum = reduce == "amax"
+        return _Extreme.apply(x, src, dim, index, counts, maximum, include_self)
+    if reduce == "prod":
+        joined = _joined(x, dim, index, src, _C.mul, x.new_ones(()))
+        joined = _C.where(counts > 0, joined, 1)
+        return x * joined if include_self else _C.where(counts > 0, joined, x)
+    start = x if include_self else _C.where(counts > 0, 0, x)
+    whole = start.scatter_add(dim, index, src)
+    if reduce == "sum":
+        return whole
+    counts = counts + 1 if include_self else counts.clamp(min=1)
+    if x.is_floating_point():
+        return whole / counts
+    return whole.div(counts, rounding_mode="floor").to(x.dtype)
+
+
+def _check(function, x, index, src, reduce, reductions):
+    if reduce not in reductions:
+        raise RuntimeError(
+            f"{function}(): reduce is {reduce!r}; give one of {', '.join(reductions)}"
+        )
+    if index.dtype not in (_C.int64, _C.int32):
+        raise RuntimeError(
+            f"{function}(): index is of {index.dtype}; convert it with .long()"
+        )
+    if x.dtype != src.dtype:
+        raise RuntimeError(
+            f"{function}(): input is of {x.dtype} and the source of {src.dtype}; "
+            "convert one of them with .to()"
+        )
+    for other in (index, src):
+        if other.device != x.device:
+            raise RuntimeError(
+                f"{function}(): input is on {x.device}, and another Tensor on "
+                f"{other.device}; bring them to one device with .to()"
+            )
+
+
+def _replaced(function, copy, part, src):
+    """copy with src in place of part, a view of it."""
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"{function}(): src has the shape {tuple(src.shape)} and replaces elements "
+            f"of shape {tuple(part.shape)}; give a src of that shape"
+        )
+    part.copy_(src)
+    return copy
+
+
+@function(method=True)
+def index_put(
+    input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """Copy of input with values at the positions given by a tuple of index tensors.
+
+    accumulate=True adds them to the elements there.
+
+    >>> torch.zeros(3).index_put((torch.tensor([0, 2]),), torch.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    return input.clone().index_put_(indices, values, accumulate)
+
+
+@function(method=True)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Copy of input with elements of source, in order, where mask is True.
+
+    >>> torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), torch.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """  # noqa: E501
+    bool_mask("masked_scatter", mask)
+    input, mask = _C.broadcast_tensors(input, mask)
+    return masked_scatter_(input.clone(), mask, source)
+
+
+@method()
+def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """In-place masked_scatter().
+
+    >>> x = torch.zeros(3)
+    >>> x.masked_scatter_(torch.tensor([True, False, True]), torch.tensor([1.0, 2.0])) is x
+    True
+    """  # noqa: E501
+    bool_mask("masked_scatter", mask)
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"masked_scatter(): input is of {input.dtype} and source of "
+            f"{source.dtype}; convert one of them with .to()"
+        )
+    mask = mask.expand(input.shape)
+    count = int(mask.sum())
+    if source.numel() < count:
+        raise RuntimeError(
+            f"masked_scatter(): mask has {count} True elements, and source "
+            f"{source.numel()} elements; give at least as many"
+        )
+    values = source.reshape(-1)[:count]
+    if input.dim():
+        return input.index_put_((mask,), values)
+    return input.copy_(values[0]) if count else input
+
+
+@function(method=True)
+def put(
+    input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False
+) -> Tensor:
+    """Copy of input with the elements of source at flat indices.
+
+    accumulate=True adds them to the elements there. index is int64 and source has
+    input's dtype (RuntimeError).
+
+    >>> torch.zeros(2, 2).put(torch.tensor([1, 2]), torch.tensor([5.0, 6.0]))
+    tensor([[0., 5.],
+            [6., 0.]])
+    """
+    return put_(input.clone(), index, source, accumulate)
+
+
+@method()
+def put_(
+    input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False
+) -> Tensor:
+    """In-place put().
+
+    >>> x = torch.zeros(2, 2)
+    >>> x.put_(torch.tensor([1, 2]), torch.tensor([5.0, 6.0])) is x
+    True
+    """
+    if index.dtype != _C.int64:
+        raise RuntimeError(
+            f"put_(): index is of {index.dtype}; convert it with .long()"
+        )
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"put_(): the Tensor is of {input.dtype} and source of {source.dtype}; "
+            "convert one of them with .to()"
+        )
+    if index.numel() != source.numel():
+        raise IndexError(
+            f"put_(): index has {index.numel()} elements and source {source.numel()}; "
+            "give as many"
+        )
+    if not index.numel():
+        return input
+    if not input.numel():
+        raise IndexError(
+            "put_(): the Tensor has no elements; give one that has some, or no indices"
+        )
+    flat = index.reshape(-1)
+    if input.dim() < 2:
+        where = [flat]
+        target = input if input.dim() else input.unsqueeze(0)
+    else:
+        # An index beyond the end is beyond the end of the first dimension too.
+        flat = _C.where(flat < 0, flat + input.numel(), flat)
+        where, target = [], input
+        for size in reversed(input.shape[1:]):
+            where.append(flat.remainder(size))
+            flat = flat.div(size, rounding_mode="floor")
+        low = -input.shape[0] - 1  # out of range, as an index below -numel is
+        where.append(_C.where(flat < 0, low, flat))
+        where.reverse()
+    target.index_put_(tuple(where), source.reshape(-1), accumulate)
+    return input
+
+
+@function(method=True, out=True)
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """Copy of input with src in place of input[start:end:step] along dim.
+
+    src has the shape of the slice (RuntimeError).
+
+    >>> torch.zeros(4).slice_scatter(torch.ones(2), start=1, end=3)
+    tensor([0., 1., 1., 0.])
+    """
+    copy = input.clone()
+    dim = dimension("slice_scatter", dim, input.dim(), scalars=False)
+    if step < 1:
+        raise RuntimeError(f"slice_scatter(): step is {step}; give 1 or more")
+    part = copy[(slice(None),) * dim + (slice(start, end, step),)]
+    return _replaced("slice_scatter", copy, part, src)
+
+
+@function(method=True, out=True)
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """Copy of input with src in place of input.select(dim, index).
+
+    src has the shape of the slice (RuntimeError).
+
+    >>> torch.zeros(2, 2).select_scatter(torch.tensor([1.0, 2.0]), 0, 1)
+    tensor([[0., 0.],
+            [1., 2.]])
+    """
+    copy = input.clone()
+    return _replaced("select_scatter", copy, copy.select(dim, index), src)
+
+
+@function(method=True, out=True)
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """Copy of input with src in place of input.diagonal(offset, dim1, dim2).
+
+    src has the shape of the diagonal (RuntimeError).
+
+    >>> torch.zeros(2, 2).diagonal_scatter(torch.tensor([1.0, 2.0]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    copy = input.clone()
+    part = copy.diagonal(offset, dim1, dim2)
+    return _replaced("diagonal_scatter", copy, part, src)
+
+
+@function(method=True, out=True)
+def as_strided_scatter(
+    input: Tensor,
+    src: Tensor,
+    size: Sizes,
+    stride: Sizes,
+    storage_offset: int | None = None,
+) -> Tensor:
+    """Copy of input with src in place of an as_strided() view.
+
+    src has the shape of the view (RuntimeError).
+
+    >>> torch.zeros(4).as_strided_scatter(torch.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
+    # size and stride describe the memory, so all of it is copied, gaps included.
+    place, steps = input.storage_offset(), input.stride()
+    reach = (
+        place
+        + 1
+        + sum((n - 1) * step for n, step in zip(input.shape, steps, strict=True))
+    )
+    memory = input.as_strided((reach if input.numel() else 0,), (1,), 0).clone()
+    copy = memory.as_strided(input.shape, steps, place)
+    offset = place if storage_offset is None else storage_offset
+    part = memory.as_strided(size, stride, offset)
+    return _replaced("as_strided_scatter", copy, part, src)
+
+
+@function(method=True, out=True, in_place=True)
+def scatter_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    """Copy of input with elements of src reduced into the positions given by index.
+
+    reduce is 'sum', 'prod', 'mean', 'amax' or 'amin'. With include_self=False the
+    reduction leaves out the elements of input. index has as many dimensions as input
+    and src, and no more elements than src along each.
+
+    >>> x = torch.zeros(2)
+    >>> x.scatter_reduce(0, torch.tensor([0, 0, 1]), torch.tensor([1.0, 5.0, 2.0]), "amax")
+    tensor([5., 2.])
+    """  # noqa: E501
+    reduce = _NAMES.get(reduce, reduce)
+    _check("scatter_reduce", input, index, src, reduce, _REDUCTIONS)
+    if not index.numel():
+        return input.clone()
+    if input.dim() != index.dim() or input.dim() != src.dim():
+        raise RuntimeError(
+            f"scatter_reduce(): the shapes {tuple(input.shape)}, {tuple(index.shape)} "
+            f"and {tuple(src.shape)} differ in the number of dimensions; give the same"
+        )
+    dim = dimension("scatter_reduce", dim, input.dim())
+    for d, n in enumerate(index.shape):
+        if n > src.shape[d] or (d != dim and n > input.shape[d]):
+            raise RuntimeError(
+                f"scatter_reduce(): dimension {d} of index has size {n}, of input "
+                f"{input.shape[d]} and of src {src.shape[d]}; give a smaller index"
+            )
+    index = index.long()
+    if not input.dim():
+        vectors = (input.reshape(1), 0, index.reshape(1), src.reshape(1))
+        return _reduced("scatter_reduce", *vectors, reduce, include_self).reshape(())
+    src = src[tuple(slice(n) for n in index.shape)]
+    return _reduced("scatter_reduce", input, dim, index, src, reduce, include_self)
+
+
+@function(method=True, out=True, in_place=True)
+def index_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    """Copy of input with slices of source reduced into the slices given by index.
+
+    reduce is 'prod', 'mean', 'amax' or 'amin'. With include_self=False the reduction
+    leaves out the elements of input. index is a vector.
+
+    >>> x = torch.ones(2, 2)
+    >>> x.index_reduce(0, torch.tensor([0, 0]), torch.full((2, 2), 3.0), "prod")
+    tensor([[9., 9.],
+            [1., 1.]])
+    """
+    _check("index_reduce", input, index, source, reduce, _REDUCTIONS[1:])
+    dim = dimension("index_reduce", dim, input.dim())
+    if index.dim() > 1:
+        raise IndexError(
+            f"index_reduce(): index has the shape {tuple(index.shape)}; give a vector"
+        )
+    wanted = list(input.shape)
+    if wanted:
+        wanted[dim] = index.numel()
+    if list(source.shape) != wanted:
+        raise RuntimeError(
+            f"index_reduce(): source has the shape {tuple(source.shape)}; give "
+            f"{tuple(wanted)}, input's with one slice for each index"
+        )
+    along = [-1 if d == dim else 1 for d in range(max(input.dim(), 1))]
+    places = index.long().reshape(along if wanted else ())
+    places = places.expand(source.shape)
+    return scatter_reduce(input, dim, places, source, reduce, include_self=include_self)

@@ -1,0 +1,87 @@
+"""Shapes, and copies and sums by shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydevtensor import _C
+from pydevtensor._functions import function, method
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydevtensor._functions.types import Size, Tensor
+
+
+@function()
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
+    """Shape that the given shapes broadcast to.
+
+    Raises RuntimeError if they do not broadcast, ValueError for negative sizes.
+
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
+    whole: list[int] = []
+    for given in shapes:
+        shape = [given] if isinstance(given, int) else list(given)
+        for size in shape:
+            if not isinstance(size, int):
+                raise TypeError(
+                    f"broadcast_shapes(): a shape is {given!r}; give ints or tuples of "
+                    "ints"
+                )
+            if size < 0:
+                raise ValueError(
+                    f"broadcast_shapes(): {given!r} has a negative size; give 0 or more"
+                )
+        whole = [1] * (len(shape) - len(whole)) + whole
+        for place in range(-len(shape), 0):
+            if whole[place] == 1:
+                whole[place] = shape[place]
+            elif shape[place] not in (1, whole[place]):
+                raise RuntimeError(
+                    f"broadcast_shapes(): {given!r} does not broadcast with {whole}, "
+                    "which precedes it; give sizes that are the same or 1"
+                )
+    return _C.Size(whole)
+
+
+@function(method=True, out=True)
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Copy of narrow(dim, start, length).
+
+    >>> torch.tensor([1, 2, 3]).narrow_copy(0, 1, 2)
+    tensor([2, 3])
+    """
+    part = input.narrow(dim, start, length)
+    return part.clone() if part.is_contiguous() else part.contiguous()
+
+
+@method()
+def sum_to_size(input: Tensor, *size: int) -> Tensor:
+    """Sum over dimensions, so that the result has a shape that broadcasts to input's.
+
+    Returns the tensor itself if it has that shape already.
+
+    >>> torch.tensor([[1, 2], [3, 4]]).sum_to_size(1, 2)
+    tensor([[4, 6]])
+    """
+    leading = input.dim() - len(size)
+    fits = leading >= 0 and all(
+        n in (1, m) for n, m in zip(size, input.shape[leading:], strict=True)
+    )
+    if not fits:
+        raise RuntimeError(
+            f"sum_to_size(): {tuple(size)} does not broadcast to the shape "
+            f"{tuple(input.shape)}; give sizes that are 1 or the Tensor's"
+        )
+    dims = list(range(leading))
+    dims += [
+        leading + d
+        for d, n in enumerate(size)
+        if n == 1 and input.shape[leading + d] != 1
+    ]
+    if not dims:
+        return input
+    return input.sum(dims, keepdim=True).reshape(tuple(size))

@@ -1,0 +1,339 @@
+"""Statistics: counts, sums without NaN, quantiles, covariances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydevtensor import _C
+from pydevtensor._functions import function
+from pydevtensor._functions.checks import dimension
+
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Dims, Dtype, Tensor, Value
+
+
+def _last(function: str, input: Tensor, dim: int | None) -> tuple[Tensor, int]:
+    """input with dim as its last dimension, or flattened, and dim counted from 0."""
+    if dim is None:
+        return input.flatten(), 0
+    dim = dimension(function, dim, input.dim())
+    if input.dim() == 0:
+        return input.reshape(1), 0
+    return input.transpose(dim, -1), dim
+
+
+@function(method=True, out=True, results=("min", "max"))
+def aminmax(
+    input: Tensor, *, dim: int | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Minimum and maximum of all elements or along dim, as (min, max).
+
+    Raises RuntimeError for an empty reduction.
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.aminmax(dim=1)
+    torch.return_types.aminmax(
+    min=tensor([1., 2.]),
+    max=tensor([5., 6.]))
+    """
+    dims = () if dim is None else dim
+    return input.amin(dims, keepdim), input.amax(dims, keepdim)
+
+
+@function(method=True)
+def count_nonzero(input: Tensor, dim: Dims | None = None) -> Tensor:
+    """Number of nonzero elements, of all or along dim.
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.count_nonzero()
+    tensor(6)
+    """
+    return (input != 0).sum(dim)
+
+
+@function(method=True, out=True)
+def nansum(
+    input: Tensor,
+    dim: Dims | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
+) -> Tensor:
+    """Sum of the elements, treating NaN as 0.
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.nansum(dim=1)
+    tensor([ 9., 12.])
+    """
+    if input.dtype.is_floating_point:
+        input = _C.where(input == input, input, 0)
+    return input.sum(dim, keepdim, dtype=dtype)
+
+
+@function(method=True, out=True)
+def nanmean(
+    input: Tensor,
+    dim: Dims | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
+) -> Tensor:
+    """Mean of the elements that are not NaN.
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.nanmean(dim=1)
+    tensor([3., 4.])
+    """
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(
+            f"nanmean(): the input is of type {input.dtype}; convert it first, for "
+            "example with .float()"
+        )
+    count = (input == input).sum(dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count
+
+
+def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise RuntimeError(
+            f"{name}(): interpolation is {interpolation!r}; give 'linear', 'lower', "
+            "'higher', 'midpoint' or 'nearest'"
+        )
+    if input.dtype not in (_C.float32, _C.float64):
+        raise RuntimeError(
+            f"{name}(): the input is of type {input.dtype}; give float32 or float64"
+        )
+    if not input.numel():
+        raise RuntimeError(f"{name}(): the input has no elements; give some")
+    if not isinstance(q, _C.Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}(): q is {q}; give a number from 0 to 1")
+        q = _C.tensor(q, dtype=input.dtype, device=input.device)
+    if q.dtype != input.dtype or q.device != input.device or q.dim() > 1:
+        raise RuntimeError(
+            f"{name}(): q is a Tensor of {q.dim()} dimensions and type {q.dtype} on "
+            f"{q.device}; give one of at most 1 of type {input.dtype} on {input.device}"
+        )
+    if q.device.type == "cpu" and not bool(((q >= 0) & (q <= 1)).all()):
+        raise RuntimeError(
+            f"{name}(): q has elements outside 0 to 1; give numbers from 0 to 1"
+        )
+    x, place = _last(name, input, dim)
+    n = x.size(-1)
+    ordered = x.sort(-1).values
+    count = (x == x).sum(-1, keepdim=True)
+    if skip_nan:
+        rank = q.reshape(-1) * (count - 1).clamp(0).to(x.dtype)
+    else:  # a NaN, sorted last, is the quantile of its row
+        rank = _C.where(count < n, n - 1, q.reshape(-1) * (n - 1)).to(x.dtype)
+    if interpolation in ("lower", "higher", "nearest"):
+        step = {"lower": "floor", "higher": "ceil", "nearest": "round"}[interpolation]
+        result = ordered.gather(-1, getattr(rank, step)().to(_C.int64))
+    else:
+        below, above = rank.floor(), rank.ceil()
+        low = ordered.gather(-1, below.to(_C.int64))
+        high = ordered.gather(-1, above.to(_C.int64))
+        part = 0.5 if interpolation == "midpoint" else rank - below
+        part = _C.where(above > below, part, 0)
+        result = _C.where(part > 0, low + part * (high - low), low)
+    # Moves the quantiles from the last dimension to the first.
+    result = result.permute(result.dim() - 1, *range(result.dim() - 1))
+    if keepdim:
+        shape = [1] * input.dim() if dim is None else list(input.shape)
+        if dim is not None and input.dim():
+            result = result.unsqueeze(-1).transpose(place + 1, -1)
+            shape[place] = 1
+        result = result.reshape(result.size(0), *shape)
+    elif dim is not None and input.dim():
+        # Moves the last dimension of the input back from where dim was.
+        result = result.unsqueeze(-1).transpose(place + 1, -1).squeeze(place + 1)
+    return result if q.dim() else result.squeeze(0)
+
+
+@function(method=True, out=True)
+def quantile(
+    input: Tensor,
+    q: Value,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """Quantiles q, from 0 to 1, of all elements or along dim.
+
+    interpolation between two elements is 'linear', 'lower', 'higher', 'midpoint' or
+    'nearest'. A vector q adds a first dimension. NaN if an element is NaN.
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.quantile(0.5)
+    tensor(3.5000)
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@function(method=True, out=True)
+def nanquantile(
+    input: Tensor,
+    q: Value,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """quantile() of the elements that are not NaN.
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.nanquantile(0.5)
+    tensor(3.5000)
+    """
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+
+
+@function(method=True, out=True, results=("values", "indices"))
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Most frequent value along dim, the smallest of several, and its last index.
+
+    Returns (values, indices).
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.mode(dim=1)
+    torch.return_types.mode(
+    values=tensor([1., 2.]),
+    indices=tensor([0, 1]))
+    """
+    x, place = _last("mode", input, dim)
+    n = x.size(-1)
+    if n == 0:
+        raise IndexError(
+            f"mode(): dimension {dim} has size 0; give a dimension that has elements"
+        )
+    ordered, indices = x.sort(-1)
+    number = _C.arange(n, device=x.device).expand(x.shape)
+    change = _C.ones(x.shape, dtype=_C.bool, device=x.device)
+    change[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    start = _C.where(change, number, 0).cummax(-1).values
+    best = (number - start).argmax(-1, keepdim=True)
+    index = indices.gather(-1, best)
+    values = x.gather(-1, index)
+    if input.dim() == 0:
+        return values.reshape(()), index.reshape(())
+    values, index = values.transpose(place, -1), index.transpose(place, -1)
+    if keepdim:
+        return values, index
+    return values.squeeze(place), index.squeeze(place)
+
+
+@function()
+def isin(
+    elements: Value,
+    test_elements: Value,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Tensor:
+    """Whether each element equals one of test_elements: bools of elements' shape.
+
+    invert=True negates the result.
+
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
+    del assume_unique  # allows shortcuts that are not taken
+    like = elements if isinstance(elements, _C.Tensor) else test_elements
+    if not isinstance(like, _C.Tensor):
+        raise TypeError("isin(): elements and test_elements are numbers; give a Tensor")
+    elements = _C.as_tensor(elements, device=like.device)
+    others = _C.as_tensor(test_elements, device=like.device).flatten()
+    if elements.device != others.device:
+        raise RuntimeError(
+            f"isin(): elements are on {elements.device}, test_elements on "
+            f"{others.device}; bring them to one device with .to()"
+        )
+    if others.numel() <= 16:
+        found = _C.zeros(elements.shape, dtype=_C.bool, device=like.device)
+        for i in range(others.numel()):
+            found |= elements == others[i]
+    else:
+        others = others.sort().values
+        place = _C.searchsorted(others, elements).clamp(0, others.numel() - 1)
+        found = others[place] == elements
+    return ~found if invert else found
+
+
+@function(method=True)
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
+    """Covariance matrix of variables in rows and observations in columns.
+
+    fweights is the integer frequency of each observation, aweights its floating weight.
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.cov()
+    tensor([[ 4., -2.],
+            [-2.,  4.]])
+    """
+    if input.dim() > 2:
+        raise RuntimeError(
+            f"cov(): the input has {input.dim()} dimensions; give at most 2"
+        )
+    if input.dtype is _C.bool:
+        raise RuntimeError("cov(): the input holds bools; give numbers")
+    x = input.reshape(1, -1) if input.dim() < 2 else input
+    if not x.dtype.is_floating_point:
+        x = x.to(_C.get_default_dtype())
+    weights = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        if given.dim() > 1 or given.numel() != x.size(1):
+            raise RuntimeError(
+                f"cov(): {name} has shape {tuple(given.shape)}; give {x.size(1)} "
+                "numbers, one for each observation"
+            )
+        if given.dtype.is_floating_point != (name == "aweights"):
+            raise RuntimeError(
+                f"cov(): {name} is of type {given.dtype}; give "
+                + ("floats" if name == "aweights" else "integers")
+            )
+        if bool((given < 0).any()):
+            raise RuntimeError(f"cov(): {name} has negative elements; give 0 or more")
+        given = given.to(x.dtype)
+        weights = given if weights is None else weights * given
+    if weights is None:
+        mean = x.mean(1, keepdim=True)
+        degrees = float(x.size(1) - correction)
+    else:
+        total = weights.sum()
+        mean = (x * weights).sum(1, keepdim=True) / total
+        lost = 1 if aweights is None else (weights * aweights).sum() / total
+        degrees = float(total - correction * lost)
+    x = x - mean
+    product = x @ (x if weights is None else x * weights).T
+    result = product / max(degrees, 0.0)
+    return result.reshape(()) if input.dim() < 2 else result
+
+
+@function(method=True)
+def corrcoef(input: Tensor) -> Tensor:
+    """Correlation matrix of variables in rows and observations in columns.
+
+    >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    >>> x.corrcoef()
+    tensor([[ 1.0000, -0.5000],
+            [-0.5000,  1.0000]])
+    """
+    if input.dim() > 2:
+        raise RuntimeError(
+            f"corrcoef(): the input has {input.dim()} dimensions; give at most 2"
+        )
+    c = cov(input)
+    if c.dim() == 0:
+        return c / c
+    number = _C.arange(c.size(0), device=c.device)
+    deviation = c[number, number].sqrt()
+    return (c / deviation.reshape(-1, 1) / deviation).clamp(-1, 1)

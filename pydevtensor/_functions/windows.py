@@ -1,0 +1,135 @@
+"""Window functions for spectral analysis."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pydevtensor import _C
+from pydevtensor._functions import function
+
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor
+
+
+def _window(function, length, periodic, make, factory):
+    dtype = factory.pop("dtype", None) or _C.get_default_dtype()
+    if length < 0:
+        raise RuntimeError(f"{function}(): window_length is {length}; give 0 or more")
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"{function}(): dtype is {dtype}; give a floating type")
+    if length < 2:
+        return _C.ones(length, dtype=dtype, **factory)
+    steps = length if periodic else length - 1
+    requires_grad = factory.pop("requires_grad", False)
+    pin_memory = factory.pop("pin_memory", False)
+    made = make(_C.arange(length, dtype=dtype, **factory), steps)
+    made = made.pin_memory() if pin_memory else made
+    return made.requires_grad_() if requires_grad else made
+
+
+@function(factory=True)
+def hann_window(window_length: int, periodic: bool = True, **factory: Any) -> Tensor:
+    """Hann window of window_length samples.
+
+    periodic=True gives one period, for spectral analysis; False a symmetric window.
+    Requires a floating dtype.
+
+    >>> torch.hann_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+
+    def make(n, steps):
+        return (n * (2 * math.pi / steps)).cos() * -0.5 + 0.5
+
+    return _window("hann_window", window_length, periodic, make, factory)
+
+
+@function(factory=True)
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    **factory: Any,
+) -> Tensor:
+    """Hamming window, alpha - beta * cos(...), of window_length samples.
+
+    periodic=True gives one period, for spectral analysis; False a symmetric window.
+    Requires a floating dtype.
+
+    >>> torch.hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
+
+    def make(n, steps):
+        return (n * (2 * math.pi / steps)).cos() * -beta + alpha
+
+    return _window("hamming_window", window_length, periodic, make, factory)
+
+
+@function(factory=True)
+def blackman_window(
+    window_length: int, periodic: bool = True, **factory: Any
+) -> Tensor:
+    """Blackman window of window_length samples.
+
+    periodic=True gives one period, for spectral analysis; False a symmetric window.
+    Requires a floating dtype.
+
+    >>> torch.blackman_window(4, dtype=torch.float64).round(decimals=2)
+    tensor([0.0000, 0.3400, 1.0000, 0.3400], dtype=torch.float64)
+    """
+
+    def make(n, steps):
+        angle = n * (math.pi / steps)
+        return (angle * 4).cos() * 0.08 - (angle * 2).cos() * 0.5 + 0.42
+
+    return _window("blackman_window", window_length, periodic, make, factory)
+
+
+@function(factory=True)
+def bartlett_window(
+    window_length: int, periodic: bool = True, **factory: Any
+) -> Tensor:
+    """Bartlett (triangular) window of window_length samples.
+
+    periodic=True gives one period, for spectral analysis; False a symmetric window.
+    Requires a floating dtype.
+
+    >>> torch.bartlett_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+
+    def make(n, steps):
+        rising = n * (2 / steps)
+        return _C.where(n * 2 <= steps, rising, 2 - rising)
+
+    return _window("bartlett_window", window_length, periodic, make, factory)
+
+
+@function(factory=True)
+def kaiser_window(
+    window_length: int, periodic: bool = True, beta: float = 12.0, **factory: Any
+) -> Tensor:
+    """Kaiser window of window_length samples; a larger beta makes it narrower.
+
+    periodic=True gives one period, for spectral analysis; False a symmetric window.
+    Requires a floating dtype.
+
+    >>> torch.kaiser_window(4)
+    tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01])
+    """
+
+    def make(n, steps):
+        # Bessel's I0(x) is the mean of exp(x cos t) over t in [0, pi]. Equidistant t
+        # give it to full precision once they are more than x.
+        count = 40 + int(min(abs(beta), 1e6))
+        half = (_C.arange(count, dtype=_C.float64, device=n.device) + 0.5) * math.pi
+        cosines = (half / count).cos()
+        x = (1 - (n.double() * (2 / steps) - 1) ** 2).clamp(min=0).sqrt() * abs(beta)
+        above = (x.unsqueeze(1) * cosines - abs(beta)).exp().mean(1)
+        below = (cosines * abs(beta) - abs(beta)).exp().mean()
+        return (above / below).to(n.dtype)
+
+    return _window("kaiser_window", window_length, periodic, make, factory)

@@ -1,0 +1,157 @@
+"""scatter_reduce, index_reduce, put and the *_scatter functions, beyond the golden files."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pydevtensor as torch
+from pydevtensor.autograd import gradcheck, gradgradcheck
+
+REDUCTIONS = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "amax": np.maximum,
+    "amin": np.minimum,
+}
+
+
+KEPT = {"sum": 0, "prod": 1, "amax": -np.inf, "amin": np.inf}
+
+
+def numbers(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def matrix(device, *shape):
+    n = math.prod(shape)
+    values = torch.arange(n, dtype=torch.float64, device=device) * 0.75 - 2
+    return values.reshape(shape).requires_grad_()
+
+
+def expected(x, dim, index, src, reduce, include_self):
+    """By NumPy's ufunc.at, one element after the other."""
+    touched = np.zeros(x.shape, dtype=bool)
+    where = list(np.indices(index.shape))
+    where[dim] = index
+    where = tuple(where)
+    touched[where] = True
+    name = "sum" if reduce == "mean" else reduce
+    whole = x.copy()
+    if not include_self:
+        whole[touched] = KEPT[name]
+    part = src[tuple(slice(n) for n in index.shape)]
+    REDUCTIONS[name].at(whole, where, part)
+    if reduce == "mean":
+        counts = np.full(x.shape, int(include_self))
+        np.add.at(counts, where, 1)
+        whole /= np.maximum(counts, 1)
+    return whole
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", [*REDUCTIONS, "mean"])
+def test_scatter_reduce_is_that_of_numpy(reduce, include_self, device):
+    x, src = numbers(1, 5, 7, 3), numbers(2, 40, 6, 3)
+    index = np.random.default_rng(3).integers(0, 5, size=(37, 6, 2))
+    wanted = expected(x, 0, index, src, reduce, include_self)
+    found = torch.scatter_reduce(
+        torch.tensor(x, device=device),
+        0,
+        torch.tensor(index, device=device),
+        torch.tensor(src, device=device),
+        reduce,
+        include_self=include_self,
+    )
+    np.testing.assert_allclose(found.cpu().numpy(), wanted, rtol=1e-12)
+    chosen = index[:, 0, 0]
+    source = numbers(4, 37, 7, 3)
+    if reduce == "sum":
+        return
+    wide = np.broadcast_to(chosen[:, None, None], source.shape)
+    wanted = expected(x, 0, wide, source, reduce, include_self)
+    found = torch.tensor(x, device=device).index_reduce_(
+        0,
+        torch.tensor(chosen, device=device),
+        torch.tensor(source, device=device),
+        reduce,
+        include_self=include_self,
+    )
+    np.testing.assert_allclose(found.cpu().numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", [*REDUCTIONS, "mean"])
+def test_gradients_of_scatter_reduce(reduce, include_self, device):
+    x = torch.tensor(numbers(5, 3, 2), device=device)
+    y = torch.tensor(numbers(6, 4, 2), device=device)
+    if reduce == "prod":
+        y[1] = 0  # where a quotient would not do
+    x.requires_grad_()
+    y.requires_grad_()
+    index = torch.tensor([[0, 1], [0, 1], [2, 1], [0, 2]], device=device)
+
+    def function(a, b):
+        return a.scatter_reduce(0, index, b, reduce, include_self=include_self)
+
+    assert gradcheck(function, (x, y))
+    assert gradgradcheck(lambda a, b: function(a, b) ** 2, (x, y))
+
+
+def test_equal_extremes_share_the_gradient(device):
+    x = torch.zeros(2, device=device, requires_grad=True)
+    y = torch.zeros(3, device=device, requires_grad=True)
+    index = torch.tensor([0, 0, 0], device=device)
+    x.scatter_reduce(0, index, y, "amax").sum().backward()
+    assert x.grad.tolist() == [0.25, 1]
+    assert y.grad.tolist() == [0.25] * 3
+    x.grad = y.grad = None
+    x.scatter_reduce(0, index, y, "amax", include_self=False).sum().backward()
+    assert x.grad.tolist() == [0, 1]
+    assert y.grad.tolist() == pytest.approx([1 / 3] * 3)
+
+
+def test_places_beyond_the_end(device):
+    x = torch.zeros(3, device=device)
+    index = torch.tensor([5], device=device)
+    for reduce in ("sum", "prod", "amax"):
+        with pytest.raises((RuntimeError, IndexError)):
+            found = x.scatter_reduce(0, index, x[:1], reduce)
+            found.sum().item()
+    for place in (6, -7, 99, -99):
+        with pytest.raises((RuntimeError, IndexError)):
+            found = torch.zeros(2, 3, device=device).put_(
+                torch.tensor([place], device=device), torch.ones(1, device=device)
+            )
+            found.sum().item()
+    assert (x + 1).tolist() == [1, 1, 1]
+
+
+REPLACED = {
+    "slice": (lambda x, y: x.slice_scatter(y, 1, 0, 3, 2), (3, 4), (3, 2)),
+    "select": (lambda x, y: x.select_scatter(y, 0, -1), (3, 4), (4,)),
+    "diagonal": (lambda x, y: x.diagonal_scatter(y, 1), (3, 4), (3,)),
+    "strided": (
+        lambda x, y: x.as_strided_scatter(y, (2, 2), (5, 2), 1),
+        (3, 4),
+        (2, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_gradients_of_scatters(name, device):
+    """Of as_strided_scatter PyTorch 2.13 gives input the gradient of what was replaced."""
+    function, shape, part = REPLACED[name]
+    inputs = matrix(device, *shape), matrix(device, *part)
+    assert gradcheck(function, inputs)
+    assert gradgradcheck(lambda x, y: function(x, y) ** 2, inputs)
+
+
+def test_a_strided_part_of_a_view(device):
+    whole = torch.arange(12.0, device=device).reshape(3, 4)
+    copy = whole[1:, 1:].as_strided_scatter(
+        torch.ones(2, device=device) * 9, (2,), (5,), 6
+    )
+    assert copy.tolist() == [[5, 9, 7], [9, 10, 9]]
+    assert whole.flatten().tolist() == list(range(12))

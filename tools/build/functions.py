@@ -1,0 +1,184 @@
+"""Reads the functions of pydevtensor/_functions and writes the package's index of them.
+
+A function there says all there is to say of it: signature, docstring, options. The
+index, pydevtensor/_index.py, is what `import pydevtensor` makes the public names from,
+without running those modules; the stubs come from the same annotations.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import pprint
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import stub_types as known
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "pydevtensor" / "_functions"
+INDEX = "_index.py"
+NOTE = "# Made by tools/build/functions.py from pydevtensor/_functions.\n"
+FACTORY = (
+    "dtype: Dtype = None, layout: Layout = None, device: Device = None, "
+    "requires_grad: bool = False, pin_memory: bool = False"
+)
+
+
+@dataclass(frozen=True)
+class Function:
+    """One public name: a row of the index, and what the stubs say beyond signatures."""
+
+    name: str
+    module: str
+    signature: str
+    function: bool
+    method: bool
+    in_place: bool
+    results: tuple[str, str] | None
+    doc: str
+    types: dict[str, str]  # of parameters whose word is Any
+    result: str
+
+    def row(self) -> tuple:
+        where = (self.function, self.method, self.in_place)
+        results = f"({', '.join(self.results)})" if self.results else None
+        return (self.name, self.module, self.signature, *where, results, self.doc)
+
+
+def word(annotation: ast.expr) -> str:
+    """The parameter type (csrc/python/arguments.h) that an annotation names, or Any."""
+    if isinstance(annotation, ast.BinOp) and ast.unparse(annotation.right) == "None":
+        annotation = annotation.left
+    name = ast.unparse(annotation)
+    return name if name in known.WORDS else "Any"
+
+
+class Accepted(ast.NodeTransformer):
+    """What callers may give for an annotation, as the stubs write it."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.parse(known.WORDS.get(node.id, node.id), mode="eval").body
+
+
+def given_back(annotation: ast.expr) -> str:
+    """The annotation of a result, where int and others are Tensor's methods."""
+    return re.sub(r"\b(bool|int|str|float)\b", r"builtins.\1", ast.unparse(annotation))
+
+
+def parameters(node: ast.FunctionDef, out: str, factory: bool) -> str:
+    """The signature's text between the parentheses."""
+    given, found = node.args, []
+    plain = given.args
+    missing = [None] * (len(plain) - len(given.defaults))
+
+    def text(argument: ast.arg, default: ast.expr | None) -> str:
+        assert argument.annotation, f"{node.name}: annotate {argument.arg}"
+        value = f" = {ast.unparse(default)}" if default else ""
+        return f"{argument.arg}: {word(argument.annotation)}{value}"
+
+    found += map(text, plain, [*missing, *given.defaults])
+    if given.vararg:
+        assert given.vararg.annotation
+        many = {"Tensor": "Tensors", "int": "Sizes"}
+        kind = many.get(word(given.vararg.annotation), "Any")
+        found.append(f"*{given.vararg.arg}: {kind}")
+    keywords = list(map(text, given.kwonlyargs, given.kw_defaults))
+    keywords += [FACTORY] if factory else []
+    keywords += [out] if out else []
+    return ", ".join(
+        [*found, *(["*"] if keywords and not given.vararg else []), *keywords]
+    )
+
+
+def in_place_doc(name: str, doc: str) -> str:
+    """The docstring of x_(), with the example of x() made to work in place."""
+    *before, last = doctest.DocTestParser().get_examples(doc)
+    call = next(
+        node
+        for node in ast.walk(ast.parse(last.source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == name
+    )
+    assert isinstance(call.func, ast.Attribute)
+    receiver = ast.get_source_segment(last.source, call.func.value) or ""
+    rest = (ast.get_source_segment(last.source, call) or "")[len(receiver) + 1 :]
+    lines = [example.source.strip() for example in before]
+    if receiver != "x":
+        lines.append(f"x = {receiver}")
+    lines.append(f"x.{rest.replace(name, f'{name}_', 1)} is x")
+    shown = "\n".join(f">>> {line}" for line in lines)
+    return f"In-place {name}().\n\n{shown}\nTrue"
+
+
+def read_function(
+    node: ast.FunctionDef, call: ast.Call, module: str
+) -> Iterator[Function]:
+    """The public names of a decorated function."""
+    assert isinstance(call.func, ast.Name)
+    assert node.returns, f"{node.name}: annotate the result"
+    options = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
+    results = options.get("results")
+    kind = "Any" if results else "Tensor"
+    out = f"out: {kind} = None" if options.get("out") else ""
+    factory = options.get("factory", False)
+    doc = ast.get_docstring(node)
+    assert doc, f"{node.name}: write a docstring"
+    every = [*node.args.args, *node.args.kwonlyargs]
+    every += [node.args.vararg] if node.args.vararg else []
+    types = {
+        argument.arg: ast.unparse(Accepted().visit(argument.annotation))
+        for argument in every
+        if argument.annotation and word(argument.annotation) == "Any"
+    }
+    one = Function(
+        name=node.name,
+        module=module,
+        signature=f"{node.name}({parameters(node, out, factory)})",
+        function=call.func.id == "function",
+        method=call.func.id == "method" or options.get("method", False),
+        in_place=False,
+        results=results,
+        doc=doc,
+        types=types,
+        result=given_back(node.returns),
+    )
+    yield one
+    for alias in options.get("aliases", ()):
+        shown = doc[doc.index(">>> ") :]
+        yield replace(one, name=alias, doc=f"Alias of {one.name}().\n\n{shown}")
+    if options.get("in_place"):
+        name = f"{node.name}_"
+        yield replace(
+            one,
+            name=name,
+            signature=f"{name}({parameters(node, '', factory)})",
+            function=options["in_place"] == "both",
+            method=True,
+            in_place=True,
+            doc=in_place_doc(node.name, doc),
+        )
+
+
+def read() -> list[Function]:
+    """All functions, in the order of their names."""
+    found = []
+    for path in FOLDER.glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            for call in node.decorator_list:
+                if isinstance(call, ast.Call):
+                    found += read_function(node, call, path.stem)
+    return sorted(found, key=lambda each: each.name)
+
+
+def write(folder: Path) -> list[str]:
+    """Writes the index into the folder of the package; the names of the files."""
+    rows = tuple(each.row() for each in read())
+    text = f'{NOTE}"""The functions of _functions/."""\n\nFUNCTIONS = '
+    (folder / INDEX).write_text(text + pprint.pformat(rows, width=88) + "\n")
+    return [INDEX]
