@@ -1,4 +1,4 @@
-"""Layers, losses and what they are built of."""
+"""Modules, losses, and the functions that they call."""
 
 from pydevtensor.nn import functional, init, utils
 from pydevtensor.nn.activations import (
@@ -47,47 +47,11 @@ from pydevtensor.nn.losses import (
 from pydevtensor.nn.module import Module
 from pydevtensor.nn.parameter import Buffer, Parameter, UninitializedParameter
 
-__all__ = [
-    "ELU",
-    "GELU",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "Bilinear",
-    "Buffer",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "HuberLoss",
-    "Identity",
-    "KLDivLoss",
-    "L1Loss",
-    "LayerNorm",
-    "LazyLinear",
-    "LeakyReLU",
-    "Linear",
-    "LogSoftmax",
-    "MSELoss",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "NLLLoss",
-    "Parameter",
-    "ParameterDict",
-    "ParameterList",
-    "ReLU",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "Softmax",
-    "Softplus",
-    "Tanh",
-    "Unflatten",
-    "UninitializedParameter",
-    "functional",
-    "init",
-    "utils",
-]
+__all__ = ["ELU", "GELU", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d"]
+__all__ += ["Bilinear", "Buffer", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten"]
+__all__ += ["HuberLoss", "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "LazyLinear"]
+__all__ += ["LeakyReLU", "Linear", "LogSoftmax", "MSELoss", "Module", "ModuleDict"]
+__all__ += ["ModuleList", "NLLLoss", "Parameter", "ParameterDict", "ParameterList"]
+__all__ += ["ReLU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax"]
+__all__ += ["Softplus", "Tanh", "Unflatten", "UninitializedParameter", "functional"]
+__all__ += ["init", "utils"]

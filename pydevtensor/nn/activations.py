@@ -8,189 +8,170 @@ from pydevtensor.nn import functional as F
 from pydevtensor.nn.module import Module
 
 
-class _InPlace(Module):
-    def __init__(self, inplace: bool = False) -> None:
+class _Activation(Module):
+    _options: tuple[str, ...] = ()
+
+    def __init__(self, *values: Any) -> None:
         super().__init__()
-        self.inplace = inplace
+        for name, value in zip(self._options, values, strict=True):
+            setattr(self, name, value)
 
     def extra_repr(self) -> str:
-        """inplace, where it is set."""
-        return "inplace=True" if self.inplace else ""
+        values = ((name, getattr(self, name)) for name in self._options)
+        shown = (f"{n}={v!r}" for n, v in values if v or n != "inplace")
+        return ", ".join(shown)
 
 
-class ReLU(_InPlace):
-    """Each element, or 0 where it is negative. Any shape.
+class ReLU(_Activation):
+    """max(x, 0) of each element.
 
     >>> nn.ReLU()(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
 
+    _options = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(inplace)
+
     def forward(self, input: Any) -> Any:
-        """max(x, 0)."""
         return F.relu(input, self.inplace)
 
 
-class SiLU(_InPlace):
-    """x times its sigmoid. Any shape.
+class SiLU(_Activation):
+    """x * sigmoid(x) of each element.
 
     >>> nn.SiLU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
     """
 
+    _options = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(inplace)
+
     def forward(self, input: Any) -> Any:
-        """x * sigmoid(x)."""
         return F.silu(input, self.inplace)
 
 
-class LeakyReLU(Module):
-    """Each element, times negative_slope where it is negative. Any shape.
+class LeakyReLU(_Activation):
+    """x, or negative_slope * x where x is negative.
 
     >>> nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
     """
 
+    _options = ("negative_slope", "inplace")
+
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.inplace = inplace
+        super().__init__(negative_slope, inplace)
 
     def forward(self, input: Any) -> Any:
-        """x, or negative_slope * x."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self) -> str:
-        """The slope."""
-        return f"negative_slope={self.negative_slope}" + (
-            ", inplace=True" if self.inplace else ""
-        )
 
-
-class ELU(Module):
-    """Each element, or alpha * (e^x - 1) where it is negative. Any shape.
+class ELU(_Activation):
+    """x, or alpha * (e^x - 1) where x is negative.
 
     >>> nn.ELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
 
+    _options = ("alpha", "inplace")
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
+        super().__init__(alpha, inplace)
 
     def forward(self, input: Any) -> Any:
-        """x, or alpha * (e^x - 1)."""
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        """alpha."""
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
+class GELU(_Activation):
+    """x * Phi(x), with Phi the cumulative distribution function of the normal.
 
-class GELU(Module):
-    """x times the normal distribution function of x. Any shape.
-
-    approximate: 'none', or 'tanh' for a formula that is quicker to compute; for
-    another word RuntimeError.
+    approximate: 'none' or 'tanh', a faster formula; RuntimeError for another value.
 
     >>> nn.GELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
     """
 
+    _options = ("approximate",)
+
     def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
+        super().__init__(approximate)
 
     def forward(self, input: Any) -> Any:
-        """x * Phi(x)."""
         return F.gelu(input, self.approximate)
-
-    def extra_repr(self) -> str:
-        """The approximation."""
-        return f"approximate={self.approximate!r}"
 
 
 class Sigmoid(Module):
-    """1 / (1 + e^-x). Any shape.
+    """1 / (1 + e^-x) of each element.
 
     >>> nn.Sigmoid()(torch.tensor([0.0, 2.0]))
     tensor([0.5000, 0.8808])
     """
 
     def forward(self, input: Any) -> Any:
-        """The sigmoid."""
         return input.sigmoid()
 
 
 class Tanh(Module):
-    """Hyperbolic tangent. Any shape.
+    """The hyperbolic tangent of each element.
 
     >>> nn.Tanh()(torch.tensor([0.0, 2.0]))
     tensor([0.0000, 0.9640])
     """
 
     def forward(self, input: Any) -> Any:
-        """The hyperbolic tangent."""
         return input.tanh()
 
 
-class Softplus(Module):
-    """log(1 + e^(beta x)) / beta. Any shape.
-
-    x itself where beta x is above threshold.
+class Softplus(_Activation):
+    """log(1 + e^(beta x)) / beta, or x itself where beta x is above threshold.
 
     >>> nn.Softplus()(torch.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
 
+    _options = ("beta", "threshold")
+
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
+        super().__init__(beta, threshold)
 
     def forward(self, input: Any) -> Any:
-        """The softplus."""
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        """The constants."""
-        return f"beta={self.beta}, threshold={self.threshold}"
 
-
-class _AlongDim(Module):
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def extra_repr(self) -> str:
-        """The dimension."""
-        return f"dim={self.dim}"
-
-
-class Softmax(_AlongDim):
+class Softmax(_Activation):
     """e^x divided by its sum along dim.
 
-    IndexError for a dim that is not there; None chooses one, with a warning.
+    dim=None chooses a dimension, with a warning. Raises IndexError for a dim that the
+    input does not have.
 
     >>> nn.Softmax(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([0.5000, 0.5000])
     """
 
+    _options = ("dim",)
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__(dim)
+
     def forward(self, input: Any) -> Any:
-        """The softmax."""
         return F.softmax(input, self.dim)
 
 
-class LogSoftmax(_AlongDim):
-    """Logarithm of softmax.
+class LogSoftmax(_Activation):
+    """The logarithm of Softmax.
 
     >>> nn.LogSoftmax(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([-0.6931, -0.6931])
     """
 
-    def forward(self, input: Any) -> Any:
-        """The logarithm of the softmax."""
-        return F.log_softmax(input, self.dim)
+    _options = ("dim",)
 
-    def extra_repr(self) -> str:
-        """The dimension."""
-        return f"dim={self.dim}"
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__(dim)
+
+    def forward(self, input: Any) -> Any:
+        return F.log_softmax(input, self.dim)

@@ -1,4 +1,4 @@
-"""Numbers to learned vectors."""
+"""The Embedding module."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
+from pydevtensor.nn.layers import _explain
 from pydevtensor.nn.module import Module
 from pydevtensor.nn.parameter import Parameter
 
 
 class Embedding(Module):
-    """A table of num_embeddings rows, from which a number chooses one.
+    """A table of num_embeddings rows, which are selected by index.
 
-    input of any shape, int64 or int32 from 0 to num_embeddings - 1, to
-    (*input.shape, embedding_dim). The table, weight, starts with normal numbers of
-    mean 0 and standard deviation 1.
+    From input, int64 or int32 of any shape, to (*input.shape, embedding_dim). weight,
+    the table, starts with samples of the standard normal distribution.
 
     padding_idx          this row starts with zeros and gets no gradient
-    max_norm, norm_type  rows are shortened to that norm when they are chosen
-    scale_grad_by_freq   a row's gradient is divided by how often it was chosen
-    sparse               changes nothing: gradients are dense
+    max_norm, norm_type  rows are scaled down to that norm when they are selected
+    scale_grad_by_freq   a row's gradient is divided by how often it was selected
+    sparse               has no effect: gradients are dense
 
-    IndexError for a number out of range; on a GPU the next wait raises
-    AcceleratorError.
+    Raises IndexError for an index out of range; on a GPU, AcceleratorError at the next
+    synchronization.
 
     >>> words = nn.Embedding(100, 16, padding_idx=0)
     >>> words(torch.tensor([[1, 7], [5, 0]])).shape
@@ -75,32 +75,28 @@ class Embedding(Module):
         self.sparse = sparse
 
     def reset_parameters(self) -> None:
-        """Draws the table anew; row padding_idx becomes zeros."""
+        """Initialize the table again, row padding_idx with zeros."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with F._without_grad():
                 self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input: Any) -> Any:
-        """(...) to (..., embedding_dim)."""
-        if isinstance(input, _C.Tensor) and input.device != self.weight.device:
-            raise RuntimeError(
-                f"{self}: the table is on {self.weight.device} and the input, of shape "
-                f"{[*input.shape]}, on {input.device}; bring them together, e.g. with "
-                f"input.to('{self.weight.device}')"
+        try:
+            return F.embedding(
+                input,
+                self.weight,
+                self.padding_idx,
+                self.max_norm,
+                self.norm_type,
+                self.scale_grad_by_freq,
+                self.sparse,
             )
-        return F.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
-        )
+        except Exception as error:
+            _explain(self, error, input=input)
+            raise
 
     def extra_repr(self) -> str:
-        """The sizes, and what differs from the defaults."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         for name, plain in (
             ("padding_idx", None),
@@ -125,9 +121,9 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A layer over a given table (n, size), which is shared, not copied.
+        """A module over the given table (n, size), which is shared, not copied.
 
-        freeze: the table is not to be learned.
+        freeze: the table does not require gradients.
         """
         if embeddings.dim() != 2:
             raise AssertionError(

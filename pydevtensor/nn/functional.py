@@ -1,4 +1,4 @@
-"""Layers and losses as functions: what the modules of pydevtensor.nn call."""
+"""The functions behind the modules of pydevtensor.nn."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     >>> nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).shape
     torch.Size([2, 4])
     """
-    if input.ndim and weight.ndim == 2 and input.shape[-1] != weight.shape[1]:
-        raise RuntimeError(
-            f"linear: the input has shape {[*input.shape]}, and the weight, of shape "
-            f"{[*weight.shape]}, takes inputs whose last size is {weight.shape[1]}"
-        )
-    if bias is None:
-        return input @ weight.t()
-    if input.ndim == 2:
-        return _C.addmm(bias, input, weight.t())
-    if input.ndim > 2:
-        flat = _C.addmm(bias, input.reshape(-1, input.shape[-1]), weight.t())
-        return flat.reshape(*input.shape[:-1], weight.shape[0])
-    return _C.addmm(bias, input.reshape(1, -1), weight.t()).reshape(weight.shape[0])
+    try:
+        if bias is None:
+            return input @ weight.t()
+        if input.ndim == 2:
+            return _C.addmm(bias, input, weight.t())
+        flat = input.flatten(0, -2) if input.ndim > 1 else input.unsqueeze(0)
+        shape = input.shape[:-1] + weight.shape[:1]
+        return _C.addmm(bias, flat, weight.t()).reshape(shape)
+    except RuntimeError:
+        if not input.ndim or input.shape[-1] != weight.shape[-1]:
+            raise RuntimeError(
+                f"linear: the input has shape {[*input.shape]}; for a weight of shape "
+                f"{[*weight.shape]} its last size has to be {weight.shape[-1]}"
+            ) from None
+        raise
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """x1 A x2 for each matrix A of weight (out, in1, in2), plus bias.
+    """x1 @ A @ x2 for each matrix A of weight (out, in1, in2), plus bias.
 
     >>> x, y = torch.ones(2, 3), torch.ones(2, 4)
     >>> nn.functional.bilinear(x, y, torch.ones(5, 3, 4)).shape
@@ -43,8 +45,9 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """
     if input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(
-            "bilinear: the inputs have to be of one shape up to their last dimensions, "
-            f"and are {[*input1.shape]} and {[*input2.shape]}"
+            "bilinear: the inputs have shapes "
+            f"{[*input1.shape]} and {[*input2.shape]}, which may differ in the last "
+            "size only"
         )
     for name, given, place in (("input1", input1, 1), ("input2", input2, 2)):
         if given.shape[-1] != weight.shape[place]:
@@ -68,7 +71,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 def dropout(
     input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Any:
-    """Elements zeroed with probability p, the others divided by 1 - p, in training.
+    """Zero elements with probability p and divide the others by 1 - p, in training.
 
     >>> nn.functional.dropout(torch.ones(3), p=0.5, training=False)
     tensor([1., 1., 1.])
@@ -89,7 +92,7 @@ def dropout(
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
-    """Each element, or 0 where it is negative.
+    """max(x, 0) of each element.
 
     >>> nn.functional.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
@@ -98,7 +101,7 @@ def relu(input: Any, inplace: bool = False) -> Any:
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """Each element, times negative_slope where it is negative.
+    """x, or negative_slope * x where x is negative.
 
     >>> nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
@@ -108,18 +111,18 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
 
 
 def _widened(input: Any) -> Any:
-    """The input; as float32 where it has 16 bits, so that results are rounded once."""
+    """The input, in float32 if it is half-precision: rounds the result only once."""
     half = getattr(input, "dtype", None) in (_C.float16, _C.bfloat16)
     return input.float() if half else input
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """Each element, or alpha * (e^x - 1) where it is negative.
+    """x, or alpha * (e^x - 1) where x is negative.
 
     >>> nn.functional.elu(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    # The exponential of what is positive would overflow, and its gradient with it.
+    # The exponential of a large x would overflow, and so would its gradient.
     x = _widened(input)
     low = _C.minimum(x, _C.zeros_like(x))
     result = _C.where(x > 0, x, alpha * low.expm1()).to(input.dtype)
@@ -127,7 +130,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
-    """x times the normal distribution function of x; approximate: 'none' or 'tanh'.
+    """x * Phi(x), Phi the normal's CDF; approximate: 'none' or 'tanh'.
 
     >>> nn.functional.gelu(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
@@ -146,7 +149,7 @@ def gelu(input: Any, approximate: str = "none") -> Any:
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
-    """x times its sigmoid.
+    """x * sigmoid(x).
 
     >>> nn.functional.silu(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
@@ -157,7 +160,7 @@ def silu(input: Any, inplace: bool = False) -> Any:
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """log(1 + e^(beta x)) / beta; x itself where beta x is above threshold.
+    """log(1 + e^(beta x)) / beta, or x where beta x is above threshold.
 
     >>> nn.functional.softplus(torch.tensor([-1.0, 2.0]))
     tensor([0.3133, 2.1269])
@@ -170,7 +173,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 
 
 def logsigmoid(input: Any) -> Any:
-    """Logarithm of the sigmoid, without its rounding.
+    """log(sigmoid(x)), computed stably.
 
     >>> nn.functional.logsigmoid(torch.tensor([-1.0, 2.0]))
     tensor([-1.3133, -0.1269])
@@ -190,7 +193,7 @@ def sigmoid(input: Any) -> Any:
 
 
 def tanh(input: Any) -> Any:
-    """Hyperbolic tangent.
+    """The hyperbolic tangent.
 
     >>> nn.functional.tanh(torch.tensor([-1.0, 2.0]))
     tensor([-0.7616,  0.9640])
@@ -204,7 +207,7 @@ def _softmax_dim(name: str, dim: Any, ndim: int) -> int:
     import warnings
 
     warnings.warn(
-        f"{name}: dim is chosen by the number of dimensions; name it",
+        f"{name}: without dim, one is chosen by the number of dimensions; give dim",
         stacklevel=3,
     )
     return 0 if ndim in (0, 1, 3) else 1
@@ -213,7 +216,7 @@ def _softmax_dim(name: str, dim: Any, ndim: int) -> int:
 def softmax(
     input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Any:
-    """e^x divided by its sum along dim, in dtype where one is given.
+    """e^x divided by its sum along dim, converted to dtype first if it is given.
 
     >>> nn.functional.softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
     tensor([0.0900, 0.2447, 0.6652])
@@ -236,7 +239,7 @@ def softmin(
 def log_softmax(
     input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Any:
-    """Logarithm of softmax, without its rounding.
+    """log(softmax(input)), computed stably.
 
     >>> nn.functional.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
     tensor([-2.4076, -1.4076, -0.4076])
@@ -253,7 +256,7 @@ class _without_grad:
         _C._exchange_grad_enabled(self._before)
 
 
-# --- normalisation
+# --- normalization
 
 
 def layer_norm(
@@ -263,10 +266,10 @@ def layer_norm(
     bias: Any = None,
     eps: float = 1e-5,
 ) -> Any:
-    """Blocks of the last dimensions to mean 0 and variance 1, scaled and shifted.
+    """Normalize over the last dimensions, then multiply by weight and add bias.
 
-    normalized_shape names the sizes of those dimensions; weight and bias have that
-    shape. RuntimeError where input's shape does not end with it.
+    normalized_shape is their shape and that of weight and bias. Raises RuntimeError if
+    input's shape does not end with it.
 
     >>> nn.functional.layer_norm(torch.tensor([[1.0, 2.0, 3.0]]), (3,))
     tensor([[-1.2247,  0.0000,  1.2247]])
@@ -284,11 +287,11 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """Each channel (dimension 1) to mean 0 and variance 1, scaled and shifted.
+    """Normalize each channel (dimension 1), then multiply by weight and add bias.
 
-    In training by the batch's own statistics, which the running ones follow with
-    momentum (the variance without bias); else by the running ones. weight, bias and
-    the running statistics have shape (C,).
+    In training with the batch's statistics, with which the running ones are updated by
+    momentum (the variance is the unbiased one); else with the running ones. weight,
+    bias and the running statistics have shape (C,).
 
     >>> mean, var = torch.tensor([2.0]), torch.tensor([4.0])
     >>> nn.functional.batch_norm(torch.tensor([[4.0]]), mean, var)
@@ -313,7 +316,20 @@ def batch_norm(
 # --- losses
 
 
-def _reduce(loss: Any, reduction: str) -> Any:
+def _reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The reduction that the two deprecated arguments ask for, if they are given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def _reduce(
+    loss: Any, reduction: str, size_average: Any = None, reduce: Any = None
+) -> Any:
+    if size_average is not None or reduce is not None:
+        reduction = _reduction(size_average, reduce, reduction)
     if reduction == "mean":
         return loss.mean()
     if reduction == "sum":
@@ -342,7 +358,7 @@ def _same_size(name: str, input: Any, target: Any) -> None:
 
         warnings.warn(
             f"{name}: the target's size {[*target.shape]} differs from the input's "
-            f"{[*input.shape]}, so they broadcast, which is seldom meant; reshape one",
+            f"{[*input.shape]}, so they broadcast; reshape one of them",
             stacklevel=4,
         )
 
@@ -356,10 +372,6 @@ def _need_same_size(name: str, input: Any, target: Any) -> None:
         )
 
 
-def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
-    return _reduce(loss if weight is None else loss * weight, reduction)
-
-
 def mse_loss(
     input: Any,
     target: Any,
@@ -367,13 +379,13 @@ def mse_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Squared differences, averaged, summed or one by one.
+    """The squared differences: their mean, sum, or (reduction='none') each.
 
     >>> nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
     """
     _same_size("mse_loss", input, target)
-    loss = _reduce((input - target).square(), reduction)
+    loss = _reduce((input - target).square(), reduction, size_average, reduce)
     return _C._named(loss, "MseLossBackward0")
 
 
@@ -384,19 +396,19 @@ def l1_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Absolute differences.
+    """The absolute differences.
 
     >>> nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
     """
     _same_size("l1_loss", input, target)
-    return _reduce((input - target).abs(), reduction)
+    return _reduce((input - target).abs(), reduction, size_average, reduce)
 
 
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0
 ) -> Any:
-    """Half the squared difference up to delta, then growing by delta.
+    """Half the squared difference up to delta, linear with slope delta above it.
 
     >>> nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -422,7 +434,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Any:
-    """huber_loss divided by beta; l1_loss where beta is 0.
+    """huber_loss with a delta of beta, divided by beta; l1_loss if beta is 0.
 
     >>> nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -430,10 +442,10 @@ def smooth_l1_loss(
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss: beta is {beta}; give 0 or more")
     if beta == 0:
-        return l1_loss(input, target, reduction=reduction)
+        return l1_loss(input, target, size_average, reduce, reduction)
     _same_size("smooth_l1_loss", input, target)
-    loss = _reduce(_bent(input, target, beta), reduction) / beta
-    return _C._named(loss, "SmoothL1LossBackward0")
+    loss = _reduce(_bent(input, target, beta), reduction, size_average, reduce)
+    return _C._named(loss / beta, "SmoothL1LossBackward0")
 
 
 def binary_cross_entropy(
@@ -451,7 +463,7 @@ def binary_cross_entropy(
     tensor(0.1643)
     """
     _need_same_size("binary_cross_entropy", input, target)
-    # On a GPU the answer would have to be waited for.
+    # Not on a GPU, which would have to be synchronized.
     if input.device.type == "cpu" and ((input < 0) | (input > 1)).any():
         raise RuntimeError(
             "binary_cross_entropy: all elements of input should be between 0 and 1; "
@@ -462,7 +474,8 @@ def binary_cross_entropy(
         target * _C.maximum(input.log(), least)
         + (1 - target) * _C.maximum((1 - input).log(), least)
     )
-    loss = _weighted(loss, weight, reduction)
+    loss = loss if weight is None else loss * weight
+    loss = _reduce(loss, reduction, size_average, reduce)
     return _C._named(loss, "BinaryCrossEntropyBackward0")
 
 
@@ -475,7 +488,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Any:
-    """binary_cross_entropy of the sigmoid of input, without its rounding.
+    """binary_cross_entropy of sigmoid(input), computed stably.
 
     >>> x = torch.tensor([2.0, -1.0])
     >>> nn.functional.binary_cross_entropy_with_logits(x, torch.tensor([1.0, 0.0]))
@@ -487,7 +500,8 @@ def binary_cross_entropy_with_logits(
     loss = loss + (
         soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
     )
-    loss = _weighted(loss, weight, reduction)
+    loss = loss if weight is None else loss * weight
+    loss = _reduce(loss, reduction, size_average, reduce)
     return _C._named(loss, "BinaryCrossEntropyWithLogitsBackward0")
 
 
@@ -513,16 +527,7 @@ def kl_div(
         loss = _C.where(positive, target * (safe.log() - input), target * -input * 0)
     if reduction == "batchmean":
         return loss.sum() / (input.shape[0] if input.ndim else 1)
-    return _reduce(loss, reduction)
-
-
-def _old_words(size_average: Any, reduce: Any, reduction: str) -> str:
-    """The reduction that two old words ask for where they are given."""
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
+    return _reduce(loss, reduction, size_average, reduce)
 
 
 def nll_loss(
@@ -534,20 +539,20 @@ def nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """-input at each target class; input is log-probabilities, (N, C, ...) or (C).
+    """-input at each target class; input: log-probabilities, (N, C, ...) or (C).
 
-    target holds classes (int64 or uint8), of input's shape without C; weight, of shape
-    (C,), counts some classes more. With reduction="mean" the sum is divided by the
-    weights of the targets. Targets equal to ignore_index do not count.
+    target: class indices (int64 or uint8), of input's shape without C; weight: one for
+    each class, shape (C,). reduction='mean' divides the sum by the weights of the
+    targets. Targets equal to ignore_index do not count.
 
-    IndexError for a class that is not there, on the CPU; a GPU reports it at the next
-    wait, as AcceleratorError, and works on.
+    Raises IndexError for an index that is not a class; on a GPU, AcceleratorError at
+    the next synchronization.
 
     >>> x = torch.tensor([[0.9, 0.1], [0.2, 0.8]]).log()
     >>> nn.functional.nll_loss(x, torch.tensor([0, 1]))
     tensor(0.1643)
     """
-    reduction = _old_words(size_average, reduce, reduction)
+    reduction = _reduction(size_average, reduce, reduction)
     return _C._nll_loss(input, target, weight, ignore_index, reduction)
 
 
@@ -561,11 +566,11 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Cross entropy of log_softmax(input) and target, as one operation.
+    """The cross entropy of softmax(input) and target.
 
-    input is (N, C, ...) or (C); target holds classes, of input's shape without C, or
-    probabilities, of input's shape. The others are as for nll_loss; label_smoothing is
-    the part of each target that goes to all classes alike.
+    input: logits, (N, C, ...) or (C); target: class indices, of input's shape without
+    C, or class probabilities, of input's shape. label_smoothing is the part of each
+    target that is spread evenly over the classes. The others are as for nll_loss.
 
     >>> x = torch.tensor([[2.0, -1.0], [0.0, 3.0]])
     >>> nn.functional.cross_entropy(x, torch.tensor([0, 1]))
@@ -575,7 +580,7 @@ def cross_entropy(
         raise RuntimeError(
             f"cross_entropy: label_smoothing is {label_smoothing}; give 0 to 1"
         )
-    reduction = _old_words(size_average, reduce, reduction)
+    reduction = _reduction(size_average, reduce, reduction)
     return _C._cross_entropy(
         input, target, weight, ignore_index, reduction, label_smoothing
     )
@@ -585,12 +590,11 @@ def cross_entropy(
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """A new last dimension that is 1 at each element's number, else 0; int64.
+    """int64 of shape (*tensor.shape, num_classes): 1 at each element's index, else 0.
 
-    tensor: int64 of any shape; the result has shape (*tensor.shape, num_classes).
-    num_classes -1: the greatest element and 1, which waits for a GPU. RuntimeError for
-    elements below 0 or from num_classes on; on a GPU the next wait raises
-    AcceleratorError.
+    tensor: int64 of any shape. num_classes=-1: the maximum plus 1, which synchronizes
+    with a GPU. Raises RuntimeError for an element that is not from 0 to
+    num_classes - 1; on a GPU, AcceleratorError at the next synchronization.
 
     >>> nn.functional.one_hot(torch.tensor([0, 2]), 3)
     tensor([[1, 0, 0],
@@ -608,14 +612,14 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:
-    """The rows of weight at the numbers in input.
+    """The rows of weight at the indices in input.
 
     input: int64 or int32 of any shape; weight: (n, size); result: (*input.shape, size).
-    Row padding_idx gets no gradient. max_norm first shortens the rows in question to
-    that norm_type-norm, in weight itself. scale_grad_by_freq divides a row's gradient
-    by how often it occurs in input. sparse changes nothing: gradients are dense.
-    IndexError for a number below 0 or from n on; on a GPU the next wait raises
-    AcceleratorError, which names it.
+    Row padding_idx gets no gradient. max_norm first scales the selected rows of weight
+    down to that norm_type-norm, in place. scale_grad_by_freq divides a row's gradient
+    by how often its index occurs. sparse has no effect: gradients are dense. Raises
+    IndexError for an index that is not from 0 to n - 1; on a GPU, AcceleratorError at
+    the next synchronization.
 
     >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
     >>> nn.functional.embedding(torch.tensor([1, 0]), weight)
@@ -639,7 +643,7 @@ def embedding(
 
 def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
     with _without_grad():
-        # A row that is chosen twice is written twice, with the same values.
+        # A row that is selected twice is written twice, with the same values.
         chosen = input.reshape(-1)
         rows = _C.embedding(weight, chosen)
         norms = rows.double().norm(norm_type, 1, keepdim=True)
@@ -648,7 +652,7 @@ def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
-    """input divided by its p-norm along dim, which counts as at least eps.
+    """input divided by its p-norm along dim, or by eps if that is larger.
 
     >>> nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])

@@ -13,29 +13,27 @@ from pydevtensor.nn.module import Module
 from pydevtensor.nn.parameter import Parameter, UninitializedParameter, is_lazy
 
 
-def _refuse(module: Module, name: str, value: Any) -> None:
-    raise TypeError(
-        f"{module}: the {name} has to be a Tensor, not {type(value).__name__}; wrap it "
-        "in torch.tensor(...)"
-    )
-
-
-def _check(module: Module, **inputs: Any) -> None:
-    """Inputs are Tensors where the module's first parameter or buffer is."""
+def _explain(module: Module, error: Exception, **inputs: Any) -> None:
+    """Raise the core's error again in the module's terms, if that is of use."""
     home = next(itertools.chain(module.parameters(False), module.buffers(False)), None)
     for name, value in inputs.items():
         if not isinstance(value, _C.Tensor):
-            _refuse(module, name, value)
+            raise TypeError(
+                f"{module}: the {name} has to be a Tensor, not {type(value).__name__}; "
+                "wrap it in torch.tensor(...)"
+            ) from None
         if home is not None and value.device != home.device:
             raise RuntimeError(
                 f"{module}: the parameters are on {home.device} and the {name}, of "
                 f"shape {[*value.shape]}, on {value.device}; bring them together, e.g. "
                 f"with {name}.to('{home.device}')"
-            )
+            ) from None
+    if type(error) in (RuntimeError, ValueError, IndexError):
+        raise type(error)(f"{module}: {error}") from None
 
 
 class Identity(Module):
-    """Gives its input back; takes any arguments.
+    """Returns its input; accepts any arguments.
 
     >>> nn.Identity()(torch.ones(2))
     tensor([1., 1.])
@@ -45,16 +43,14 @@ class Identity(Module):
         super().__init__()
 
     def forward(self, input: Any) -> Any:
-        """The input."""
         return input
 
 
 class Linear(Module):
-    """x @ weight.T + bias, from in_features to out_features in the last dimension.
+    """x @ weight.T + bias, from (..., in_features) to (..., out_features).
 
-    (..., in_features) to (..., out_features), in the type of weight. Both start uniform
-    between -k and k, k = 1 / sqrt(in_features). RuntimeError where the last size
-    differs or the input is on another device.
+    weight and bias start uniform between -k and k, k = 1 / sqrt(in_features). Raises
+    RuntimeError for another last size, dtype or device.
 
     >>> nn.Linear(3, 2)(torch.ones(5, 4, 3)).shape
     torch.Size([5, 4, 2])
@@ -81,32 +77,20 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Initialize weight and bias again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Any) -> Any:
-        """(..., in_features) to (..., out_features)."""
-        weight = self.weight
-        if not isinstance(input, _C.Tensor):
-            _refuse(self, "input", input)
-        if not input.ndim or input.shape[-1] != weight.shape[1]:
-            raise RuntimeError(
-                f"{self}: the input has shape {[*input.shape]}; its last size has to "
-                f"be {weight.shape[1]}"
-            )
-        if input.device != weight.device:
-            raise RuntimeError(
-                f"{self}: the parameters are on {weight.device} and the input, of "
-                f"shape {[*input.shape]}, on {input.device}; bring them together, e.g. "
-                f"with input.to('{weight.device}')"
-            )
-        return F.linear(input, weight, self.bias)
+        try:
+            return F.linear(input, self.weight, self.bias)
+        except Exception as error:
+            _explain(self, error, input=input)
+            raise
 
     def extra_repr(self) -> str:
-        """The sizes."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
@@ -114,9 +98,9 @@ class Linear(Module):
 
 
 class LazyLinear(Linear):
-    """A Linear whose in_features the first input tells, after which it is a Linear.
+    """A Linear that takes in_features from its first input, then becomes a Linear.
 
-    Until then its parameters have no shape, and asking for it is a RuntimeError.
+    Until then its parameters have no shape, and reading it raises RuntimeError.
 
     >>> net = nn.LazyLinear(2)
     >>> net(torch.ones(4, 3)).shape
@@ -146,7 +130,7 @@ class LazyLinear(Linear):
         return any(is_lazy(parameter) for parameter in self.parameters(False))
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew, once the sizes are known."""
+        """Initialize weight and bias again, if their sizes are known."""
         if not is_lazy(self.weight):
             super().reset_parameters()
 
@@ -158,8 +142,7 @@ class LazyLinear(Linear):
             lazy = self.bias
             if lazy is not None:
                 lazy.materialize((self.out_features,))
-            with _C_no_grad():
-                self.reset_parameters()
+            self.reset_parameters()
         if type(self) is LazyLinear:
             self.__class__ = Linear  # type: ignore[assignment]
         return Module.__call__(self, *args, **kwargs)
@@ -170,14 +153,11 @@ class LazyLinear(Linear):
             self.in_features = given.shape[1]
 
 
-_C_no_grad = F._without_grad
-
-
 class Bilinear(Module):
-    """x1 A x2 + bias, with one matrix A for each of out_features.
+    """x1 @ A @ x2 + bias, with one matrix A for each of out_features.
 
-    (..., in1_features) and (..., in2_features) to (..., out_features); weight is
-    (out_features, in1_features, in2_features). RuntimeError where sizes differ.
+    From (..., in1_features) and (..., in2_features) to (..., out_features); weight has
+    shape (out_features, in1_features, in2_features).
 
     >>> nn.Bilinear(3, 4, 2)(torch.ones(5, 3), torch.ones(5, 4)).shape
     torch.Size([5, 2])
@@ -210,19 +190,20 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew, uniform within 1 / sqrt(in1_features)."""
+        """Initialize weight and bias, uniform within 1 / sqrt(in1_features)."""
         bound = 1 / math.sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Any, input2: Any) -> Any:
-        """(..., in1) and (..., in2) to (..., out)."""
-        _check(self, input1=input1, input2=input2)
-        return F.bilinear(input1, input2, self.weight, self.bias)
+        try:
+            return F.bilinear(input1, input2, self.weight, self.bias)
+        except Exception as error:
+            _explain(self, error, input1=input1, input2=input2)
+            raise
 
     def extra_repr(self) -> str:
-        """The sizes."""
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
@@ -230,7 +211,7 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """The dimensions from start_dim to end_dim as one; by default all but the first.
+    """Merges the dimensions start_dim to end_dim, by default all but the first.
 
     >>> nn.Flatten()(torch.ones(5, 2, 3)).shape
     torch.Size([5, 6])
@@ -242,18 +223,16 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: Any) -> Any:
-        """The input, flattened."""
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
-        """The dimensions."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
 class Unflatten(Module):
-    """Dimension dim as several, of sizes unflattened_size, one of which may be -1.
+    """Splits dimension dim into unflattened_size, one size of which may be -1.
 
-    RuntimeError where the sizes do not make up the dimension's.
+    Raises RuntimeError if the sizes do not multiply to the dimension's.
 
     >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
     torch.Size([4, 2, 3])
@@ -276,7 +255,6 @@ class Unflatten(Module):
         self.unflattened_size = unflattened_size
 
     def forward(self, input: Any) -> Any:
-        """The input with more dimensions."""
         shape, ndim = [*input.shape], input.ndim
         if not -ndim <= self.dim < ndim:
             raise IndexError(
@@ -294,15 +272,13 @@ class Unflatten(Module):
         return input.reshape(shape[:at] + sizes + shape[at + 1 :])
 
     def extra_repr(self) -> str:
-        """The dimension and the sizes."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Dropout(Module):
-    """Zeroes elements with probability p in training, and scales the others.
+    """Zeroes elements with probability p in training, divides the others by 1 - p.
 
-    Any shape; the others are divided by 1 - p, so the mean stays. After eval() it gives
-    its input back. ValueError for a p that is not between 0 and 1.
+    After eval() it returns its input. Raises ValueError for a p outside 0 to 1.
 
     >>> nn.Dropout(0.5).eval()(torch.ones(2))
     tensor([1., 1.])
@@ -318,19 +294,17 @@ class Dropout(Module):
         self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
-        """The input with elements zeroed."""
         return F.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        """The probability."""
         return f"p={self.p}, inplace={self.inplace}"
 
 
 class LayerNorm(Module):
-    """The last dimensions, of shape normalized_shape, to mean 0 and variance 1.
+    """Normalizes over the last dimensions, whose shape is normalized_shape.
 
-    Then times weight plus bias, both of that shape, where elementwise_affine (bias:
-    where bias, too). RuntimeError where the input ends in another shape.
+    With elementwise_affine the result is multiplied by weight and, with bias, bias is
+    added, both of that shape. Raises RuntimeError if input's shape ends differently.
 
     >>> nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).detach()
     tensor([[-1.0000,  1.0000]])
@@ -361,21 +335,21 @@ class LayerNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weight to ones, bias to zeros."""
+        """Set weight to ones and bias to zeros."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Any) -> Any:
-        """The input, normalised."""
-        _check(self, input=input)
-        return F.layer_norm(
-            input, self.normalized_shape, self.weight, self.bias, self.eps
-        )
+        shape = self.normalized_shape
+        try:
+            return F.layer_norm(input, shape, self.weight, self.bias, self.eps)
+        except Exception as error:
+            _explain(self, error, input=input)
+            raise
 
     def extra_repr(self) -> str:
-        """Shape and constants."""
         return (
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}, "
@@ -384,8 +358,6 @@ class LayerNorm(Module):
 
 
 class _BatchNorm(Module):
-    """Each channel (dimension 1) to mean 0 and variance 1."""
-
     _dims: tuple[int, ...] = ()
     _version = 2  # since PyTorch counts batches
 
@@ -406,44 +378,33 @@ class _BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
+        made = {"device": device, "dtype": dtype}
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            value = (
-                _C.empty(num_features, device=device, dtype=dtype) if wanted else None
-            )
-            self.register_parameter(name, None if value is None else Parameter(value))
-        if track_running_stats:
-            self.register_buffer(
-                "running_mean", _C.zeros(num_features, device=device, dtype=dtype)
-            )
-            self.register_buffer(
-                "running_var", _C.ones(num_features, device=device, dtype=dtype)
-            )
-            self.register_buffer(
-                "num_batches_tracked", _C.tensor(0, dtype=_C.int64, device=device)
-            )
-        else:
-            for name in ("running_mean", "running_var", "num_batches_tracked"):
-                self.register_buffer(name, None)
+            weight = Parameter(_C.empty(num_features, **made)) if wanted else None
+            self.register_parameter(name, weight)
+        for name in ("running_mean", "running_var"):
+            buffer = _C.empty(num_features, **made) if track_running_stats else None
+            self.register_buffer(name, buffer)
+        count = _C.tensor(0, device=device) if track_running_stats else None
+        self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Means to 0, variances to 1, the count of batches to 0."""
+        """Set the means and the number of batches to 0, the variances to 1."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Statistics as at the start, weight to ones, bias to zeros."""
+        """Reset the statistics, set weight to ones and bias to zeros."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def forward(self, input: Any) -> Any:
-        """The input, normalised."""
-        _check(self, input=input)
+    def _check_shape(self, input: Any) -> None:
         if input.ndim not in self._dims:
             wanted = " or ".join(f"{d}D" for d in self._dims)
             raise ValueError(
@@ -454,26 +415,35 @@ class _BatchNorm(Module):
                 f"{self}: the input of shape {[*input.shape]} has {input.shape[1]} "
                 f"channels in dimension 1; it has to have {self.num_features}"
             )
-        momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.track_running_stats:
+
+    def forward(self, input: Any) -> Any:
+        if isinstance(input, _C.Tensor):
+            self._check_shape(input)
+        tracks = self.training and self.track_running_stats
+        momentum = self.momentum
+        if momentum is None:  # the average of all batches
+            count = self.num_batches_tracked
+            momentum = 1 / (count.item() + 1) if tracks and count is not None else 0.0
+        keeps = tracks or not self.training
+        try:
+            result = F.batch_norm(
+                input,
+                self.running_mean if keeps else None,
+                self.running_var if keeps else None,
+                self.weight,
+                self.bias,
+                self.training or self.running_mean is None,
+                momentum,
+                self.eps,
+            )
+        except Exception as error:
+            _explain(self, error, input=input)
+            raise
+        if tracks:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                momentum = 1.0 / self.num_batches_tracked.item()
-        by_batch = self.training or self.running_mean is None
-        keeps = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if keeps else None,
-            self.running_var if keeps else None,
-            self.weight,
-            self.bias,
-            by_batch,
-            momentum,
-            self.eps,
-        )
+        return result
 
     def extra_repr(self) -> str:
-        """Sizes and constants."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
             f"affine={self.affine}, bias={self.bias is not None}, "
@@ -482,11 +452,12 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Each channel of (N, C) or (N, C, L) to mean 0 and variance 1.
+    """Normalizes each channel of (N, C) or (N, C, L).
 
-    In training by the batch's own figures, which running_mean and running_var follow
-    with momentum (None: their average); after eval() by those. ValueError for another
-    number of dimensions, or for one value a channel in training.
+    In training with the batch's statistics, with which running_mean and running_var are
+    updated by momentum (None: their average over all batches); after eval() with those.
+    Raises ValueError for another number of dimensions, and in training for one value
+    per channel.
 
     >>> norm = nn.BatchNorm1d(1)
     >>> norm(torch.tensor([[1.0], [3.0]])).detach()
@@ -500,7 +471,7 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Each channel of (N, C, H, W) to mean 0 and variance 1; as BatchNorm1d.
+    """Normalizes each channel of (N, C, H, W), as BatchNorm1d.
 
     >>> nn.BatchNorm2d(3)(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])

@@ -15,11 +15,7 @@ class _Loss(Module):
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        if size_average is not None or reduce is not None:
-            # The two old words, as PyTorch reads them.
-            each = reduce is False
-            reduction = "none" if each else "sum" if size_average is False else "mean"
-        self.reduction = reduction
+        self.reduction = F._reduction(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):
@@ -35,36 +31,34 @@ class _WeightedLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """Squared differences.
+    """The squared differences of input and target.
 
-    input and target of one shape (others broadcast, with a warning). reduction: 'mean',
-    'sum', or 'none' for the shape of input; ValueError for another word.
+    Different shapes broadcast, with a warning. reduction: 'mean', 'sum', or 'none' to
+    keep the shape; ValueError for another value.
 
     >>> nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
     """
 
     def forward(self, input: Any, target: Any) -> Any:
-        """The loss of input against target, of one shape."""
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(_Loss):
-    """Absolute differences; shapes and reduction as MSELoss.
+    """The absolute differences; shapes and reduction as for MSELoss.
 
     >>> nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
     """
 
     def forward(self, input: Any, target: Any) -> Any:
-        """The loss of input against target, of one shape."""
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared differences below beta, absolute ones beyond: HuberLoss divided by beta.
+    """HuberLoss with a delta of beta, divided by beta; L1Loss if beta is 0.
 
-    Shapes and reduction as MSELoss. RuntimeError for a beta below 0.
+    Shapes and reduction as for MSELoss. RuntimeError for a negative beta.
 
     >>> nn.SmoothL1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -81,14 +75,13 @@ class SmoothL1Loss(_Loss):
         self.beta = beta
 
     def forward(self, input: Any, target: Any) -> Any:
-        """The loss of input against target, of one shape."""
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
 class HuberLoss(_Loss):
-    """Half the squared difference up to delta, then growing by delta.
+    """Half the squared difference up to delta, linear with slope delta above it.
 
-    Shapes and reduction as MSELoss. RuntimeError for a delta of 0 or less.
+    Shapes and reduction as for MSELoss. RuntimeError for a delta of 0 or less.
 
     >>> nn.HuberLoss(delta=0.5)(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.4375)
@@ -99,22 +92,21 @@ class HuberLoss(_Loss):
         self.delta = delta
 
     def forward(self, input: Any, target: Any) -> Any:
-        """The loss of input against target, of one shape."""
         return F.huber_loss(input, target, self.reduction, self.delta)
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Cross entropy of the softmax of input.
+    """The cross entropy of softmax(input) and target.
 
-    input (N, C, ...) or (C), without a softmax; target the numbers of classes, int64 of
-    shape (N, ...) or (), or shares of classes, floating, of input's shape.
+    input: logits of shape (N, C, ...) or (C). target: class indices, int64 of shape
+    (N, ...) or (), or class probabilities of input's shape.
 
-    weight           of each class, (C)
-    ignore_index     targets of this number do not count
-    reduction        'mean' (by weight), 'sum', or 'none' for the shape of the numbers
+    weight           a weight for each class, shape (C)
+    ignore_index     targets with this index do not count
+    reduction        'mean' (weighted), 'sum', or 'none' for shape (N, ...)
     label_smoothing  this part of each target is spread evenly over the classes
 
-    IndexError for a class that is not there; ValueError where shapes do not fit.
+    IndexError for an index that is not a class; ValueError for shapes that do not fit.
 
     >>> loss = nn.CrossEntropyLoss()
     >>> loss(torch.tensor([[0.0, 0.0], [0.0, 9.0]]), torch.tensor([0, 1]))
@@ -135,7 +127,6 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Any, target: Any) -> Any:
-        """(N, C, ...) against class indices (N, ...) or probabilities (N, C, ...)."""
         return F.cross_entropy(
             input,
             target,
@@ -147,9 +138,10 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Minus the log-probability of each target class; options as CrossEntropyLoss.
+    """The negative log-probability of the target classes.
 
-    input (N, C, ...) or (C), what a LogSoftmax gives; target int64, (N, ...) or ().
+    input: log-probabilities, (N, C, ...) or (C); target: int64, (N, ...) or (). Options
+    as for CrossEntropyLoss.
 
     >>> nn.NLLLoss()(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)
@@ -167,7 +159,6 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Any, target: Any) -> Any:
-        """Log-probabilities (N, C, ...) against class indices (N, ...)."""
         return F.nll_loss(
             input,
             target,
@@ -178,27 +169,26 @@ class NLLLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """Binary cross entropy of probabilities.
+    """The binary cross entropy of probabilities.
 
-    input and target of one shape (else ValueError), from 0 to 1 (else RuntimeError, on
-    the CPU); weight: of each element.
+    input and target must have one shape (else ValueError) and values from 0 to 1 (else
+    RuntimeError, on the CPU only); weight: one for each element.
 
     >>> nn.BCELoss()(torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0]))
     tensor(0.6931)
     """
 
     def forward(self, input: Any, target: Any) -> Any:
-        """The loss of probabilities against targets, of one shape."""
         return F.binary_cross_entropy(
             input, target, self.weight, reduction=self.reduction
         )
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """Binary cross entropy of the sigmoid of input.
+    """The binary cross entropy of sigmoid(input) and target.
 
-    input and target of one shape (else ValueError); pos_weight: what a target of 1
-    counts, for each class.
+    input and target must have one shape, else ValueError; pos_weight: the weight of the
+    positive targets of each class.
 
     >>> nn.BCEWithLogitsLoss()(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 1.0]))
     tensor(0.6931)
@@ -216,7 +206,6 @@ class BCEWithLogitsLoss(_WeightedLoss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Any, target: Any) -> Any:
-        """The loss of input against targets, of one shape."""
         return F.binary_cross_entropy_with_logits(
             input,
             target,
@@ -227,11 +216,10 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """Kullback-Leibler divergence of input, log-probabilities, from target.
+    """The Kullback-Leibler divergence of target from input, log-probabilities.
 
-    target: probabilities, or with log_target their logarithms. reduction 'batchmean'
-    divides the sum by the size of the batch, as the definition has it; 'mean' does by
-    the number of elements.
+    target: probabilities, or with log_target their logarithms. reduction='batchmean'
+    divides the sum by the batch size, 'mean' by the number of elements.
 
     >>> even = torch.tensor([[0.5, 0.5]])
     >>> nn.KLDivLoss(reduction='batchmean')(even.log(), even)
@@ -249,7 +237,6 @@ class KLDivLoss(_Loss):
         self.log_target = log_target
 
     def forward(self, input: Any, target: Any) -> Any:
-        """The divergence of input from target, of one shape."""
         return F.kl_div(
             input, target, reduction=self.reduction, log_target=self.log_target
         )

@@ -64,6 +64,7 @@ class Module:
             )
         set_plain = object.__setattr__
         set_plain(self, "training", True)
+        set_plain(self, "_has_hooks", False)
         set_plain(self, "_parameters", {})
         set_plain(self, "_buffers", {})
         set_plain(self, "_modules", {})
@@ -80,14 +81,9 @@ class Module:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not (
-            self._forward_pre_hooks
-            or self._forward_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-        ):
-            return self.forward(*args, **kwargs)
-        return self._call_with_hooks(args, kwargs)
+        if self._has_hooks:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple, kwargs: dict) -> Any:
         ran: set[object] = set()
@@ -139,6 +135,7 @@ class Module:
     ) -> RemovableHandle:
         key = object()
         hooks[key] = hook
+        self._has_hooks = True  # or had some: one test per call, not four
         if prepend:
             hooks.move_to_end(key, last=False)
         return RemovableHandle(lambda: hooks.pop(key, None))
@@ -210,11 +207,11 @@ class Module:
     # --- attributes
 
     def __getattr__(self, name: str) -> Any:
+        values = self.__dict__
         for registry in _REGISTRIES:
-            found = self.__dict__.get(registry)
-            if found is not None and name in found:
-                return found[name]
-        if name in _REGISTRIES or name in _HOOKS or name == "training":
+            if registry in values and name in values[registry]:
+                return values[registry][name]
+        if name in (*_REGISTRIES, *_HOOKS, "training", "_has_hooks"):
             raise AttributeError(
                 f"{type(self).__name__} has no '{name}' yet: its __init__() has to "
                 "call super().__init__() first"
@@ -296,6 +293,7 @@ class Module:
         self.__dict__.update(state)
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
+        self._has_hooks = any(self.__dict__[name] for name in _HOOKS)
 
     # --- registering
 
