@@ -206,7 +206,8 @@ static PyObject *copied(const composite *c, PyObject *result, PyObject *target)
 static PyObject *named(const composite *c, const dt_args *args, PyObject *pair)
 {
     const char *names = PyUnicode_AsUTF8(c->results);
-    PyTypeObject *type = names ? dt_named_tuple_type(args->signature->name, names) : NULL;
+    PyTypeObject *type =
+        names ? dt_named_tuple_type(args->signature->name, names) : NULL;
     dt_tensor_object *results[2];
     for (int i = 0; type && i < 2; i++)
         results[i] = (dt_tensor_object *)Py_NewRef(PyTuple_GET_ITEM(pair, i));

@@ -1,6 +1,5 @@
 /* Tensors from nothing, and their random numbers. */
 #include <math.h>
-#include <sys/random.h>
 
 #include "autograd/recorded.h"
 #include "python/types/device.h"
@@ -9,6 +8,7 @@
 #include "python/functions.h"
 #include "python/output.h"
 #include "tensor/ops/create.h"
+#include "tensor/ops/linspace.h"
 
 /* How a new tensor is filled. */
 typedef enum fill { EMPTY, CONSTANT, UNIFORM, NORMAL, INTEGERS } fill;
@@ -223,6 +223,41 @@ DT_PUBLIC(eye, "eye(n: int, m: int = None, *, " DT_FACTORY_KWARGS_OUT ")")
     DT_RUN(status, (double)n * (double)m > DT_LONG_NUMEL,
            dt_eye(&out->tensor, n, m, (dt_dtype)dtype, device));
     return dt_finish_factory(args, 2, dt_tensor_result(out, status));
+}
+
+static PyObject *spaced(const dt_args *args, int first, double base)
+{
+    dt_scalar start, end;
+    int64_t steps;
+    int dtype = dt_default_dtype();
+    dt_device device;
+    if (dt_take_number(args, 0, &start) < 0 || dt_take_number(args, 1, &end) < 0 ||
+        dt_take_int(args, 2, &steps) < 0 ||
+        dt_take_factory(args, first, &dtype, &device) < 0)
+        return NULL;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status;
+    DT_RUN(status, steps > DT_LONG_NUMEL,
+           dt_linspace(args->signature->name, &out->tensor, dt_scalar_as_double(start),
+                       dt_scalar_as_double(end), steps, base, (dt_dtype)dtype, device));
+    return dt_finish_factory(args, first, dt_tensor_result(out, status));
+}
+
+DT_PUBLIC(linspace, "linspace(start: Number, end: Number, steps: int, "
+                    "*, " DT_FACTORY_KWARGS_OUT ")")
+{
+    return spaced(args, 3, NAN);
+}
+DT_PUBLIC(logspace,
+          "logspace(start: Number, end: Number, steps: int, base: float = 10, "
+          "*, " DT_FACTORY_KWARGS_OUT ")")
+{
+    double base;
+    if (dt_take_float(args, 3, &base) < 0)
+        return NULL;
+    return spaced(args, 4, base);
 }
 
 /* --- like another --- */
@@ -457,6 +492,69 @@ DT_PUBLIC(empty_permuted, "empty_permuted(size: Sizes, physical_layout: Sizes, "
     return create(args, 2, &nothing, dtype, ndim, shape, strides, device);
 }
 
+/* --- triangles --- */
+
+static int triangle(const char *what, dt_tensor *out, const dt_tensor *x, bool lower,
+                    int64_t diagonal)
+{
+    dt_tensor mask;
+    out->storage = NULL;
+    if (x->ndim < 2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: input has %d dimensions; give a matrix, or a batch of them",
+                       what, x->ndim);
+    if (dt_triangle(what, &mask, x->shape[x->ndim - 2], x->shape[x->ndim - 1], lower,
+                    diagonal, dt_tensor_device(x)))
+        return -1;
+    dt_scalar zero = dt_dtype_kind((dt_dtype)x->dtype) == DT_KIND_BOOL
+                         ? (dt_scalar){.kind = DT_KIND_BOOL}
+                         : dt_scalar_int(0);
+    int status = dt_recorded_where(out, &mask, dt_arg_tensor(x), dt_arg_scalar(zero));
+    dt_tensor_clear(&mask);
+    return status;
+}
+
+static PyObject *triangle_of(const dt_args *args, bool lower, bool in_place)
+{
+    dt_tensor *x;
+    int64_t diagonal;
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &diagonal) < 0)
+        return NULL;
+    const char *what = args->signature->name;
+    int status;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           triangle(what, &out->tensor, x, lower, diagonal));
+    if (!in_place || status)
+        return dt_tensor_result(out, status);
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_recorded_copy_into(what, x, &out->tensor));
+    PyObject *done = dt_tensor_result(out, status);
+    if (!done)
+        return NULL;
+    Py_DECREF(done);
+    return Py_NewRef(args->slots[0]);
+}
+
+DT_PUBLIC(tril, "tril(input: Tensor, diagonal: int = 0)")
+{
+    return triangle_of(args, true, false);
+}
+DT_PUBLIC(triu, "triu(input: Tensor, diagonal: int = 0)")
+{
+    return triangle_of(args, false, false);
+}
+DT_PUBLIC(tril_, "tril_(input: Tensor, diagonal: int = 0)")
+{
+    return triangle_of(args, true, true);
+}
+DT_PUBLIC(triu_, "triu_(input: Tensor, diagonal: int = 0)")
+{
+    return triangle_of(args, false, true);
+}
+
 /* --- into a tensor --- */
 
 static PyObject *fill_random(const dt_args *args, dt_distribution distribution,
@@ -555,66 +653,6 @@ DT_PUBLIC(zero_, "zero_(input: Tensor)")
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 
-/* --- seeds --- */
-
-/* The CPU's default generator as an object, where the module has it. */
-static PyObject *default_generator(void)
-{
-    PyObject *generator = PyObject_GetAttrString(dt_py.module, "default_generator");
-    if (!generator && PyErr_ExceptionMatches(PyExc_AttributeError)) {
-        PyErr_Clear();
-        Py_RETURN_NONE;
-    }
-    return generator;
-}
-
-DT_PUBLIC(manual_seed, "manual_seed(seed: Any)")
-{
-    PyObject *whole = PyNumber_Index(args->slots[0]);
-    if (!whole) {
-        PyErr_Clear();
-        if (!PyFloat_Check(args->slots[0]) ||
-            !(whole = PyNumber_Long(args->slots[0]))) {
-            PyErr_Clear();
-            dt_argument_error(args, 0);
-            return NULL;
-        }
-    }
-    /* Negative seeds count down from 2^64. */
-    int overflow;
-    long long small = PyLong_AsLongLongAndOverflow(whole, &overflow);
-    unsigned long long seed =
-        overflow > 0 ? PyLong_AsUnsignedLongLong(whole) : (unsigned long long)small;
-    Py_DECREF(whole);
-    if (overflow < 0 || PyErr_Occurred()) {
-        PyErr_Clear();
-        PyErr_Format(
-            PyExc_ValueError,
-            "manual_seed(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1",
-            args->slots[0]);
-        return NULL;
-    }
-    dt_seed_all(seed);
-    return default_generator();
-}
-
-DT_PUBLIC(seed, "seed()")
-{
-    (void)args;
-    uint64_t drawn;
-    if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
-        return PyErr_SetFromErrno(PyExc_OSError);
-    dt_seed_all(drawn);
-    return PyLong_FromUnsignedLongLong(drawn);
-}
-
-DT_PUBLIC(initial_seed, "initial_seed()")
-{
-    (void)args;
-    return PyLong_FromUnsignedLongLong(
-        dt_default_generator(dt_device_make(DT_CPU, 0))->seed);
-}
-
 static const dt_function rows[] = {
     DT_FUNCTION(empty, "empty",
                 "A tensor whose elements are whatever was in its memory.\n\n"
@@ -693,9 +731,22 @@ static const dt_function rows[] = {
     DT_METHOD(random_, "random_", "Fill with random integers."),
     DT_BOTH(fill_, "fill_", "Fill with one value."),
     DT_BOTH(zero_, "zero_", "Fill with zeros."),
-    DT_FUNCTION(manual_seed, "manual_seed", "Seed the generators of all devices."),
-    DT_FUNCTION(seed, "seed", "Seed all generators from the system's randomness."),
-    DT_FUNCTION(initial_seed, "initial_seed", "The seed of the CPU's generator."),
+    DT_FUNCTION(linspace, "linspace",
+                "steps numbers at even distances from start to end, both included.\n\n"
+                "Of the default floating type. RuntimeError for negative steps."),
+    DT_FUNCTION(logspace, "logspace",
+                "base to the powers of linspace(start, end, steps).\n\n"
+                "Of the default floating type. RuntimeError for negative steps."),
+    DT_BOTH(tril, "tril",
+            "A matrix with zeros above the diagonal.\n\n"
+            "diagonal: how far above (or, negative, below) the main one. A batch of "
+            "matrices too; RuntimeError for fewer than two dimensions."),
+    DT_BOTH(triu, "triu",
+            "A matrix with zeros below the diagonal.\n\n"
+            "diagonal: how far above (or, negative, below) the main one. A batch of "
+            "matrices too; RuntimeError for fewer than two dimensions."),
+    DT_METHOD(tril_, "tril_", "Set what is above the diagonal to zero."),
+    DT_METHOD(triu_, "triu_", "Set what is below the diagonal to zero."),
 };
 
 int dt_setup_creation(PyObject *module)
