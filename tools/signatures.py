@@ -32,6 +32,7 @@ class Parameter:
 
 def parameters(form):
     """The parameters of one form of a signature."""
+    form = form.split(" -> ")[0]
     inner = form[form.index("(") + 1 : form.rindex(")")]
     keyword, found = False, []
     for part in filter(None, re.split(r", (?![^(]*\))", inner)):  # none inside ( )

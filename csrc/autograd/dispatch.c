@@ -354,6 +354,30 @@ dt_arg dt_grad_zeros(dt_grad *g, int i)
     return dt_arg_tensor(out);
 }
 
+int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index)
+{
+    const dt_result *like = dt_grad_like(g, i);
+    dt_arg grad = GRAD, out = dt_grad_zeros(g, i);
+    if (g->scope->failed)
+        return -1;
+    dim = dt_shape_wrap_dim(g->node->name, dim, like->ndim);
+    if (grad.tensor->ndim < like->ndim) {
+        grad = CALL_OP(unsqueeze, TENSOR(grad), dt_value_int(dim));
+        index = CALL_OP(unsqueeze, TENSOR(index), dt_value_int(dim));
+    }
+    const dt_indexing at = {.what = "backward",
+                            .code = DT_ERROR_RUNTIME,
+                            .form = DT_INDEXING_ALONG,
+                            .count = 1,
+                            .dims = {(int)dim},
+                            .indices = {index.tensor}};
+    if (g->scope->failed ||
+        dt_recorded_index_write("ScatterBackward0", op, (dt_tensor *)out.tensor, &at,
+                                grad.tensor) < 0)
+        return -1;
+    return dt_grad_set(g, i, out);
+}
+
 const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim)
 {
     const op_data *data = g->node->data;

@@ -74,6 +74,10 @@ dt_arg dt_grad_zeros(dt_grad *g, int i);
 /* Copies the gradient into part, a view of whole, and makes whole, whose other elements
  * are zeros, the gradient of parameter i. Clears part. */
 int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part);
+/* The gradient of parameter i where the results are its elements at index along dim:
+ * zeros, with the gradient of result 0 written to (DT_INDEX_WRITE) or added at
+ * (DT_INDEX_ADD) index. The results may lack dim. */
+int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index);
 /* The shapes of the items of a Tensors parameter: *ndim sizes each. */
 const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim);
 /* The first result of an operation called in a formula. */

@@ -179,11 +179,6 @@ int dt_recorded_extreme(const char *what, bool greatest, dt_tensor *values,
 int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
                        const int64_t *shape);
 
-/* --- running results --- */
-
-int dt_recorded_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices,
-                           const dt_tensor *x, int64_t dim, int dtype, bool backward);
-
 /* --- order --- */
 
 /* `name`: of the node. */

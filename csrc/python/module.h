@@ -29,7 +29,6 @@
     SETUP(composite)                                                                   \
     SETUP(reductions)                                                                  \
     SETUP(sorting)                                                                     \
-    SETUP(scans)                                                                       \
     SETUP(statistics)                                                                  \
     SETUP(indexing)                                                                    \
     SETUP(embedding)                                                                   \

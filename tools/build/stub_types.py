@@ -28,6 +28,15 @@ WORDS = {
     "Any": "Any",
 }
 
+# Results after "->" in a schema, other than named tuples.
+RESULT_WORDS = {
+    "Tensor": "Tensor",
+    "Tensors": "tuple[Tensor, ...]",
+    "bool": "builtins.bool",
+    "int": "builtins.int",
+    "dtype": "dtype",
+}
+
 # What stands for one of many: `*size: Sizes` takes sizes, `*tensors: Tensors` Tensors.
 ONE_OF = {"Sizes": "SupportsIndex", "Tensors": "Tensor"}
 

@@ -100,6 +100,7 @@ PARAMETER = re.compile(r"(\*?)(\w+): (\w+)(?: = (.+))?$")
 
 def read_form(text: str, name: str) -> Form:
     """One form of a signature; its result where that is always the same."""
+    text, _, results = text.partition(" -> ")
     inner = text[text.index("(") + 1 : text.rindex(")")]
     keyword, parameters = False, []
     for part in split(inner):
@@ -121,7 +122,18 @@ def read_form(text: str, name: str) -> Form:
             kind += " | None"
         parameters.append(Parameter(parameter, kind, default, star, keyword))
         keyword = keyword or bool(star)
-    return Form(tuple(parameters), known.RESULTS.get(name, "Tensor"))
+    result = result_of_schema(name, results.strip())
+    return Form(tuple(parameters), result or known.RESULTS.get(name, "Tensor"))
+
+
+def result_of_schema(name: str, results: str) -> str:
+    """The type of what stands after "->" in a schema; "" where nothing does."""
+    if not results.startswith("("):
+        return known.RESULT_WORDS[results] if results else ""
+    if not results.startswith("(Tensor"):
+        return f"_{name}"
+    each = [known.RESULT_WORDS[word] for word in split(results[1:-1])]
+    return f"tuple[{', '.join(each)}]"
 
 
 def as_sequence(form: Form) -> Form | None:
@@ -163,6 +175,16 @@ def pairs() -> dict[str, tuple[str, str]]:
     rows = re.findall(r"^ +RESULT\((\w+), (\w+), (\w+)\)", RESULTS.read_text(), re.M)
     found = {name: (first, second) for name, first, second in rows}
     return found | {each.name: each.results for each in IN_PYTHON if each.results}
+
+
+def named_tuples(schemas: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    """The named tuples that functions return, by the function's name."""
+    found: dict[str, tuple[str, ...]] = dict(pairs())
+    for name, text in schemas.items():
+        fields = re.search(r" -> \(([a-z]\w*(?:, \w+)*)\)", text)
+        if fields:
+            found[name] = tuple(fields[1].split(", "))
+    return found
 
 
 def forms(name: str, text: str, in_place: bool, shown: bool) -> list[Form]:
@@ -324,8 +346,8 @@ def class_lines(kind: type, rows: dict[str, str], shown: bool) -> Iterator[str]:
 # --- the two files ------------------------------------------------------------------
 
 
-def pair_lines() -> Iterator[str]:
-    for name, fields in pairs().items():
+def named_tuple_lines(schemas: dict[str, str]) -> Iterator[str]:
+    for name, fields in named_tuples(schemas).items():
         yield f"class _{name}(NamedTuple):"
         yield from (f"    {field}: Tensor" for field in fields)
 
@@ -337,7 +359,7 @@ def core_stub(core: types.ModuleType, shown: bool = False) -> str:
     for name, text, is_function, is_method in core._signatures():
         functions |= {name: text} if is_function else {}
         methods |= {name: text} if is_method else {}
-    lines = [NOTE, known.HEADER, *pair_lines()]
+    lines = [NOTE, known.HEADER, *named_tuple_lines({**methods, **functions})]
     for name, value in sorted(vars(core).items()):
         if name.startswith("__"):
             continue

@@ -8,8 +8,6 @@
 #define DT_RESULTS(RESULT)                                                             \
     RESULT(max, values, indices)                                                       \
     RESULT(min, values, indices)                                                       \
-    RESULT(cummax, values, indices)                                                    \
-    RESULT(cummin, values, indices)                                                    \
     RESULT(sort, values, indices)                                                      \
     RESULT(topk, values, indices)                                                      \
     RESULT(kthvalue, values, indices)                                                  \

@@ -1,9 +1,10 @@
 #include "tensor/ops/scan.h"
 
 #include "device/stream.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 
-const char *const dt_scan_names[DT_NSCAN] = {
+static const char *const scan_names[DT_NSCAN] = {
     [DT_SCAN_SUM] = "cumsum",
     [DT_SCAN_PRODUCT] = "cumprod",
     [DT_SCAN_LOGSUMEXP] = "logcumsumexp",
@@ -31,9 +32,8 @@ static int result_type(dt_scan_op op, const dt_tensor *x, int dtype)
                        dt_dtype_name(own));
     if (dtype == DT_BOOL)
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "%s: a bool holds no running %s; give another dtype, or convert "
-                       "the tensor, e.g. with .long()",
-                       dt_scan_names[op], op == DT_SCAN_SUM ? "sum" : "product");
+                       "%s: not defined for dtype bool; give another dtype",
+                       scan_names[op]);
     return dtype >= 0 || dt_dtype_is_float(own) ? (int)own : DT_INT64;
 }
 
@@ -53,7 +53,7 @@ static int row_major_as(dt_tensor *out, const dt_tensor *t, dt_dtype dtype)
 int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_tensor *x,
                   int64_t dim, int dtype, bool backward)
 {
-    const char *what = dt_scan_names[op];
+    const char *what = scan_names[op];
     dt_device device = dt_tensor_device(x);
     dt_tensor input, made;
     out->storage = input.storage = made.storage = NULL;
@@ -67,7 +67,7 @@ int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_te
                            ? (result == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32)
                            : DT_INT64;
     dt_scan call = {.dtype = compute, .backward = backward};
-    /* A dtype that narrows does so before anything is added. */
+    /* To a narrower dtype, convert before adding. */
     if (x->dtype != result && (int)compute != result && dtype >= 0) {
         if (dt_to(&made, x, (dt_dtype)result, device))
             goto fail;
@@ -105,4 +105,58 @@ fail:
     if (indices)
         dt_tensor_clear(indices);
     return -1;
+}
+
+/* --- the rows of ops/functions/scan.def --- */
+
+static int scan(dt_call *c, dt_scan_op op, int dtype, bool from_end)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    if (c->in_place) {
+        if (dtype >= 0 && dtype != x->dtype)
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s_(): the tensor is of dtype %s and cannot become %s in "
+                           "place; leave dtype out, or call %s()",
+                           c->name, dt_dtype_name((dt_dtype)x->dtype),
+                           dt_dtype_name((dt_dtype)dtype), c->name);
+        dtype = x->dtype;
+    }
+    return dt_cumulative(op, c->out[0],
+                         op == DT_SCAN_MAX || op == DT_SCAN_MIN ? c->out[1] : NULL, x,
+                         c->args[1].i, dtype, from_end);
+}
+
+int dt_cumsum_forward(dt_call *c)
+{
+    return scan(c, DT_SCAN_SUM, c->args[2].dtype, false);
+}
+
+int dt_reverse_cumsum_forward(dt_call *c)
+{
+    return scan(c, DT_SCAN_SUM, -1, true);
+}
+
+int dt_cumprod_forward(dt_call *c)
+{
+    return scan(c, DT_SCAN_PRODUCT, c->args[2].dtype, false);
+}
+
+int dt_logcumsumexp_forward(dt_call *c)
+{
+    return scan(c, DT_SCAN_LOGSUMEXP, -1, false);
+}
+
+int dt_reverse_logcumsumexp_forward(dt_call *c)
+{
+    return scan(c, DT_SCAN_LOGSUMEXP, -1, true);
+}
+
+int dt_cummax_forward(dt_call *c)
+{
+    return scan(c, DT_SCAN_MAX, -1, false);
+}
+
+int dt_cummin_forward(dt_call *c)
+{
+    return scan(c, DT_SCAN_MIN, -1, false);
 }

@@ -1,17 +1,14 @@
-/* Running sums, products and extremes along a dimension. */
+/* Cumulative sums, products, maxima and minima along a dimension. */
 #ifndef DT_TENSOR_OPS_SCAN_H
 #define DT_TENSOR_OPS_SCAN_H
 
 #include "device/plan.h"
 #include "tensor/tensor.h"
 
-/* The names of the functions: cumsum, cumprod, ... */
-extern const char *const dt_scan_names[DT_NSCAN];
-
 /* Element i of out is what elements 0 to i along dim give (backward: i to the last).
  * dtype -1: int64 for sums and products of integers and bools, else x's own type; else
- * the type to compute in. indices, of MAX and MIN: where the extremes are, int64; else
- * NULL. */
+ * the type to compute in. indices: int64, of the maxima or minima; NULL for the other
+ * operations. */
 int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_tensor *x,
                   int64_t dim, int dtype, bool backward);
 
