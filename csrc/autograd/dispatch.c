@@ -136,7 +136,15 @@ static void inputs_of(inputs *in, const dt_call *c, const dt_op_info *info)
     }
 }
 
-/* The parameters' ints behind the values of the node. */
+/* Whether a matrix, or each of a batch, is stored column by column. */
+static bool is_column_major(const dt_tensor *t)
+{
+    int n = t->ndim;
+    return n > 1 && !t->contiguous && t->strides[n - 2] == 1 &&
+           t->strides[n - 1] >= t->shape[n - 2];
+}
+
+/* Copies the arguments into the node; the ints of Dims and Sizes follow the values. */
 static void keep_args(op_data *data, const dt_call *c, const dt_op_info *info,
                       const inputs *in)
 {
@@ -146,6 +154,8 @@ static void keep_args(op_data *data, const dt_call *c, const dt_op_info *info,
         const dt_parameter *p = &info->schema.parameters[i];
         dt_value *v = &data->args[i];
         *v = c->args[i];
+        if (v->tensor && (c->op->flags & DT_BILINEAR))
+            v->column_major = is_column_major(v->tensor);
         v->tensor = NULL;
         if ((p->type == DT_PARAM_DIMS || p->type == DT_PARAM_SIZES) && v->count > 0) {
             memcpy(ints, v->ints, (size_t)v->count * sizeof *ints);
@@ -180,6 +190,19 @@ static size_t bytes_of_args(const dt_call *c, const dt_op_info *info)
            ints * sizeof(int64_t);
 }
 
+/* Whether input i is to be saved: a factor only where another one wants a gradient. */
+static bool needs_input(const dt_op *op, const dt_op_info *info, const dt_node *node,
+                        int i)
+{
+    if (!(op->flags & DT_BILINEAR))
+        return true;
+    for (int k = 0; k < info->schema.count; k++)
+        if (k != i && (op->saves & DT_SAVES_INPUT(k)) &&
+            dt_node_wants(node, info->input[k]))
+            return true;
+    return false;
+}
+
 /* Makes the results those of a new node. */
 static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
 {
@@ -192,7 +215,7 @@ static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
     keep_args(node->data, c, info, in);
     for (int i = 0; i < info->schema.count; i++)
         if (op->saves & DT_SAVES_INPUT(i)) {
-            if (c->args[i].tensor)
+            if (c->args[i].tensor && needs_input(op, info, node, i))
                 dt_node_save(node, s, c->args[i].tensor, -1);
             s++;
         }
@@ -241,19 +264,25 @@ static int check_devices(const dt_call *c, const dt_op_info *info)
     return 0;
 }
 
+/* Whether a gradient is wanted for an input. */
+static bool is_recorded(const inputs *in)
+{
+    for (int i = 0; i < in->count; i++)
+        if (in->items[i] && dt_recording(in->items[i]))
+            return true;
+    return false;
+}
+
 /* Attaches a node where an input wants a gradient. */
 static int record(dt_call *c, const dt_op_info *info)
 {
     inputs in;
-    bool recording = false;
     if (info->ninputs == 1 && c->args[0].tensor && !c->args[0].tensor->history)
         /* The commonest case, for which no list of the inputs is needed. */
         return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], c->args[0].tensor)
                                       : 0;
     inputs_of(&in, c, info);
-    for (int i = 0; i < in.count && !recording; i++)
-        recording = in.items[i] && dt_recording(in.items[i]);
-    if (recording && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
+    if (is_recorded(&in) && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
         return attach(c, info, &in);
     return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], in.items[0]) : 0;
 }
@@ -386,11 +415,11 @@ const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim)
     return item + 1;
 }
 
-dt_arg dt_grad_call(dt_grad *g, dt_op *op, int count, const dt_value *values)
+dt_arg dt_scope_call(dt_scope *scope, dt_op *op, int count, const dt_value *values)
 {
-    dt_tensor *out = g->scope->failed ? NULL : dt_scope_slot(g->scope);
+    dt_tensor *out = scope->failed ? NULL : dt_scope_slot(scope);
     if (out && dt_call_values(op, out, count, values) == 0)
         return dt_arg_tensor(out);
-    g->scope->failed = true;
+    scope->failed = true;
     return dt_arg_scalar(dt_scalar_float(0));
 }

@@ -80,15 +80,17 @@ int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part);
 int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index);
 /* The shapes of the items of a Tensors parameter: *ndim sizes each. */
 const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim);
-/* The first result of an operation called in a formula. */
-dt_arg dt_grad_call(dt_grad *g, dt_op *op, int count, const dt_value *values);
+/* The result of an operation called in a formula; the tensor is the scope's. */
+dt_arg dt_scope_call(dt_scope *scope, dt_op *op, int count, const dt_value *values);
+#define SCOPE_CALL(scope, id, ...)                                                     \
+    dt_scope_call(scope, &dt_op_##id,                                                  \
+                  (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),   \
+                  (const dt_value[]){__VA_ARGS__})
 
-#define GRAD      dt_arg_tensor(g->gradients[0])
-#define TENSOR(a) dt_value_tensor((a).tensor)
-#define CALL_OP(id, ...)                                                               \
-    dt_grad_call(g, &dt_op_##id,                                                       \
-                 (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),    \
-                 (const dt_value[]){__VA_ARGS__})
+/* In a backward function, of dt_grad *g: */
+#define GRAD             dt_arg_tensor(g->gradients[0])
+#define TENSOR(a)        dt_value_tensor((a).tensor)
+#define CALL_OP(id, ...) SCOPE_CALL(g->scope, id, __VA_ARGS__)
 
 /* The node type of all operations with a record. */
 extern const dt_node_type dt_op_node;

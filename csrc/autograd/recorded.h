@@ -10,7 +10,6 @@
 #include "autograd/variable.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/cat.h"
 #include "tensor/ops/scan.h"
 #include "tensor/ops/index.h"
 #include "tensor/view.h"
@@ -157,7 +156,6 @@ int dt_recorded_embedding(dt_tensor *out, const dt_tensor *weight,
 
 /* --- joins --- */
 
-int dt_recorded_cat(dt_tensor *out, const dt_cat *join);
 /* x with dimensions of size 1 added until it has n (1 to 3) of them, as atleast_1d and
  * so on; an alias of x where it has them. */
 int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x);
@@ -197,15 +195,5 @@ int dt_recorded_median(const char *what, const char *name, dt_tensor *values,
 int dt_recorded_unique(const char *what, dt_tensor *out, dt_tensor *inverse,
                        dt_tensor *counts, const dt_tensor *x, bool has_dim, int64_t dim,
                        bool consecutive);
-
-/* --- products --- */
-
-int dt_recorded_mm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
-int dt_recorded_mv(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
-int dt_recorded_dot(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
-int dt_recorded_bmm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
-int dt_recorded_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
-int dt_recorded_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a,
-                      const dt_tensor *b, dt_scalar beta, dt_scalar alpha);
 
 #endif

@@ -191,10 +191,14 @@ static PyObject *run(const dt_args *args, bool in_place)
     call.node = in_place ? info->in_place_node : op->node;
     call.args = s.values;
     call.in_place = in_place;
+    call.target = NULL;
+    if (args->signature->out >= 0 && info->nresults == 1 &&
+        dt_take_tensor(args, args->signature->out, &call.target) < 0)
+        return NULL;
     for (int i = 0; i < args->signature->count; i++)
         if (i != args->signature->out && convert(&s, args, i) < 0)
             goto done;
-    if (in_place && info->schema.out >= 0)
+    if (info->schema.out >= 0)
         s.values[info->schema.out] = dt_value_none();
     for (; made < info->nresults; made++) {
         objects[made] = dt_tensor_object_new();

@@ -32,7 +32,6 @@
     SETUP(statistics)                                                                  \
     SETUP(indexing)                                                                    \
     SETUP(embedding)                                                                   \
-    SETUP(products)                                                                    \
     SETUP(updates)                                                                     \
     SETUP(rowwise)                                                                     \
     SETUP(losses)                                                                      \

@@ -43,6 +43,13 @@ void dt_output_refuse(const char *function)
                  function);
 }
 
+static bool is_same_memory(const dt_tensor *a, const dt_tensor *b)
+{
+    return a->storage == b->storage && a->offset == b->offset && a->dtype == b->dtype &&
+           dt_shape_equal(a->ndim, a->shape, b->ndim, b->shape) &&
+           dt_shape_equal(a->ndim, a->strides, b->ndim, b->strides);
+}
+
 PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int status)
 {
     PyObject *object = dt_tensor_result(result, status);
@@ -56,6 +63,8 @@ PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int st
     PyObject *out = args->slots[i];
     if (!dt_tensor_check(out))
         status = dt_argument_error(args, i);
+    else if (is_same_memory(dt_tensor_of(out), dt_tensor_of(object)))
+        status = 0; /* the operation wrote there */
     else
         status = dt_copy_to_output(args->signature->name, out, dt_tensor_of(object));
     Py_DECREF(object);

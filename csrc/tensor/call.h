@@ -28,8 +28,9 @@ typedef struct dt_value {
         const dt_tensor *const *tensors; /* Tensors: `count` of them */
         void *generator;                 /* Generator: a dt_generator, or NULL */
     };
-    int count;  /* of ints or tensors; -1: None */
-    bool given; /* not None, and not left out */
+    int count;         /* of ints or tensors; -1: None */
+    bool given;        /* not None, and not left out */
+    bool column_major; /* of a matrix, for backward functions of DT_BILINEAR */
 } dt_value;
 
 struct dt_op;
@@ -40,6 +41,9 @@ typedef struct dt_call {
     const char *node; /* of the gradient's node; the record's, unless forward sets it */
     const dt_value *args;
     bool in_place; /* the result becomes the input: name_() */
+    /* The argument out=, or NULL. A forward function may write the result there: out[0]
+     * is an alias of it then. Else the binding copies it there. */
+    dt_tensor *target;
     /* Where the results go. A forward function fills out[0] to out[nresults - 1]; an
      * optional result that nobody wants is NULL. */
     dt_tensor *out[DT_MAX_RESULTS];
@@ -60,6 +64,7 @@ enum {
     DT_VIEW = 16,        /* the result is, or may be, a view of the first input */
     DT_LONG = 64,        /* releases the GIL whatever the sizes: it may synchronize */
     DT_COSTLY = 128,     /* releases the GIL for small tensors already */
+    DT_BILINEAR = 512,   /* an input is saved for the gradients of the others only */
     DT_ANY_DEVICE = 256, /* inputs may be on different devices; forward checks */
 };
 

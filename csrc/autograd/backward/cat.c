@@ -1,64 +1,44 @@
-/* cat and stack, and what they are made of. */
+/* cat and stack: the gradient of an input is its part of the result's. */
+#include "autograd/dispatch.h"
 #include "autograd/recorded.h"
-#include "autograd/temporaries.h"
 
-typedef struct join_data {
-    bool stack;
-    int dim;
-    int64_t lengths[]; /* of the inputs along dim; -1: left out */
-} join_data;
-
-/* The gradient of an input is its part of the result's. */
-static int join_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                      dt_tensor **into)
+/* Wraps dim, for a tensor of ndim dimensions. */
+static int64_t wrapped(int64_t dim, int ndim)
 {
-    const join_data *data = node->data;
-    dt_tensor *g = gradients[0];
-    int64_t start = 0;
-    if (!g)
-        return 0;
-    for (int i = 0; i < node->nedges; i++) {
-        int64_t length = data->lengths[i];
-        if (dt_node_wants(node, i) && length >= 0) {
-            dt_tensor *part = dt_scope_slot(scope);
-            int status = !part         ? -1
-                         : data->stack ? dt_recorded_select("SelectBackward0", part, g,
-                                                            data->dim, start)
-                                       : dt_recorded_narrow("SliceBackward0", part, g,
-                                                            data->dim, start, length);
-            if (status < 0)
+    return dim < 0 ? dim + ndim : dim;
+}
+
+int dt_cat_backward(dt_grad *g)
+{
+    int64_t dim = wrapped(g->args[1].i, g->gradients[0]->ndim), start = 0;
+    for (int i = 0; i < g->args[0].count; i++) {
+        int ndim;
+        const int64_t *shape = dt_grad_item(g, i, &ndim);
+        if (ndim == 1 && !shape[0] && g->gradients[0]->ndim != 1)
+            continue; /* cat leaves these out */
+        if (dt_node_wants(g->node, i)) {
+            dt_arg part = CALL_OP(narrow, TENSOR(GRAD), dt_value_int(dim),
+                                  dt_value_int(start), dt_value_int(shape[dim]));
+            g->into[i] = dt_scope_tensor(g->scope, part, g->gradients[0]);
+            if (!g->into[i])
                 return -1;
-            into[i] = part;
         }
-        start += length > 0 ? length : 0;
+        start += shape[dim];
     }
     return 0;
 }
-static const dt_node_type join_type = {join_apply, NULL};
 
-int dt_recorded_cat(dt_tensor *out, const dt_cat *join)
+int dt_stack_backward(dt_grad *g)
 {
-    bool recording = false;
-    if (dt_cat_new(out, join) < 0)
-        return -1;
-    for (int64_t i = 0; i < join->count && !recording; i++)
-        recording = dt_recording(join->tensors[i]);
-    if (!recording || !dt_dtype_is_float(join->dtype))
-        return 0;
-    dt_node *node = dt_record_node(
-        &join_type, join->stack ? "StackBackward0" : "CatBackward0", (int)join->count,
-        join->tensors, 0, 1, sizeof(join_data) + (size_t)join->count * sizeof(int64_t));
-    if (node) {
-        join_data *data = node->data;
-        data->stack = join->stack;
-        data->dim = join->dim;
-        for (int64_t i = 0; i < join->count; i++)
-            data->lengths[i] = join->stack ? 1
-                               : dt_cat_skips(join, i)
-                                   ? -1
-                                   : join->tensors[i]->shape[join->dim];
+    for (int i = 0; i < g->args[0].count; i++) {
+        if (!dt_node_wants(g->node, i))
+            continue;
+        dt_arg part = CALL_OP(select, TENSOR(GRAD), g->args[1], dt_value_int(i));
+        g->into[i] = dt_scope_tensor(g->scope, part, g->gradients[0]);
+        if (!g->into[i])
+            return -1;
     }
-    return dt_record_steal(out, node);
+    return 0;
 }
 
 int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x)

@@ -1,227 +1,135 @@
-/* Matrix products. Derivatives: for C = A B, dA = dC B' and dB = A' dC. */
-#include "autograd/recorded.h"
-#include "autograd/temporaries.h"
+/* Matrix products. For C = A B: dA = dC B' and dB = A' dC. */
+#include "autograd/dispatch.h"
 #include "autograd/formula.h"
+#include "autograd/recorded.h"
 #include "tensor/ops/matmul.h"
 
-typedef int (*product_fn)(dt_tensor *, const dt_tensor *, const dt_tensor *);
-
-static dt_tensor *call(dt_scope *scope, product_fn product, const dt_tensor *a,
-                       const dt_tensor *b)
+static dt_arg product(dt_scope *scope, dt_op *op, dt_arg a, dt_arg b)
 {
-    dt_tensor *out = a && b ? dt_scope_slot(scope) : NULL;
-    return out && product(out, a, b) == 0 ? out : NULL;
+    const dt_value args[] = {TENSOR(a), TENSOR(b)};
+    return dt_scope_call(scope, op, 2, args);
 }
 
 /* The last two dimensions exchanged. */
-static dt_tensor *flipped(dt_scope *scope, const dt_tensor *t)
+static dt_arg transposed(dt_scope *scope, dt_arg a)
 {
-    dt_tensor *out = t ? dt_scope_slot(scope) : NULL;
-    return out && dt_recorded_transpose(out, t, -1, -2) == 0 ? out : NULL;
+    return SCOPE_CALL(scope, transpose, TENSOR(a), dt_value_int(-1), dt_value_int(-2));
 }
 
-/* Whether a matrix, or each of a batch, lies column by column. */
-static bool lies_in_columns(const dt_tensor *t)
+/* The gradients of two factors, parameters `first` and first + 1, times alpha. Each is
+ * stored as its factor is, so that the gradient of a transposed weight needs no copy. */
+static int factors_backward(dt_grad *g, dt_op *op, int first, double alpha)
 {
-    int n = t->ndim;
-    return n > 1 && !t->contiguous && t->strides[n - 2] == 1 &&
-           t->strides[n - 1] >= t->shape[n - 2];
-}
-
-/* x y, column by column where columns says so: as a factor whose gradient it is lies.
- */
-static dt_tensor *laid(dt_scope *scope, product_fn product, const dt_tensor *x,
-                       const dt_tensor *y, bool columns)
-{
-    if (!columns)
-        return call(scope, product, x, y);
-    return flipped(scope, call(scope, product, flipped(scope, y), flipped(scope, x)));
-}
-
-/* Which of the factors lie column by column. */
-typedef struct layouts {
-    bool columns[2];
-} layouts;
-
-/* Both factors are kept where the other's gradient needs them. */
-static int record(const char *name, const dt_node_type *type, dt_tensor *out,
-                  const dt_tensor *a, const dt_tensor *b)
-{
-    const dt_tensor *inputs[] = {a, b};
-    dt_node *node = dt_record_node(type, name, 2, inputs, 2, 1, sizeof(layouts));
-    for (int i = 0; node && i < 2; i++)
-        ((layouts *)node->data)->columns[i] = lies_in_columns(inputs[i]);
-    if (node && dt_node_wants(node, 1))
-        dt_node_save(node, 0, a, -1);
-    if (node && dt_node_wants(node, 0))
-        dt_node_save(node, 1, b, -1);
-    return dt_record_steal(out, node);
-}
-
-static bool is_recorded(const dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
-{
-    return (dt_recording(a) || dt_recording(b)) &&
-           dt_dtype_is_float((dt_dtype)out->dtype);
-}
-
-/* --- matrices, and batches of them --- */
-
-static int matrices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                          dt_tensor **into, product_fn product)
-{
-    const dt_tensor *g = gradients[0];
-    const layouts *lie = node->data;
-    if (!g)
-        return 0;
-    if (dt_node_wants(node, 0)) {
-        const dt_tensor *b = dt_node_saved(node, 1, scope);
-        into[0] = laid(scope, product, g, flipped(scope, b), lie->columns[0]);
-        if (!into[0])
-            return -1;
-    }
-    if (dt_node_wants(node, 1)) {
-        const dt_tensor *a = dt_node_saved(node, 0, scope);
-        into[1] = laid(scope, product, flipped(scope, a), g, lie->columns[1]);
-        if (!into[1])
-            return -1;
-    }
-    return 0;
-}
-
-static int mm_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                    dt_tensor **into)
-{
-    return matrices_apply(node, scope, gradients, into, dt_recorded_mm);
-}
-static const dt_node_type mm_type = {mm_apply, NULL};
-
-int dt_recorded_mm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
-{
-    if (dt_mm(out, a, b) < 0)
-        return -1;
-    return is_recorded(out, a, b) ? record("MmBackward0", &mm_type, out, a, b) : 0;
-}
-
-static int bmm_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                     dt_tensor **into)
-{
-    return matrices_apply(node, scope, gradients, into, dt_recorded_bmm);
-}
-static const dt_node_type bmm_type = {bmm_apply, NULL};
-
-int dt_recorded_bmm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
-{
-    if (dt_bmm(out, a, b) < 0)
-        return -1;
-    return is_recorded(out, a, b) ? record("BmmBackward0", &bmm_type, out, a, b) : 0;
-}
-
-/* --- with vectors --- */
-
-static int mv_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                    dt_tensor **into)
-{
-    const dt_tensor *g = gradients[0];
-    if (!g)
-        return 0;
-    if (dt_node_wants(node, 0)) {
-        const dt_tensor *v = dt_node_saved(node, 1, scope);
-        dt_tensor *column = v ? dt_scope_slot(scope) : NULL;
-        if (!column || dt_recorded_unsqueeze(column, g, 1) < 0)
-            return -1;
-        into[0] =
-            dt_scope_tensor(scope, MUL(dt_arg_tensor(column), dt_arg_tensor(v)), g);
-        if (!into[0])
-            return -1;
-    }
-    if (dt_node_wants(node, 1)) {
-        const dt_tensor *m = dt_node_saved(node, 0, scope);
-        into[1] = call(scope, dt_recorded_mv, flipped(scope, m), g);
-        if (!into[1])
-            return -1;
-    }
-    return 0;
-}
-static const dt_node_type mv_type = {mv_apply, NULL};
-
-int dt_recorded_mv(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
-{
-    if (dt_mv(out, a, b) < 0)
-        return -1;
-    return is_recorded(out, a, b) ? record("MvBackward0", &mv_type, out, a, b) : 0;
-}
-
-static int dot_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                     dt_tensor **into)
-{
-    if (!gradients[0])
-        return 0;
+    dt_scope *scope = g->scope;
     for (int i = 0; i < 2; i++) {
-        if (!dt_node_wants(node, i))
+        if (!dt_grad_wants(g, first + i))
             continue;
-        const dt_tensor *other = dt_node_saved(node, 1 - i, scope);
-        if (!other)
-            return -1;
-        into[i] = dt_scope_tensor(
-            scope, MUL(dt_arg_tensor(gradients[0]), dt_arg_tensor(other)), other);
-        if (!into[i])
+        dt_arg other = transposed(scope, dt_grad_input(g, first + 1 - i));
+        dt_arg a = i ? other : GRAD, b = i ? GRAD : other;
+        dt_arg c = g->args[first + i].column_major
+                       ? transposed(scope, product(scope, op, transposed(scope, b),
+                                                   transposed(scope, a)))
+                       : product(scope, op, a, b);
+        if (dt_grad_set(g, first + i, MUL(c, NUMBER(alpha))) < 0)
             return -1;
     }
     return 0;
 }
-static const dt_node_type dot_type = {dot_apply, NULL};
 
-int dt_recorded_dot(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
+int dt_mm_backward(dt_grad *g)
 {
-    if (dt_dot(out, a, b) < 0)
-        return -1;
-    return is_recorded(out, a, b) ? record("DotBackward0", &dot_type, out, a, b) : 0;
+    return factors_backward(g, &dt_op_mm, 0, 1);
 }
 
-/* --- matmul, made of the others where it is recorded --- */
-
-/* (..., m, k) times a matrix or vector: the batch's matrices lie under each other. */
-static int folded(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
-                  const dt_tensor *b)
+int dt_bmm_backward(dt_grad *g)
 {
-    int64_t shape[DT_MAX_NDIM], k = a->shape[a->ndim - 1], rows = 1;
+    return factors_backward(g, &dt_op_bmm, 0, 1);
+}
+
+int dt_addmm_backward(dt_grad *g)
+{
+    dt_scope *scope = g->scope;
+    double beta = dt_scalar_as_double(g->args[3].scalar);
+    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, MUL(GRAD, NUMBER(beta))) < 0)
+        return -1;
+    return factors_backward(g, &dt_op_mm, 1, dt_scalar_as_double(g->args[4].scalar));
+}
+
+int dt_mv_backward(dt_grad *g)
+{
+    dt_scope *scope = g->scope;
+    if (dt_grad_wants(g, 0)) {
+        dt_arg column = CALL_OP(unsqueeze, TENSOR(GRAD), dt_value_int(1));
+        if (dt_grad_set(g, 0, MUL(column, dt_grad_input(g, 1))) < 0)
+            return -1;
+    }
+    if (!dt_grad_wants(g, 1))
+        return 0;
+    dt_arg matrix = transposed(scope, dt_grad_input(g, 0));
+    return dt_grad_set(g, 1, product(scope, &dt_op_mv, matrix, GRAD));
+}
+
+int dt_dot_backward(dt_grad *g)
+{
+    dt_scope *scope = g->scope;
+    for (int i = 0; i < 2; i++)
+        if (dt_grad_wants(g, i) &&
+            dt_grad_set(g, i, MUL(GRAD, dt_grad_input(g, 1 - i))) < 0)
+            return -1;
+    return 0;
+}
+
+/* --- matmul --- */
+
+static dt_arg reshaped(dt_scope *scope, dt_arg a, int ndim, const int64_t *shape)
+{
+    return SCOPE_CALL(scope, reshape, TENSOR(a), dt_value_ints(ndim, shape));
+}
+
+/* The result of a product in its final shape. */
+static int finish(dt_scope *scope, const char *node, dt_tensor *out, dt_arg c, int ndim,
+                  const int64_t *shape)
+{
+    if (scope->failed)
+        return -1;
+    return dt_recorded_shape_of_result(node, out, c.tensor, ndim, shape);
+}
+
+/* (..., m, k) times a matrix or a vector: one product with the rows of all matrices. */
+static int rows_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
+                        const dt_tensor *b)
+{
+    int64_t shape[DT_MAX_NDIM], rows = 1;
     int ndim = a->ndim - 1;
-    for (int d = 0; d < a->ndim - 1; d++) {
+    for (int d = 0; d < ndim; d++) {
         shape[d] = a->shape[d];
         rows *= a->shape[d];
     }
+    int64_t flat[] = {rows, a->shape[ndim]};
     if (b->ndim == 2)
         shape[ndim++] = b->shape[1];
-    int64_t flat[] = {rows, k};
-    dt_tensor *matrix = dt_scope_slot(scope);
-    if (!matrix || dt_recorded_reshape(matrix, a, 2, flat) < 0)
-        return -1;
-    dt_tensor *product =
-        call(scope, b->ndim == 2 ? dt_recorded_mm : dt_recorded_mv, matrix, b);
-    return product ? dt_recorded_shape_of_result("UnsafeViewBackward0", out, product,
-                                                 ndim, shape)
-                   : -1;
+    dt_arg c = product(scope, b->ndim == 2 ? &dt_op_mm : &dt_op_mv,
+                       reshaped(scope, dt_arg_tensor(a), 2, flat), dt_arg_tensor(b));
+    return finish(scope, "UnsafeViewBackward0", out, c, ndim, shape);
 }
 
-/* t as a batch of `batch` matrices. */
-static dt_tensor *as_batch(dt_scope *scope, const dt_tensor *t, int ndim,
-                           const int64_t *batch, int64_t count)
+/* t as a batch of `count` matrices. */
+static dt_arg as_batch(dt_scope *scope, const dt_tensor *t, int ndim,
+                       const int64_t *batch, int64_t count)
 {
     int64_t wide[DT_MAX_NDIM];
-    dt_tensor *expanded = dt_scope_slot(scope), *flat = dt_scope_slot(scope);
     for (int d = 0; d < ndim; d++)
         wide[d] = batch[d];
     wide[ndim] = t->shape[t->ndim - 2];
     wide[ndim + 1] = t->shape[t->ndim - 1];
     int64_t three[] = {count, wide[ndim], wide[ndim + 1]};
-    if (!flat || dt_recorded_expand("matmul", expanded, t, ndim + 2, wide) < 0 ||
-        dt_recorded_reshape(flat, expanded, 3, three) < 0)
-        return NULL;
-    return flat;
+    dt_arg expanded =
+        SCOPE_CALL(scope, expand, dt_value_tensor(t), dt_value_ints(ndim + 2, wide));
+    return reshaped(scope, expanded, 3, three);
 }
 
-static int batched(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
-                   const dt_tensor *b)
+static int batch_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
+                         const dt_tensor *b)
 {
     int64_t batch[DT_MAX_NDIM], count = 1;
     int ndim;
@@ -230,128 +138,51 @@ static int batched(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
         return -1;
     for (int d = 0; d < ndim; d++)
         count *= batch[d];
-    dt_tensor *x = as_batch(scope, a, ndim, batch, count);
-    dt_tensor *y = x ? as_batch(scope, b, ndim, batch, count) : NULL;
-    dt_tensor *product = call(scope, dt_recorded_bmm, x, y);
-    if (!product)
-        return -1;
+    dt_arg c = product(scope, &dt_op_bmm, as_batch(scope, a, ndim, batch, count),
+                       as_batch(scope, b, ndim, batch, count));
     batch[ndim] = a->shape[a->ndim - 2];
     batch[ndim + 1] = b->shape[b->ndim - 1];
-    return dt_recorded_shape_of_result("UnsafeViewBackward0", out, product, ndim + 2,
-                                       batch);
+    return finish(scope, "UnsafeViewBackward0", out, c, ndim + 2, batch);
 }
 
-static int compose(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
-                   const dt_tensor *b)
+/* A vector and a batch: the vector becomes a matrix, whose added size is removed. */
+static int vector_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
+                          const dt_tensor *b)
 {
-    if (a->ndim == 1 && b->ndim == 1)
-        return dt_recorded_dot(out, a, b);
-    if (a->ndim == 2 && b->ndim == 2)
-        return dt_recorded_mm(out, a, b);
-    if (a->ndim == 2 && b->ndim == 1)
-        return dt_recorded_mv(out, a, b);
-    if (b->ndim <= 2 && a->ndim > 2)
-        return folded(scope, out, a, b);
-    /* A vector on either side becomes a matrix, whose added size goes again. */
-    dt_tensor *wider = dt_scope_slot(scope);
-    if (!wider)
-        return -1;
-    if (a->ndim > 1 && b->ndim > 1)
-        return batched(scope, out, a, b);
-    if (dt_recorded_unsqueeze(wider, a->ndim == 1 ? a : b, a->ndim == 1 ? 0 : 1) < 0)
-        return -1;
-    dt_tensor *product = call(scope, dt_recorded_matmul, a->ndim == 1 ? wider : a,
-                              a->ndim == 1 ? b : wider);
-    if (!product)
+    bool left = a->ndim == 1;
+    dt_arg vector = SCOPE_CALL(scope, unsqueeze, dt_value_tensor(left ? a : b),
+                               dt_value_int(left ? 0 : 1));
+    dt_arg c = product(scope, &dt_op_matmul, left ? vector : dt_arg_tensor(a),
+                       left ? dt_arg_tensor(b) : vector);
+    if (scope->failed)
         return -1;
     int64_t shape[DT_MAX_NDIM];
-    int ndim = 0, added = product->ndim - (a->ndim == 1 ? 2 : 1);
-    for (int d = 0; d < product->ndim; d++)
+    int ndim = 0, added = c.tensor->ndim - (left ? 2 : 1);
+    for (int d = 0; d < c.tensor->ndim; d++)
         if (d != added)
-            shape[ndim++] = product->shape[d];
-    return dt_recorded_shape_of_result(product->ndim == 2 ? "SqueezeBackward4"
-                                                          : "UnsafeViewBackward0",
-                                       out, product, ndim, shape);
+            shape[ndim++] = c.tensor->shape[d];
+    return finish(scope,
+                  c.tensor->ndim == 2 ? "SqueezeBackward4" : "UnsafeViewBackward0", out,
+                  c, ndim, shape);
 }
 
-int dt_recorded_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
+/* Where a gradient is wanted, matmul is made of the strict products. */
+int dt_matmul_forward(dt_call *c)
 {
-    out->storage = NULL;
-    if (!dt_recording(a) && !dt_recording(b))
-        return dt_matmul(out, a, b);
-    if (!a->ndim || !b->ndim ||
+    const dt_tensor *a = c->args[0].tensor, *b = c->args[1].tensor;
+    dt_tensor *out = c->out[0];
+    if ((!dt_recording(a) && !dt_recording(b)) || !a->ndim || !b->ndim ||
         a->shape[a->ndim - 1] != b->shape[b->ndim > 1 ? b->ndim - 2 : 0])
-        return dt_matmul(out, a, b); /* which says what is wrong */
+        return dt_matmul(out, a, b); /* which raises for shapes that do not fit */
+    if (a->ndim == 1 && b->ndim == 1)
+        return DT_CALL(dot, out, c->args[0], c->args[1]);
+    if (a->ndim == 2 && b->ndim <= 2)
+        return dt_call_values(b->ndim == 2 ? &dt_op_mm : &dt_op_mv, out, 2, c->args);
     dt_scope scope;
     dt_scope_begin(&scope);
-    int status = compose(&scope, out, a, b);
+    int status = b->ndim <= 2 && a->ndim > 2  ? rows_product(&scope, out, a, b)
+                 : a->ndim > 1 && b->ndim > 1 ? batch_product(&scope, out, a, b)
+                                              : vector_product(&scope, out, a, b);
     dt_scope_end(&scope);
     return status;
-}
-
-/* --- addmm --- */
-
-typedef struct addmm_data {
-    double beta, alpha;
-    layouts lie;
-} addmm_data;
-
-/* t times a number; t itself where that is 1. */
-static dt_tensor *times(dt_scope *scope, dt_tensor *t, double factor)
-{
-    return factor == 1 || !t
-               ? t
-               : dt_scope_tensor(scope, MUL(dt_arg_tensor(t), NUMBER(factor)), t);
-}
-
-static int addmm_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                       dt_tensor **into)
-{
-    const addmm_data *data = node->data;
-    dt_tensor *g = gradients[0];
-    if (!g)
-        return 0;
-    if (dt_node_wants(node, 0)) {
-        into[0] = times(scope, g, data->beta);
-        if (!into[0])
-            return -1;
-    }
-    for (int i = 0; i < 2; i++) {
-        if (!dt_node_wants(node, i + 1))
-            continue;
-        const dt_tensor *other = dt_node_saved(node, 1 - i, scope);
-        dt_tensor *flip = flipped(scope, other);
-        dt_tensor *product = laid(scope, dt_recorded_mm, i ? flip : g, i ? g : flip,
-                                  data->lie.columns[i]);
-        into[i + 1] = times(scope, product, data->alpha);
-        if (!into[i + 1])
-            return -1;
-    }
-    return 0;
-}
-static const dt_node_type addmm_type = {addmm_apply, NULL};
-
-int dt_recorded_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a,
-                      const dt_tensor *b, dt_scalar beta, dt_scalar alpha)
-{
-    if (dt_addmm(out, input, a, b, beta, alpha) < 0)
-        return -1;
-    if ((!dt_recording(input) && !dt_recording(a) && !dt_recording(b)) ||
-        !dt_dtype_is_float((dt_dtype)out->dtype))
-        return 0;
-    const dt_tensor *inputs[] = {input, a, b};
-    dt_node *node = dt_record_node(&addmm_type, "AddmmBackward0", 3, inputs, 2, 1,
-                                   sizeof(addmm_data));
-    if (node) {
-        addmm_data *data = node->data;
-        data->beta = dt_scalar_as_double(beta);
-        data->alpha = dt_scalar_as_double(alpha);
-        data->lie.columns[0] = lies_in_columns(a);
-        data->lie.columns[1] = lies_in_columns(b);
-        if (dt_node_wants(node, 2))
-            dt_node_save(node, 0, a, -1);
-        if (dt_node_wants(node, 1))
-            dt_node_save(node, 1, b, -1);
-    }
-    return dt_record_steal(out, node);
 }

@@ -5,120 +5,24 @@
 #include "python/functions.h"
 #include "python/output.h"
 
-static bool is_long(const dt_cat *join)
+/* What cat of the tensors along dim gives, in the argument at out_at where given. */
+static PyObject *join(const dt_args *args, int out_at, const dt_tensor *const *tensors,
+                      Py_ssize_t count, int64_t dim)
 {
-    /* The product may be nonsense: whether it is too large is for the core to say. */
-    double numel = 1;
-    for (int d = 0; d < join->ndim; d++)
-        numel *= (double)join->shape[d];
-    return numel > DT_LONG_NUMEL;
-}
-
-/* The join in the memory of the argument out. */
-static PyObject *join_into(const dt_args *args, int out_at, const dt_cat *join)
-{
-    PyObject *out = args->slots[out_at];
-    if (!dt_tensor_check(out)) {
-        dt_argument_error(args, out_at);
-        return NULL;
-    }
-    dt_tensor *target = dt_tensor_of(out);
-    bool recording = dt_recording(target);
-    for (int64_t i = 0; i < join->count && !recording; i++)
-        recording = dt_recording(join->tensors[i]);
-    if (recording) {
-        dt_output_refuse(join->what);
-        return NULL;
-    }
-    int status;
-    if (dt_shape_equal(target->ndim, target->shape, join->ndim, join->shape)) {
-        DT_RUN(status, is_long(join), dt_cat_into(target, join));
-    } else if (target->numel) {
-        char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
-        status = dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: out has shape %s and the result %s; give an out of that shape, or an "
-            "empty one, torch.empty(0)",
-            join->what, dt_shape_text(target->ndim, target->shape, has, sizeof has),
-            dt_shape_text(join->ndim, join->shape, wants, sizeof wants));
-    } else {
-        dt_tensor fresh;
-        status = dt_tensor_empty(join->what, &fresh, (dt_dtype)target->dtype,
-                                 join->ndim, join->shape, dt_tensor_device(target));
-        if (!status) {
-            DT_RUN(status, is_long(join), dt_cat_into(&fresh, join));
-            if (!status) {
-                dt_tensor old = *target;
-                *target = fresh;
-                fresh = old;
-            }
-            dt_tensor_clear(&fresh);
-        }
-    }
-    return status ? dt_raise() : Py_NewRef(out);
-}
-
-/* What the tensors make together; `status` of what was done before. */
-static PyObject *join(const dt_args *args, int out_at, dt_cat *join, int64_t dim,
-                      int status)
-{
-    if (status || dt_cat_measure(join, dim))
-        return dt_raise();
-    if (dt_given(args, out_at))
-        return join_into(args, out_at, join);
+    dt_value values[] = {{.tensors = tensors, .count = (int)count, .given = true},
+                         dt_value_int(dim),
+                         dt_value_none()};
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    DT_RUN(status, is_long(join), dt_recorded_cat(&out->tensor, join));
-    return dt_tensor_result(out, status);
-}
-
-static int begin(dt_cat *join, const dt_args *args, const dt_tensor_list *list,
-                 dt_error_code none)
-{
-    join->what = args->signature->name;
-    join->tensors = list->items;
-    join->count = list->count;
-    join->stack = false;
-    if (!list->count)
-        return dt_fail(none, "%s: there are no tensors to join; give at least one",
-                       join->what);
-    if (list->count > INT_MAX)
-        return dt_fail(DT_ERROR_RUNTIME, "%s: too many tensors; join them in groups",
-                       join->what);
-    return 0;
-}
-
-/* Along dim, which is argument 1. */
-static PyObject *along(const dt_args *args, bool stack)
-{
-    dt_tensor_list list;
-    dt_cat j;
-    int64_t dim;
-    if (dt_take_tensors(args, 0, &list) < 0)
-        return NULL;
-    PyObject *made = NULL;
-    if (dt_take_int(args, 1, &dim) == 0) {
-        int status = begin(&j, args, &list, stack ? DT_ERROR_RUNTIME : DT_ERROR_VALUE);
-        j.stack = stack;
-        made = join(args, 2, &j, dim, status);
-    }
-    dt_tensors_release(&list);
-    return made;
-}
-
-#define CAT(NAME)                                                                      \
-    DT_PUBLIC(NAME, #NAME "(tensors: Tensors, dim: int = 0, *, out: Tensor = None)")   \
-    {                                                                                  \
-        return along(args, false);                                                     \
-    }
-CAT(cat)
-CAT(concat)
-CAT(concatenate)
-
-DT_PUBLIC(stack, "stack(tensors: Tensors, dim: int = 0, *, out: Tensor = None)")
-{
-    return along(args, true);
+    dt_call call = {.op = &dt_op_cat,
+                    .name = args->signature->name,
+                    .node = dt_op_cat.node,
+                    .args = values,
+                    .out = {&out->tensor}};
+    int status;
+    DT_RUN(status, true, dt_dispatch(&call));
+    return dt_finish(args, out_at, out, status);
 }
 
 /* A column for a vector or a single element. */
@@ -135,7 +39,6 @@ static int as_column(dt_tensor *out, const dt_tensor *x)
 static PyObject *along_fixed(const dt_args *args, int least, int dim)
 {
     dt_tensor_list list;
-    dt_cat j;
     if (dt_take_tensors(args, 0, &list) < 0)
         return NULL;
     size_t room = list.count ? (size_t)list.count : 1;
@@ -146,7 +49,11 @@ static PyObject *along_fixed(const dt_args *args, int least, int dim)
     if (!views || !items) {
         PyErr_NoMemory();
     } else {
-        int status = begin(&j, args, &list, DT_ERROR_RUNTIME);
+        int status = list.count ? 0
+                                : dt_fail(DT_ERROR_RUNTIME,
+                                          "%s: there are no tensors to concatenate; "
+                                          "give at least one",
+                                          args->signature->name);
         for (; !status && count < list.count; count++) {
             const dt_tensor *x = list.items[count];
             status = least ? dt_recorded_atleast(least, &views[count], x)
@@ -155,11 +62,10 @@ static PyObject *along_fixed(const dt_args *args, int least, int dim)
             if (status)
                 break;
         }
-        j.tensors = items;
         /* hstack joins vectors along their only dimension. */
         if (!status && least == 1)
             dim = items[0]->ndim > 1;
-        made = join(args, 1, &j, dim, status);
+        made = status ? dt_raise() : join(args, 1, items, list.count, dim);
     }
     while (count)
         dt_tensor_clear(&views[--count]);
@@ -253,20 +159,6 @@ DT_PUBLIC(broadcast_tensors, "broadcast_tensors(*tensors: Tensors)")
 }
 
 static const dt_function rows[] = {
-    DT_FUNCTION(
-        cat, "cat",
-        "The Tensors one after another along dim, in new memory.\n\n"
-        "All have one shape but for the size along dim (Tensors of shape [0] are left\n"
-        "out) and are on one device; the result has the dtype in which theirs meet.\n"
-        "ValueError for none at all, RuntimeError for shapes or devices that differ,\n"
-        "IndexError for a dim that is not there."),
-    DT_FUNCTION(concat, "concat", "The same as cat."),
-    DT_FUNCTION(concatenate, "concatenate", "The same as cat."),
-    DT_FUNCTION(
-        stack, "stack",
-        "The Tensors, all of one shape, along a new dimension dim, in new memory.\n\n"
-        "RuntimeError for none at all, and for shapes or devices that differ;\n"
-        "IndexError for a dim that the result does not have."),
     DT_FUNCTION(hstack, "hstack",
                 "The Tensors side by side: cat along dimension 1, of vectors along 0."),
     DT_FUNCTION(

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "device/stream.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
@@ -359,4 +360,32 @@ done:
     dt_tensor_clear(&abatch);
     dt_tensor_clear(&wide);
     return status;
+}
+
+/* --- the rows of ops/functions/matmul.def --- */
+
+int dt_mm_forward(dt_call *c)
+{
+    return dt_mm(c->out[0], c->args[0].tensor, c->args[1].tensor);
+}
+
+int dt_mv_forward(dt_call *c)
+{
+    return dt_mv(c->out[0], c->args[0].tensor, c->args[1].tensor);
+}
+
+int dt_dot_forward(dt_call *c)
+{
+    return dt_dot(c->out[0], c->args[0].tensor, c->args[1].tensor);
+}
+
+int dt_bmm_forward(dt_call *c)
+{
+    return dt_bmm(c->out[0], c->args[0].tensor, c->args[1].tensor);
+}
+
+int dt_addmm_forward(dt_call *c)
+{
+    return dt_addmm(c->out[0], c->args[0].tensor, c->args[1].tensor, c->args[2].tensor,
+                    c->args[3].scalar, c->args[4].scalar);
 }
