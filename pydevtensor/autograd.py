@@ -1,10 +1,4 @@
-"""Gradients: passes, modes, operations of one's own, and checks.
-
-x = torch.ones(3, requires_grad=True)
-y = (x * x).sum()
-y.backward()
-x.grad                      # tensor([2., 2., 2.])
-"""
+"""Automatic differentiation: backward(), grad modes, Function, gradcheck()."""
 
 from __future__ import annotations
 
@@ -43,7 +37,8 @@ class _Mode:
         _C._exchange_grad_enabled(self._outer.pop())
 
     def __call__(self, function: Callable) -> Callable:
-        if _is_generator_function(function):
+        flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        if flags & 0x20:  # inspect.isgeneratorfunction(), without importing inspect
             return self._wrap_generator(function)
 
         @functools.wraps(function)
@@ -63,42 +58,28 @@ class _Mode:
         # The mode holds while the generator runs, not while its caller does.
         @functools.wraps(function)
         def in_mode(*args: Any, **kwargs: Any) -> Any:
-            with self._copy():
-                generator = function(*args, **kwargs)
-                sent, error = None, None
-                try:
-                    item = generator.send(None)
-                except StopIteration as stop:
-                    return stop.value
+            generator = function(*args, **kwargs)
+            resume, value = generator.send, None
             while True:
+                with self._copy():
+                    try:
+                        item = resume(value)
+                    except StopIteration as stop:
+                        return stop.value
                 try:
-                    sent = yield item
+                    resume, value = generator.send, (yield item)
                 except GeneratorExit:
                     with self._copy():
                         generator.close()
                     raise
-                except BaseException as caught:
-                    error = caught
-                with self._copy():
-                    try:
-                        if error is not None:
-                            item = generator.throw(error)
-                            error = None
-                        else:
-                            item = generator.send(sent)
-                    except StopIteration as stop:
-                        return stop.value
+                except BaseException as error:
+                    resume, value = generator.throw, error
 
         return in_mode
 
 
-def _is_generator_function(function: Callable) -> bool:
-    flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
-    return bool(flags & 0x20)
-
-
 class no_grad(_Mode):
-    """Records nothing: `with torch.no_grad():`, or `@torch.no_grad()`.
+    """Disables recording: `with torch.no_grad():` or `@torch.no_grad()`.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.no_grad():
@@ -111,7 +92,7 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Records again inside no_grad().
+    """Enables recording inside no_grad().
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.no_grad(), torch.enable_grad():
@@ -124,7 +105,7 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Records or not, from this call on, or in a `with` block.
+    """Enables or disables recording, from this call on or in a `with` block.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.set_grad_enabled(False):
@@ -160,7 +141,7 @@ _inference_depth = 0
 
 
 class inference_mode(_Mode):
-    """Records nothing, as no_grad(); its results can be used in recorded code later.
+    """Disables recording, as no_grad(); results may be used in recorded code later.
 
     >>> with torch.inference_mode():
     ...     torch.is_grad_enabled()
@@ -185,7 +166,7 @@ class inference_mode(_Mode):
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether an inference_mode() block is being run.
+    """Whether an inference_mode() block is active.
 
     >>> torch.is_inference_mode_enabled()
     False
@@ -193,7 +174,7 @@ def is_inference_mode_enabled() -> bool:
     return _inference_depth > 0
 
 
-# --- passes -------------------------------------------------------------------------
+# --- backward passes ----------------------------------------------------------------
 
 
 def _as_tuple(value: Any) -> tuple:
@@ -213,10 +194,10 @@ def backward(
     create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
-    """Adds the gradients of tensors to the .grad of the leaves they were computed from.
+    """Add the gradients of tensors to the .grad of the leaves they depend on.
 
-    grad_tensors has one gradient, or None for a single element, for each of them.
-    inputs: only these Tensors' .grad. Errors are those of Tensor.backward.
+    grad_tensors: the gradient of each of them, None for one with a single element.
+    inputs: the only Tensors whose .grad is set. Errors are those of Tensor.backward.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> torch.autograd.backward((x * 3).sum())
@@ -242,10 +223,10 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of outputs for each of inputs; .grad is left alone.
+    """The gradients of outputs with respect to inputs; .grad does not change.
 
-    An input that outputs do not depend on is a RuntimeError, or gives None with
-    allow_unused, or zeros with materialize_grads.
+    For an input that outputs do not depend on: None with allow_unused, zeros with
+    materialize_grads, else RuntimeError.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> torch.autograd.grad(x ** 2, x)
@@ -255,7 +236,7 @@ def grad(
     if is_grads_batched:
         raise NotImplementedError("grad(): is_grads_batched; call grad() in a loop")
     if not inputs:
-        raise ValueError("grad(): inputs is empty; name what to differentiate for")
+        raise ValueError("grad(): inputs is empty; give one Tensor or more")
     keep = create_graph if retain_graph is None else retain_graph
     gradients = _gradients(grad_outputs, len(outputs))
     found = _C._run_backward(
@@ -271,7 +252,7 @@ def grad(
             if gradient is None:
                 raise RuntimeError(
                     f"grad(): inputs[{i}] was not used to compute outputs (or only "
-                    "under no_grad()); take it out, or say allow_unused=True"
+                    "under no_grad()); remove it, or give allow_unused=True"
                 )
     return found
 
@@ -280,7 +261,7 @@ def grad(
 
 
 class RemovableHandle:
-    """What register_hook gives: remove() takes the hook out; also as a `with` block.
+    """What register_hook() returns: remove(), or the end of a `with`, removes the hook.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> handle = x.register_hook(lambda gradient: gradient * 10)
@@ -294,7 +275,7 @@ class RemovableHandle:
         self._remove: Callable[[], None] | None = remove
 
     def remove(self) -> None:
-        """Takes the hook out. A second call does nothing."""
+        """Remove the hook. A second call does nothing."""
         if self._remove:
             self._remove()
             self._remove = None
@@ -310,11 +291,11 @@ def _hook_handle(tensor: Tensor, number: int) -> RemovableHandle:
     return RemovableHandle(lambda: tensor._remove_hook(number))
 
 
-# --- operations of one's own --------------------------------------------------------
+# --- custom operations --------------------------------------------------------------
 
 
 class FunctionCtx:
-    """What forward() keeps for backward().
+    """The context that passes values from forward() to backward().
 
     >>> class Scale(torch.autograd.Function):
     ...     @staticmethod
@@ -341,31 +322,30 @@ class FunctionCtx:
         self._node: Any = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keeps inputs or results; writing to them in place later is noticed."""
+        """Save inputs or results; backward() fails if they are modified in place."""
         self._saved = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Says that these results have no gradient."""
+        """Mark results that have no gradient."""
         self._undifferentiable = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Says that forward() wrote to these inputs in place."""
+        """Mark inputs that forward() modified in place."""
         self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward() gets zeros (True) or None where no gradient came."""
+        """Whether backward() gets zeros (True) or None for a missing gradient."""
         self._materialize = bool(value)
 
     @property
     def saved_tensors(self) -> tuple:
-        """What save_for_backward() was given."""
+        """The tensors given to save_for_backward()."""
         for tensor, version in zip(self._saved, self._versions, strict=True):
             if tensor is not None and tensor._version != version:
                 raise RuntimeError(
-                    "backward: a tensor that save_for_backward() kept has been "
-                    "modified by an inplace operation since "
-                    f"(it is at version {tensor._version}, kept at {version}); "
-                    "write to a clone() instead"
+                    "backward: a tensor given to save_for_backward() has been modified "
+                    f"by an inplace operation (it is at version {tensor._version}, "
+                    f"saved at {version}); write to a clone() instead"
                 )
         if self._node is None or not _C.is_grad_enabled():
             return self._saved
@@ -377,7 +357,7 @@ class FunctionCtx:
         )
 
     def _close(self, outputs: tuple) -> None:
-        """After forward(): keeps results without the history that leads back here."""
+        """After forward(): detach saved results, which would form a cycle."""
         kept = list(self._saved)
         for i, tensor in enumerate(kept):
             for number, output in enumerate(outputs):
@@ -389,20 +369,7 @@ class FunctionCtx:
 
 
 class Function:
-    """Base of operations with a derivative of one's own.
-
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return 2 * x * grad
-
-    y = Square.apply(x)
+    """Base of operations with a custom derivative.
 
     >>> class Cube(torch.autograd.Function):
     ...     @staticmethod
@@ -421,23 +388,23 @@ class Function:
 
     def __init__(self) -> None:
         raise RuntimeError(
-            f"{type(self).__name__}: a Function is not instantiated; call "
+            f"{type(self).__name__}: a Function cannot be instantiated; call "
             f"{type(self).__name__}.apply(...)"
         )
 
     @staticmethod
     def forward(ctx: FunctionCtx, *args: Any) -> Any:
-        """Computes the results; nothing in it is recorded."""
+        """Compute the results, without recording."""
         raise NotImplementedError("Function.forward: define it as a staticmethod")
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Any) -> Any:
-        """Gradients of forward()'s arguments, None where there is none."""
+        """The gradients of forward()'s arguments, None for those without."""
         raise NotImplementedError("Function.backward: define it as a staticmethod")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Runs forward() and records it with backward() as its derivative."""
+        """Run forward() and record it with backward() as its derivative."""
         ctx = FunctionCtx()
         recorded = _C.is_grad_enabled()
         ctx.needs_input_grad = tuple(_is_tensor(a) and a.requires_grad for a in args)
@@ -450,7 +417,7 @@ class Function:
                 results = cls.forward(ctx, *args)
         one = not isinstance(results, tuple)
         outputs = (results,) if one else results
-        # An argument that is given back is another Tensor from here on.
+        # An argument that is returned becomes a new Tensor.
         outputs = tuple(
             o.detach()
             if _is_tensor(o)
@@ -492,7 +459,7 @@ def _leaves(inputs: Sequence[Any]) -> list[int]:
 
 
 def _numerical(function: Callable, inputs: Sequence, at: int, eps: float) -> list:
-    """Columns of the Jacobian of function for inputs[at], by central differences."""
+    """The columns of function's Jacobian for inputs[at], by central differences."""
     columns = []
     x = inputs[at]
     with no_grad():
@@ -526,11 +493,11 @@ def gradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
 ) -> bool:
-    """Compares func's derivatives with central differences of width eps.
+    """Compare func's derivatives with central differences of width eps.
 
-    inputs are float64 Tensors of which those with requires_grad are varied. True, or
-    GradcheckError (False without raise_exception) where an entry of a Jacobian differs
-    by more than atol + rtol * its size.
+    inputs: float64 Tensors, of which those with requires_grad are varied. If an entry
+    of a Jacobian differs by more than atol + rtol * its size, raises GradcheckError, or
+    returns False without raise_exception.
 
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(torch.sin, x)
@@ -551,11 +518,7 @@ def gradcheck(
         columns = _numerical(func, inputs, at, eps)
         for number, output in enumerate(outputs):
             if not output.requires_grad:
-                if any(
-                    abs(v) > atol
-                    for c in columns
-                    for v in c[number].reshape(-1).tolist()
-                ):
+                if any((c[number].abs() > atol).any() for c in columns):
                     return fail(
                         f"output {number} has no gradient but depends on input {at}"
                     )
@@ -563,18 +526,10 @@ def gradcheck(
             for j in range(output.numel()):
                 seed = _C.zeros_like(output).reshape(-1)
                 seed[j] = 1
-                (found,) = grad(
-                    outputs[number],
-                    inputs[at],
-                    seed.reshape(output.shape),
-                    retain_graph=True,
-                    allow_unused=True,
-                )
-                row = (
-                    [0.0] * inputs[at].numel()
-                    if found is None
-                    else found.detach().cpu().double().reshape(-1).tolist()
-                )
+                seed = seed.reshape(output.shape)
+                (found,) = grad(output, inputs[at], seed, True, allow_unused=True)
+                row = _C.zeros_like(inputs[at]) if found is None else found
+                row = row.detach().cpu().double().reshape(-1).tolist()
                 for k, analytical in enumerate(row):
                     numerical = columns[k][number].reshape(-1)[j].item()
                     if not abs(analytical - numerical) <= atol + rtol * abs(numerical):
@@ -592,7 +547,7 @@ def gradgradcheck(
     grad_outputs: Tensor | Sequence[Tensor] | None = None,
     **options: Any,
 ) -> bool:
-    """gradcheck of func's gradients: its second derivatives. Options as gradcheck's.
+    """gradcheck() of func's gradients, with the options of gradcheck().
 
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradgradcheck(torch.sin, x)
@@ -614,16 +569,8 @@ def gradgradcheck(
         )
         with enable_grad():
             results = _outputs(func(*changed))
-            return tuple(
-                g
-                for g in grad(
-                    results,
-                    [changed[i] for i in leaves],
-                    given,
-                    create_graph=True,
-                    allow_unused=True,
-                )
-                if g is not None
-            )
+            wanted = [changed[i] for i in leaves]
+            found = grad(results, wanted, given, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
 
     return gradcheck(gradients, (*inputs, *seeds), **options)

@@ -1,8 +1,8 @@
-"""GPUs: which there are, which is current, their memory, streams and events.
+"""GPUs: devices, memory, streams and events.
 
-The names are PyTorch's. Ours are simulate() and virtual(), which choose GPUs that a
-machine does not have, why_unavailable(), and transfers(), which counts what crosses
-between devices. Nothing here touches a GPU before it is asked to.
+The names are PyTorch's, except simulate() and virtual(), which provide GPUs that the
+machine does not have, why_unavailable(), and transfers(), which counts copies between
+devices. Importing it touches no GPU.
 """
 
 from __future__ import annotations
@@ -13,57 +13,23 @@ from typing import Any, Literal, Self
 from pydevtensor import _C
 from pydevtensor._C import AcceleratorError, Event, OutOfMemoryError, Stream
 
-__all__ = [
-    "AcceleratorError",
-    "Event",
-    "OutOfMemoryError",
-    "Stream",
-    "can_device_access_peer",
-    "current_device",
-    "current_stream",
-    "default_stream",
-    "device",
-    "device_count",
-    "empty_cache",
-    "get_device_capability",
-    "get_device_name",
-    "get_device_properties",
-    "init",
-    "initial_seed",
-    "is_available",
-    "is_bf16_supported",
-    "is_initialized",
-    "is_simulated",
-    "manual_seed",
-    "manual_seed_all",
-    "max_memory_allocated",
-    "max_memory_reserved",
-    "mem_get_info",
-    "memory_allocated",
-    "memory_reserved",
-    "memory_stats",
-    "memory_summary",
-    "reset_peak_memory_stats",
-    "seed",
-    "seed_all",
-    "set_device",
-    "set_stream",
-    "sim_counters",
-    "sim_fail",
-    "sim_schedule",
-    "simulate",
-    "stream",
-    "synchronize",
-    "transfers",
-    "virtual",
-    "why_unavailable",
-]
+__all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
+__all__ += ["can_device_access_peer", "current_device", "current_stream"]
+__all__ += ["default_stream", "device", "device_count", "empty_cache"]
+__all__ += ["get_device_capability", "get_device_name", "get_device_properties", "init"]
+__all__ += ["initial_seed", "is_available", "is_bf16_supported", "is_initialized"]
+__all__ += ["is_simulated", "manual_seed", "manual_seed_all", "max_memory_allocated"]
+__all__ += ["max_memory_reserved", "mem_get_info", "memory_allocated"]
+__all__ += ["memory_reserved", "memory_stats", "memory_summary"]
+__all__ += ["reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_stream"]
+__all__ += ["sim_counters", "sim_fail", "sim_schedule", "simulate", "stream"]
+__all__ += ["synchronize", "transfers", "virtual", "why_unavailable"]
 
-# --- which devices there are ---------------------------------------------------------
+# --- devices -------------------------------------------------------------------------
 
 
 def device_count() -> int:
-    """How many GPUs can be used. Never raises and creates no context.
+    """The number of usable GPUs. Never raises and creates no context.
 
     >>> torch.cuda.device_count() > 0
     True
@@ -72,7 +38,7 @@ def device_count() -> int:
 
 
 def is_available() -> bool:
-    """Whether there is a GPU that can be used.
+    """Whether there is a usable GPU.
 
     >>> torch.cuda.is_available()
     True
@@ -81,7 +47,7 @@ def is_available() -> bool:
 
 
 def why_unavailable() -> str:
-    """Why there is no GPU, or which cards were left out; '' when all is well.
+    """Why there is no GPU, or which GPUs are not used and why; '' if all are.
 
     >>> torch.cuda.why_unavailable()
     ''
@@ -90,7 +56,7 @@ def why_unavailable() -> str:
 
 
 def is_initialized() -> bool:
-    """Whether the CUDA part is loaded and has found a GPU.
+    """Whether the CUDA backend is loaded and has found a GPU.
 
     >>> torch.cuda.init()
     >>> torch.cuda.is_initialized()
@@ -100,7 +66,7 @@ def is_initialized() -> bool:
 
 
 def init() -> None:
-    """Load the CUDA part now rather than at the first use.
+    """Load the CUDA backend now rather than at the first use.
 
     >>> torch.cuda.init()
     """
@@ -122,13 +88,13 @@ def simulate(
     schedule: str | None = None,
     peer: bool | None = None,
 ) -> None:
-    """Choose n simulated GPUs, before the first use of a device.
+    """Use n simulated GPUs. Call it before the first use of a device.
 
-    memory    bytes of each, as an int or like '64M' (default 1G)
+    memory    the size of each in bytes, an int or a str such as '64M' (default 1G)
     schedule  when work runs: 'eager', 'lazy' or 'random:SEED' (default 'eager')
-    peer      whether they can reach each other's memory (default True)
+    peer      whether they can access each other's memory (default True)
 
-    simulate(0) chooses the real GPUs, whatever PYDEVTENSOR_SIM_GPUS says.
+    simulate(0) selects the real GPUs and overrides PYDEVTENSOR_SIM_GPUS.
     """
     n = _count("simulate", n)
     if schedule is not None:
@@ -136,7 +102,7 @@ def simulate(
     if memory is not None:
         memory = _bytes(memory)
     _C._cuda_choose(n, -1)
-    # The simulator reads these once, when it is loaded.
+    # The simulator reads these when it is loaded.
     if memory is not None:
         os.environ["PYDEVTENSOR_SIM_MEMORY"] = str(memory)
     if schedule is not None:
@@ -152,7 +118,8 @@ def _bytes(memory):
         memory = int(memory)
     if isinstance(memory, bool) or not isinstance(memory, int):
         raise TypeError(
-            f"simulate(): memory is {memory!r}; give bytes, as an int or like '64M'"
+            f"simulate(): memory is {memory!r}; give bytes as an int, or a str such as "
+            "'64M'"
         )
     if memory <= 0:
         raise ValueError(f"simulate(): memory is {memory}; give a positive number")
@@ -163,18 +130,18 @@ def _check_schedule(function, name):
     seed = name[7:] if isinstance(name, str) and name.startswith("random:") else None
     if name not in ("eager", "lazy") and not (seed or "").isdigit():
         raise ValueError(
-            f"{function}(): {name!r} is no schedule; "
-            "give 'eager', 'lazy' or 'random:SEED', such as 'random:1'"
+            f"{function}(): the schedule is {name!r}; give 'eager', 'lazy' or "
+            "'random:SEED', such as 'random:1'"
         )
 
 
 def virtual(n: int) -> None:
-    """Choose n virtual GPUs that share the first card, before any device is used."""
+    """Use n virtual GPUs that share GPU 0. Call it before the first use of a device."""
     _C._cuda_choose(-1, _count("virtual", n))
 
 
 def is_simulated(device: Any = None) -> bool:
-    """Whether the GPU is a simulated one; False where there is none.
+    """Whether the GPU is simulated; False if there is none.
 
     >>> torch.cuda.is_simulated()
     True
@@ -195,7 +162,7 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Make device current: what 'cuda' means from now on in this thread.
+    """Make a device current: the one that 'cuda' means in this thread.
 
     >>> torch.cuda.set_device('cuda:0')
     >>> torch.cuda.current_device()
@@ -207,7 +174,7 @@ def set_device(device: Any) -> None:
 
 
 class device:
-    """Makes a GPU current within a with statement; -1 leaves all as it is.
+    """Makes a GPU current in a with statement; -1 changes nothing.
 
     >>> with torch.cuda.device(0):
     ...     torch.zeros(1, device='cuda').device
@@ -219,7 +186,7 @@ class device:
             named = _C.device(device)
             if named.type != "cuda":
                 raise ValueError(
-                    f"cuda.device(): {named} is no GPU; give an index or 'cuda:0'"
+                    f"cuda.device(): {named} is not a GPU; give an index or 'cuda:0'"
                 )
         self.device = device
         self._before: list[int | None] = []
@@ -241,7 +208,7 @@ class device:
 
 
 class _CudaDeviceProperties:
-    """What is known about a GPU."""
+    """The properties of a GPU."""
 
     name: str
     major: int
@@ -267,7 +234,7 @@ class _CudaDeviceProperties:
 
 
 def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
-    """Name, compute capability, memory and more of a GPU, as attributes.
+    """The name, compute capability, memory and more of a GPU, as attributes.
 
     >>> torch.cuda.get_device_properties(0).total_memory > 0
     True
@@ -276,7 +243,7 @@ def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a GPU; a simulated one says so.
+    """The name of a GPU; a simulated one is named so.
 
     >>> isinstance(torch.cuda.get_device_name(0), str)
     True
@@ -306,7 +273,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether device reaches the memory of peer_device without the host.
+    """Whether device can access the memory of peer_device directly.
 
     >>> torch.cuda.can_device_access_peer(0, 0)
     True
@@ -315,7 +282,7 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until all work of the device is done.
+    """Wait until all work on the device is done.
 
     >>> torch.cuda.synchronize()
     """
@@ -326,7 +293,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream on which this thread puts work for the device.
+    """The stream that this thread uses on the device.
 
     >>> torch.cuda.current_stream().device
     device(type='cuda', index=0)
@@ -335,7 +302,7 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream that is current until another is chosen.
+    """The stream that is current until another is set.
 
     >>> torch.cuda.default_stream() == torch.cuda.current_stream()
     True
@@ -355,7 +322,7 @@ def set_stream(stream: Stream | None) -> None:
 
 
 class StreamContext:
-    """What stream() gives: makes a stream and its device current within a with.
+    """What stream() returns: makes a stream and its device current in a with.
 
     >>> context = torch.cuda.stream(torch.cuda.Stream())
     >>> with context:
@@ -380,7 +347,7 @@ class StreamContext:
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """Put work on stream within a with statement; None changes nothing.
+    """Use stream in a with statement; None changes nothing.
 
     >>> stream = torch.cuda.Stream()
     >>> with torch.cuda.stream(stream):
@@ -396,10 +363,10 @@ def stream(stream: Stream | None) -> StreamContext:
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Counters of a GPU's memory by name; {} where there is no GPU.
+    """Counters of a GPU's memory by name; {} if there is no GPU.
 
-    'allocated_bytes.all.current', '.peak', '.allocated' and '.freed', and so for
-    reserved_bytes, requested_bytes, allocation and segment; num_alloc_retries and
+    'allocated_bytes.all.current', '.peak', '.allocated' and '.freed', the same for
+    reserved_bytes, requested_bytes, allocation and segment, num_alloc_retries and
     num_ooms.
 
     >>> torch.cuda.memory_stats()['num_ooms'] >= 0
@@ -409,7 +376,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors on the GPU take up.
+    """The bytes that tensors on the GPU use.
 
     >>> before = torch.cuda.memory_allocated()
     >>> x = torch.zeros(1024, device='cuda')
@@ -420,7 +387,7 @@ def memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most that memory_allocated() has been since the last reset.
+    """The maximum of memory_allocated() since the last reset.
 
     >>> torch.cuda.max_memory_allocated() >= torch.cuda.memory_allocated()
     True
@@ -429,7 +396,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes taken from the GPU, those kept for the next tensors included.
+    """The bytes allocated from the GPU, including those cached for later tensors.
 
     >>> torch.cuda.memory_reserved() >= torch.cuda.memory_allocated()
     True
@@ -438,7 +405,7 @@ def memory_reserved(device: Any = None) -> int:
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most that memory_reserved() has been since the last reset.
+    """The maximum of memory_reserved() since the last reset.
 
     >>> torch.cuda.max_memory_reserved() >= torch.cuda.memory_reserved()
     True
@@ -447,7 +414,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the peaks start again from what is in use now.
+    """Reset the peaks to what is in use now.
 
     >>> torch.cuda.reset_peak_memory_stats()
     >>> torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
@@ -457,7 +424,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor uses back to the GPUs.
+    """Return cached memory that no tensor uses to the GPUs.
 
     >>> torch.cuda.empty_cache()
     """
@@ -466,7 +433,7 @@ def empty_cache() -> None:
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """(free, total) bytes of a GPU, as its driver sees them.
+    """The (free, total) bytes of a GPU, from its driver.
 
     >>> free, total = torch.cuda.mem_get_info()
     >>> 0 <= free <= total
@@ -483,7 +450,7 @@ def _size(n):
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The memory of a GPU as a table to print.
+    """The memory use of a GPU as a table to print.
 
     >>> len(torch.cuda.memory_summary().splitlines()) > 5
     True
@@ -496,11 +463,11 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     lines = [
         f"Memory of cuda:{index} ({get_device_name(index)}): "
         f"{_size(free)} free of {_size(total)}",
-        f"{'':18}{'now':>12}{'peak':>12}{'in all':>12}{'freed':>12}",
+        f"{'':18}{'now':>12}{'peak':>12}{'total':>12}{'freed':>12}",
     ]
     rows = {
         "in tensors": "allocated_bytes",
-        "asked for": "requested_bytes",
+        "requested": "requested_bytes",
         "reserved": "reserved_bytes",
         "blocks": "allocation",
         "segments": "segment",
@@ -513,8 +480,8 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
         cells = (f"{show(stats[f'{name}.all.{part}']):>12}" for part in parts)
         lines.append(f"{title:18}{''.join(cells)}")
     lines.append(
-        f"emptied the cache for want of memory {stats['num_alloc_retries']} times, "
-        f"out of memory {stats['num_ooms']} times"
+        f"freed the cache to allocate {stats['num_alloc_retries']} times, out of "
+        f"memory {stats['num_ooms']} times"
     )
     return "\n".join(lines)
 
@@ -523,7 +490,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the current GPU's random numbers; does nothing where there is no GPU.
+    """Seed the current GPU's random numbers; does nothing if there is no GPU.
 
     >>> torch.cuda.manual_seed(0)
     >>> x = torch.rand(2, device='cuda')
@@ -536,7 +503,7 @@ def manual_seed(seed: int) -> None:
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the random numbers of all GPUs; does nothing where there is none.
+    """Seed the random numbers of all GPUs; does nothing if there is none.
 
     >>> torch.cuda.manual_seed_all(3)
     >>> torch.cuda.initial_seed()
@@ -578,16 +545,16 @@ def initial_seed() -> int:
     return _C._cuda_initial_seed(None)
 
 
-# --- what crosses between devices ----------------------------------------------------
+# --- transfers -----------------------------------------------------------------------
 
 
 class transfers:
-    """Counts copies between devices and the host's waits for a GPU.
+    """Counts copies between devices, and how often the host waits for a GPU.
 
-    Made by transfers(), it counts from then on; within `with transfers() as t:` it
-    counts what happens in the block. Copies by direction in host_to_device,
-    device_to_host and device_to_device, their bytes in the same names with _bytes,
-    waits in waits. A copy to the host waits, and counts as both. reset() starts again.
+    transfers() counts from its creation, `with transfers() as t:` within the block.
+    host_to_device, device_to_host and device_to_device are the numbers of copies, with
+    _bytes appended their bytes, waits the number of waits. A copy to the host also
+    waits. reset() starts again from 0.
 
     >>> with torch.cuda.transfers() as moved:
     ...     x = torch.ones(256, 4).cuda()
@@ -628,7 +595,7 @@ class transfers:
             counts = self.counts()
             if name in counts:
                 return counts[name]
-        raise AttributeError(f"transfers has no {name!r}; counts() gives all there is")
+        raise AttributeError(f"transfers has no {name!r}; counts() has all counts")
 
     def __repr__(self) -> str:
         cells = (f"{name}={value}" for name, value in self.counts().items())
@@ -639,8 +606,7 @@ class transfers:
 
 
 def sim_counters(device: Any = None) -> dict[str, int]:
-    """What simulated GPUs have been asked for: launches, copies, waits, ... of one
-    device, or of all for None.
+    """The launches, copies, waits, ... of a simulated GPU, or of all for None.
 
     >>> before = torch.cuda.sim_counters()['launches']
     >>> x = torch.ones(2, device='cuda')
@@ -654,8 +620,9 @@ def sim_counters(device: Any = None) -> dict[str, int]:
 
 
 def sim_fail(text: str) -> None:
-    """Let a simulated call fail once: 'malloc:3' the third allocation from now on,
-    'copy:1,launch:2' several; '' takes all back.
+    """Make simulated calls fail, each once.
+
+    'malloc:3': the third allocation from now on; 'copy:1,launch:2': several; '': none.
 
     >>> torch.cuda.sim_fail('')
     """
@@ -663,7 +630,7 @@ def sim_fail(text: str) -> None:
 
 
 def sim_schedule(name: str) -> None:
-    """Choose when simulated work runs: 'eager', 'lazy' or 'random:SEED'.
+    """Set when simulated work runs: 'eager', 'lazy' or 'random:SEED'.
 
     >>> torch.cuda.sim_schedule('eager')
     """
