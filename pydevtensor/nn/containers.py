@@ -1,4 +1,4 @@
-"""Modules that hold others."""
+"""Modules that contain modules or parameters: Sequential, lists and dicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tensor = _C.Tensor
 
 
 class _ListOfModules(Module):
-    """What Sequential and ModuleList share: children numbered from 0."""
+    """Base of Sequential and ModuleList: children numbered from 0."""
 
     def _at(self, index: Any) -> str:
         index = operator.index(index)
@@ -48,12 +48,12 @@ class _ListOfModules(Module):
         self._renumber(m for n, m in [*self._modules.items()] if n not in gone)
 
     def append(self, module: Module) -> Any:
-        """Adds a module at the end; gives the container."""
+        """Append a module; returns the container."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Any:
-        """Adds modules at the end; gives the container."""
+        """Append modules; returns the container."""
         if not isinstance(modules, Iterable):
             raise TypeError(
                 f"extend() takes an iterable of modules, not {type(modules).__name__}"
@@ -63,7 +63,7 @@ class _ListOfModules(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Puts a module before the one at index."""
+        """Insert a module before the one at index."""
         if not isinstance(module, Module):
             raise AssertionError(
                 f"insert() takes a module, and got {type(module).__name__}"
@@ -74,16 +74,16 @@ class _ListOfModules(Module):
         return self
 
     def pop(self, key: Any) -> Module:
-        """Takes a module out and gives it."""
+        """Remove a module and return it."""
         module = self[key]
         del self[key]
         return module
 
 
 class Sequential(_ListOfModules):
-    """Modules called one after the other: Sequential(a, b), or of an OrderedDict.
+    """Modules called in turn: Sequential(a, b), or an OrderedDict of modules.
 
-    Indexed by numbers and slices; append, extend, insert, +, * and del change it.
+    Supports indices and slices, append(), extend(), insert(), +, * and del.
 
     >>> net = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
     >>> net(torch.ones(4, 3)).shape
@@ -107,7 +107,7 @@ class Sequential(_ListOfModules):
         return self._modules[self._at(index)]
 
     def insert(self, index: int, module: Module) -> Sequential:
-        """Puts a module before the one at index, from -len to len."""
+        """Insert a module before the one at index, from -len to len."""
         if isinstance(module, Module) and not -len(self) <= index <= len(self):
             raise IndexError(f"index {index} is out of range for {len(self)} modules")
         return super().insert(index, module)
@@ -147,14 +147,13 @@ class Sequential(_ListOfModules):
         return self.extend([*self] * (self._times(count) - 1))
 
     def forward(self, input: Any) -> Any:
-        """input through every module in turn."""
         for module in self._modules.values():
             input = module(input)
         return input
 
 
 class ModuleList(_ListOfModules):
-    """A list of modules, whose parameters count. It is not called.
+    """A list of modules, whose parameters are registered. It cannot be called.
 
     >>> layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
     >>> len([*layers.parameters()])
@@ -178,7 +177,7 @@ class ModuleList(_ListOfModules):
         return ModuleList([*self, *modules])
 
     def __repr__(self) -> str:
-        # Runs of modules that print alike are shown once, as PyTorch does.
+        # Equal neighbours are shown once, as in PyTorch.
         runs: list[tuple[int, int, str]] = []
         for i, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:
@@ -196,8 +195,51 @@ class ModuleList(_ListOfModules):
         return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
 
 
-class ModuleDict(Module):
-    """A dict of modules by names, whose parameters count. It is not called.
+class _Dict(Module):
+    """Base of ModuleDict and ParameterDict, whose keys are in self._keys."""
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __getitem__(self, key: str) -> Any:
+        raise NotImplementedError
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise NotImplementedError
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self._keys:
+            raise KeyError(
+                f"there is no {key!r} in this {type(self).__name__}; it has "
+                f"{[*self._keys]}"
+            )
+        delattr(self, key)
+        self._keys.pop(key, None)
+
+    def clear(self) -> None:
+        """Remove everything."""
+        for key in [*self._keys]:
+            del self[key]
+
+    def pop(self, key: str) -> Any:
+        """Remove a value and return it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def keys(self) -> Any:
+        """The keys."""
+        return self._keys.keys()
+
+
+class ModuleDict(_Dict):
+    """A dict of modules, whose parameters are registered. It cannot be called.
 
     >>> parts = nn.ModuleDict({'body': nn.Linear(3, 2), 'act': nn.ReLU()})
     >>> [*parts.state_dict()]
@@ -208,6 +250,10 @@ class ModuleDict(Module):
         super().__init__()
         if modules is not None:
             self.update(modules)
+
+    @property
+    def _keys(self) -> dict[str, Module]:
+        return self._modules
 
     def __getitem__(self, key: str) -> Module:
         if key not in self._modules:
@@ -220,35 +266,8 @@ class ModuleDict(Module):
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
-    def __delitem__(self, key: str) -> None:
-        self[key]  # raises where there is none
-        del self._modules[key]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._modules
-
-    def clear(self) -> None:
-        """Takes all modules out."""
-        self._modules.clear()
-
-    def pop(self, key: str) -> Module:
-        """Takes a module out and gives it."""
-        module = self[key]
-        del self[key]
-        return module
-
-    def keys(self) -> Any:
-        """The names."""
-        return self._modules.keys()
-
     def items(self) -> Any:
-        """Pairs of name and module."""
+        """Pairs of key and module."""
         return self._modules.items()
 
     def values(self) -> Any:
@@ -256,7 +275,7 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Adds modules from a mapping, or from pairs of name and module."""
+        """Add modules from a mapping, or from pairs of key and module."""
         for name, module in _update_pairs("ModuleDict", modules, in_order=True):
             self[name] = module
 
@@ -264,8 +283,7 @@ class ModuleDict(Module):
 def _update_pairs(
     name: str, values: Any, in_order: bool = False
 ) -> Iterator[tuple[Any, Any]]:
-    """Pairs out of what update() of a module takes; sorted where values is a mapping
-    that does not promise an order."""
+    """The pairs in the argument of update(); sorted for an unordered mapping."""
     if not isinstance(values, Iterable):
         raise TypeError(
             f"{name}.update() takes a mapping or pairs of name and value, not "
@@ -292,14 +310,14 @@ def _update_pairs(
 
 
 def _wrapped(value: Any) -> Any:
-    """A Tensor as a Parameter, anything else as it is."""
+    """A Tensor as a Parameter, anything else unchanged."""
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
         return Parameter(value)
     return value
 
 
 class _HolderOfParameters(Module):
-    """What ParameterList and ParameterDict share: their text, and no calls."""
+    """Base of ParameterList and ParameterDict: repr(), and no calls."""
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
         raise NotImplementedError
@@ -329,7 +347,7 @@ class _HolderOfParameters(Module):
 
 
 class ParameterList(_HolderOfParameters):
-    """A list whose Tensors are parameters; what else is put in stays as it is.
+    """A list whose Tensors become parameters; other values stay as they are.
 
     >>> scales = nn.ParameterList([torch.ones(3), torch.zeros(2, 2)])
     >>> [name for name, _ in scales.named_parameters()]
@@ -352,13 +370,13 @@ class ParameterList(_HolderOfParameters):
         return enumerate(self)
 
     def append(self, value: Any) -> ParameterList:
-        """Adds a value at the end; gives the list."""
+        """Append a value; returns the list."""
         self._size += 1
         self[-1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Adds values at the end; gives the list."""
+        """Append values; returns the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 f"extend() takes a list of parameters, not {type(values).__name__}"
@@ -387,11 +405,11 @@ class ParameterList(_HolderOfParameters):
         return self.extend(values)
 
 
-class ParameterDict(_HolderOfParameters):
-    """A dict whose Tensors are parameters; what else is put in stays as it is.
+class ParameterDict(_HolderOfParameters, _Dict):
+    """A dict whose Tensors become parameters; other values stay as they are.
 
-    Keys are strings. A plain dict comes in the order of its keys sorted; an
-    OrderedDict, a ParameterDict and pairs keep theirs.
+    Keys are strings. The keys of a plain dict are sorted; an OrderedDict, a
+    ParameterDict and pairs keep their order.
 
     >>> scales = nn.ParameterDict({'left': torch.ones(3), 'right': torch.zeros(3)})
     >>> scales['left'].requires_grad
@@ -426,64 +444,35 @@ class ParameterDict(_HolderOfParameters):
         self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
-        if self._checked(key) not in self._keys:
-            raise KeyError(
-                f"there is no {key!r} in this ParameterDict; it has {[*self._keys]}"
-            )
-        delattr(self, key)
-        del self._keys[key]
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
+        super().__delitem__(self._checked(key))
 
     def __reversed__(self) -> Iterator[str]:
         return reversed(self._keys)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._keys
-
     def copy(self) -> ParameterDict:
-        """Another dict with the same parameters."""
+        """A new ParameterDict with the same parameters."""
         return type(self)(OrderedDict(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """What is there under key, after default was put there where nothing was."""
+        """The value of key, which is set to default if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def clear(self) -> None:
-        """Takes everything out."""
-        for key in [*self._keys]:
-            del self[key]
-
-    def pop(self, key: str) -> Any:
-        """Takes a value out and gives it."""
-        value = self[key]
-        del self[key]
-        return value
-
     def popitem(self) -> tuple[str, Any]:
-        """Takes the last pair out and gives it."""
+        """Remove the last pair and return it."""
         if not self._keys:
             raise KeyError("popitem(): the ParameterDict is empty")
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """What is there under key, else default."""
+        """The value of key, or default."""
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """Another dict with default under each key."""
+        """A new ParameterDict with default for each key."""
         return type(self)((key, default) for key in keys)
-
-    def keys(self) -> Any:
-        """The keys."""
-        return self._keys.keys()
 
     def items(self) -> Any:
         """Pairs of key and value."""

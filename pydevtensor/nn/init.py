@@ -1,4 +1,4 @@
-"""Initial values: every function writes into its tensor, and gives it."""
+"""Functions that initialize a tensor in place and return it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydevtensor.autograd import no_grad
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """By how much an activation shrinks what goes through it.
+    """The recommended gain of an activation.
 
     >>> nn.init.calculate_gain('tanh')
     1.6666666666666667
@@ -37,7 +37,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 @no_grad()
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
-    """Uniform numbers between a and b.
+    """Uniform samples between a and b.
 
     >>> (nn.init.uniform_(torch.empty(100), 2, 3) >= 2).all()
     tensor(True)
@@ -49,7 +49,7 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
 def normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None
 ) -> Any:
-    """Normal numbers.
+    """Normal samples.
 
     >>> w = nn.init.normal_(torch.empty(10000), std=2)
     >>> f'{w.std():.0f}'
@@ -59,7 +59,7 @@ def normal_(
 
 
 def _share_within(mean: float, std: float, a: float, b: float) -> float:
-    """How much of a normal distribution lies between a and b."""
+    """The probability that a normal sample is between a and b."""
     low, high = ((edge - mean) / (std * math.sqrt(2.0)) for edge in (a, b))
     return (math.erf(high) - math.erf(low)) / 2.0
 
@@ -73,19 +73,18 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Any:
-    """Normal numbers that lie between a and b; others are drawn anew.
+    """Normal samples between a and b; others are drawn again.
 
-    PyTorch's numbers for the same seed. Where less than a third of the distribution
-    lies between a and b, uniform numbers are accepted by its density. Waits for a GPU,
-    to learn whether all are in.
+    PyTorch's numbers for the same seed. If less than 30% of the samples would be in the
+    range, uniform samples are accepted by the density. Synchronizes with a GPU.
 
     >>> (nn.init.trunc_normal_(torch.empty(100), a=-1, b=1).abs() <= 1).all()
     tensor(True)
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            f"trunc_normal_: the mean, {mean}, is more than 2 std from {a} to {b}; the "
-            "numbers may not be distributed as they should",
+            f"trunc_normal_: the mean, {mean}, is more than 2 std outside {a} to {b}; "
+            "the distribution of the samples may be wrong",
             stacklevel=3,
         )
     if _share_within(mean, std, a, b) > 0.3:
@@ -98,25 +97,25 @@ def trunc_normal_(
             tensor.copy_(_C.where(outside, drawn, tensor))
             outside = (tensor < low) | (tensor > high)
         return tensor
-    # The logarithm of the density relative to its greatest between a and b.
+    # The log of the density, relative to its maximum between a and b.
     top = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
 
-    def refused(candidates: Any) -> Any:
+    def rejected(candidates: Any) -> Any:
         chance = ((candidates - mean) / std).square() * -0.5 - top
         draw = _C.empty_like(tensor).uniform_(generator=generator)
         return draw.log_() > chance
 
-    waiting = refused(tensor.uniform_(a, b, generator=generator))
+    waiting = rejected(tensor.uniform_(a, b, generator=generator))
     while waiting.any():
         candidates = _C.empty_like(tensor).uniform_(a, b, generator=generator)
         tensor.copy_(_C.where(waiting, candidates, tensor))
-        waiting = waiting & refused(candidates)
+        waiting = waiting & rejected(candidates)
     return tensor
 
 
 @no_grad()
 def constant_(tensor: Any, val: float) -> Any:
-    """One value everywhere.
+    """Fill with one value.
 
     >>> nn.init.constant_(torch.empty(2), 7)
     tensor([7., 7.])
@@ -146,7 +145,7 @@ def zeros_(tensor: Any) -> Any:
 
 @no_grad()
 def eye_(tensor: Any) -> Any:
-    """The identity, of a matrix of any shape.
+    """The identity matrix, also for a matrix that is not square.
 
     >>> nn.init.eye_(torch.empty(2, 3))
     tensor([[1., 0., 0.],
@@ -238,11 +237,11 @@ def kaiming_normal_(
 
 @no_grad()
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
-    """A matrix whose rows or columns, the fewer, are orthonormal, times gain.
+    """A (semi-)orthogonal matrix, times gain.
 
-    Dimensions after the first count as one. The numbers are those of the factorisation
-    of a normal matrix whose triangle has a positive diagonal, so PyTorch's for the same
-    seed, to rounding.
+    Dimensions after the first are merged. It is Q of the QR factorization of a normal
+    matrix with a positive diagonal of R: PyTorch's numbers for the same seed, up to
+    rounding.
 
     >>> w = nn.init.orthogonal_(torch.empty(2, 3))
     >>> torch.allclose(w @ w.T, torch.eye(2), atol=1e-6)
@@ -263,7 +262,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     columns = (drawn if wide else drawn.t()).double().contiguous()
     for k in range(columns.shape[0]):
         found, vector = columns[:k], columns[k]
-        for _ in range(2 if k else 0):  # the second time removes what rounding left
+        for _ in range(2 if k else 0):  # twice, for accuracy
             vector = vector - (found @ vector) @ found
         columns[k] = vector / vector.norm()
     made = columns if wide else columns.t()
@@ -272,9 +271,9 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 
 @no_grad()
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """Weights of a convolution (out, in, ...) that passes its channels through.
+    """The weight (out, in, ...) of a convolution that preserves its channels.
 
-    3 to 5 dimensions; out is divided by groups, each of which passes its own.
+    3 to 5 dimensions; each of the groups preserves its own channels.
 
     >>> nn.init.dirac_(torch.empty(2, 2, 1)).squeeze()
     tensor([[1., 0.],

@@ -1,4 +1,4 @@
-"""The base of all layers: a tree of parameters, buffers and other modules."""
+"""Module, the base class: a tree of parameters, buffers and other modules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Module:
     """Base of layers and networks.
 
     A subclass calls super().__init__(), assigns Parameters and other Modules to
-    attributes, and defines forward(). Calling the module calls forward().
+    attributes, and defines forward(), which a call of the module runs.
 
     >>> class Net(nn.Module):
     ...     def __init__(self):
@@ -75,10 +75,8 @@ class Module:
     # --- calling
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes: for subclasses to define."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no forward(); define it in the class"
-        )
+        """Compute the outputs, to be defined by subclasses."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._has_hooks:
@@ -143,7 +141,7 @@ class Module:
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """hook(module, args) before each call; what it returns replaces args.
+        """Call hook(module, args) before each call; its result replaces args.
 
         with_kwargs: hook(module, args, kwargs), which returns both or None.
         """
@@ -157,10 +155,10 @@ class Module:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """hook(module, args, output) after each call; its result replaces output.
+        """Call hook(module, args, output) after each call; its result replaces output.
 
-        with_kwargs: hook(module, args, kwargs, output). always_call: also where
-        forward() raised, with an output of None.
+        with_kwargs: hook(module, args, kwargs, output). always_call: also if forward()
+        raised, with None as output.
         """
         return self._add_hook(
             self._forward_hooks, (hook, with_kwargs, always_call), prepend
@@ -169,39 +167,39 @@ class Module:
     def register_full_backward_hook(
         self, hook: Callable, prepend: bool = False
     ) -> RemovableHandle:
-        """hook(module, grad_input, grad_output) when the gradients of a call are known.
+        """Call hook(module, grad_input, grad_output) in the backward pass of a call.
 
-        Both are tuples; what it returns replaces the gradients of the inputs.
+        Both are tuples; its result replaces grad_input.
         """
         return self._add_hook(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable, prepend: bool = False
     ) -> RemovableHandle:
-        """hook(module, grad_output) before gradients go through the module.
+        """Call hook(module, grad_output) before the backward pass of a call.
 
-        grad_output is a tuple; what it returns replaces it.
+        grad_output is a tuple, which its result replaces.
         """
         return self._add_hook(self._backward_pre_hooks, hook, prepend)
 
     def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """hook(module, prefix, keep_vars) before the module's part of state_dict()."""
+        """Call hook(module, prefix, keep_vars) before state_dict() of the module."""
         return self._add_hook(self._state_dict_pre_hooks, hook, False)
 
     def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """hook(module, state_dict, prefix, local_metadata) after state_dict() put the
-        module and those below it into state_dict, which it may change."""
+        """Call hook(module, state_dict, prefix, local_metadata) after state_dict() of
+        the module and its children; it may change state_dict."""
         return self._add_hook(self._state_dict_hooks, hook, False)
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs) before the module's part is read from a copy of
-        state_dict, which it may change; what it adds to the lists counts."""
+        """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs) before the module is loaded; it may change
+        state_dict, a copy, and the lists."""
         return self._add_hook(self._load_state_dict_pre_hooks, hook, False)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """hook(module, incompatible_keys) after load_state_dict(); it may change the
-        lists missing_keys and unexpected_keys."""
+        """Call hook(module, incompatible_keys) after load_state_dict(); it may change
+        the lists missing_keys and unexpected_keys."""
         return self._add_hook(self._load_state_dict_post_hooks, hook, False)
 
     # --- attributes
@@ -310,7 +308,7 @@ class Module:
             raise KeyError(f"attribute '{name}' already exists; choose another name")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter under a name; None reserves the name."""
+        """Add a parameter; None reserves the name."""
         if "_parameters" not in self.__dict__:
             raise AttributeError(
                 "cannot assign parameter before Module.__init__() call; call "
@@ -330,7 +328,7 @@ class Module:
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Adds a Tensor that is no parameter, but moves and is stored with it."""
+        """Add a Tensor that is moved and saved with the module but is no parameter."""
         if "_buffers" not in self.__dict__:
             raise AttributeError(
                 "cannot assign buffer before Module.__init__() call; call "
@@ -349,7 +347,7 @@ class Module:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Adds a child under a name."""
+        """Add a child module."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(
                 f"{type(module).__name__} is not a Module subclass; give an nn.Module"
@@ -364,7 +362,7 @@ class Module:
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """All modules of the tree with their paths, this one first."""
+        """This module and all modules below it, with their paths."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -377,11 +375,11 @@ class Module:
                 yield from module.named_modules(memo, path, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """All modules of the tree, this one first."""
+        """This module and all modules below it."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly below, each once."""
+        """The direct children, each once."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -389,7 +387,7 @@ class Module:
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """The modules directly below, each once."""
+        """The direct children, each once."""
         return (module for _, module in self.named_children())
 
     def _named(
@@ -409,25 +407,25 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Parameters with their paths."""
+        """The parameters with their paths."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Parameters of this module and, unless recurse is False, of those below."""
+        """The parameters of this module and, with recurse, of those below it."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """Buffers with their paths."""
+        """The buffers with their paths."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Any]:
-        """Buffers of this module and, unless recurse is False, of those below."""
+        """The buffers of this module and, with recurse, of those below it."""
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path such as 'net.0'; AttributeError where there is none."""
+        """The module at a path such as 'net.0'; AttributeError if there is none."""
         module: Any = self
         for name in target.split(".") if target else ():
             found = module._modules.get(name) if isinstance(module, Module) else None
@@ -454,7 +452,7 @@ class Module:
         return self._get("_buffers", "buffer", target)
 
     def apply(self, fn: Callable[[Module], Any]) -> Module:
-        """Calls fn on every module, those below first; gives the module itself."""
+        """Call fn on every module, children first; returns the module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -463,7 +461,7 @@ class Module:
     # --- modes
 
     def train(self, mode: bool = True) -> Module:
-        """Sets training mode in the whole tree; gives the module itself."""
+        """Set training mode in the whole tree; returns the module."""
         if not isinstance(mode, bool):
             raise ValueError(
                 "training mode is expected to be boolean; give True or False"
@@ -473,17 +471,17 @@ class Module:
         return self
 
     def eval(self) -> Module:
-        """Leaves training mode: the same as train(False)."""
+        """Set evaluation mode: the same as train(False)."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Says of all parameters whether gradients are wanted."""
+        """Set requires_grad of all parameters; returns the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drops the gradients of all parameters, or sets them to zeros."""
+        """Set the gradients of all parameters to None, or to zeros."""
         for parameter in self.parameters():
             if set_to_none:
                 parameter.grad = None
@@ -507,10 +505,10 @@ class Module:
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Module:
-        """Moves parameters and buffers, in place: to(device), to(dtype), to(tensor).
+        """Move or convert parameters and buffers: to(device), to(dtype), to(tensor).
 
-        A dtype has to be a floating one, and changes floating Tensors alone; a
-        memory_format is for those of 4 and 5 dimensions.
+        dtype has to be a floating one and converts floating Tensors only; memory_format
+        applies to those of 4 and 5 dimensions. Returns the module.
         """
         order = kwargs.pop("memory_format", None)
         probe = _C.empty(0).to(*args, **kwargs)
@@ -533,15 +531,15 @@ class Module:
         return self._apply(change)
 
     def cuda(self, device: Any = None) -> Module:
-        """Moves parameters and buffers to a GPU, in place; gives the module itself."""
+        """Move parameters and buffers to a GPU; returns the module."""
         return self._apply(lambda t: t.cuda(device))
 
     def cpu(self) -> Module:
-        """Moves parameters and buffers to the CPU, in place; gives the module."""
+        """Move parameters and buffers to the CPU; returns the module."""
         return self._apply(lambda t: t.cpu())
 
     def type(self, dst_type: Any) -> Module:
-        """Converts all parameters and buffers."""
+        """Convert all parameters and buffers."""
         return self._apply(lambda t: t.type(dst_type))
 
     def _float_to(self, name: str) -> Module:
@@ -549,23 +547,23 @@ class Module:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
-        """Gives parameters and buffers new memory on a device, contents undefined."""
+        """Give parameters and buffers new, uninitialized memory on a device."""
         return self._apply(lambda t: _C.empty_like(t, device=device), recurse)
 
     def half(self) -> Module:
-        """Converts floating parameters and buffers to float16."""
+        """Convert floating parameters and buffers to float16."""
         return self._float_to("float16")
 
     def bfloat16(self) -> Module:
-        """Converts floating parameters and buffers to bfloat16."""
+        """Convert floating parameters and buffers to bfloat16."""
         return self._float_to("bfloat16")
 
     def float(self) -> Module:
-        """Converts floating parameters and buffers to float32."""
+        """Convert floating parameters and buffers to float32."""
         return self._float_to("float32")
 
     def double(self) -> Module:
-        """Converts floating parameters and buffers to float64."""
+        """Convert floating parameters and buffers to float64."""
         return self._float_to("float64")
 
     # --- states
@@ -573,18 +571,17 @@ class Module:
     _version = 1
 
     def get_extra_state(self) -> Any:
-        """What else a subclass wants in its state: defined together with
-        set_extra_state()."""
+        """Extra state of a subclass that also defines set_extra_state()."""
         raise RuntimeError(
             f"{self._get_name()} has no extra state; define get_extra_state() and "
             "set_extra_state() in the class"
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Takes what get_extra_state() gave."""
+        """Restore what get_extra_state() returned."""
         raise RuntimeError(
-            f"{self._get_name()} takes no extra state, and the state_dict has some; "
-            "define set_extra_state() in the class"
+            f"the state_dict has extra state for {self._get_name()}; define "
+            "set_extra_state() in the class"
         )
 
     def state_dict(
@@ -592,7 +589,7 @@ class Module:
     ) -> Any:
         """Parameters and persistent buffers by path; detached unless keep_vars.
 
-        An OrderedDict, unless destination is another mapping to put them into.
+        Returns destination if it is given, else an OrderedDict.
 
         >>> list(nn.Linear(3, 2).state_dict())
         ['weight', 'bias']
@@ -632,12 +629,11 @@ class Module:
     def load_state_dict(
         self, state_dict: Any, strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Copies values into parameters and buffers, by path.
+        """Copy values into parameters and buffers, by path.
 
-        Names what is missing, unexpected or of another shape, all at once, as a
-        RuntimeError, before anything is changed; without strict, missing and unexpected
-        keys are only returned. assign puts the given Tensors in place instead of
-        copying.
+        Raises RuntimeError, which lists all missing and unexpected keys and different
+        shapes, before anything is changed; without strict, missing and unexpected keys
+        are only returned. With assign the given Tensors replace the parameters.
 
         >>> net, other = nn.Linear(3, 2), nn.Linear(3, 2)
         >>> net.load_state_dict(other.state_dict())
@@ -683,8 +679,8 @@ class Module:
             for hook in [*module._load_state_dict_post_hooks.values()]:
                 if hook(module, result) is not None:
                     raise AssertionError(
-                        "a hook of register_load_state_dict_post_hook() returns "
-                        "nothing; it may change the lists that it is given"
+                        "a hook of register_load_state_dict_post_hook() must return "
+                        "None; it may change the lists that it gets"
                     )
         return result
 
@@ -738,7 +734,7 @@ class Module:
     # --- text
 
     def extra_repr(self) -> str:
-        """What a subclass shows between its parentheses."""
+        """The options to show in repr()."""
         return ""
 
     def _get_name(self) -> str:
@@ -757,19 +753,19 @@ class Module:
 
 
 class _IncompatibleKeys(tuple):
-    """What load_state_dict returns: lists of missing_keys and unexpected_keys."""
+    """The result of load_state_dict(): lists of missing_keys and unexpected_keys."""
 
     def __new__(cls, missing: list, unexpected: list) -> _IncompatibleKeys:
         return super().__new__(cls, (missing, unexpected))
 
     @property
     def missing_keys(self) -> list[str]:
-        """Paths that the module has and the state lacked."""
+        """The paths that are in the module only."""
         return self[0]
 
     @property
     def unexpected_keys(self) -> list[str]:
-        """Paths that the state has and the module lacks."""
+        """The paths that are in the state only."""
         return self[1]
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Tensors that a module learns."""
+"""Parameter, Buffer and UninitializedParameter."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pydevtensor import _C
 
 
 class Parameter(_C.Tensor):
-    """A Tensor that a Module counts among its parameters when it is assigned to it.
+    """A Tensor that a Module registers as a parameter when it is assigned to it.
 
-    data is shared, not copied, and has no history. requires_grad is True unless said
-    otherwise, for floating types.
+    It shares the memory of data, detached.
 
     >>> nn.Parameter(torch.ones(2))
     Parameter containing:
@@ -23,8 +22,8 @@ class Parameter(_C.Tensor):
             data = _C.empty(0)
         if not isinstance(data, _C.Tensor):
             raise AttributeError(
-                f"a Parameter is made of a Tensor, not of {type(data).__name__}; wrap "
-                "it in torch.tensor(...)"
+                f"a Parameter needs a Tensor, not a {type(data).__name__}; wrap it in "
+                "torch.tensor(...)"
             )
         return _C._make_subclass(cls, data.detach(), requires_grad)
 
@@ -45,9 +44,9 @@ def _rebuild(cls: type, data: Any, requires_grad: bool) -> Any:
 
 
 class Buffer(_C.Tensor):
-    """A Tensor that a Module counts among its buffers when it is assigned to it.
+    """A Tensor that a Module registers as a buffer when it is assigned to it.
 
-    persistent: it is part of the state_dict.
+    persistent: whether it is part of the state_dict.
 
     >>> net = nn.Module()
     >>> net.mean = nn.Buffer(torch.zeros(2))
@@ -66,7 +65,7 @@ class Buffer(_C.Tensor):
 
 
 class UninitializedParameter(Parameter):
-    """A parameter whose shape the first input will tell.
+    """A parameter whose shape depends on the first input.
 
     >>> nn.LazyLinear(2).weight
     <UninitializedParameter>
@@ -83,10 +82,9 @@ class UninitializedParameter(Parameter):
 
     @property
     def shape(self) -> Any:
-        """RuntimeError: there is none yet."""
+        """Raises RuntimeError: there is no shape yet."""
         raise RuntimeError(
-            "this parameter has no shape yet; call the module once on an input, so "
-            "that it can tell its sizes"
+            "this parameter has no shape yet; call the module once, which sets it"
         )
 
     def __deepcopy__(self, memo: dict) -> Any:
@@ -97,7 +95,7 @@ class UninitializedParameter(Parameter):
     def materialize(
         self, shape: tuple[int, ...], device: Any = None, dtype: Any = None
     ) -> None:
-        """Becomes a Parameter of that shape, contents undefined."""
+        """Become an uninitialized Parameter of that shape."""
         self.data = _C.empty(
             shape, device=device or self.device, dtype=dtype or self.dtype
         )
@@ -106,7 +104,7 @@ class UninitializedParameter(Parameter):
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether value is a parameter without a shape.
+    """Whether value is an UninitializedParameter.
 
     >>> nn.parameter.is_lazy(nn.LazyLinear(2).weight)
     True

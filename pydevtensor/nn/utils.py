@@ -1,4 +1,4 @@
-"""Gradients and parameters of many tensors at once."""
+"""Gradient clipping, and parameters as one vector."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _norm_of(gradients: list, norm_type: float) -> Any:
         alike: dict[Any, list] = {}
         for gradient in gradients:
             alike.setdefault((gradient.device, gradient.dtype), []).append(gradient)
-        # One kernel for all that are on one device and of one type.
+        # One kernel for all with the same device and dtype.
         norms = [_C._total_norm(group, norm_type) for group in alike.values()]
         if len(norms) == 1:
             return norms[0]
@@ -39,9 +39,9 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: Any = None,
 ) -> Any:
-    """The norm of all tensors taken as one vector: a Tensor on the first one's device.
+    """The norm of all tensors as one vector: a Tensor on the first one's device.
 
-    foreach changes nothing.
+    foreach has no effect.
 
     >>> nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
     tensor(5.)
@@ -53,7 +53,7 @@ def get_total_norm(
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is "
             "non-finite, so it cannot be clipped; look for a NaN or an infinity in the "
-            "loss, or leave error_if_nonfinite out"
+            "loss, or omit error_if_nonfinite"
         )
     return total
 
@@ -62,7 +62,7 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None
 ) -> None:
-    """Scales all gradients as their joint norm, total_norm, asks for.
+    """Scale all gradients by max_norm / total_norm, if that is below 1.
 
     >>> w = nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, 4.0])
@@ -84,7 +84,9 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: Any = None,
 ) -> Any:
-    """Scales all gradients so that their joint norm is at most max_norm; gives it.
+    """Scale all gradients so that their total norm is at most max_norm.
+
+    Returns the total norm before.
 
     >>> w = nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, 4.0])
@@ -100,7 +102,7 @@ def clip_grad_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
-    """Clamps every element of the gradients to -clip_value ... clip_value.
+    """Clamp the gradients to -clip_value ... clip_value.
 
     >>> w = nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, -4.0])
@@ -114,9 +116,9 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """The elements of all parameters, one after the other, as one vector.
+    """Concatenate all parameters as one vector, differentiably.
 
-    They have to be on one device. Gradients go through.
+    They have to be on one device.
 
     >>> nn.utils.parameters_to_vector([torch.zeros(2), torch.ones(1, 2)])
     tensor([0., 0., 1., 1.])
@@ -127,9 +129,7 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Makes the parts of a vector the data of parameters, one after the other.
-
-    The vector's memory is shared, not copied.
+    """Set the parameters' data to the parts of a vector, whose memory they share.
 
     >>> w = nn.Parameter(torch.zeros(2))
     >>> nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0]), [w])
@@ -154,5 +154,5 @@ def _check_one_device(name: str, parameters: list) -> None:
         if parameter.device != parameters[0].device:
             raise TypeError(
                 f"{name}: one parameter is on {parameters[0].device}, another on "
-                f"{parameter.device}; bring them to one device"
+                f"{parameter.device}; move them to one device"
             )

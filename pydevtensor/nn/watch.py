@@ -1,4 +1,4 @@
-"""The gradients of one call of a module, for its backward hooks."""
+"""Calls a module's backward hooks with the gradients of one call."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ Tensor = _C.Tensor
 
 
 class BackwardHookFunction(Function):
-    """Passes Tensors through, and tells a watcher when their gradients are known."""
+    """Passes Tensors through, and their gradients to ctx.arrived()."""
 
     @staticmethod
     def forward(ctx: Any, arrived: Callable, *tensors: Any) -> tuple:
-        """Aliases of tensors."""
         ctx.arrived = arrived
         ctx.likes = [(t.shape, t.dtype, t.device) for t in tensors]
         aliases = tuple(tensor.detach() for tensor in tensors)
@@ -27,7 +26,6 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple:
-        """What the watcher makes of the gradients."""
         whole = [
             _C.zeros(shape, dtype=dtype, device=device) if grad is None else grad
             for grad, (shape, dtype, device) in zip(grads, ctx.likes, strict=True)
@@ -36,8 +34,8 @@ class BackwardHookFunction(Function):
 
 
 class Watch:
-    """One call of a module with backward hooks: brings the gradients of its inputs and
-    outputs together."""
+    """One call of a module with backward hooks: collects the gradients of its inputs
+    and outputs."""
 
     def __init__(self, module: Any, count: int) -> None:
         self.module = module
@@ -47,7 +45,7 @@ class Watch:
 
     @staticmethod
     def _through(values: tuple, arrived: Callable) -> tuple | None:
-        """values with their Tensors watched; None where none wants a gradient."""
+        """values with their Tensors watched; None if none requires a gradient."""
         places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
         tensors = [values[i] for i in places]
         if not any(tensor.requires_grad for tensor in tensors):
@@ -100,7 +98,7 @@ class Watch:
                 if hook(self.module, (None,) * self.count, grads) is not None:
                     raise RuntimeError(
                         f"{self.module._get_name()}: a backward hook returned "
-                        "gradients of inputs, of which none wants one; return None"
+                        "gradients of inputs that require none; return None"
                     )
         return grads
 
