@@ -46,6 +46,14 @@ static int count_results(const char *results)
     return count;
 }
 
+static bool is_input(const dt_op_info *info, int i)
+{
+    dt_param_type type = info->schema.parameters[i].type;
+    return i != info->schema.out &&
+           (type == DT_PARAM_TENSOR || type == DT_PARAM_VALUE ||
+            type == DT_PARAM_TENSORS);
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 const dt_op_info *dt_op_prepare(dt_op *op)
@@ -61,13 +69,18 @@ const dt_op_info *dt_op_prepare(dt_op *op)
         }
     }
     if (info && !op->info) {
-        for (int i = 0; i < info->schema.count; i++) {
-            dt_param_type type = info->schema.parameters[i].type;
-            bool input = type == DT_PARAM_TENSOR || type == DT_PARAM_VALUE ||
-                         type == DT_PARAM_TENSORS;
-            info->input[i] =
-                (signed char)(input && i != info->schema.out ? info->ninputs++ : -1);
+        for (int i = info->schema.count - 1; i >= 0; i--) {
+            info->ntensors +=
+                is_input(info, i) && info->schema.parameters[i].type == DT_PARAM_TENSOR;
+            if (is_input(info, i) && !(op->saves & DT_NO_GRADIENT(i)))
+                info->first = i;
         }
+        for (int i = 0; i < info->schema.count; i++) {
+            bool input = is_input(info, i) && !(op->saves & DT_NO_GRADIENT(i));
+            info->input[i] = (signed char)(input ? info->ninputs++ : -1);
+        }
+        size_t length = strlen(info->schema.name);
+        info->in_place = info->schema.name[length - 1] == '_';
         info->nresults = info->nmade = count_results(info->schema.results);
         for (int k = info->nresults; k < DT_MAX_RESULTS; k++)
             if (op->saves & DT_SAVES_OUTPUT(k))
@@ -84,7 +97,7 @@ const dt_op_info *dt_op_prepare(dt_op *op)
 
 /* --- nodes --- */
 
-/* What a node keeps of its call; the ints of its arguments follow. */
+/* What a node keeps of its call; the ints and texts of its arguments follow. */
 typedef struct op_data {
     const dt_op *op;
     int64_t *items; /* of a Tensors parameter: ndim and shape of each tensor */
@@ -126,13 +139,12 @@ static void inputs_of(inputs *in, const dt_call *c, const dt_op_info *info)
         if (info->input[i] < 0)
             continue;
         if (info->schema.parameters[i].type == DT_PARAM_TENSORS) {
-            /* No operation has another tensor beside a list. */
+            /* No operation has another input beside a list of inputs. */
             in->items = c->args[i].tensors;
             in->count = c->args[i].count;
             return;
         }
-        in->few[in->count++] =
-            c->op->saves & DT_NO_GRADIENT(i) ? NULL : c->args[i].tensor;
+        in->few[in->count++] = c->args[i].tensor;
     }
 }
 
@@ -144,9 +156,13 @@ static bool is_column_major(const dt_tensor *t)
            t->strides[n - 1] >= t->shape[n - 2];
 }
 
-/* Copies the arguments into the node; the ints of Dims and Sizes follow the values. */
-static void keep_args(op_data *data, const dt_call *c, const dt_op_info *info,
-                      const inputs *in)
+static size_t ints_of_text(const char *text)
+{
+    return strlen(text) / sizeof(int64_t) + 1;
+}
+
+/* Copies the arguments into the node; ints and texts follow the values. */
+static void keep_args(op_data *data, const dt_call *c, const dt_op_info *info)
 {
     int64_t *ints = (int64_t *)(void *)&data->args[info->schema.count];
     data->op = c->op;
@@ -165,12 +181,13 @@ static void keep_args(op_data *data, const dt_call *c, const dt_op_info *info,
             v->tensors = NULL;
             data->items = ints;
             for (int k = 0; k < v->count; k++, ints += DT_MAX_NDIM + 1) {
-                ints[0] = in->items[k]->ndim;
-                memcpy(ints + 1, in->items[k]->shape,
-                       (size_t)in->items[k]->ndim * sizeof *ints);
+                const dt_tensor *item = c->args[i].tensors[k];
+                ints[0] = item->ndim;
+                memcpy(ints + 1, item->shape, (size_t)item->ndim * sizeof *ints);
             }
-        } else if (p->type == DT_PARAM_STR) {
-            v->text = NULL; /* the program's */
+        } else if (p->type == DT_PARAM_STR && v->text) {
+            v->text = strcpy((char *)ints, v->text);
+            ints += ints_of_text(v->text);
         }
     }
 }
@@ -185,6 +202,8 @@ static size_t bytes_of_args(const dt_call *c, const dt_op_info *info)
             ints += (size_t)count;
         else if (type == DT_PARAM_TENSORS)
             ints += (size_t)count * (DT_MAX_NDIM + 1);
+        else if (type == DT_PARAM_STR && c->args[i].text)
+            ints += ints_of_text(c->args[i].text);
     }
     return sizeof(op_data) + (size_t)info->schema.count * sizeof(dt_value) +
            ints * sizeof(int64_t);
@@ -203,32 +222,58 @@ static bool needs_input(const dt_op *op, const dt_op_info *info, const dt_node *
     return false;
 }
 
-/* Makes the results those of a new node. */
-static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
+/* A node for the call, with the inputs that backward needs. NULL after dt_fail. */
+static dt_node *make_node(dt_call *c, const dt_op_info *info, const inputs *in)
 {
     const dt_op *op = c->op;
     int nsaved = __builtin_popcount(op->saves & DT_SAVES), s = 0;
+    for (int i = 0; i < info->schema.count; i++)
+        if (op->saves & DT_SAVES_INPUT(i) &&
+            info->schema.parameters[i].type == DT_PARAM_TENSORS)
+            nsaved += c->args[i].count - 1;
     dt_node *node = dt_record_node(&dt_op_node, c->node, in->count, in->items, nsaved,
                                    info->nresults, bytes_of_args(c, info));
     if (!node)
+        return NULL;
+    keep_args(node->data, c, info);
+    for (int i = 0; i < info->schema.count; i++) {
+        if (!(op->saves & DT_SAVES_INPUT(i)))
+            continue;
+        if (info->schema.parameters[i].type == DT_PARAM_TENSORS) {
+            for (int k = 0; k < c->args[i].count; k++)
+                dt_node_save(node, s++, c->args[i].tensors[k], -1);
+            continue;
+        }
+        if (c->args[i].tensor && needs_input(op, info, node, i))
+            dt_node_save(node, s, c->args[i].tensor, -1);
+        s++;
+    }
+    return node;
+}
+
+static void save_outputs(dt_call *c, const dt_op_info *info, dt_node *node)
+{
+    unsigned saves = c->op->saves;
+    int s = __builtin_popcount(saves & (DT_SAVES_OUTPUT(0) - 1));
+    for (int k = 0; k < info->nmade; k++) {
+        const dt_tensor *out = c->out[k];
+        if (!(saves & DT_SAVES_OUTPUT(k)))
+            continue;
+        bool result = k < info->nresults && out && out->storage &&
+                      dt_dtype_is_float((dt_dtype)out->dtype);
+        if (out && out->storage)
+            dt_node_save(node, s, out, result ? k : -1);
+        s++;
+    }
+}
+
+/* Makes the results those of a new node. */
+static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
+{
+    dt_node *node = make_node(c, info, in);
+    if (!node)
         return -1;
-    keep_args(node->data, c, info, in);
-    for (int i = 0; i < info->schema.count; i++)
-        if (op->saves & DT_SAVES_INPUT(i)) {
-            if (c->args[i].tensor && needs_input(op, info, node, i))
-                dt_node_save(node, s, c->args[i].tensor, -1);
-            s++;
-        }
-    for (int k = 0; k < info->nmade; k++)
-        if (op->saves & DT_SAVES_OUTPUT(k)) {
-            if (c->out[k] && c->out[k]->storage)
-                dt_node_save(node, s, c->out[k],
-                             k < info->nresults &&
-                                     dt_dtype_is_float((dt_dtype)c->out[k]->dtype)
-                                 ? k
-                                 : -1);
-            s++;
-        }
+    save_outputs(c, info, node);
     int status = 0;
     for (int k = 0; k < info->nresults && !status; k++) {
         dt_tensor *out = c->out[k];
@@ -238,7 +283,7 @@ static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
         status = dt_variable_set_made(out, node, k);
     }
     const dt_tensor *x = in->items[0];
-    if (!status && (op->flags & DT_VIEW) && c->out[0]->storage == x->storage)
+    if (!status && (c->op->flags & DT_VIEW) && c->out[0]->storage == x->storage)
         status = dt_variable_set_view(c->out[0], x);
     dt_node_release(node);
     return status;
@@ -251,8 +296,8 @@ static int check_devices(const dt_call *c, const dt_op_info *info)
     int first = -1;
     for (int i = 0; i < info->schema.count; i++) {
         const dt_tensor *t = c->args[i].tensor;
-        if (info->input[i] < 0 || info->schema.parameters[i].type != DT_PARAM_TENSOR ||
-            !t)
+        if (info->schema.parameters[i].type != DT_PARAM_TENSOR || !t ||
+            i == info->schema.out)
             continue;
         if (first < 0)
             first = i;
@@ -277,14 +322,38 @@ static bool is_recorded(const inputs *in)
 static int record(dt_call *c, const dt_op_info *info)
 {
     inputs in;
-    if (info->ninputs == 1 && c->args[0].tensor && !c->args[0].tensor->history)
+    const dt_tensor *x = c->args[info->first].tensor;
+    if (info->ninputs == 1 && x && !x->history)
         /* The commonest case, for which no list of the inputs is needed. */
-        return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], c->args[0].tensor)
-                                      : 0;
+        return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], x) : 0;
     inputs_of(&in, c, info);
     if (is_recorded(&in) && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
         return attach(c, info, &in);
     return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], in.items[0]) : 0;
+}
+
+/* Runs a call that writes into its first input, out[0]. The node's edge to the old
+ * contents is made before. */
+static int write_in_place(dt_call *c, const dt_op_info *info)
+{
+    dt_tensor *target = c->out[0];
+    dt_node *node = NULL;
+    inputs in;
+    inputs_of(&in, c, info);
+    bool recording = is_recorded(&in);
+    if ((target->history || recording) && dt_in_place_check(c->name, target) < 0)
+        return -1;
+    if (recording && dt_dtype_is_float((dt_dtype)target->dtype) &&
+        !(node = make_node(c, info, &in)))
+        return -1;
+    if (c->op->forward(c) < 0) {
+        dt_node_release(node);
+        return -1;
+    }
+    if (!node)
+        return 0;
+    save_outputs(c, info, node);
+    return dt_in_place_steal(target, node);
 }
 
 int dt_dispatch(dt_call *c)
@@ -293,6 +362,10 @@ int dt_dispatch(dt_call *c)
     const dt_op_info *info = dt_op_info_of(op);
     if (!info)
         return -1;
+    if (c->in_place && (op->flags & DT_WRITES)) {
+        bool checked = info->ntensors < 2 || op->flags & DT_ANY_DEVICE;
+        return !checked && check_devices(c, info) < 0 ? -1 : write_in_place(c, info);
+    }
     dt_tensor kept[DT_MAX_RESULTS];
     for (int k = 0; k < info->nmade; k++) {
         if (k >= info->nresults)
@@ -301,7 +374,7 @@ int dt_dispatch(dt_call *c)
             c->out[k]->storage = NULL;
     }
     int status =
-        info->ninputs > 1 && !(op->flags & DT_ANY_DEVICE) ? check_devices(c, info) : 0;
+        info->ntensors > 1 && !(op->flags & DT_ANY_DEVICE) ? check_devices(c, info) : 0;
     if (!status)
         status = op->forward(c);
     if (op->saves == DT_SAVES_COMPOSITE)
@@ -316,11 +389,11 @@ int dt_dispatch(dt_call *c)
     return status;
 }
 
-int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
+static int call_values(dt_op *op, dt_tensor *out, bool in_place, int count,
+                       const dt_value *values)
 {
     dt_value all[DT_MAX_PARAMETERS];
     const dt_op_info *info = dt_op_info_of(op);
-    out->storage = NULL;
     if (!info)
         return -1;
     memcpy(all, values, (size_t)count * sizeof *values);
@@ -330,8 +403,20 @@ int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
                     .name = info->schema.name,
                     .node = op->node,
                     .args = all,
+                    .in_place = in_place,
                     .out = {out}};
     return dt_dispatch(&call);
+}
+
+int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
+{
+    out->storage = NULL;
+    return call_values(op, out, false, count, values);
+}
+
+int dt_call_into(dt_op *op, dt_tensor *target, int count, const dt_value *values)
+{
+    return call_values(op, target, true, count, values);
 }
 
 /* --- for backward functions --- */
@@ -351,9 +436,13 @@ int dt_grad_set(dt_grad *g, int i, dt_arg value)
     return *into ? 0 : -1;
 }
 
-static dt_arg saved(dt_grad *g, unsigned bit)
+static int place_of(const dt_grad *g, unsigned bit)
 {
-    int place = __builtin_popcount(g->op->saves & (bit - 1));
+    return __builtin_popcount(g->op->saves & (bit - 1));
+}
+
+static dt_arg saved(dt_grad *g, int place)
+{
     dt_tensor *t = g->scope->failed ? NULL : dt_node_saved(g->node, place, g->scope);
     if (!t)
         g->scope->failed = true;
@@ -362,12 +451,19 @@ static dt_arg saved(dt_grad *g, unsigned bit)
 
 dt_arg dt_grad_input(dt_grad *g, int i)
 {
-    return saved(g, DT_SAVES_INPUT(i));
+    return saved(g, place_of(g, DT_SAVES_INPUT(i)));
 }
 
 dt_arg dt_grad_output(dt_grad *g, int i)
 {
-    return saved(g, DT_SAVES_OUTPUT(i));
+    return saved(g, place_of(g, DT_SAVES_OUTPUT(i)));
+}
+
+dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items)
+{
+    for (int k = 0; k < g->args[i].count; k++)
+        items[k] = saved(g, place_of(g, DT_SAVES_INPUT(i)) + k).tensor;
+    return dt_value_tensors(g->args[i].count, items);
 }
 
 dt_arg dt_grad_zeros(dt_grad *g, int i)
@@ -394,15 +490,11 @@ int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index
         grad = CALL_OP(unsqueeze, TENSOR(grad), dt_value_int(dim));
         index = CALL_OP(unsqueeze, TENSOR(index), dt_value_int(dim));
     }
-    const dt_indexing at = {.what = "backward",
-                            .code = DT_ERROR_RUNTIME,
-                            .form = DT_INDEXING_ALONG,
-                            .count = 1,
-                            .dims = {(int)dim},
-                            .indices = {index.tensor}};
+    const dt_value args[] = {TENSOR(out), dt_value_int(dim), TENSOR(index),
+                             TENSOR(grad)};
     if (g->scope->failed ||
-        dt_recorded_index_write("ScatterBackward0", op, (dt_tensor *)out.tensor, &at,
-                                grad.tensor) < 0)
+        dt_call_into(op == DT_INDEX_ADD ? &dt_op_scatter_add : &dt_op_scatter,
+                     (dt_tensor *)out.tensor, 4, args) < 0)
         return -1;
     return dt_grad_set(g, i, out);
 }

@@ -18,9 +18,12 @@ extern dt_op *const dt_ops[];
  * dt_fail. */
 struct dt_op_info {
     dt_schema schema;
-    int ninputs;  /* Tensor, Tensors and Value parameters, `out` left aside */
-    int nresults; /* tensors that the schema returns */
-    int nmade;    /* tensors that forward makes: kept ones, too */
+    int ntensors;  /* Tensor parameters, `out` left aside */
+    int ninputs;   /* Tensor, Tensors and Value parameters that gradients are for */
+    int first;     /* the first of these parameters */
+    int nresults;  /* tensors that the schema returns */
+    int nmade;     /* tensors that forward makes: kept ones, too */
+    bool in_place; /* the name ends in _: always in place */
     signed char input[DT_MAX_PARAMETERS]; /* parameter -> number of its input, or -1 */
     char in_place_node[40]; /* the node's name in place: PyTorch counts overloads */
 };
@@ -45,6 +48,15 @@ int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
                    (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),  \
                    (const dt_value[]){__VA_ARGS__})
 
+/* The same for an operation with DT_WRITES, in place: the first value is target. */
+int dt_call_into(dt_op *op, dt_tensor *target, int count, const dt_value *values);
+#define DT_CALL_INTO(id, target, ...)                                                  \
+    dt_call_into(                                                                      \
+        &dt_op_##id, target,                                                           \
+        (int)(sizeof((const dt_value[]){dt_value_tensor(target), __VA_ARGS__}) /       \
+              sizeof(dt_value)),                                                       \
+        (const dt_value[]){dt_value_tensor(target), __VA_ARGS__})
+
 /* --- backward functions --- */
 
 /* A backward function gets the gradients of the results and sets those of the inputs,
@@ -67,6 +79,8 @@ int dt_grad_set(dt_grad *g, int i, dt_arg value);
 /* The tensor saved for parameter i, or for result i: for formulas. */
 dt_arg dt_grad_input(dt_grad *g, int i);
 dt_arg dt_grad_output(dt_grad *g, int i);
+/* The list saved for parameter i, whose tensors `items` holds; they are the scope's. */
+dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items);
 /* Shape, type and device of the tensor at parameter i, whose gradient is wanted. */
 static inline const dt_result *dt_grad_like(const dt_grad *g, int i);
 /* Zeros in the shape of parameter i, with the type of the gradient. */

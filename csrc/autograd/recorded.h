@@ -141,19 +141,6 @@ int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
 int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
                         const int64_t *shape, const int64_t *strides, int64_t offset);
 
-/* --- elements chosen by index tensors --- */
-
-/* `name`: of the node. */
-int dt_recorded_index_read(const char *name, dt_tensor *out, const dt_tensor *x,
-                           const dt_indexing *choice);
-/* DT_INDEX_MULTIPLY has no derivative: DT_ERROR_NOT_IMPLEMENTED where one is wanted. */
-int dt_recorded_index_write(const char *name, dt_index_op op, dt_tensor *target,
-                            const dt_indexing *choice, const dt_tensor *values);
-/* Rows of weight (of two dimensions). Row `padding` (-1: none) gets a gradient of
- * zeros; by_frequency divides the gradient of a row by how often it was chosen. */
-int dt_recorded_embedding(dt_tensor *out, const dt_tensor *weight,
-                          const dt_tensor *indices, int64_t padding, bool by_frequency);
-
 /* --- joins --- */
 
 /* x with dimensions of size 1 added until it has n (1 to 3) of them, as atleast_1d and

@@ -182,6 +182,7 @@ static PyObject *run(const dt_args *args, bool in_place)
     call_state s;
     if (!info)
         return dt_raise();
+    in_place = in_place || info->in_place;
     s.nints = 0;
     s.numel = 0;
     s.has_list = false;
@@ -200,6 +201,14 @@ static PyObject *run(const dt_args *args, bool in_place)
             goto done;
     if (info->schema.out >= 0)
         s.values[info->schema.out] = dt_value_none();
+    if (in_place && (op->flags & DT_WRITES)) {
+        call.name = args->signature->name;
+        call.node = op->node;
+        call.out[0] = dt_tensor_of(args->slots[0]);
+        DT_RUN(status, is_long(op, s.numel), dt_dispatch(&call));
+        result = status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+        goto done;
+    }
     for (; made < info->nresults; made++) {
         objects[made] = dt_tensor_object_new();
         if (!objects[made])

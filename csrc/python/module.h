@@ -31,7 +31,6 @@
     SETUP(sorting)                                                                     \
     SETUP(statistics)                                                                  \
     SETUP(indexing)                                                                    \
-    SETUP(embedding)                                                                   \
     SETUP(updates)                                                                     \
     SETUP(rowwise)                                                                     \
     SETUP(losses)                                                                      \

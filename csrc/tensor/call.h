@@ -40,7 +40,9 @@ typedef struct dt_call {
     const char *name; /* the public name, for messages */
     const char *node; /* of the gradient's node; the record's, unless forward sets it */
     const dt_value *args;
-    bool in_place; /* the result becomes the input: name_() */
+    /* The result becomes the first input: name_(). With DT_WRITES out[0] is that input,
+     * which forward writes; else the caller replaces it by the result. */
+    bool in_place;
     /* The argument out=, or NULL. A forward function may write the result there: out[0]
      * is an alias of it then. Else the binding copies it there. */
     dt_tensor *target;
@@ -66,6 +68,7 @@ enum {
     DT_COSTLY = 128,     /* releases the GIL for small tensors already */
     DT_BILINEAR = 512,   /* an input is saved for the gradients of the others only */
     DT_ANY_DEVICE = 256, /* inputs may be on different devices; forward checks */
+    DT_WRITES = 1024, /* in place, forward writes into the first input; has a GRADIENT */
 };
 
 /* dt_op.saves: which tensors the backward function needs. A result beyond those that the
@@ -74,7 +77,8 @@ enum {
 #define DT_SAVES_INPUT(i)  (1u << (i)) /* argument i, by position in the schema */
 #define DT_SAVES_OUTPUT(i) (1u << (16 + (i))) /* result i */
 #define DT_SAVES           0xfffffu
-/* Argument i gets no gradient, though it is a tensor that may want one. */
+/* Argument i, a tensor or a list of them, gets no gradient. A list that is saved is the
+ * last tensor saved. */
 #define DT_NO_GRADIENT(i) (1u << (20 + (i)))
 /* Of a composite: forward calls other operations, which make the nodes. */
 #define DT_SAVES_COMPOSITE (1u << 31)
@@ -110,6 +114,18 @@ static inline dt_value dt_value_bool(bool b)
 {
     return (dt_value){.b = b, .given = true};
 }
+static inline dt_value dt_value_scalar(dt_scalar scalar)
+{
+    return (dt_value){.scalar = scalar, .given = true};
+}
+static inline dt_value dt_value_arg(dt_arg a)
+{
+    return (dt_value){.tensor = a.tensor, .scalar = a.scalar, .given = true};
+}
+static inline dt_value dt_value_tensors(int count, const dt_tensor *const *tensors)
+{
+    return (dt_value){.tensors = tensors, .count = count, .given = true};
+}
 static inline dt_value dt_value_dtype(int dtype)
 {
     return (dt_value){.dtype = dtype, .given = dtype >= 0};
@@ -138,6 +154,12 @@ static inline dt_value dt_value_default(const dt_parameter *p)
     else if (p->type == DT_PARAM_VALUE || p->type == DT_PARAM_NUMBER)
         v.scalar = p->fallback;
     return v;
+}
+
+/* Of a Value argument: the operand. */
+static inline dt_arg dt_value_operand(const dt_value *v)
+{
+    return v->tensor ? dt_arg_tensor(v->tensor) : dt_arg_scalar(v->scalar);
 }
 
 /* The forward functions of all rows. */

@@ -1,253 +1,207 @@
-/* Elements chosen by index tensors. */
+/* Elements chosen by index tensors and masks. */
+#include "autograd/dispatch.h"
+#include "autograd/formula.h"
 #include "autograd/recorded.h"
-#include "autograd/temporaries.h"
 #include "tensor/ops/create.h"
 
-typedef struct choice_data {
-    dt_indexing choice; /* its indices are the node's saved tensors */
-    dt_index_op op;
-    int64_t padding; /* of an embedding; -1: none */
-    bool by_frequency;
-    int ndim; /* of what was read from, or of the values that were written */
-    int64_t shape[DT_MAX_NDIM];
-} choice_data;
+static const int64_t first_dim[] = {0};
 
-static dt_node *record(const dt_node_type *type, const char *name, int ninputs,
-                       const dt_tensor *const *inputs, const dt_indexing *choice,
-                       dt_index_op op, const dt_tensor *shaped)
+/* --- reading: the gradient is added to zeros where the elements were read --- */
+
+int dt_index_select_backward(dt_grad *g)
 {
-    dt_node *node = dt_record_node(type, name, ninputs, inputs, choice->count, 1,
-                                   sizeof(choice_data));
-    if (!node)
-        return NULL;
-    choice_data *data = node->data;
-    data->choice = *choice;
-    data->op = op;
-    data->ndim = shaped->ndim;
-    for (int d = 0; d < shaped->ndim; d++)
-        data->shape[d] = shaped->shape[d];
-    for (int k = 0; k < choice->count; k++)
-        dt_node_save(node, k, choice->indices[k], -1);
-    return node;
-}
-
-/* The choice with its index tensors, which live in scope. */
-static int restore(dt_indexing *out, dt_node *node, dt_scope *scope)
-{
-    const choice_data *data = node->data;
-    *out = data->choice;
-    for (int k = 0; k < out->count; k++)
-        if (!(out->indices[k] = dt_node_saved(node, k, scope)))
-            return -1;
-    return 0;
-}
-
-static dt_tensor *zeros_in(dt_scope *scope, dt_node *node, const dt_tensor *like,
-                           int ndim, const int64_t *shape)
-{
-    dt_tensor *out = dt_scope_slot(scope);
-    if (!out || dt_full(node->name, out, (dt_dtype)like->dtype, ndim, shape,
-                        dt_tensor_device(like), dt_scalar_float(0)) < 0)
-        return NULL;
-    return out;
-}
-
-/* --- reading --- */
-
-/* g where choice chose it, added up, and zeros around it. */
-static dt_tensor *put_back(dt_scope *scope, dt_node *node, const char *name,
-                           const dt_indexing *choice, const dt_tensor *g)
-{
-    const choice_data *data = node->data;
-    dt_tensor *whole = zeros_in(scope, node, g, data->ndim, data->shape);
-    return whole && dt_recorded_index_write(name, DT_INDEX_ADD, whole, choice, g) == 0
-               ? whole
-               : NULL;
-}
-
-static int read_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                      dt_tensor **into)
-{
-    dt_indexing choice;
-    if (!gradients[0] || !dt_node_wants(node, 0))
-        return 0;
-    if (restore(&choice, node, scope) < 0)
+    dt_arg whole = dt_grad_zeros(g, 0), index = dt_grad_input(g, 2);
+    if (g->scope->failed || DT_CALL_INTO(index_add, (dt_tensor *)whole.tensor,
+                                         g->args[1], TENSOR(index), TENSOR(GRAD)) < 0)
         return -1;
-    into[0] = put_back(scope, node, "IndexPutBackward0", &choice, gradients[0]);
-    return into[0] ? 0 : -1;
+    return dt_grad_set(g, 0, whole);
 }
-static const dt_node_type read_type = {read_apply, NULL};
 
-int dt_recorded_index_read(const char *name, dt_tensor *out, const dt_tensor *x,
-                           const dt_indexing *choice)
+int dt_gather_backward(dt_grad *g)
 {
-    if (dt_index_read(out, x, choice) < 0)
+    dt_arg whole = dt_grad_zeros(g, 0), index = dt_grad_input(g, 2);
+    if (g->scope->failed || DT_CALL_INTO(scatter_add, (dt_tensor *)whole.tensor,
+                                         g->args[1], TENSOR(index), TENSOR(GRAD)) < 0)
         return -1;
-    if (!dt_recording(x))
-        return 0;
-    return dt_record_steal(out,
-                           record(&read_type, name, 1, &x, choice, DT_INDEX_READ, x));
+    return dt_grad_set(g, 0, whole);
 }
 
-/* --- writing --- */
-
-/* gather's counterpart may take a part of its values only: the gradient of the rest is
- * zero. */
-static dt_tensor *pad(dt_scope *scope, dt_node *node, dt_tensor *g)
+int dt_take_backward(dt_grad *g)
 {
-    const choice_data *data = node->data;
-    bool smaller = data->choice.form == DT_INDEXING_ALONG && data->ndim == g->ndim;
+    const dt_result *x = dt_grad_like(g, 0);
+    dt_arg index = dt_grad_input(g, 1);
+    dt_arg flat = CALL_OP(flatten, TENSOR(dt_grad_zeros(g, 0)));
+    if (g->scope->failed ||
+        DT_CALL_INTO(index_put, (dt_tensor *)flat.tensor,
+                     dt_value_tensors(1, &index.tensor), dt_value_ints(1, first_dim),
+                     TENSOR(GRAD), dt_value_bool(true)) < 0)
+        return -1;
+    return dt_grad_set(
+        g, 0, CALL_OP(reshape, TENSOR(flat), dt_value_ints(x->ndim, x->shape)));
+}
+
+int dt_index_backward(dt_grad *g)
+{
+    const dt_tensor *items[DT_MAX_NDIM];
+    dt_arg whole = dt_grad_zeros(g, 0);
+    dt_value indices = dt_grad_list(g, 1, items);
+    if (g->scope->failed ||
+        DT_CALL_INTO(index_put, (dt_tensor *)whole.tensor, indices, g->args[2],
+                     TENSOR(GRAD), dt_value_bool(true)) < 0)
+        return -1;
+    return dt_grad_set(g, 0, whole);
+}
+
+/* --- writing: what was overwritten gets zeros --- */
+
+static const dt_value zero = {.scalar = {.kind = DT_KIND_INTEGER}, .given = true};
+
+/* scatter may write only a part of its source: the gradient of the rest is zero. */
+static int set_source(dt_grad *g, int i, dt_arg part)
+{
+    const dt_result *like = dt_grad_like(g, i);
+    const dt_tensor *p = part.tensor;
     dt_subscript items[DT_MAX_NDIM] = {0};
-    bool same = true, one = true;
-    for (int d = 0; d < g->ndim && smaller; d++) {
-        smaller = g->shape[d] <= data->shape[d];
-        same = same && g->shape[d] == data->shape[d];
-        one = one && data->shape[d] == 1;
-        items[d].kind = DT_SUBSCRIPT_SLICE;
-        items[d].step = 1;
-        items[d].has_stop = true;
-        items[d].stop = g->shape[d];
-    }
-    if (!smaller || same || one)
-        return g;
-    dt_tensor *whole = zeros_in(scope, node, g, data->ndim, data->shape);
-    dt_tensor *part = whole ? dt_scope_slot(scope) : NULL;
-    if (!part || dt_view_index(part, whole, items, g->ndim) < 0 ||
-        (dt_recording(g) && dt_variable_set_part(part, whole) < 0) ||
-        dt_recorded_copy_into(node->name, part, g) < 0)
-        return NULL;
-    return whole;
+    dt_tensor view;
+    bool one = true;
+    if (g->scope->failed)
+        return -1;
+    for (int d = 0; d < like->ndim; d++)
+        one = one && like->shape[d] == 1;
+    if (one || dt_shape_equal(p->ndim, p->shape, like->ndim, like->shape))
+        return dt_grad_set(g, i, part);
+    for (int d = 0; d < p->ndim; d++)
+        items[d] = (dt_subscript){.kind = DT_SUBSCRIPT_SLICE,
+                                  .step = 1,
+                                  .has_stop = true,
+                                  .stop = p->shape[d]};
+    dt_arg whole = dt_grad_zeros(g, i);
+    if (g->scope->failed || dt_view_index(&view, whole.tensor, items, p->ndim) < 0)
+        return -1;
+    int status = dt_recording(p) ? dt_variable_set_part(&view, whole.tensor) : 0;
+    if (!status)
+        status = dt_recorded_copy_into(g->node->name, &view, p);
+    dt_tensor_clear(&view);
+    return status < 0 ? -1 : dt_grad_set(g, i, whole);
 }
 
-static int write_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                       dt_tensor **into)
+static int scatter_backward(dt_grad *g, bool adds)
 {
-    const choice_data *data = node->data;
-    dt_indexing choice;
-    dt_tensor *g = gradients[0];
-    if (!g)
+    dt_arg index = dt_grad_input(g, 2), grad = GRAD;
+    if (dt_grad_wants(g, 0) && !adds)
+        grad = CALL_OP(scatter, TENSOR(GRAD), g->args[1], TENSOR(index), zero);
+    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, grad) < 0)
+        return -1;
+    if (!dt_grad_wants(g, 3))
         return 0;
-    if (restore(&choice, node, scope) < 0)
-        return -1;
-    if (dt_node_wants(node, 0) && data->op == DT_INDEX_ADD) {
-        into[0] = g;
-    } else if (dt_node_wants(node, 0)) { /* what was overwritten did not matter */
-        dt_tensor *zero = zeros_in(scope, node, g, 0, NULL);
-        dt_tensor *rest = zero ? dt_scope_slot(scope) : NULL;
-        if (!rest ||
-            dt_recorded_to(rest, g, (dt_dtype)g->dtype, dt_tensor_device(g)) < 0 ||
-            dt_recorded_index_write("IndexPutBackward0", DT_INDEX_WRITE, rest, &choice,
-                                    zero) < 0)
-            return -1;
-        into[0] = rest;
-    }
-    if (node->nedges > 1 && dt_node_wants(node, 1)) {
-        dt_tensor *part = dt_scope_slot(scope);
-        if (!part || dt_recorded_index_read("IndexBackward0", part, g, &choice) < 0)
-            return -1;
-        into[1] = pad(scope, node, part);
-        if (!into[1])
-            return -1;
-    }
-    return 0;
+    return set_source(g, 3, CALL_OP(gather, TENSOR(GRAD), g->args[1], TENSOR(index)));
 }
-static const dt_node_type write_type = {write_apply, NULL};
 
-int dt_recorded_index_write(const char *name, dt_index_op op, dt_tensor *target,
-                            const dt_indexing *choice, const dt_tensor *values)
+int dt_scatter_backward(dt_grad *g)
 {
-    if (!target->history && !dt_recording(values))
-        return dt_index_write(op, target, choice, values);
-    if (dt_in_place_check(choice->what, target) < 0)
-        return -1;
-    if ((!dt_recording(values) && !dt_recording(target)) ||
-        !dt_dtype_is_float((dt_dtype)target->dtype))
-        return dt_index_write(op, target, choice, values);
-    if (op == DT_INDEX_MULTIPLY)
+    const char *reduce = g->args[4].given ? g->args[4].text : NULL;
+    if (reduce && *reduce == 'm')
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "%s: multiplying in place has no derivative here yet; call it "
-                       "under no_grad()",
-                       choice->what);
-    const dt_tensor *inputs[] = {target, values};
-    dt_node *node = record(&write_type, name, 2, inputs, choice, op, values);
-    if (!node || dt_index_write(op, target, choice, values) < 0) {
-        dt_node_release(node);
+                       "backward: scatter with reduce='multiply' has no derivative; "
+                       "call it under no_grad()");
+    return scatter_backward(g, reduce != NULL);
+}
+
+int dt_scatter_add_backward(dt_grad *g)
+{
+    return scatter_backward(g, true);
+}
+
+int dt_index_add_backward(dt_grad *g)
+{
+    dt_scope *scope = g->scope;
+    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, GRAD) < 0)
         return -1;
-    }
-    return dt_in_place_steal(target, node);
+    if (!dt_grad_wants(g, 3))
+        return 0;
+    dt_arg index = dt_grad_input(g, 2);
+    dt_arg part = CALL_OP(index_select, TENSOR(GRAD), g->args[1], TENSOR(index));
+    return dt_grad_set(g, 3, MUL(part, dt_arg_scalar(g->args[4].scalar)));
+}
+
+/* Of index_fill, too. */
+int dt_index_copy_backward(dt_grad *g)
+{
+    dt_arg index = dt_grad_input(g, 2);
+    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0,
+                                           CALL_OP(index_fill, TENSOR(GRAD), g->args[1],
+                                                   TENSOR(index), zero)) < 0)
+        return -1;
+    if (!dt_grad_wants(g, 3))
+        return 0;
+    return dt_grad_set(g, 3,
+                       CALL_OP(index_select, TENSOR(GRAD), g->args[1], TENSOR(index)));
+}
+
+int dt_index_put_backward(dt_grad *g)
+{
+    const dt_tensor *items[DT_MAX_NDIM];
+    dt_value indices = dt_grad_list(g, 1, items);
+    dt_arg grad = GRAD;
+    if (dt_grad_wants(g, 0) && !g->args[4].b)
+        grad = CALL_OP(index_put, TENSOR(GRAD), indices, g->args[2], zero);
+    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, grad) < 0)
+        return -1;
+    if (!dt_grad_wants(g, 3))
+        return 0;
+    return dt_grad_set(g, 3, CALL_OP(index, TENSOR(GRAD), indices, g->args[2]));
+}
+
+int dt_masked_fill_backward(dt_grad *g)
+{
+    dt_scope *scope = g->scope;
+    dt_arg mask = dt_grad_input(g, 1);
+    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, WHERE(mask, ZERO, GRAD)) < 0)
+        return -1;
+    return dt_grad_wants(g, 2) ? dt_grad_set(g, 2, WHERE(mask, GRAD, ZERO)) : 0;
 }
 
 /* --- embeddings --- */
 
-/* g divided by how often each row was chosen. */
-static dt_tensor *per_frequency(dt_scope *scope, dt_node *node, dt_tensor *g,
-                                const dt_indexing *choice)
+/* The gradient divided by how often each row was chosen. */
+static dt_arg per_frequency(dt_grad *g, dt_arg indices)
 {
-    const choice_data *data = node->data;
-    dt_tensor *counts = zeros_in(scope, node, g, 1, data->shape);
-    dt_tensor *one = counts ? dt_scope_slot(scope) : NULL;
-    dt_tensor *shares = one ? dt_scope_slot(scope) : NULL;
-    dt_tensor *column = shares ? dt_scope_slot(scope) : NULL;
-    dt_tensor *scaled = column ? dt_scope_slot(scope) : NULL;
-    if (!scaled ||
-        dt_full(node->name, one, (dt_dtype)g->dtype, 0, NULL, dt_tensor_device(g),
-                dt_scalar_float(1)) < 0 ||
-        dt_index_write(DT_INDEX_ADD, counts, choice, one) < 0 ||
-        dt_index_read(shares, counts, choice) < 0 ||
-        dt_recorded_unsqueeze(column, shares, -1) < 0 ||
-        dt_recorded_binary(DT_BINARY_div, scaled, dt_arg_tensor(g),
-                           dt_arg_tensor(column)) < 0)
-        return NULL;
-    return scaled;
+    dt_scope *scope = g->scope;
+    dt_value list = dt_value_tensors(1, &indices.tensor);
+    dt_value dims = dt_value_ints(1, first_dim);
+    dt_tensor *counts = scope->failed ? NULL : dt_scope_slot(scope);
+    if (!counts ||
+        dt_full(g->node->name, counts, (dt_dtype)GRAD.tensor->dtype, 1,
+                dt_grad_like(g, 0)->shape, dt_tensor_device(GRAD.tensor),
+                dt_scalar_float(0)) < 0 ||
+        DT_CALL_INTO(index_put, counts, list, dims, dt_value_scalar(dt_scalar_float(1)),
+                     dt_value_bool(true)) < 0) {
+        scope->failed = true;
+        return GRAD;
+    }
+    dt_arg shares = CALL_OP(index, dt_value_tensor(counts), list, dims);
+    return DIV(GRAD, CALL_OP(unsqueeze, TENSOR(shares), dt_value_int(-1)));
 }
 
-static int embedding_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                           dt_tensor **into)
+int dt_embedding_backward(dt_grad *g)
 {
-    const choice_data *data = node->data;
-    dt_indexing choice;
-    dt_tensor *g = gradients[0];
-    if (!g || !dt_node_wants(node, 0))
-        return 0;
-    if (restore(&choice, node, scope) < 0 ||
-        (data->by_frequency && !(g = per_frequency(scope, node, g, &choice))))
-        return -1;
-    dt_tensor *whole =
-        put_back(scope, node, "EmbeddingDenseBackwardBackward0", &choice, g);
-    if (!whole)
-        return -1;
-    if (data->padding >= 0) {
-        dt_tensor *row = dt_scope_slot(scope);
-        if (!row ||
-            dt_recorded_select("SelectBackward0", row, whole, 0, data->padding) < 0 ||
-            dt_recorded_fill_into(node->name, row, dt_scalar_float(0)) < 0)
-            return -1;
-    }
-    into[0] = whole;
-    return 0;
+    dt_arg indices = dt_grad_input(g, 1), grad = GRAD;
+    if (g->args[3].b)
+        grad = per_frequency(g, indices);
+    return dt_grad_set(g, 0,
+                       CALL_OP(embedding_dense_backward, TENSOR(grad), TENSOR(indices),
+                               dt_value_int(dt_grad_like(g, 0)->shape[0]), g->args[2]));
 }
-static const dt_node_type embedding_type = {embedding_apply, NULL};
 
-int dt_recorded_embedding(dt_tensor *out, const dt_tensor *weight,
-                          const dt_tensor *indices, int64_t padding, bool by_frequency)
+int dt_embedding_dense_backward_backward(dt_grad *g)
 {
-    dt_indexing choice = {
-        .what = "embedding",
-        .code = DT_ERROR_INDEX,
-        .form = DT_INDEXING_INDEX,
-        .count = 1,
-        .indices = {indices},
-    };
-    if (dt_index_read(out, weight, &choice) < 0)
-        return -1;
-    if (!dt_recording(weight))
-        return 0;
-    dt_node *node = record(&embedding_type, "EmbeddingBackward0", 1, &weight, &choice,
-                           DT_INDEX_READ, weight);
-    if (node) {
-        choice_data *data = node->data;
-        data->padding = padding;
-        data->by_frequency = by_frequency;
+    dt_scope *scope = g->scope;
+    dt_arg indices = dt_grad_input(g, 1);
+    dt_arg rows = CALL_OP(embedding, TENSOR(GRAD), TENSOR(indices));
+    if (g->args[3].i >= 0) {
+        dt_arg padded = EQ(indices, dt_arg_scalar(dt_scalar_int(g->args[3].i)));
+        padded = CALL_OP(unsqueeze, TENSOR(padded), dt_value_int(-1));
+        rows = WHERE(padded, ZERO, rows);
     }
-    return dt_record_steal(out, node);
+    return dt_grad_set(g, 0, rows);
 }

@@ -191,13 +191,8 @@ static int repeat_interleave_by(dt_call *c, const dt_tensor *x)
     if (dim < 0 || dt_repeat_index(&index, c->args[1].tensor, x->shape[dim],
                                    c->args[3].given ? c->args[3].i : -1) < 0)
         return -1;
-    dt_indexing choice = {.what = c->name,
-                          .form = DT_INDEXING_INDEX,
-                          .code = DT_ERROR_INDEX,
-                          .count = 1,
-                          .indices = {&index},
-                          .dims = {dim}};
-    int status = dt_recorded_index_read("IndexSelectBackward0", c->out[0], x, &choice);
+    int status = DT_CALL(index_select, c->out[0], dt_value_tensor(x), dt_value_int(dim),
+                         dt_value_tensor(&index));
     dt_tensor_clear(&index);
     return status;
 }

@@ -18,7 +18,7 @@ static dt_indexing along(const char *what, int dim, const dt_tensor *index)
 {
     dt_indexing choice = {.what = what,
                           .code = DT_ERROR_RUNTIME,
-                          .form = DT_INDEXING_ALONG,
+                          .form = DT_INDEXING_GATHER,
                           .count = 1,
                           .dims = {dim},
                           .indices = {index}};
@@ -43,11 +43,10 @@ static int order_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradien
         g = whole;
         index = places;
     }
-    dt_indexing choice = along("backward", data->dim, index);
     if (dt_full(node->name, out, (dt_dtype)g->dtype, data->ndim, data->shape,
                 dt_tensor_device(g), dt_scalar_float(0)) < 0 ||
-        dt_recorded_index_write("ScatterBackward0", DT_INDEX_WRITE, out, &choice, g) <
-            0)
+        DT_CALL_INTO(scatter, out, dt_value_int(data->dim), dt_value_tensor(index),
+                     dt_value_tensor(g)) < 0)
         return -1;
     into[0] = out;
     return 0;

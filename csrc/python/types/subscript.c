@@ -272,10 +272,16 @@ static int take_items(PyObject *key, subscript *s, bool reads)
     return status;
 }
 
+/* The index tensors, and the dimensions of a view that they index. */
+typedef struct advanced {
+    const dt_tensor *indices[MAX_ITEMS];
+    int64_t dims[MAX_ITEMS];
+} advanced;
+
 /* Plans the advanced indexing of view, which the items made of whole. -1 after
  * dt_fail. */
-static int find_choice(dt_indexing *c, const subscript *s, const dt_tensor *whole,
-                       const dt_tensor *view)
+static int plan_advanced(advanced *a, const subscript *s, const dt_tensor *whole,
+                         const dt_tensor *view)
 {
     int dims[MAX_ITEMS], dim = 0, consumed = 0;
     bool skipped = false;
@@ -291,20 +297,15 @@ static int find_choice(dt_indexing *c, const subscript *s, const dt_tensor *whol
             dim += s->items[i].kind != DT_SUBSCRIPT_INTEGER;
         }
     }
-    c->what = "index";
-    c->code = DT_ERROR_INDEX;
-    c->form = DT_INDEXING_INDEX;
-    c->wraps = true;
-    c->count = s->nchosen;
     for (int k = 0; k < s->nchosen; k++) {
-        c->dims[k] = dims[s->at[k]];
-        c->indices[k] = &s->chosen[k];
-        if (s->wanted[k] >= 0 && s->wanted[k] != view->shape[c->dims[k]])
+        int at = dims[s->at[k]];
+        a->dims[k] = at;
+        a->indices[k] = &s->chosen[k];
+        if (s->wanted[k] >= 0 && s->wanted[k] != view->shape[at])
             return dt_fail(DT_ERROR_INDEX,
                            "index: the mask has size %lld where the tensor's dimension "
                            "%d has size %lld; give a mask of the tensor's sizes",
-                           (long long)s->wanted[k], c->dims[k],
-                           (long long)view->shape[c->dims[k]]);
+                           (long long)s->wanted[k], at, (long long)view->shape[at]);
     }
     return 0;
 }
@@ -345,13 +346,15 @@ PyObject *dt_nonzero_tuple(const dt_tensor *x)
 static int read_chosen(dt_tensor *out, const dt_tensor *whole, const subscript *s)
 {
     dt_tensor view;
-    dt_indexing c;
+    advanced a;
     out->storage = NULL;
     if (dt_recorded_index(&view, whole, s->items, s->count))
         return -1;
-    int status = find_choice(&c, s, whole, &view);
+    int status = plan_advanced(&a, s, whole, &view);
     if (!status)
-        status = dt_recorded_index_read("IndexBackward0", out, &view, &c);
+        status = DT_CALL(index, out, dt_value_tensor(&view),
+                         dt_value_tensors(s->nchosen, a.indices),
+                         dt_value_ints(s->nchosen, a.dims));
     dt_tensor_clear(&view);
     return status;
 }
@@ -394,25 +397,23 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 
 /* place[chosen] = value, or += value; value may be a 0-dim CPU tensor for any
  * device. */
-static int write_chosen(dt_index_op op, dt_tensor *place, const dt_tensor *whole,
+static int write_chosen(bool accumulate, dt_tensor *place, const dt_tensor *whole,
                         const subscript *s, const dt_tensor *value, dt_scalar number)
 {
-    dt_tensor own;
-    dt_indexing c;
-    own.storage = NULL;
+    dt_tensor own = {.storage = NULL};
+    advanced a;
     dt_device device = dt_tensor_device(place);
-    int status = find_choice(&c, s, whole, place);
-    if (!status && !value) {
-        status = dt_full("x[...] = value", &own, (dt_dtype)place->dtype, 0, NULL,
-                         device, number);
-        value = &own;
-    } else if (!status && !value->ndim &&
-               !dt_device_equal(dt_tensor_device(value), device)) {
+    int status = plan_advanced(&a, s, whole, place);
+    if (!status && value && !value->ndim &&
+        !dt_device_equal(dt_tensor_device(value), device)) {
         status = dt_recorded_to(&own, value, (dt_dtype)value->dtype, device);
         value = &own;
     }
     if (!status)
-        status = dt_recorded_index_write("IndexPutBackward0", op, place, &c, value);
+        status = DT_CALL_INTO(index_put, place, dt_value_tensors(s->nchosen, a.indices),
+                              dt_value_ints(s->nchosen, a.dims),
+                              value ? dt_value_tensor(value) : dt_value_scalar(number),
+                              dt_value_bool(accumulate));
     dt_tensor_clear(&own);
     return status;
 }
@@ -429,7 +430,7 @@ static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
     return dt_recorded_squeeze(out, value, count, dims);
 }
 
-static int assign(dt_index_op op, PyObject *self, PyObject *key, PyObject *value)
+static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *value)
 {
     subscript s;
     dt_tensor place, source;
@@ -474,7 +475,7 @@ static int assign(dt_index_op op, PyObject *self, PyObject *key, PyObject *value
     }
     if (s.nchosen) {
         DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
-               write_chosen(op, &place, whole, &s,
+               write_chosen(accumulate, &place, whole, &s,
                             is_number ? NULL : dt_tensor_of(value), number));
         release(&s);
     } else if (is_number) {
@@ -497,7 +498,7 @@ static int assign(dt_index_op op, PyObject *self, PyObject *key, PyObject *value
 
 int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
-    return assign(DT_INDEX_WRITE, self, key, value);
+    return assign(false, self, key, value);
 }
 
 int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
@@ -532,7 +533,7 @@ int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
         Py_DECREF(key);
         return -1;
     }
-    int status = assign(accumulate ? DT_INDEX_ADD : DT_INDEX_WRITE, self, key, values);
+    int status = assign(accumulate, self, key, values);
     Py_DECREF(key);
     return status;
 }

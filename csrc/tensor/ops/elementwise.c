@@ -503,12 +503,13 @@ int dt_ternary_into(dt_ternary_op op, dt_tensor *target, dt_arg a, dt_arg b, dt_
     return ternary(op, target, true, args);
 }
 
-int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b)
+/* out is empty (a result is made) or the target, of the type that a and b promote to. */
+static int where(const char *what, dt_tensor *out, const dt_tensor *condition, dt_arg a,
+                 dt_arg b)
 {
-    static const char what[] = "where";
     static const char *const names[] = {"condition", "input", "other"};
     dt_arg args[] = {dt_arg_tensor(condition), a, b};
-    out->storage = NULL;
+    bool into = out->storage != NULL;
     if (condition->dtype != DT_BOOL && condition->dtype != DT_UINT8)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: condition is of type %s; give a tensor of bools, such as "
@@ -534,6 +535,14 @@ int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b)
         if (prepare(what, &inputs[i], &copies[i], args[i], i ? result : DT_BOOL,
                     device))
             goto done;
+    for (int i = 0; i < 3 && into; i++) {
+        const dt_tensor *t = inputs[i].tensor;
+        if (!t || t == &copies[i] || !dt_iterate_partly_overlaps(out, t))
+            continue;
+        if (dt_to(&copies[i], t, (dt_dtype)t->dtype, device))
+            goto done;
+        inputs[i].tensor = &copies[i];
+    }
     status = dt_iterate_plan(&plan, what, out, result, device, inputs, 3);
     if (status == 0) {
         status = use_all(out, inputs, 3);
@@ -542,10 +551,22 @@ int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b)
     } else if (status > 0) {
         status = 0;
     }
-    if (status)
+    if (status && !into)
         dt_tensor_clear(out);
 done:
     for (int i = 0; i < 3; i++)
         dt_tensor_clear(&copies[i]);
     return status;
+}
+
+int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b)
+{
+    out->storage = NULL;
+    return where("where", out, condition, a, b);
+}
+
+int dt_where_into(const char *what, dt_tensor *target, const dt_tensor *condition,
+                  dt_arg a, dt_arg b)
+{
+    return where(what, target, condition, a, b);
 }

@@ -48,6 +48,9 @@ int dt_ternary_into(dt_ternary_op op, dt_tensor *target, dt_arg a, dt_arg b, dt_
 /* a where condition, a tensor of bools (or of uint8, where 0 is false), holds, else b;
  * broadcasting, in the type in which a and b meet. */
 int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b);
+/* The same in place: a and b promote to target's type. */
+int dt_where_into(const char *what, dt_tensor *target, const dt_tensor *condition,
+                  dt_arg a, dt_arg b);
 
 /* The type in which a and b meet: tensors with dimensions first, then those without,
  * then numbers; a later group only counts where its kind is higher. */

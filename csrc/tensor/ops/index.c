@@ -5,9 +5,12 @@
 
 #include "device/stream.h"
 #include "device/transfer.h"
-#include "tensor/ops/copy.h"
-#include "tensor/ops/elementwise.h"
+#include "tensor/call.h"
 #include "tensor/iterate.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/create.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* What a call holds on to: index tensors in int64, on the tensor's device. */
@@ -22,28 +25,28 @@ static void release(prepared *p)
         dt_tensor_clear(&p->indices[k]);
 }
 
-static int prepare(prepared *p, const dt_tensor *x, const dt_indexing *choice)
+static int prepare(prepared *p, const dt_tensor *x, const dt_indexing *indexing)
 {
     dt_device device = dt_tensor_device(x);
     p->count = 0;
-    for (int k = 0; k < choice->count; k++) {
-        const dt_tensor *index = choice->indices[k];
+    for (int k = 0; k < indexing->count; k++) {
+        const dt_tensor *index = indexing->indices[k];
         dt_tensor *own = &p->indices[k];
         if (dt_dtype_kind((dt_dtype)index->dtype) != DT_KIND_INTEGER)
-            return dt_fail(choice->code == DT_ERROR_INDEX ? DT_ERROR_INDEX
-                                                          : DT_ERROR_RUNTIME,
+            return dt_fail(indexing->code == DT_ERROR_INDEX ? DT_ERROR_INDEX
+                                                            : DT_ERROR_RUNTIME,
                            "%s: the index is of type %s; give integers, such as "
                            "index.long()",
-                           choice->what, dt_dtype_name((dt_dtype)index->dtype));
+                           indexing->what, dt_dtype_name((dt_dtype)index->dtype));
         if (!dt_device_is_cpu(dt_tensor_device(index)) &&
-            dt_check_same_device(choice->what, "input", x, "index", index))
+            dt_check_same_device(indexing->what, "input", x, "index", index))
             return -1;
         bool same = index->dtype == DT_INT64 &&
                     dt_device_equal(device, dt_tensor_device(index));
         if (same)
             dt_tensor_alias(own, index);
         else if (dt_to(own, index, DT_INT64, device))
-            return dt_fail_prefix("%s: ", choice->what);
+            return dt_fail_prefix("%s: ", indexing->what);
         p->count++;
         if (dt_storage_use(own->storage))
             return -1;
@@ -90,24 +93,24 @@ static int add_broadcast(dt_index_call *s, const prepared *p)
 }
 
 static int space_of_index(dt_index_call *s, const dt_tensor *x,
-                          const dt_indexing *choice, const prepared *p)
+                          const dt_indexing *indexing, const prepared *p)
 {
     bool indexed[DT_MAX_NDIM] = {false};
-    int total = x->ndim - choice->count, most = 0;
-    for (int k = 0; k < choice->count; k++) {
-        indexed[choice->dims[k]] = true;
+    int total = x->ndim - indexing->count, most = 0;
+    for (int k = 0; k < indexing->count; k++) {
+        indexed[indexing->dims[k]] = true;
         most = p->indices[k].ndim > most ? p->indices[k].ndim : most;
-        s->indices[k].size = x->shape[choice->dims[k]];
-        s->indices[k].stride = x->strides[choice->dims[k]];
-        s->indices[k].dim = choice->dims[k];
+        s->indices[k].size = x->shape[indexing->dims[k]];
+        s->indices[k].stride = x->strides[indexing->dims[k]];
+        s->indices[k].dim = indexing->dims[k];
     }
     if (total + most > DT_MAX_NDIM)
         return dt_fail(DT_ERROR_INDEX,
                        "%s: the result would have %d dimensions; a tensor has at most "
                        "%d",
                        s->what, total + most, DT_MAX_NDIM);
-    int first = choice->dims[0], last = choice->dims[choice->count - 1];
-    bool together = last - first + 1 == choice->count;
+    int first = indexing->dims[0], last = indexing->dims[indexing->count - 1];
+    bool together = last - first + 1 == indexing->count;
     if (!together && add_broadcast(s, p))
         return -1;
     for (int d = 0; d < x->ndim; d++) {
@@ -119,11 +122,11 @@ static int space_of_index(dt_index_call *s, const dt_tensor *x,
     return 0;
 }
 
-static int space_along(dt_index_call *s, const dt_tensor *x, const dt_indexing *choice,
-                       const dt_tensor *index)
+static int space_along(dt_index_call *s, const dt_tensor *x,
+                       const dt_indexing *indexing, const dt_tensor *index)
 {
     static const int64_t one = 1;
-    int dim = choice->dims[0], xdim = x->ndim ? x->ndim : 1;
+    int dim = indexing->dims[0], xdim = x->ndim ? x->ndim : 1;
     int idim = index->ndim ? index->ndim : 1;
     const int64_t *xshape = x->ndim ? x->shape : &one;
     if (idim != xdim)
@@ -160,18 +163,19 @@ static void space_flat(dt_index_call *s, const dt_tensor *x, const dt_tensor *in
 }
 
 /* Fills shape and strides, in elements so far. */
-static int find_space(dt_index_call *s, const dt_tensor *x, const dt_indexing *choice,
+static int find_space(dt_index_call *s, const dt_tensor *x, const dt_indexing *indexing,
                       const prepared *p)
 {
-    s->what = choice->what;
-    s->code = choice->code;
+    s->what = indexing->what;
+    s->code = indexing->code;
     s->dtype = (dt_dtype)x->dtype;
-    s->wraps = choice->wraps;
+    s->wraps = indexing->wraps;
     s->ndim = 0;
     s->nindices = p->count;
-    if (choice->form == DT_INDEXING_INDEX   ? space_of_index(s, x, choice, p)
-        : choice->form == DT_INDEXING_ALONG ? space_along(s, x, choice, &p->indices[0])
-                                            : (space_flat(s, x, &p->indices[0]), 0))
+    if (indexing->form == DT_INDEXING_ADVANCED ? space_of_index(s, x, indexing, p)
+        : indexing->form == DT_INDEXING_GATHER
+            ? space_along(s, x, indexing, &p->indices[0])
+            : (space_flat(s, x, &p->indices[0]), 0))
         return -1;
     s->numel = dt_shape_numel(s->what, s->ndim, s->shape, 8);
     if (s->numel < 0)
@@ -242,21 +246,21 @@ static int run(dt_index_op op, dt_index_call *s, const dt_tensor *table,
 
 /* --- reading --- */
 
-int dt_index_read(dt_tensor *out, const dt_tensor *x, const dt_indexing *choice)
+int dt_index_read(dt_tensor *out, const dt_tensor *x, const dt_indexing *indexing)
 {
     dt_index_call s;
     prepared p = {.count = 0};
     dt_tensor row_major;
     int status = -1;
     out->storage = row_major.storage = NULL;
-    if (prepare(&p, x, choice))
+    if (prepare(&p, x, indexing))
         goto done;
-    if (choice->form == DT_INDEXING_FLAT) {
+    if (indexing->form == DT_INDEXING_TAKE) {
         if (dt_contiguous(&row_major, x))
             goto done;
         x = &row_major;
     }
-    if (find_space(&s, x, choice, &p) ||
+    if (find_space(&s, x, indexing, &p) ||
         dt_tensor_empty(s.what, out, s.dtype, s.ndim, s.shape, dt_tensor_device(x)))
         goto done;
     for (int d = 0; d < s.ndim; d++)
@@ -273,11 +277,11 @@ done:
 /* --- writing --- */
 
 /* The strides of values over the space. */
-static int place_values(dt_index_call *s, const dt_indexing *choice,
+static int place_values(dt_index_call *s, const dt_indexing *indexing,
                         const dt_tensor *values)
 {
     dt_tensor wide;
-    if (choice->form == DT_INDEXING_ALONG && values->numel != 1) {
+    if (indexing->form == DT_INDEXING_GATHER && values->numel != 1) {
         if (values->ndim != s->ndim)
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: the index has %d dimensions, the source %d; give them "
@@ -313,7 +317,7 @@ static int place_values(dt_index_call *s, const dt_indexing *choice,
     return 0;
 }
 
-int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *choice,
+int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexing,
                    const dt_tensor *values)
 {
     dt_index_call s;
@@ -324,22 +328,22 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *choice,
     if (target->storage->read_only)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the tensor's memory is read-only; write to a clone()",
-                       choice->what);
+                       indexing->what);
     if (dt_tensor_overlaps_itself(target))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: several elements of the tensor share one place in memory; "
                        "write to a clone()",
-                       choice->what);
+                       indexing->what);
     if (values->dtype != target->dtype)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the tensor is of type %s, the source of type %s; convert "
                        "one of them",
-                       choice->what, dt_dtype_name((dt_dtype)target->dtype),
+                       indexing->what, dt_dtype_name((dt_dtype)target->dtype),
                        dt_dtype_name((dt_dtype)values->dtype));
-    if (dt_check_same_device(choice->what, "self", target, "source", values) ||
-        prepare(&p, target, choice))
+    if (dt_check_same_device(indexing->what, "self", target, "source", values) ||
+        prepare(&p, target, indexing))
         goto done;
-    if (choice->form == DT_INDEXING_FLAT) {
+    if (indexing->form == DT_INDEXING_TAKE) {
         if (dt_contiguous(&row_major, target))
             goto done;
         table = &row_major;
@@ -359,17 +363,363 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *choice,
             }
             dt_tensor_clear(&own);
         }
-    if (find_space(&s, table, choice, &p) || place_values(&s, choice, values))
+    if (find_space(&s, table, indexing, &p) || place_values(&s, indexing, values))
         goto done;
     status = s.numel ? run(op, &s, table, values, &p) : 0;
     if (!status && row_major.storage && row_major.storage != target->storage)
-        status = dt_copy_into(choice->what, target, &row_major);
+        status = dt_copy_into(indexing->what, target, &row_major);
     else if (!status)
         dt_tensor_written(target);
 done:
     dt_tensor_clear(&row_major);
     dt_tensor_clear(&copy);
     release(&p);
+    return status;
+}
+
+/* --- operations --- */
+
+/* The indexing of a call (input, dim, index, ...), x[..., index, ...]. An index without
+ * dimensions counts as a vector of one element, which `vector` holds. */
+static int index_of_dim(dt_indexing *indexing, const dt_call *c, dt_tensor *vector)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    int dim = dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
+    if (dim < 0)
+        return -1;
+    *vector = *c->args[2].tensor; /* borrowed */
+    if (!vector->ndim) {
+        vector->ndim = 1;
+        vector->shape[0] = vector->strides[0] = 1;
+    }
+    if (vector->ndim > 1)
+        return dt_fail(DT_ERROR_INDEX,
+                       "%s: the index has %d dimensions; give one of 1, such as "
+                       "index.flatten()",
+                       c->name, vector->ndim);
+    if (!x->ndim)
+        return dt_fail(DT_ERROR_INDEX,
+                       "%s: the tensor has no dimension to index; give it one with "
+                       "reshape(1)",
+                       c->name);
+    *indexing = (dt_indexing){.what = c->name,
+                              .code = DT_ERROR_INDEX,
+                              .form = DT_INDEXING_ADVANCED,
+                              .count = 1,
+                              .dims = {dim},
+                              .indices = {vector}};
+    return 0;
+}
+
+/* The indexing of a call (input, dim, index, ...), gather's. */
+static int index_along(dt_indexing *indexing, const dt_call *c)
+{
+    int dim = dt_shape_wrap_dim(c->name, c->args[1].i, c->args[0].tensor->ndim);
+    *indexing = (dt_indexing){.what = c->name,
+                              .code = DT_ERROR_RUNTIME,
+                              .form = DT_INDEXING_GATHER,
+                              .count = 1,
+                              .dims = {dim},
+                              .indices = {c->args[2].tensor}};
+    return dim < 0 ? -1 : 0;
+}
+
+/* The indexing of a call (input, indices, dims, ...). */
+static dt_indexing index_of_dims(const dt_call *c)
+{
+    dt_indexing indexing = {.what = c->name,
+                            .code = DT_ERROR_INDEX,
+                            .form = DT_INDEXING_ADVANCED,
+                            .wraps = true,
+                            .count = c->args[1].count};
+    for (int k = 0; k < indexing.count; k++) {
+        indexing.indices[k] = c->args[1].tensors[k];
+        indexing.dims[k] = (int)c->args[2].ints[k];
+    }
+    return indexing;
+}
+
+int dt_index_select_forward(dt_call *c)
+{
+    dt_indexing indexing;
+    dt_tensor vector;
+    if (index_of_dim(&indexing, c, &vector) < 0)
+        return -1;
+    return dt_index_read(c->out[0], c->args[0].tensor, &indexing);
+}
+
+int dt_gather_forward(dt_call *c)
+{
+    dt_indexing indexing;
+    if (index_along(&indexing, c) < 0)
+        return -1;
+    return dt_index_read(c->out[0], c->args[0].tensor, &indexing);
+}
+
+int dt_take_forward(dt_call *c)
+{
+    dt_indexing indexing = {.what = c->name,
+                            .code = DT_ERROR_INDEX,
+                            .form = DT_INDEXING_TAKE,
+                            .wraps = true,
+                            .count = 1,
+                            .indices = {c->args[1].tensor}};
+    return dt_index_read(c->out[0], c->args[0].tensor, &indexing);
+}
+
+int dt_index_forward(dt_call *c)
+{
+    dt_indexing indexing = index_of_dims(c);
+    return dt_index_read(c->out[0], c->args[0].tensor, &indexing);
+}
+
+/* input[indexing] op= value, in place or in a copy of the input. */
+static int write(dt_call *c, dt_index_op op, const dt_indexing *indexing,
+                 const dt_value *value)
+{
+    const dt_tensor *x = c->args[0].tensor, *values = value->tensor;
+    dt_tensor *out = c->out[0], own = {.storage = NULL};
+    dt_dtype dtype = (dt_dtype)x->dtype;
+    dt_device device = dt_tensor_device(x);
+    if (!values) {
+        if (dt_full(c->name, &own, dtype, 0, NULL, device, value->scalar))
+            return -1;
+        values = &own;
+    }
+    int status = c->in_place ? 0 : dt_to(out, x, dtype, device);
+    if (!status) {
+        status = dt_index_write(op, out, indexing, values);
+        if (status && !c->in_place)
+            dt_tensor_clear(out);
+    }
+    dt_tensor_clear(&own);
+    return status;
+}
+
+int dt_scatter_forward(dt_call *c)
+{
+    dt_indexing indexing;
+    dt_index_op op = DT_INDEX_WRITE;
+    const char *reduce = c->args[4].given ? c->args[4].text : NULL;
+    if (reduce) {
+        op = !strcmp(reduce, "add") ? DT_INDEX_ADD : DT_INDEX_MULTIPLY;
+        if (op == DT_INDEX_MULTIPLY && strcmp(reduce, "multiply"))
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s(): reduce is '%s'; give 'add' or 'multiply'", c->name,
+                           reduce);
+    }
+    return index_along(&indexing, c) < 0 ? -1 : write(c, op, &indexing, &c->args[3]);
+}
+
+int dt_scatter_add_forward(dt_call *c)
+{
+    dt_indexing indexing;
+    if (index_along(&indexing, c) < 0)
+        return -1;
+    return write(c, DT_INDEX_ADD, &indexing, &c->args[3]);
+}
+
+/* A source has the sizes of x, but is as long as the index in the dimension indexed. */
+static int check_source(const dt_indexing *indexing, const dt_tensor *x,
+                        const dt_tensor *source)
+{
+    char have[DT_SHAPE_TEXT], want[DT_SHAPE_TEXT];
+    int64_t shape[DT_MAX_NDIM];
+    memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
+    shape[indexing->dims[0]] = indexing->indices[0]->numel;
+    if (dt_shape_equal(x->ndim, shape, source->ndim, source->shape))
+        return 0;
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: the source has shape %s and the tensor %s; give a source of the tensor's "
+        "sizes, but as long as the index in dimension %d",
+        indexing->what, dt_shape_text(source->ndim, source->shape, have, sizeof have),
+        dt_shape_text(x->ndim, x->shape, want, sizeof want), indexing->dims[0]);
+}
+
+/* index_add, index_copy and index_fill. */
+static int index_write(dt_call *c, dt_index_op op, bool fills, const dt_value *value)
+{
+    dt_indexing indexing;
+    dt_tensor vector;
+    if (index_of_dim(&indexing, c, &vector) < 0 ||
+        (!fills && check_source(&indexing, c->args[0].tensor, value->tensor) < 0))
+        return -1;
+    return write(c, op, &indexing, value);
+}
+
+int dt_index_add_forward(dt_call *c)
+{
+    dt_tensor scaled = {.storage = NULL};
+    dt_value source = c->args[3];
+    dt_scalar alpha = c->args[4].scalar;
+    if (dt_scalar_as_double(alpha) != 1) {
+        if (dt_binary(DT_BINARY_mul, &scaled, dt_value_operand(&source),
+                      dt_arg_scalar(alpha)))
+            return -1;
+        source.tensor = &scaled;
+    }
+    int status = index_write(c, DT_INDEX_ADD, false, &source);
+    dt_tensor_clear(&scaled);
+    return status;
+}
+
+int dt_index_copy_forward(dt_call *c)
+{
+    return index_write(c, DT_INDEX_WRITE, false, &c->args[3]);
+}
+
+int dt_index_fill_forward(dt_call *c)
+{
+    return index_write(c, DT_INDEX_WRITE, true, &c->args[3]);
+}
+
+int dt_index_put_forward(dt_call *c)
+{
+    dt_indexing indexing = index_of_dims(c);
+    return write(c, c->args[4].b ? DT_INDEX_ADD : DT_INDEX_WRITE, &indexing,
+                 &c->args[3]);
+}
+
+int dt_masked_fill_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor, *mask = c->args[1].tensor;
+    const dt_tensor *value = c->args[2].tensor;
+    dt_dtype dtype = (dt_dtype)x->dtype;
+    dt_device device = dt_tensor_device(x);
+    dt_tensor own; /* value in the type of x */
+    if (mask->dtype != DT_BOOL)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the mask is of type %s; give a tensor of bools, such as "
+                       "x > 0",
+                       c->name, dt_dtype_name((dt_dtype)mask->dtype));
+    if (value && value->ndim)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the value has %d dimensions; give a number or a tensor "
+                       "without dimensions, or use where()",
+                       c->name, value->ndim);
+    if (value ? dt_to(&own, value, dtype, device)
+              : dt_full(c->name, &own, dtype, 0, NULL, device, c->args[2].scalar))
+        return -1;
+    int status = c->in_place
+                     ? dt_where_into(c->name, c->out[0], mask, dt_arg_tensor(&own),
+                                     dt_arg_tensor(x))
+                     : dt_where(c->out[0], mask, dt_arg_tensor(&own), dt_arg_tensor(x));
+    dt_tensor_clear(&own);
+    return status;
+}
+
+/* --- embeddings --- */
+
+int dt_embedding_forward(dt_call *c)
+{
+    const dt_tensor *weight = c->args[0].tensor, *indices = c->args[1].tensor;
+    char text[DT_SHAPE_TEXT];
+    if (weight->ndim != 2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "embedding: 'weight' must be 2-D, a row for each index, and has "
+                       "shape %s; reshape it",
+                       dt_shape_text(weight->ndim, weight->shape, text, sizeof text));
+    if (indices->dtype != DT_INT64 && indices->dtype != DT_INT32)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "embedding: 'indices' holds %s, and int64 or int32 is expected; "
+                       "use .long()",
+                       dt_dtype_name((dt_dtype)indices->dtype));
+    dt_indexing indexing = {.what = c->name,
+                            .code = DT_ERROR_INDEX,
+                            .form = DT_INDEXING_ADVANCED,
+                            .count = 1,
+                            .indices = {indices}};
+    return dt_index_read(c->out[0], weight, &indexing);
+}
+
+int dt_embedding_dense_backward_forward(dt_call *c)
+{
+    const dt_tensor *grad = c->args[0].tensor;
+    dt_tensor *out = c->out[0], row;
+    int64_t padding = c->args[3].i;
+    int64_t shape[] = {c->args[2].i, grad->shape[grad->ndim - 1]};
+    dt_indexing indexing = {.what = c->name,
+                            .code = DT_ERROR_INDEX,
+                            .form = DT_INDEXING_ADVANCED,
+                            .count = 1,
+                            .indices = {c->args[1].tensor}};
+    if (dt_full(c->name, out, (dt_dtype)grad->dtype, 2, shape, dt_tensor_device(grad),
+                dt_scalar_float(0)))
+        return -1;
+    int status = dt_index_write(DT_INDEX_ADD, out, &indexing, grad);
+    if (!status && padding >= 0 && padding < shape[0]) {
+        status = dt_view_select(&row, out, 0, padding);
+        if (!status) {
+            status = dt_fill_into(c->name, &row, dt_scalar_float(0));
+            dt_tensor_clear(&row);
+        }
+    }
+    if (status)
+        dt_tensor_clear(out);
+    return status;
+}
+
+/* The largest element of x plus 1. Synchronizes with a GPU. */
+static int count_classes(const dt_tensor *x, int64_t *out)
+{
+    dt_tensor largest;
+    dt_scalar value;
+    if (!x->numel)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "one_hot: no elements tell how many classes there are; give "
+                       "num_classes");
+    if (dt_reduce(DT_REDUCE_amax, &largest, x, 0, NULL, false, -1, 0))
+        return -1;
+    int status = dt_item("one_hot", &largest, &value);
+    dt_tensor_clear(&largest);
+    if (!status)
+        *out = value.i + 1;
+    return status;
+}
+
+int dt_one_hot_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    int64_t classes = c->args[1].i, shape[DT_MAX_NDIM];
+    dt_tensor *out = c->out[0], column = {.storage = NULL}, one = {.storage = NULL};
+    dt_indexing indexing = {.what = "one_hot",
+                            .code = DT_ERROR_RUNTIME,
+                            .form = DT_INDEXING_GATHER,
+                            .count = 1,
+                            .dims = {x->ndim},
+                            .indices = {&column}};
+    dt_device device = dt_tensor_device(x);
+    if (x->dtype != DT_INT64)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "one_hot is only applicable to index tensor of type LongTensor "
+                       "(int64), and this one holds %s; use .long()",
+                       dt_dtype_name((dt_dtype)x->dtype));
+    if (x->ndim == DT_MAX_NDIM)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "one_hot: the tensor has %d dimensions, and the result would "
+                       "have one more than the most there may be; flatten() it",
+                       x->ndim);
+    if (classes == -1 && count_classes(x, &classes))
+        return -1;
+    if (classes <= 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "one_hot: there are %" PRId64 " classes (num_classes, or the "
+                       "largest element and 1); give num_classes of 1 or more and "
+                       "elements from 0",
+                       classes);
+    memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
+    shape[x->ndim] = classes;
+    int status = -1;
+    if (dt_full("one_hot", out, DT_INT64, x->ndim + 1, shape, device,
+                dt_scalar_int(0)) == 0 &&
+        dt_full("one_hot", &one, DT_INT64, 0, NULL, device, dt_scalar_int(1)) == 0 &&
+        dt_view_unsqueeze(&column, x, -1) == 0)
+        status = dt_index_write(DT_INDEX_WRITE, out, &indexing, &one);
+    if (status)
+        dt_tensor_clear(out);
+    dt_tensor_clear(&column);
+    dt_tensor_clear(&one);
     return status;
 }
 

@@ -24,7 +24,7 @@ static dt_indexing rows_at(const char *what, const dt_tensor *index)
 {
     dt_indexing choice = {.what = what,
                           .code = DT_ERROR_INDEX,
-                          .form = DT_INDEXING_INDEX,
+                          .form = DT_INDEXING_ADVANCED,
                           .count = 1,
                           .indices = {index}};
     return choice;
