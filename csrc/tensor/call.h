@@ -68,7 +68,8 @@ enum {
     DT_COSTLY = 128,     /* releases the GIL for small tensors already */
     DT_BILINEAR = 512,   /* an input is saved for the gradients of the others only */
     DT_ANY_DEVICE = 256, /* inputs may be on different devices; forward checks */
-    DT_WRITES = 1024, /* in place, forward writes into the first input; has a GRADIENT */
+    DT_WRITES =
+        1024, /* in place, forward writes into the first input; has a GRADIENT */
 };
 
 /* dt_op.saves: which tensors the backward function needs. A result beyond those that the

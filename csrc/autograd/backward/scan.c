@@ -43,7 +43,7 @@ int dt_logcumsumexp_backward(dt_grad *g)
     dt_arg up = LOG(WHERE(positive, G, ONE)), down = LOG(WHERE(negative, NEG(G), ONE));
     dt_op *op = g->op == &dt_op_logcumsumexp ? &dt_op_reverse_logcumsumexp
                                              : &dt_op_logcumsumexp;
-#define SCAN(x) dt_grad_call(g, op, 2, (const dt_value[]){TENSOR(x), g->args[1]})
+#define SCAN(x) dt_scope_call(scope, op, 2, (const dt_value[]){TENSOR(x), g->args[1]})
     up = SCAN(SUB(WHERE(positive, up, lowest), Y));
     down = SCAN(SUB(WHERE(negative, down, lowest), Y));
 #undef SCAN
