@@ -32,21 +32,21 @@ if not sys.platform.startswith("linux"):
     sys.exit(f"pydevtensor: it builds on Linux only, and this is {sys.platform}.")
 
 # Until this process ends: setuptools writes to build/ too, and two at once would mix.
-lock = objects.build_lock()
+lock = objects.build_lock("setup.lock")
 lock.__enter__()
 
 
 class BuildPython(build_py):
     def run(self):
-        # What an earlier build left there would go into the wheel.
+        # A file that an earlier build left there would become part of the wheel.
         if not self.editable_mode:
             shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
 
 
 class BuildLibraries(build_ext):
-    """Takes the libraries from tools/build and puts them beside the Python files, with
-    the index of the functions in Python and the stubs of all of them."""
+    """Puts the libraries that tools/build makes beside the Python files, with the index
+    of the functions in Python and the stubs of all of them."""
 
     def run(self):
         try:
@@ -67,8 +67,8 @@ class BuildLibraries(build_ext):
             shutil.copy2(path, fresh)
             fresh.replace(folder / name)
         (core,) = (path for name, path in self.files.items() if name.startswith("_C."))
-        # A sanitizer has to be there before Python is, so what is built with one cannot
-        # be asked for its signatures here.
+        # An extension that is built with a sanitizer cannot be imported here, since
+        # the sanitizer has to be loaded before Python; so there are no stubs of it.
         sanitized = self.info["sanitize"]
         self.stubs = [] if sanitized else stubs.write(core, folder, say)
         self.stubs += functions.write(folder)

@@ -13,9 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "build"))
 
+import cuda  # noqa: E402
 import products  # noqa: E402
 import toolchain  # noqa: E402
-from toolchain import BuildError  # noqa: E402
+from toolchain import BuildError, Settings  # noqa: E402
 
 # What `make` itself needs; the compilers are each test's affair.
 TOOLS = ("sh", "make", "env", "rm", "sed", "expand", "true", "find")
@@ -357,7 +358,7 @@ def nvcc(tmp_path):
             + ("" if compiles else "*) echo 'error: unsupported GNU version'; exit 1\n")
             + "esac",
         )
-        return toolchain.Nvcc(str(path))
+        return cuda.Nvcc(str(path))
 
     return play
 
@@ -368,7 +369,7 @@ def switches(monkeypatch):
     for name in list(os.environ):
         if SWITCHES.match(name) and name != "PYTHONPATH":
             monkeypatch.delenv(name)
-    caches = (toolchain.find_nvcc, toolchain.output_of)
+    caches = (cuda.find_nvcc, toolchain.output_of)
     for cached in caches:
         cached.cache_clear()
 
@@ -383,25 +384,26 @@ def switches(monkeypatch):
 
 def test_release_is_what_the_compiler_knows(nvcc, switches):
     new = nvcc("13.0", [75, 80, 86, 90, 100, 103, 120, 121])
-    assert toolchain.choose_archs(new, "release") == (75, 80, 90, 100, 120)
+    assert new.archs("release") == (75, 80, 90, 100, 120)
     old = nvcc("12.4", [50, 60, 70, 75, 80, 86, 89, 90])
     toolchain.output_of.cache_clear()
-    assert toolchain.choose_archs(old, "release") == (75, 80, 90)
+    assert old.archs("release") == (75, 80, 90)
 
 
 def test_architectures_can_be_listed(nvcc, switches):
     known = nvcc("13.0", [75, 80, 90])
     for text in ("90;80", "9.0 8.0", "sm_80,sm_90"):
-        assert toolchain.choose_archs(known, text) == (80, 90)
+        assert known.archs(text) == (80, 90)
     for text in ("42", "banana", "90;banana"):
         with pytest.raises(BuildError, match="set it to release, native"):
-            toolchain.choose_archs(known, text)
+            known.archs(text)
 
 
 def test_ptx_is_for_the_newest(nvcc, switches):
     switches(PYDEVTENSOR_CUDA_ARCHS="80;90")
-    gpu = products.Gpu(products.Plan.from_environment(), nvcc("13.0", [80, 90]))
-    targets = [flag for flag in gpu.flags() if "gencode" in flag]
+    plan = products.Plan.from_environment()
+    command = plan.cuda(nvcc("13.0", [80, 90])).objects[0].command
+    targets = [flag for flag in command if "gencode" in flag]
     assert targets == [
         "-gencode=arch=compute_80,code=sm_80",
         "-gencode=arch=compute_90,code=sm_90",
@@ -413,34 +415,33 @@ def test_ptx_is_for_the_newest(nvcc, switches):
     "version, flag", [("12.8", "--compress-mode=size"), ("12.6", "-compress-all")]
 )
 def test_device_code_is_compressed(nvcc, switches, version, flag):
-    gpu = products.Gpu(products.Plan.from_environment(), nvcc(version, [80]))
-    assert flag in gpu.flags()
+    assert flag in nvcc(version, [80]).flags([80], werror=False, host=[])
 
 
 def test_cuda_is_asked_for_and_missing(monkeypatch, switches):
     switches(PYDEVTENSOR_CUDA="1")
-    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+    monkeypatch.setattr(cuda, "find_nvcc", lambda: None)
     with pytest.raises(BuildError, match=r"install the CUDA toolkit.*CUDA_HOME"):
-        products._gpu(products.Plan.from_environment())
+        cuda.choose(Settings.from_environment())
 
 
 def test_cuda_is_missing_or_refused(monkeypatch, switches):
-    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
-    gpu, why = products._gpu(products.Plan.from_environment())
-    assert gpu is None and "nvcc was not found" in why
+    monkeypatch.setattr(cuda, "find_nvcc", lambda: None)
+    found, why = cuda.choose(Settings.from_environment())
+    assert found is None and "nvcc was not found" in why
     switches(PYDEVTENSOR_CUDA="0")
-    gpu, why = products._gpu(products.Plan.from_environment())
-    assert gpu is None and "PYDEVTENSOR_CUDA=0" in why
+    found, why = cuda.choose(Settings.from_environment())
+    assert found is None and "PYDEVTENSOR_CUDA=0" in why
 
 
 def test_nvcc_that_refuses_the_host_compiler(monkeypatch, nvcc, switches):
     broken = nvcc("12.2", [75, 80, 90], compiles=False)
-    monkeypatch.setattr(toolchain, "find_nvcc", lambda: broken)
-    gpu, why = products._gpu(products.Plan.from_environment())
-    assert gpu is None and "unsupported GNU version" in why
+    monkeypatch.setattr(cuda, "find_nvcc", lambda: broken)
+    found, why = cuda.choose(Settings.from_environment())
+    assert found is None and "unsupported GNU version" in why
     switches(PYDEVTENSOR_CUDA="1")
     with pytest.raises(BuildError, match="NVCC_CCBIN"):
-        products._gpu(products.Plan.from_environment())
+        cuda.choose(Settings.from_environment())
 
 
 @pytest.mark.parametrize(

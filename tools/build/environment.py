@@ -11,9 +11,7 @@ import tomllib
 from pathlib import Path
 
 import toolchain
-from toolchain import BuildError
-
-ROOT = Path(__file__).resolve().parents[2]
+from toolchain import ROOT, BuildError
 
 
 def requirements(group: str) -> list[str]:
@@ -26,7 +24,7 @@ def requirements(group: str) -> list[str]:
         **project["dependency-groups"],
     }
     if group not in groups:
-        raise BuildError(f"{group!r} is none of {', '.join(groups)}.")
+        raise BuildError(f"There is no group {group!r}; give {', '.join(groups)}.")
     wanted = []
     for word in groups[group]:
         included = isinstance(word, dict)
@@ -45,7 +43,7 @@ def _make(venv: Path) -> None:
     if python.exists():
         if _base_version(python) == f"{sys.version} {sys.base_prefix}\n":
             return
-        print(f"{venv}: it was made by another Python; making it anew", flush=True)
+        print(f"{venv}: it was made by another Python; making it again", flush=True)
         shutil.rmtree(venv)
     toolchain.check_compilers()
     toolchain.python_include()
@@ -82,7 +80,7 @@ def prepare(folder: str, groups: list[str]) -> int:
     """Exit status 0, or 1 after one sentence that says what to do."""
     venv = Path(os.path.abspath(folder))
     try:
-        # Cheap, and a compiler may have gone since the environment was made.
+        # Cheap, and a compiler may be gone since the environment was made.
         toolchain.find_cc()
         toolchain.find_cxx()
         toolchain.python_include()

@@ -1,9 +1,9 @@
-"""Layout, likely faults and types, with the tools that pyproject.toml pins.
+"""Runs the formatters, linters and type checkers that pyproject.toml pins.
 
 python tools/build/lint.py [--fix]
 
-Every tool runs, then the exit status is 1 if any of them found something. --fix lays
-the sources out instead.
+Every tool runs; the exit status is 1 if any of them reports something. --fix formats
+the sources instead.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def python_roots() -> list[str]:
 
 
 def types() -> tuple[bool, str]:
-    """On the installed package, which has the stubs of its C functions."""
+    """Of the installed package, which has stubs for its C functions."""
     config = ("--config-file", str(ROOT / "pyproject.toml"))
     return tool("mypy", *config, "--python-executable", sys.executable, cwd=BUILD)
 
@@ -55,7 +55,7 @@ def clang_format(fix: bool) -> tuple[bool, str]:
 
 
 def _tidy(source: str, flags: tuple[str, ...]) -> tuple[bool, str]:
-    # With assertions, which say what it could not know, and past gcc's own flags.
+    # With assertions, which tell clang-tidy what holds; without gcc's own flags.
     others = ("-Wno-unused-command-line-argument", "-Wno-ignored-optimization-argument")
     ours = ("-UNDEBUG", *others)
     fine, said = tool("clang-tidy", "--quiet", source, "--", *flags, *ours)
@@ -65,7 +65,7 @@ def _tidy(source: str, flags: tuple[str, ...]) -> tuple[bool, str]:
 
 
 def clang_tidy() -> tuple[bool, str]:
-    """On the C sources, and of instruction-set variants on one."""
+    """Of the C sources; one of the instruction-set variants stands for all."""
     plan = products.Plan.from_environment()
     units = [unit for unit in plan.core() if unit.suffix in (".o", ".avx2.o")]
     units += [plan.binding(source) for source in products.sources("csrc/python/**/*.c")]

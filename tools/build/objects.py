@@ -1,14 +1,13 @@
-"""Compiles and links, in parallel, only what has changed.
+"""Compiles and links in parallel, and only what has changed.
 
-An object lies in a folder named by a digest of its command line and its compiler's
-version, so builds with other flags (gcc or clang, plain or sanitized) sit side by side
-and a changed flag needs no rule of its own. Within a folder, an object is fresh while
-no file that its depfile names is newer.
+An object's folder is named by a digest of its command and its compiler's version, so
+builds with other flags (gcc or clang, plain or sanitized) exist side by side, and a
+changed flag needs no rule of its own. An object is fresh while no file that its depfile
+names is newer.
 """
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import fcntl
 import hashlib
@@ -17,33 +16,36 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolchain import BuildError, tool_environment
+from toolchain import ROOT, BuildError, tool_environment
 
-ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
+
+
+def digest(*words: str) -> str:
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class Object:
-    """One source compiled one way. `key` stands for the command in the digest, where
-    the command holds paths that differ though what they name does not."""
+    """One source compiled one way, by one version of a compiler."""
 
     source: str
     command: tuple[str, ...]
-    key: tuple[str, ...]
+    compiler: str
     label: str
     suffix: str = ".o"
     weight: int = field(default=0, compare=False)
 
     @property
     def path(self) -> Path:
-        digest = hashlib.sha256("\0".join(self.key).encode()).hexdigest()[:12]
-        return BUILD / "objects" / digest / (self.source + self.suffix)
+        folder = BUILD / "objects" / digest(self.compiler, *self.command)
+        return folder / (self.source + self.suffix)
 
 
 @dataclass(frozen=True)
@@ -53,54 +55,28 @@ class Product:
     name: str
     objects: tuple[Object, ...]
     command: tuple[str, ...]
-    libraries: tuple[str, ...]
-    key: tuple[str, ...]
-    label: str
+    compiler: str
+    label: str = "link"
+    libraries: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
-        text = "\0".join([*self.key, *(str(o.path) for o in self.objects)])
-        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        return BUILD / "products" / digest / self.name
-
-
-_lock = threading.RLock()
-_held = 0
-_file = None
+        parts = (*self.command, *self.libraries, *(str(o.path) for o in self.objects))
+        return BUILD / "products" / digest(self.compiler, *parts) / self.name
 
 
 @contextlib.contextmanager
-def build_lock() -> Iterator[None]:
-    """Keeps other processes out of build/; its holder may take it again."""
-    global _held, _file
-    with _lock:
-        if _held == 0:
-            BUILD.mkdir(exist_ok=True)
-            _file = open(BUILD / ".lock", "w")  # noqa: SIM115
-            fcntl.flock(_file, fcntl.LOCK_EX)
-        _held += 1
-        try:
-            yield
-        finally:
-            _held -= 1
-            if _held == 0 and _file:
-                _file.close()
-                _file = None
+def build_lock(name: str = ".lock") -> Iterator[None]:
+    """Keeps other processes from building at the same time."""
+    BUILD.mkdir(exist_ok=True)
+    with open(BUILD / name, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def job_count() -> int:
     text = os.environ.get("PYDEVTENSOR_JOBS", "")
     return int(text) if text.isdigit() and int(text) else len(os.sched_getaffinity(0))
-
-
-def _dependencies(depfile: Path) -> list[str] | None:
-    try:
-        text = depfile.read_text()
-    except OSError:
-        return None
-    text = text.replace("\\\n", " ").partition(": ")[2]
-    words = re.findall(r"(?:\\.|[^\s\\])+", text)
-    return [re.sub(r"\\(.)", r"\1", word) for word in words]
 
 
 def _mtime(path: str | Path) -> int | None:
@@ -110,18 +86,28 @@ def _mtime(path: str | Path) -> int | None:
         return None
 
 
+def _depfile(path: Path) -> Path:
+    return path.with_suffix(path.suffix + ".d")
+
+
 def is_fresh(unit: Object) -> bool:
-    built = _mtime(unit.path)
-    names = _dependencies(unit.path.with_suffix(unit.path.suffix + ".d"))
-    if built is None or names is None:
+    try:
+        rule = _depfile(unit.path).read_text().replace("\\\n", " ")
+    except OSError:
         return False
-    times = [_mtime(name) for name in (unit.source, *names)]
-    return all(time is not None and time < built for time in times)
+    names = re.findall(r"(?:\\.|[^\s\\])+", rule.partition(": ")[2])
+    times = [_mtime(re.sub(r"\\(.)", r"\1", name)) for name in (unit.source, *names)]
+    built = _mtime(unit.path)
+    return built is not None and all(t is not None and t < built for t in times)
 
 
-def _run(command: Sequence[str], what: str) -> str:
+def _run(command: Sequence[str], path: Path, what: str) -> None:
+    """Runs a compiler that writes to path; its output is complete or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(path.suffix + ".new")
+    before = time.time_ns() - 20_000_000  # file systems have clocks that lag a little
     done = subprocess.run(
-        command,
+        [*command, "-o", str(fresh)],
         cwd=ROOT,
         env=tool_environment(),
         stdin=subprocess.DEVNULL,
@@ -133,73 +119,45 @@ def _run(command: Sequence[str], what: str) -> str:
     if done.returncode:
         sys.stderr.write(shlex.join(command) + "\n" + done.stdout)
         raise BuildError(f"{what} failed; the compiler's message is above.")
-    return done.stdout
-
-
-def _compile(unit: Object) -> None:
-    path = unit.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    depfile = path.with_suffix(path.suffix + ".d")
-    fresh = path.with_suffix(path.suffix + ".new")
-    stamp = BUILD / f".clock-{threading.get_ident()}"
-    stamp.touch()
-    before = os.stat(stamp).st_mtime_ns
-    stamp.unlink()
-    said = _run(
-        [*unit.command, "-MMD", "-MF", str(depfile), "-c", unit.source]
-        + ["-o", str(fresh)],
-        f"Compiling {unit.source}",
-    )
-    # An edit made while the compiler ran has to count as newer.
+    sys.stderr.write(done.stdout)
+    # An edit made while the compiler ran counts as newer.
     os.utime(fresh, ns=(before, before))
     fresh.replace(path)
-    if said.strip():
-        sys.stderr.write(said)
 
 
-def _link(product: Product) -> None:
-    path = product.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(path.name + ".new")
-    objects = [str(unit.path) for unit in product.objects]
-    said = _run(
-        [*product.command, *objects, *product.libraries, "-o", str(fresh)],
-        f"Linking {product.name}",
-    )
-    fresh.replace(path)
-    if said.strip():
-        sys.stderr.write(said)
+def _compile(unit: Object, say: Callable[[str], None]) -> None:
+    variant = unit.suffix.split(".")[1:-1]
+    say(" ".join([unit.label, unit.source, *(f"[{name}]" for name in variant)]))
+    more = ("-MMD", "-MF", str(_depfile(unit.path)), "-c", unit.source)
+    _run([*unit.command, *more], unit.path, f"Compiling {unit.source}")
+
+
+def _link(product: Product, say: Callable[[str], None]) -> None:
+    linked = _mtime(product.path)
+    inputs = [_mtime(unit.path) or 0 for unit in product.objects]
+    if linked is None or any(time >= linked for time in inputs):
+        say(f"{product.label} {product.name}")
+        names = [str(unit.path) for unit in product.objects]
+        command = [*product.command, *names, *product.libraries]
+        _run(command, product.path, f"Linking {product.name}")
 
 
 def build(
     products: Sequence[Product], say: Callable[[str], None] = lambda line: None
 ) -> list[Path]:
     """Brings products up to date and returns their paths; BuildError on a failure."""
-    with build_lock():
-        units = list(dict.fromkeys(u for p in products for u in p.objects))
-        stale = [unit for unit in units if not is_fresh(unit)]
-        # The long ones first, so that no core is left waiting for the last.
-        stale.sort(key=lambda unit: unit.weight, reverse=True)
-        with concurrent.futures.ThreadPoolExecutor(job_count()) as pool:
-            running = []
-            for unit in stale:
-                running.append(pool.submit(_announced, unit, say))
-            try:
-                for job in concurrent.futures.as_completed(running):
-                    job.result()
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+    with build_lock(), ThreadPoolExecutor(job_count()) as pool:
+        units = dict.fromkeys(u for p in products for u in p.objects)
+        # The long ones first, so that no core waits for the last one.
+        stale = sorted(
+            (unit for unit in units if not is_fresh(unit)), key=lambda u: -u.weight
+        )
+        try:
+            for job in as_completed([pool.submit(_compile, u, say) for u in stale]):
+                job.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
         for product in products:
-            linked = _mtime(product.path)
-            inputs = [_mtime(unit.path) for unit in product.objects]
-            if linked is None or any(time and time >= linked for time in inputs):
-                say(f"{product.label} {product.name}")
-                _link(product)
+            _link(product, say)
     return [product.path for product in products]
-
-
-def _announced(unit: Object, say: Callable[[str], None]) -> None:
-    variant = unit.suffix.split(".")[1:-1]
-    say(" ".join([unit.label, unit.source, *(f"[{name}]" for name in variant)]))
-    _compile(unit)

@@ -1,10 +1,10 @@
-"""Makes the virtual environment that the Makefile's targets work in.
+"""Makes the virtual environment in which the Makefile's targets work.
 
     python3 tools/build/prepare.py VENV GROUP...
 
 GROUP is build, runtime, an extra (test, notebook) or a dependency group (lint) of
-pyproject.toml. Nothing is done twice. Whatever the machine lacks is said in one
-sentence that names the package to install; so this file itself runs under any Python.
+pyproject.toml. What is installed already is left alone. If the machine lacks something,
+one sentence names the package to install; so this file runs under any Python 3.
 """
 
 import sys

@@ -11,7 +11,7 @@ import sys
 import toolchain
 from toolchain import BuildError
 
-# Python keeps memory until it exits, fibers switch stacks, and the tests ask for more
+# Python frees some memory only at exit, fibers switch stacks, and tests allocate more
 # memory than there is.
 OPTIONS = (
     "detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1:"
@@ -39,7 +39,7 @@ def environment() -> dict[str, str]:
         "LD_PRELOAD": " ".join(filter(None, libraries)),
         "ASAN_OPTIONS": OPTIONS + (":" + given if given else ""),
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-        # Python's own allocator would hide an overrun of a small block.
+        # Python's own allocator would hide overruns of small blocks.
         "PYTHONMALLOC": "malloc",
     }
 

@@ -1,0 +1,166 @@
+"""The CUDA backend as nvcc builds it: which nvcc, which architectures, which flags."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from objects import BUILD, digest
+from toolchain import BuildError, Settings, flags_of, output_of
+
+# What a release carries. Cubins run on later minor versions of their major one, so 8.6
+# and 8.9 need none of their own; PTX of the newest covers later GPUs.
+RELEASE_ARCHS = (75, 80, 90, 100, 120)
+# For a development build on a machine without a GPU.
+FALLBACK_ARCH = 90
+
+
+@dataclass(frozen=True)
+class Nvcc:
+    path: str
+
+    @functools.cached_property
+    def version(self) -> tuple[int, int]:
+        found = re.search(r"release (\d+)\.(\d+)", output_of(self.path, "--version"))
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    @property
+    def name(self) -> str:
+        return f"nvcc {self.version[0]}.{self.version[1]}"
+
+    @functools.cached_property
+    def command(self) -> tuple[str, ...]:
+        host = os.environ.get("NVCC_CCBIN") or os.environ.get("CXX")
+        return (self.path, *(("-ccbin", host) if host else ()))
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """Differs between versions of nvcc and of its host compiler."""
+        host = shutil.which((os.environ.get("NVCC_CCBIN") or "g++").split()[0]) or ""
+        versions = (output_of(name, "--version") for name in (self.path, host))
+        return f"{os.path.realpath(self.path)} {' '.join(versions)}"
+
+    @functools.cached_property
+    def known_archs(self) -> tuple[int, ...]:
+        text = output_of(self.path, "--list-gpu-code")
+        return tuple(sorted({int(n) for n in re.findall(r"\bsm_(\d+)\b", text)}))
+
+    def archs(self, wanted: str) -> tuple[int, ...]:
+        """The architectures to build, ascending; BuildError for an unknown one."""
+        known = self.known_archs
+        if wanted == "release":
+            archs = [arch for arch in RELEASE_ARCHS if arch in known]
+            if not archs:
+                raise BuildError(
+                    f"{self.name} knows none of the GPUs of a release; "
+                    "install CUDA 12 or newer, or set PYDEVTENSOR_CUDA=0."
+                )
+        elif wanted == "native":
+            query = ("--query-gpu=compute_cap", "--format=csv,noheader")
+            text = output_of("nvidia-smi", *query)
+            found = [int(a + b) for a, b in re.findall(r"^(\d+)\.(\d)$", text, re.M)]
+            archs = [arch for arch in found if arch in known]
+            if not archs:
+                archs = [FALLBACK_ARCH if FALLBACK_ARCH in known else known[-1]]
+        else:
+            archs = [self._arch(part) for part in re.split(r"[;,\s]+", wanted)]
+        return tuple(sorted(set(archs)))
+
+    def _arch(self, text: str) -> int:
+        number = re.fullmatch(r"(?:sm_)?(\d+)\.?(\d)", text)
+        arch = int(number[1] + number[2]) if number else 0
+        if arch not in self.known_archs:
+            raise BuildError(
+                f"PYDEVTENSOR_CUDA_ARCHS names {text!r}, which {self.name} does not "
+                "build; set it to release, native, or a list of "
+                + " ".join(map(str, self.known_archs))
+            )
+        return arch
+
+    def flags(
+        self, archs: Sequence[int], werror: bool, host: Iterable[str]
+    ) -> list[str]:
+        newest = archs[-1]
+        targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in archs]
+        targets.append(f"-gencode=arch=compute_{newest},code=compute_{newest}")
+        compress = ["-Xfatbin", "-compress-all"]
+        if self.version >= (12, 8):
+            compress = ["--compress-mode=size"]
+        return [
+            *("-std=c++17", "-O3", "-DNDEBUG", "-Icsrc", *targets, *compress),
+            *(("-Werror", "all-warnings") if werror else ()),
+            # Variables that only some ops use, and comparisons that are always true of
+            # some element types.
+            "-diag-suppress=177,186,550",
+            "-Xcompiler=" + ",".join((*host, "-Wall", "-Wextra")),
+            *flags_of("NVCCFLAGS"),
+        ]
+
+    def why_unusable(self, arch: int) -> str | None:
+        """Compiles two lines, once: nvcc rejects host compilers newer than itself."""
+        verdict = (
+            BUILD / "objects" / digest(self.identity, *self.command) / "nvcc.works"
+        )
+        if verdict.exists():
+            return None
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "probe.cu")
+            source.write_text("#include <vector>\n__global__ void probe() {}\n")
+            options = ("-std=c++17", f"-arch=sm_{arch}", "-c", str(source))
+            done = subprocess.run(
+                [*self.command, *options, "-o", str(source.with_suffix(".o"))],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        if done.returncode:
+            lines = [line for line in done.stdout.splitlines() if "error" in line]
+            why = (lines or ["it gave no reason"])[0].strip()
+            return f"{self.name} ({self.path}) cannot compile here: {why}"
+        verdict.parent.mkdir(parents=True, exist_ok=True)
+        verdict.touch()
+        return None
+
+
+@functools.cache
+def find_nvcc() -> Nvcc | None:
+    """nvcc from PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda."""
+    found = shutil.which("nvcc")
+    homes = [os.environ.get(v) for v in ("CUDA_HOME", "CUDA_PATH")]
+    for home in [*homes, "/usr/local/cuda"]:
+        if not found and home:
+            found = shutil.which("nvcc", path=os.path.join(home, "bin"))
+    nvcc = Nvcc(found) if found else None
+    # A wrapper whose toolkit is gone answers nothing.
+    return nvcc if nvcc and nvcc.version >= (11, 0) and nvcc.known_archs else None
+
+
+def choose(settings: Settings) -> tuple[Nvcc | None, str | None]:
+    """The nvcc to build with, or why there is none."""
+    if settings.sanitize and settings.cuda != "1":
+        return None, "it was built with sanitizers"
+    if settings.cuda == "0":
+        return None, "it was built with PYDEVTENSOR_CUDA=0"
+    nvcc = find_nvcc()
+    if nvcc is None:
+        if settings.cuda == "1":
+            raise BuildError(
+                "PYDEVTENSOR_CUDA=1 asks for the CUDA backend, but nvcc is neither on "
+                "PATH nor in CUDA_HOME nor in /usr/local/cuda; install the CUDA "
+                "toolkit, name its folder with CUDA_HOME, or set PYDEVTENSOR_CUDA=0."
+            )
+        return None, "nvcc was not found when it was built"
+    why = nvcc.why_unusable(nvcc.archs(settings.archs)[-1])
+    if why and settings.cuda == "1":
+        raise BuildError(
+            f"{why}; name a host compiler that it accepts with NVCC_CCBIN, "
+            "or set PYDEVTENSOR_CUDA=0."
+        )
+    return (None, why) if why else (nvcc, None)
