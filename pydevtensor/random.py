@@ -1,4 +1,4 @@
-"""Seeds and states of the default generators, as torch.random has them."""
+"""Seeds and the state of the CPU's default generator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ default_generator = _C.default_generator
 def get_rng_state() -> _C.Tensor:
     """The state of the CPU's default generator, as a Tensor of 5056 uint8.
 
-    Its bytes are laid out as PyTorch's, so either library goes on where the other was.
+    The layout is PyTorch's, so that a state can be exchanged with it.
 
     >>> import pydevtensor as torch
     >>> state = torch.get_rng_state()
@@ -30,10 +30,10 @@ def get_rng_state() -> _C.Tensor:
 
 
 def set_rng_state(new_state: _C.Tensor) -> None:
-    """Let the CPU's default generator go on from what get_rng_state() gave.
+    """Restore the state that get_rng_state() returned.
 
-    Raises TypeError where new_state is no CPU Tensor of uint8, RuntimeError where its
-    bytes are not a state; the generator is then unchanged.
+    Raises TypeError if new_state is not a CPU Tensor of uint8, RuntimeError if it is
+    not a state; the generator is then unchanged.
 
     >>> state = torch.get_rng_state()
     >>> x = torch.rand(3)
@@ -46,10 +46,9 @@ def set_rng_state(new_state: _C.Tensor) -> None:
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
-    """A `with` block whose random numbers leave no trace on the CPU's generator.
+    """Restore the state of the CPU's generator at the end of a `with` block.
 
-    devices is accepted for PyTorch's sake where it is empty or None: the generators of
-    GPUs are seeded, not saved, here.
+    devices has to be empty or None: the states of GPU generators cannot be saved.
 
     >>> import pydevtensor as torch
     >>> _ = torch.manual_seed(0)
@@ -60,8 +59,8 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
     """
     if devices:
         raise NotImplementedError(
-            "fork_rng(): states of GPUs' generators cannot be kept; give devices=[] "
-            "and a Generator(device='cuda') for numbers on a GPU"
+            "fork_rng(): the states of GPU generators cannot be saved; give devices=[] "
+            "and use a Generator(device='cuda') on a GPU"
         )
     if not enabled:
         yield

@@ -1,4 +1,4 @@
-"""Helpers: utils.data brings sets in batches, utils.dlpack shares memory."""
+"""utils.data (data sets and loaders) and utils.dlpack."""
 
 _MODULES = ("data", "dlpack")
 

@@ -1,4 +1,4 @@
-"""DLPack under the names that programs import: capsules and their devices."""
+"""DLPack under PyTorch's names."""
 
 import enum
 
@@ -8,7 +8,7 @@ __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
 
 class DLDeviceType(enum.IntEnum):
-    """The first number of `Tensor.__dlpack_device__()`, as far as Tensors have it."""
+    """The device types in `Tensor.__dlpack_device__()`."""
 
     kDLCPU = 1
     kDLCUDA = 2

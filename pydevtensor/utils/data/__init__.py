@@ -1,4 +1,4 @@
-"""Data sets, the order in which to go through them, and loaders that bring batches.
+"""Data sets, samplers and DataLoader.
 
 >>> import pydevtensor as torch
 >>> from pydevtensor.utils.data import DataLoader, TensorDataset
@@ -32,23 +32,8 @@ from pydevtensor.utils.data.sampler import (
 )
 from pydevtensor.utils.data.worker import WorkerInfo, get_worker_info
 
-__all__ = [
-    "BatchSampler",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "StackDataset",
-    "Subset",
-    "SubsetRandomSampler",
-    "TensorDataset",
-    "WeightedRandomSampler",
-    "WorkerInfo",
-    "default_collate",
-    "default_convert",
-    "get_worker_info",
-    "random_split",
-]
+__all__ = ["BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset"]
+__all__ += ["RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset"]
+__all__ += ["SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler"]
+__all__ += ["WorkerInfo", "default_collate", "default_convert", "get_worker_info"]
+__all__ += ["random_split"]

@@ -1,4 +1,4 @@
-"""From a list of samples to a batch."""
+"""default_collate() and default_convert(): from samples to batches."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,12 @@ import pydevtensor as torch
 
 
 def _is_numpy(value):
-    numpy = sys.modules.get("numpy")  # without it nothing can be NumPy's
+    numpy = sys.modules.get("numpy")  # not imported: value is not NumPy's
     return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
 
 
 def _number_array(value):
-    """Whether a Tensor can be made of NumPy's value: numbers and no text or objects."""
+    """Whether NumPy's value has numbers, not text or objects."""
     return value.dtype.kind in "biuf"
 
 
@@ -22,15 +22,14 @@ def _stacked(batch):
     for place, each in enumerate(batch):
         if tuple(each.shape) != shape:
             raise RuntimeError(
-                f"default_collate(): sample 0 has the shape {list(shape)}, sample "
-                f"{place} {list(each.shape)}; samples need one shape: resize "
-                "or pad them, or give a collate_fn"
+                f"default_collate(): sample 0 has shape {list(shape)}, sample {place} "
+                f"{list(each.shape)}; resize or pad them, or give a collate_fn"
             )
     return torch.stack(batch)
 
 
 def _rebuilt(like, items):
-    """items in a container of like's type, or in a plain one where that cannot be."""
+    """items in a container of like's type, or in a plain one if that fails."""
     if isinstance(like, Mapping):
         try:
             kind: type = type(like)
@@ -39,20 +38,27 @@ def _rebuilt(like, items):
             return dict(items)
     if isinstance(like, tuple) and hasattr(like, "_fields"):
         return type(like)(*items)
-    if type(like) is tuple:
-        return list(items)
     try:
-        return type(like)(items)
+        return list(items) if isinstance(like, tuple) else type(like)(items)
     except TypeError:
         return list(items)
 
 
-def default_collate(batch):
-    """The samples of a batch, put together along a new first dimension.
+def _mapped(function, data):
+    """A container with function applied to its items; other data unchanged."""
+    if isinstance(data, Mapping):
+        return _rebuilt(data, {key: function(each) for key, each in data.items()})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _rebuilt(data, [function(each) for each in data])
+    return data
 
-    Tensors and NumPy's arrays (of one shape) become one Tensor, floats a float64 one,
-    ints an int64 one; texts stay a list; samples that are tuples, lists or dicts
-    become one such container of batches, tuples a list.
+
+def default_collate(batch):
+    """Stack the samples of a batch along a new first dimension.
+
+    Tensors and NumPy arrays (of one shape) become one Tensor, floats a float64 one,
+    ints an int64 one; strings stay a list; samples that are lists or dicts become one
+    list or dict of batches, tuples a list.
 
     Raises TypeError for samples of another type, RuntimeError for different shapes or
     lengths.
@@ -70,8 +76,8 @@ def default_collate(batch):
     if _is_numpy(first):
         if not _number_array(first):
             raise TypeError(
-                f"default_collate(): an array of {first.dtype} holds no numbers; give "
-                "a collate_fn that turns samples into Tensors"
+                f"default_collate(): an array of {first.dtype} has no numbers; give a "
+                "collate_fn that makes Tensors of samples"
             )
         return _stacked([torch.as_tensor(each) for each in batch])
     if isinstance(first, float):
@@ -96,14 +102,14 @@ def default_collate(batch):
         return _rebuilt(first, [default_collate(each) for each in columns])
     raise TypeError(
         f"default_collate(): a sample is a {type(first).__name__}; give Tensors, "
-        "NumPy's arrays, numbers, texts, tuples, lists, dicts of them, or a collate_fn"
+        "NumPy arrays, numbers, strings, tuples, lists, dicts of them, or a collate_fn"
     )
 
 
 def default_convert(data):
-    """NumPy's arrays in data as Tensors, and all else as it is.
+    """Convert the NumPy arrays in data to Tensors.
 
-    What a loader that makes no batches uses.
+    The default collate_fn of a DataLoader without batches.
 
     >>> import numpy
     >>> import pydevtensor as torch
@@ -114,29 +120,11 @@ def default_convert(data):
         return data
     if _is_numpy(data):
         return torch.as_tensor(data) if _number_array(data) else data
-    if isinstance(data, Mapping):
-        return _rebuilt(
-            data, {key: default_convert(each) for key, each in data.items()}
-        )
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*(default_convert(each) for each in data))
-    if isinstance(data, tuple):
-        return [default_convert(each) for each in data]
-    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _rebuilt(data, [default_convert(each) for each in data])
-    return data
+    return _mapped(default_convert, data)
 
 
 def pinned(data):
     """data with its CPU Tensors in page-locked memory."""
-    if isinstance(data, torch.Tensor):
-        return data.pin_memory()
-    if isinstance(data, Mapping):
-        return _rebuilt(data, {key: pinned(each) for key, each in data.items()})
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*(pinned(each) for each in data))
-    if isinstance(data, tuple):
-        return [pinned(each) for each in data]
-    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _rebuilt(data, [pinned(each) for each in data])
+    if isinstance(data, (Mapping, Sequence)):
+        return _mapped(pinned, data)
     return data.pin_memory() if hasattr(data, "pin_memory") else data

@@ -1,4 +1,4 @@
-"""Data sets: things that give sample i, or sample after sample."""
+"""Data sets."""
 
 from bisect import bisect_right
 from itertools import accumulate
@@ -8,9 +8,9 @@ import pydevtensor as torch
 
 
 class Dataset:
-    """What gives a sample for an index; subclass it and write __getitem__ and __len__.
+    """Base of data sets: a subclass defines __getitem__ and __len__.
 
-    A loader asks a set that has __getitems__(indices) for the samples of a whole batch.
+    A DataLoader calls __getitems__(indices) for a whole batch, if it is defined.
 
     >>> class Squares(torch.utils.data.Dataset):
     ...     def __len__(self):
@@ -25,19 +25,17 @@ class Dataset:
         return cls
 
     def __getitem__(self, index):
-        raise NotImplementedError(
-            f"{type(self).__name__} has no __getitem__; write one that gives a sample"
-        )
+        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
 
     def __add__(self, other):
         return ConcatDataset([self, other])
 
 
 class IterableDataset(Dataset):
-    """What gives samples one after the other; subclass it and write __iter__.
+    """Base of data sets without indices: a subclass defines __iter__.
 
-    With worker processes each of them goes through its own copy, so __iter__ has to
-    ask get_worker_info() which part is its part, or every sample comes once a worker.
+    Each worker process iterates over its own copy, so __iter__ has to choose its part
+    by get_worker_info(), or every worker yields every sample.
 
     >>> class Countdown(torch.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -48,25 +46,23 @@ class IterableDataset(Dataset):
 
     def __getitem__(self, index):
         raise NotImplementedError(
-            f"{type(self).__name__} is an IterableDataset: samples have no numbers; "
+            f"{type(self).__name__} is an IterableDataset: samples have no index; "
             "iterate over it"
         )
 
     def __add__(self, other):
         raise NotImplementedError(
-            "IterableDatasets cannot be joined by +; use itertools.chain in an __iter__"
+            "IterableDatasets do not support +; use itertools.chain in an __iter__"
         )
 
     def __iter__(self):
-        raise NotImplementedError(
-            f"{type(self).__name__} has no __iter__; write one that yields samples"
-        )
+        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
 
 
 class TensorDataset(Dataset):
     """Sample i is the tuple of row i of each Tensor.
 
-    Raises AssertionError where the Tensors differ in the size of their first dimension.
+    Raises AssertionError if the Tensors have different numbers of rows.
 
     >>> import pydevtensor as torch
     >>> torch.utils.data.TensorDataset(torch.eye(2), torch.arange(2))[1]
@@ -75,11 +71,11 @@ class TensorDataset(Dataset):
 
     def __init__(self, *tensors):
         if not tensors:
-            raise TypeError("TensorDataset(): no Tensors were given; give at least one")
+            raise TypeError("TensorDataset() needs at least one Tensor")
         sizes = [each.size(0) for each in tensors]
         if any(size != sizes[0] for size in sizes):
             raise AssertionError(
-                f"TensorDataset(): the Tensors have {sizes} rows; give as many of each"
+                f"TensorDataset(): the Tensors have {sizes} rows; give equal numbers"
             )
         self.tensors = tensors
 
@@ -91,7 +87,7 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Several sets side by side: sample i is a tuple, or a dict, of the samples i.
+    """Several sets in parallel: sample i is the tuple, or dict, of their samples i.
 
     >>> torch.utils.data.StackDataset(range(3), 'abc')[1]
     (1, 'b')
@@ -99,7 +95,7 @@ class StackDataset(Dataset):
 
     def __init__(self, *args, **kwargs):
         if bool(args) == bool(kwargs):
-            raise ValueError("StackDataset(): give sets, or sets by keyword, not both")
+            raise ValueError("StackDataset() takes sets, or sets by keyword, not both")
         self.datasets = args or kwargs
         sets = list(args or kwargs.values())
         self._length = len(sets[0])
@@ -119,7 +115,7 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Sets one after the other. They need lengths, so IterableDatasets do not go.
+    """Several sets in sequence. All need a length, so none is an IterableDataset.
 
     >>> data = torch.utils.data.ConcatDataset([range(3), range(10, 12)])
     >>> [*data]
@@ -129,9 +125,7 @@ class ConcatDataset(Dataset):
     def __init__(self, datasets):
         self.datasets = list(datasets)
         if not self.datasets:
-            raise AssertionError(
-                "ConcatDataset(): no sets were given; give at least one"
-            )
+            raise AssertionError("ConcatDataset() needs at least one set")
         if any(isinstance(each, IterableDataset) for each in self.datasets):
             raise AssertionError(
                 "ConcatDataset(): an IterableDataset has no length; chain its iterators"
@@ -143,25 +137,19 @@ class ConcatDataset(Dataset):
 
     def __getitem__(self, index):
         length = len(self)
-        if index < 0:
-            if -index > length:
-                raise ValueError(
-                    f"ConcatDataset: no sample {index} among {length}; give an index "
-                    f"from {-length} to {length - 1}"
-                )
-            index += length
-        if index >= length:
-            raise IndexError(
+        if not -length <= index < length:
+            raise (ValueError if index < 0 else IndexError)(
                 f"ConcatDataset: no sample {index} among {length}; give an index "
                 f"from {-length} to {length - 1}"
             )
+        index %= length
         which = bisect_right(self.cumulative_sizes, index)
         before = self.cumulative_sizes[which - 1] if which else 0
         return self.datasets[which][index - before]
 
 
 class Subset(Dataset):
-    """The samples of a set that have the given indices, in their order.
+    """The samples of a set with the given indices, in their order.
 
     >>> [*torch.utils.data.Subset('abcd', [3, 1])]
     ['d', 'b']
@@ -186,11 +174,11 @@ class Subset(Dataset):
 
 
 def random_split(dataset, lengths, generator=None):
-    """Subsets of the given lengths, each sample in one of them, drawn at random.
+    """Split a set at random into Subsets of the given lengths.
 
-    lengths are counts that add up to len(dataset), or fractions that add up to 1; what
-    rounding leaves over goes to the first subsets, one each. The order is PyTorch's for
-    the same seed. Raises ValueError for other sums.
+    lengths: counts that add up to len(dataset), or fractions that add up to 1; samples
+    left over by rounding go to the first subsets. The order is PyTorch's for the same
+    seed. Raises ValueError for other sums.
 
     >>> import pydevtensor as torch
     >>> g = torch.Generator().manual_seed(42)

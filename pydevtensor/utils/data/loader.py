@@ -1,4 +1,4 @@
-"""DataLoader: batches of a data set, made here or by worker processes."""
+"""DataLoader: batches of a data set, made in this process or by workers."""
 
 import os
 import weakref
@@ -20,33 +20,33 @@ from pydevtensor.utils.data.sampler import (
 
 
 class _Endless(Sampler):
-    """Stands in for indices where a set has none."""
+    """The sampler of an IterableDataset, which has no indices."""
 
     def __iter__(self):
         return repeat(None)
 
 
 class DataLoader:
-    """Batches of a data set, in order or shuffled; iterate over it, once an epoch.
+    """Batches of a data set, in order or shuffled; iterate over it once per epoch.
 
-    dataset           has __getitem__ and __len__, or is an IterableDataset
-    batch_size        samples in a batch; None: single samples, not collated
-    shuffle           a new random order in each epoch
-    sampler           gives the indices instead; batch_sampler gives lists of them
-    num_workers       processes that make batches ahead; 0: they are made here
-    collate_fn        turns a list of samples into a batch; default_collate
-    pin_memory        put batches into page-locked memory, for copies to a GPU
-    drop_last         leave a last, shorter batch out
-    timeout           seconds to wait for a worker's batch; 0: for ever
-    worker_init_fn    called in each worker with its number, after seeding
-    multiprocessing_context   'fork' (the default on Linux), 'spawn' or 'forkserver'
-    generator         the source of random numbers; the default one
-    prefetch_factor   batches that each worker makes ahead; 2
-    persistent_workers   keep workers for the next epoch
+    dataset                  has __getitem__ and __len__, or is an IterableDataset
+    batch_size               samples per batch; None: single samples, not collated
+    shuffle                  use a new random order in each epoch
+    sampler, batch_sampler   yield the indices, or lists of them
+    num_workers              processes that make batches ahead; 0: this process does
+    collate_fn               makes a batch of a list of samples (default_collate)
+    pin_memory               put batches into page-locked memory, for copies to a GPU
+    drop_last                drop a last, shorter batch
+    timeout                  seconds to wait for a worker's batch; 0: no limit
+    worker_init_fn           called in each worker with its number, after seeding
+    multiprocessing_context  'fork' (the default on Linux), 'spawn' or 'forkserver'
+    generator                the source of random numbers, else the default generator
+    prefetch_factor          batches that each worker makes ahead (2)
+    persistent_workers       keep the workers for the next epoch
 
     The order, and the numbers drawn from the generator, are PyTorch's for the same
-    seed. len() is the number of batches. An exception in a worker is raised here, in
-    its type and with its traceback; a worker that dies is a RuntimeError. Workers
+    seed. len() is the number of batches. An exception in a worker is raised in this
+    process with its type and traceback, the death of a worker as RuntimeError. Workers
     cannot use a GPU that this process has used, unless they are spawned.
 
     >>> import pydevtensor as torch
@@ -79,52 +79,46 @@ class DataLoader:
         pin_memory_device="",
         in_order=True,
     ):
-        if num_workers < 0:
-            raise ValueError(
-                f"DataLoader: num_workers is {num_workers}; give 0 (none) or more"
-            )
-        if timeout < 0:
-            raise ValueError(
-                f"DataLoader: timeout is {timeout}; give seconds, or 0 to wait for ever"
-            )
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "DataLoader: prefetch_factor is for workers; give num_workers too"
-            )
+        self._iterable = isinstance(dataset, IterableDataset)
+        workers = (prefetch_factor, multiprocessing_context, persistent_workers or None)
+        ordered = bool(shuffle or sampler is not None)
+        for wrong, why in (
+            (num_workers < 0, f"num_workers is {num_workers}; give 0 or more"),
+            (timeout < 0, f"timeout is {timeout}; give seconds, or 0 for no limit"),
+            (
+                num_workers == 0 and any(option is not None for option in workers),
+                "prefetch_factor, multiprocessing_context and persistent_workers are "
+                "for workers; give num_workers too",
+            ),
+            (
+                prefetch_factor is not None and prefetch_factor < 1,
+                f"prefetch_factor is {prefetch_factor}; give 1 or more",
+            ),
+            (
+                self._iterable and (ordered or batch_sampler is not None),
+                "an IterableDataset has its own order; leave out shuffle, sampler and "
+                "batch_sampler",
+            ),
+            (
+                shuffle and sampler is not None,
+                "shuffle and sampler exclude each other; give one of them",
+            ),
+            (
+                batch_sampler is not None and (batch_size != 1 or ordered or drop_last),
+                "batch_sampler decides the batches; leave out batch_size, shuffle, "
+                "sampler and drop_last",
+            ),
+            (
+                batch_size is None and drop_last,
+                "drop_last needs batches; give a batch_size other than None",
+            ),
+        ):
+            if wrong:
+                raise ValueError("DataLoader: " + why)
         if num_workers and prefetch_factor is None:
             prefetch_factor = 2
-        if prefetch_factor is not None and prefetch_factor < 1:
-            raise ValueError(
-                f"DataLoader: prefetch_factor is {prefetch_factor}; give 1 or more"
-            )
-        if persistent_workers and num_workers == 0:
-            raise ValueError(
-                "DataLoader: persistent_workers needs workers; give num_workers too"
-            )
-        if num_workers == 0 and multiprocessing_context is not None:
-            raise ValueError(
-                "DataLoader: multiprocessing_context is for workers; give num_workers"
-            )
-        self._iterable = isinstance(dataset, IterableDataset)
-        if self._iterable:
-            if shuffle or sampler is not None or batch_sampler is not None:
-                raise ValueError(
-                    "DataLoader: an IterableDataset has its own order; leave shuffle, "
-                    "sampler and batch_sampler away"
-                )
-        elif shuffle and sampler is not None:
-            raise ValueError("DataLoader: give shuffle or a sampler, not both")
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "DataLoader: a batch_sampler decides all of it; leave batch_size, "
-                    "shuffle, sampler and drop_last away"
-                )
             batch_size, drop_last = None, False
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "DataLoader: drop_last needs batches; give a batch_size, not None"
-            )
         if sampler is None:
             if self._iterable:
                 sampler = _Endless()
@@ -156,6 +150,10 @@ class DataLoader:
         self._kept = None
 
     @property
+    def _batching(self):
+        return self._batched, self.collate_fn, self.drop_last
+
+    @property
     def _indices(self):
         return self.batch_sampler if self._batched else self.sampler
 
@@ -182,12 +180,12 @@ class DataLoader:
 
 
 class _Batches:
-    """What the two kinds of iterators share."""
+    """Base of the two iterators."""
 
     def __init__(self, loader):
         self.loader = loader
         self.indices = iter(loader._indices)
-        # Drawn in each epoch, with and without workers: the same numbers follow.
+        # Drawn with and without workers, so that the same numbers follow.
         self.base_seed = draw_seed(loader.generator)
         self.pins = loader.pin_memory and self._can_pin()
 
@@ -195,8 +193,8 @@ class _Batches:
         if torch.cuda.is_available() and hasattr(torch.Tensor, "pin_memory"):
             return True
         warn(
-            "DataLoader: pin_memory=True has no effect: there is no GPU to copy to, or "
-            "no page-locked memory",
+            "DataLoader: pin_memory=True has no effect without a GPU and page-locked "
+            "memory",
             stacklevel=4,
         )
         return False
@@ -214,24 +212,17 @@ class _Here(_Batches):
         self.iterator = iter(loader.dataset) if loader._iterable else None
 
     def __next__(self):
-        loader = self.loader
-        batch = work._samples(
-            loader.dataset,
-            self.iterator,
-            next(self.indices),
-            loader._batched,
-            loader.collate_fn,
-            loader.drop_last,
-        )
+        indices, batching = next(self.indices), self.loader._batching
+        batch = work.samples(self.loader.dataset, self.iterator, indices, *batching)
         if isinstance(batch, work.Exhausted):
             raise StopIteration
         return pinned(batch) if self.pins else batch
 
 
 def _end_workers(owner, ends, processes):
-    """Let the workers go: they see that nobody reads any more. Those busy are ended."""
+    """Close the sockets, which ends idle workers; then terminate the others."""
     if os.getpid() != owner:
-        return  # in a fork, whose children they are not
+        return  # in a fork: the workers are not its children
     for end in ends:
         end.close()
     patience = monotonic() + 0.2
@@ -248,7 +239,7 @@ def _end_workers(owner, ends, processes):
 
 
 class _There(_Batches):
-    """Tasks go to the workers in turn; answers are given in the order of the tasks."""
+    """Sends tasks to the workers in turn and returns batches in the tasks' order."""
 
     def __init__(self, loader):
         super().__init__(loader)
@@ -256,7 +247,7 @@ class _There(_Batches):
 
         context = loader.multiprocessing_context
         if context is None:
-            # fork, on Linux, whatever later Pythons prefer: notebooks define data sets
+            # fork, also in later Pythons: a notebook's data sets cannot be spawned
             context = multiprocessing.get_start_method(allow_none=True) or "fork"
         if isinstance(context, str):
             context = multiprocessing.get_context(context)
@@ -278,22 +269,10 @@ class _There(_Batches):
         loader = self.loader
         ours, theirs = work.pair()
         self.ends.append(ours)
-        process = context.Process(
-            target=work.main,
-            args=(
-                theirs,
-                loader.dataset,
-                loader._iterable,
-                loader._batched,
-                loader.collate_fn,
-                loader.drop_last,
-                self.base_seed,
-                number,
-                loader.num_workers,
-                loader.worker_init_fn,
-            ),
-            daemon=True,
-        )
+        job = loader.dataset, loader._iterable, *loader._batching
+        seed, init = self.base_seed, loader.worker_init_fn
+        args = theirs, job, seed, number, loader.num_workers, init
+        process = context.Process(target=work.main, args=args, daemon=True)
         try:
             process.start()
         finally:
@@ -315,7 +294,7 @@ class _There(_Batches):
         return not self._end.alive
 
     def restart(self):
-        """Begin another epoch with the same workers; what is under way is dropped."""
+        """Start another epoch with the same workers; drops unfinished batches."""
         self.indices = iter(self.loader._indices)
         self.epoch += 1
         self._begin()
@@ -349,12 +328,12 @@ class _There(_Batches):
             how = f"was killed by {Signals(-code).name}"
         self._end()
         raise RuntimeError(
-            f"DataLoader worker {number} (pid {pid}) {how}; the system may have run "
-            "out of memory: try num_workers=0 to see an error of the data set itself"
+            f"DataLoader worker {number} (pid {pid}) {how}; the system may be out of "
+            "memory: try num_workers=0 to see an error of the data set"
         )
 
     def _receive(self):
-        """Wait for one answer of any worker and note it."""
+        """Wait for a worker's answer and store it."""
         from multiprocessing.connection import wait
 
         loader = self.loader
@@ -363,7 +342,7 @@ class _There(_Batches):
             self._end()
             raise RuntimeError(
                 f"DataLoader: no worker made a batch within {loader.timeout} seconds; "
-                "raise timeout, or look for what the data set waits for"
+                "increase timeout, or find out what the data set waits for"
             )
         for end in found:
             number = self.ends.index(end)
@@ -371,7 +350,7 @@ class _There(_Batches):
                 epoch, task, answer = work.receive(end)
             except (EOFError, OSError):
                 self._worker_died(number)
-            except BaseException:  # the rest of its message may still be in the socket
+            except BaseException:  # the rest of the message may be in the socket
                 self._end()
                 raise
             if epoch != self.epoch:

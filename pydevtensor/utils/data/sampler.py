@@ -1,4 +1,4 @@
-"""Samplers: in which order to go through a data set."""
+"""Samplers: the order in which a data set is read."""
 
 from itertools import islice
 
@@ -11,7 +11,7 @@ def draw_seed(generator=None):
 
 
 class Sampler:
-    """What gives indices; subclass it and write __iter__, and __len__ if known.
+    """Base of samplers: a subclass defines __iter__ and, if it is known, __len__.
 
     >>> class Backwards(torch.utils.data.Sampler):
     ...     def __iter__(self):
@@ -27,13 +27,11 @@ class Sampler:
         pass
 
     def __iter__(self):
-        raise NotImplementedError(
-            f"{type(self).__name__} has no __iter__; write one that yields indices"
-        )
+        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
 
 
 class SequentialSampler(Sampler):
-    """0, 1, ..., in this order.
+    """The indices 0, 1, ... in order.
 
     >>> [*torch.utils.data.SequentialSampler('abc')]
     [0, 1, 2]
@@ -62,8 +60,8 @@ def _check_flag(name, value):
 class RandomSampler(Sampler):
     """Indices in random order, or drawn with replacement.
 
-    num_samples of them; as many as there are samples where it is None. Without a
-    generator, each pass draws one seed from the default generator, for one of its own.
+    num_samples: how many, by default the length of the data set. Without a generator,
+    each epoch uses a new one, seeded from the default generator.
 
     >>> sorted(torch.utils.data.RandomSampler(range(4)))
     [0, 1, 2, 3]
@@ -99,7 +97,7 @@ class RandomSampler(Sampler):
         elif count:
             for _ in range(wanted // count):
                 yield from torch.randperm(count, generator=generator).tolist()
-            # Drawn even where none of it is left to give, as PyTorch does.
+            # Drawn even if nothing is left, as in PyTorch.
             rest = torch.randperm(count, generator=generator).tolist()
             yield from rest[: wanted % count]
 
@@ -128,7 +126,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """num_samples indices, each drawn with its weight; weights need not add up to 1.
+    """num_samples indices, drawn by weight; the weights need not add up to 1.
 
     >>> [*torch.utils.data.WeightedRandomSampler([0.0, 1.0], num_samples=3)]
     [1, 1, 1]
@@ -140,8 +138,8 @@ class WeightedRandomSampler(Sampler):
         self.weights = torch.as_tensor(weights, dtype=torch.float64)
         if self.weights.dim() != 1:
             raise ValueError(
-                f"WeightedRandomSampler(): the weights have the shape "
-                f"{tuple(self.weights.shape)}; give one weight a sample"
+                f"WeightedRandomSampler(): the weights have shape "
+                f"{tuple(self.weights.shape)}; give one weight per sample"
             )
         self.num_samples = num_samples
         self.replacement = replacement

@@ -1,9 +1,8 @@
-"""What a worker process does, and how its batches travel.
+"""The worker process of a DataLoader, and its messages.
 
-A worker and the process that reads have a socket pair, which nobody else writes to: a
-worker that is killed closes it, and no lock can stay taken. A message is pickled; the
-elements of CPU Tensors and of NumPy's arrays go through memory without a name, whose
-descriptor goes along, so a batch waits there and not in the socket.
+Each worker has a socket pair with the reading process: a worker that is killed closes
+it, and leaves no lock behind. Messages are pickled; the elements of large CPU Tensors
+and NumPy arrays are in anonymous shared memory, whose descriptor is sent along.
 """
 
 import io
@@ -17,18 +16,18 @@ from traceback import format_exc
 
 import pydevtensor as torch
 
-# Fewer bytes go through the socket: a mapping costs more than their copy. Small
-# messages also keep both sides from waiting for each other with full sockets.
+# Smaller data goes through the socket: a mapping costs more than the copy. Small
+# messages also never fill the sockets, so the two sides cannot deadlock.
 SHARED_FROM = 1 << 13
 _ALIGN = 64
 _HEAD = struct.Struct("<QQ")  # bytes of the pickle; bytes of shared memory
 
-# The readers' ends in this process, which a forked worker must not keep open.
+# The reader's ends of the sockets, which a forked worker has to close.
 _ends: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
 
 class WorkerInfo:
-    """What get_worker_info() says; dataset is the worker's own copy."""
+    """The result of get_worker_info(); dataset is the worker's own copy."""
 
     __slots__ = ("dataset", "id", "num_workers", "seed")
 
@@ -49,12 +48,12 @@ _info = None
 
 
 def get_worker_info():
-    """In a worker process of a DataLoader, a WorkerInfo; elsewhere None."""
+    """The WorkerInfo of a DataLoader's worker process; None in other processes."""
     return _info
 
 
 class Failure:
-    """An exception on its way from a worker: its type, and its traceback as text."""
+    """An exception in a worker: its type, and its traceback as text."""
 
     def __init__(self, where):
         import sys
@@ -62,7 +61,7 @@ class Failure:
         kind = sys.exc_info()[0] or RuntimeError
         try:
             pickle.dumps(kind)
-        except Exception:  # of a type that has no name to be found by
+        except Exception:  # such as a local class
             kind = RuntimeError
         self.kind = kind
         self.text = f"Caught {kind.__name__} in {where}.\nOriginal {format_exc()}"
@@ -72,18 +71,18 @@ class Failure:
             raise _readable(self.kind)(self.text)
         try:
             error = self.kind(self.text)
-        except Exception:  # its constructor wants something else
+        except Exception:  # its constructor needs other arguments
             error = RuntimeError(self.text)
         raise error
 
 
 def _readable(kind):
-    """kind, a KeyError, whose text shows its lines rather than one quoted string."""
+    """kind, a KeyError, whose str() is not quoted, so that it shows its lines."""
     return type(kind.__name__, (kind,), {"__str__": lambda self: str(self.args[0])})
 
 
 class Exhausted:
-    """A worker's part of an IterableDataset is over."""
+    """The answer of a worker whose part of an IterableDataset is finished."""
 
 
 # --- messages -----------------------------------------------------------------------
@@ -104,8 +103,8 @@ class _Pickler(pickle.Pickler):
             wants = value.requires_grad
             if wants and not value.is_leaf:
                 raise RuntimeError(
-                    "DataLoader: a worker's batch comes of recorded operations, "
-                    "whose history cannot leave its process; give a detach()ed Tensor"
+                    "DataLoader: a worker's batch has a grad_fn, which cannot leave "
+                    "its process; detach() the Tensor"
                 )
             return _tensor_of_array, (value.detach().contiguous().numpy(), wants)
         return NotImplemented
@@ -160,7 +159,7 @@ def _take(end, size):
 
 
 def receive(end):
-    """The next value from the socket; EOFError when the other end is gone. Waits."""
+    """Wait for the next value; raises EOFError if the other end is closed."""
     head, fds, _, _ = socket.recv_fds(end, _HEAD.size, 1)
     try:
         if not head:
@@ -190,8 +189,8 @@ def pair():
 # --- the process --------------------------------------------------------------------
 
 
-def _samples(dataset, iterator, indices, batched, collate, drop_last):
-    """The batch of a task; Exhausted where an iterator has no more."""
+def samples(dataset, iterator, indices, batched, collate, drop_last):
+    """The batch of a task, or Exhausted at the end of an iterator."""
     if iterator is None:
         if not batched:
             return collate(dataset[indices])
@@ -219,30 +218,20 @@ def _seed(seed, base_seed, worker):
     random.seed(seed)
     torch.manual_seed(seed)
     numpy = sys.modules.get("numpy")
-    if numpy is not None:  # the words that PyTorch seeds NumPy with
+    if numpy is not None:  # with the words that PyTorch uses
         words = [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
         numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
 
 
-def main(
-    end,
-    dataset,
-    iterable,
-    batched,
-    collate,
-    drop_last,
-    base_seed,
-    worker,
-    workers,
-    init,
-):
+def main(end, job, base_seed, worker, workers, init):
     """Answer tasks (epoch, number, indices) until the reader is gone."""
     global _info
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the reader ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the reader terminates this process
     for other in list(_ends):
         other.close()
+    dataset, iterable, *batching = job
     where = f"DataLoader worker process {worker}"
     seed = base_seed + worker
     iterator = failure = None
@@ -276,9 +265,7 @@ def main(
                 try:
                     answer = Exhausted()
                     if not over:
-                        answer = _samples(
-                            dataset, iterator, task[2], batched, collate, drop_last
-                        )
+                        answer = samples(dataset, iterator, task[2], *batching)
                     over = isinstance(answer, Exhausted)
                 except Exception:
                     answer = Failure(where)
