@@ -2,6 +2,8 @@
 #ifndef DT_DEVICE_NN_H
 #define DT_DEVICE_NN_H
 
+#include <stddef.h>
+
 #include "base/dtype.h"
 
 typedef enum dt_nn_op {
@@ -10,7 +12,35 @@ typedef enum dt_nn_op {
     DT_NNN
 } dt_nn_op;
 
-#define DT_ROW_OPERANDS 10
+#define DT_NN_OPERANDS 10
+
+/* The operands of each operation in order, so that NN_AT(softmax, x) is x's number. */
+#define OUT(name)         void *name;
+#define INOUT(name)       void *name;
+#define OUT_PER_ROW(name) void *name;
+#define OUT_SHARED(name)  void *name;
+#define ROW(name)         void *name;
+#define PER_ROW(name)     void *name;
+#define INDEX(name)       void *name;
+#define SHARED(name)      void *name;
+#define SINGLE(name)      void *name;
+#define MASK(name)        void *name;
+#define NN_OP(op, ...)                                                                 \
+    struct dt_nn_##op##_operands {                                                     \
+        __VA_ARGS__                                                                    \
+    };
+#include "ops/nn.def"
+#define NN_AT(op, operand)                                                             \
+    ((int)(offsetof(struct dt_nn_##op##_operands, operand) / sizeof(void *)))
+
+/* Numbers of a call; an operation reads those that its formula names. */
+typedef struct dt_nn_params {
+    int64_t ignore_index; /* the target of rows that do not count */
+    int64_t count;
+    double smoothing; /* of labels */
+    double eps, momentum, scale, keep;
+    int dim; /* of the classes, for messages */
+} dt_nn_params;
 
 /* outer * inner rows of n elements each. Element i of row (o, k) is at (o * n + i) *
  * inner + k of an operand; an operand with one element per row has it at o * inner +
@@ -20,9 +50,8 @@ typedef struct dt_nn_call {
     const char *what;        /* operation name for messages; a literal */
     dt_dtype dtype;          /* float32 or float64 */
     int64_t outer, n, inner; /* each at least 1 */
-    void *operands[DT_ROW_OPERANDS];
-    int64_t ignored; /* ignore_index of losses */
-    double parameter, factor;
+    void *operands[DT_NN_OPERANDS];
+    dt_nn_params params;
 } dt_nn_call;
 
 #endif

@@ -470,3 +470,14 @@ def test_cxx_follows_cc(machine, monkeypatch, switches):
         assert found == ((cxx,) if cxx else (f"{machine}/clang++-14", "-m64"))
     for finder in finders:
         finder.cache_clear()
+
+
+@pytest.mark.parametrize("source", products.sources("csrc/cpu/**/*.isa.cpp"))
+def test_instruction_sets_share_no_function(source, tmp_path):
+    # The linker would keep one copy, perhaps one that this processor cannot run.
+    unit = products.Plan.from_environment().variants(source)[0]
+    made = tmp_path / "kernels.o"
+    subprocess.run(
+        [*unit.command, "-O0", "-c", source, "-o", made], cwd=ROOT, check=True
+    )
+    assert not re.findall(r" [uVW] (\w+)", toolchain.output_of("nm", str(made)))

@@ -36,9 +36,13 @@ HIDDEN = ("-fPIC", "-fvisibility=hidden")
 # some percent of speed.
 SMALLER = ("--param=vect-epilogues-nomask=0",)
 # For one file. Its loops choose between two values at most, which vectors do without a
-# branch: a copy of the loop for each side of it would be code for nothing.
-FILES = {"csrc/cpu/kernels/elementwise.isa.c": ("-fno-unswitch-loops",)}
-# Each X.isa.c is compiled once per row, with -DDT_ISA=row.
+# branch: a copy of the loop for each side of it would be code for nothing. Sums have 16
+# lanes of doubles, which gcc would unroll before it looks for vectors.
+FILES = {
+    "csrc/cpu/kernels/elementwise.isa.c": ("-fno-unswitch-loops",),
+    "csrc/cpu/kernels/nn.isa.cpp": ("--param=max-completely-peel-times=15",),
+}
+# Each X.isa.c and X.isa.cpp is compiled once per row, with -DDT_ISA=row.
 ISA = {
     "baseline": (),
     "avx2": ("-mavx2", "-mfma", "-mf16c", "-mbmi2"),
@@ -101,15 +105,26 @@ class Plan:
         )
         return self._unit(self.cc, source, flags, suffix)
 
+    def kernels(self, source: str, *extra: str, suffix: str) -> Object:
+        """A C++ source of the CPU backend: templates alone, which need no libstdc++."""
+        flags = (
+            *("-std=c++17", "-Icsrc"),
+            *(*self._common("-O3"), "-fno-exceptions", "-fno-rtti"),
+            *(() if self.cxx.is_clang else (*SMALLER, *FILES.get(source, ()))),
+            *(*extra, *flags_of("CPPFLAGS"), *flags_of("CXXFLAGS")),
+        )
+        return self._unit(self.cxx, source, flags, suffix)
+
     def variants(self, source: str) -> list[Object]:
-        """One object, or for a file X.isa.c one for each instruction set."""
-        if not source.endswith(".isa.c"):
+        """One object, or for X.isa.c and X.isa.cpp one for each instruction set."""
+        if ".isa." not in source:
             return [self.c(source)]
+        compile = self.c if source.endswith(".c") else self.kernels
         names = ISA if self.cc.is_x86_64 else ("baseline",)
         # No exception passes through a kernel, and there are thousands of them.
         flags = ("-fno-asynchronous-unwind-tables",)
         return [
-            self.c(source, *ISA[name], *flags, f"-DDT_ISA={name}", suffix=f".{name}.o")
+            compile(source, *ISA[name], *flags, f"-DDT_ISA={name}", suffix=f".{name}.o")
             for name in names
         ]
 
@@ -129,7 +144,9 @@ class Plan:
         return self._unit(self.cxx, source, flags)
 
     def core(self) -> list[Object]:
-        found = sources(*(f"csrc/{layer}/**/*.c" for layer in CORE))
+        found = sources(
+            *(f"csrc/{layer}/**/*.c" for layer in CORE), "csrc/cpu/**/*.isa.cpp"
+        )
         return [unit for source in found for unit in self.variants(source)]
 
     def base(self) -> list[Object]:

@@ -8,7 +8,7 @@
 #include "autograd/formula.h"
 #include "tensor/ops/create.h"
 
-enum { INPUT, TARGET, WEIGHT, MOST, NORM, TOTAL, NSAVED };
+enum { INPUT, TARGET, WEIGHT, MAX, LOG_SUM, TOTAL, NSAVED };
 
 typedef struct loss_data {
     dt_loss_options options;
@@ -127,10 +127,10 @@ static int loss_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradient
     dt_tensor *x = saved[INPUT], *target = saved[TARGET], *weight = saved[WEIGHT];
     dt_loss_kept kept; /* lent */
     memset(&kept, 0, sizeof kept);
-    if (saved[MOST])
-        kept.most = *saved[MOST];
-    if (saved[NORM])
-        kept.norm = *saved[NORM];
+    if (saved[MAX])
+        kept.max = *saved[MAX];
+    if (saved[LOG_SUM])
+        kept.log_sum = *saved[LOG_SUM];
     if (saved[TOTAL])
         kept.total = *saved[TOTAL];
     bool recorded = dt_recording(g) || dt_recording(x) || dt_recording(target);
@@ -204,10 +204,10 @@ int dt_recorded_class_loss(dt_tensor *out, const dt_tensor *x, const dt_tensor *
             dt_node_save(node, TARGET, target, -1);
             if (weight)
                 dt_node_save(node, WEIGHT, weight, -1);
-            if (kept.most.storage)
-                dt_node_save(node, MOST, &kept.most, -1);
-            if (kept.norm.storage)
-                dt_node_save(node, NORM, &kept.norm, -1);
+            if (kept.max.storage)
+                dt_node_save(node, MAX, &kept.max, -1);
+            if (kept.log_sum.storage)
+                dt_node_save(node, LOG_SUM, &kept.log_sum, -1);
             if (kept.total.storage)
                 dt_node_save(node, TOTAL, &kept.total, -1);
         }

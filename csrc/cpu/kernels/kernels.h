@@ -171,7 +171,7 @@ typedef struct dt_kernels {
     const dt_optim_kernels *update;
     const dt_scan_kernels *scan;
     const dt_moments_kernels *moments;
-    const struct dt_nn_kernels *rowwise; /* cpu/kernels/nn_kernels.h */
+    const struct dt_nn_kernels *nn; /* cpu/kernels/nn_kernels.h */
 } dt_kernels;
 
 /* Chosen before the backend can be called. */

@@ -8,29 +8,19 @@
 #include "cpu/runtime/pool.h"
 #include "cpu/kernels/nn_kernels.h"
 
-const unsigned char dt_row_kinds[DT_NNN][DT_ROW_OPERANDS] = {
-#define NONE             DT_ROW_NONE
-#define OUT              DT_ROW_OUT
-#define OUT_ONE          DT_ROW_OUT_ONE
-#define OUT_SHARED       DT_ROW_OUT_SHARED
-#define ROW              DT_ROW_ROW
-#define ONE              DT_ROW_ONE
-#define INDEX            DT_ROW_INDEX
-#define SHARED           DT_ROW_SHARED
-#define SINGLE           DT_ROW_SINGLE
-#define MASK             DT_ROW_MASK
-#define NN_OP(name, ...) [DT_NN_##name] = {__VA_ARGS__},
+const unsigned char dt_nn_kinds[DT_NNN][DT_NN_OPERANDS] = {
+#define OUT(name)         DT_NN_OUT,
+#define INOUT(name)       DT_NN_INOUT,
+#define OUT_PER_ROW(name) DT_NN_OUT_PER_ROW,
+#define OUT_SHARED(name)  DT_NN_OUT_SHARED,
+#define ROW(name)         DT_NN_ROW,
+#define PER_ROW(name)     DT_NN_PER_ROW,
+#define INDEX(name)       DT_NN_INDEX,
+#define SHARED(name)      DT_NN_SHARED,
+#define SINGLE(name)      DT_NN_SINGLE,
+#define MASK(name)        DT_NN_MASK,
+#define NN_OP(op, ...)    [DT_NN_##op] = {__VA_ARGS__},
 #include "ops/nn.def"
-#undef NONE
-#undef OUT
-#undef OUT_ONE
-#undef OUT_SHARED
-#undef ROW
-#undef ONE
-#undef INDEX
-#undef SHARED
-#undef SINGLE
-#undef MASK
 };
 
 enum { BY_ROWS, BY_CHANNELS, BY_COLUMNS, BY_ELEMENTS };
@@ -54,7 +44,7 @@ static const unsigned char ways[DT_NNN] = {
 typedef struct job {
     const dt_nn_call *call;
     const unsigned char *kinds;
-    dt_cpu_row_kernel *kernel;
+    const dt_nn_kernel *kernel;
     int64_t size;     /* bytes of an element */
     int64_t width;    /* columns of a tile */
     int64_t per_slab; /* tiles of one outer index */
@@ -64,39 +54,30 @@ typedef struct job {
 
 static bool is_whole(unsigned char kind)
 {
-    return kind == DT_ROW_OUT || kind == DT_ROW_ROW;
+    return kind == DT_NN_OUT || kind == DT_NN_ROW;
 }
 
 /* Where the row's elements are, of operands that need no tile. */
-static void place(const job *j, int64_t number, dt_cpu_row *row)
+static void place(const job *j, int64_t number, dt_nn_row *row)
 {
-    for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+    for (int k = 0; k < DT_NN_OPERANDS; k++) {
         char *data = j->call->operands[k];
         switch (j->kinds[k]) {
-        case DT_ROW_OUT:
-        case DT_ROW_ROW:
+        case DT_NN_OUT:
+        case DT_NN_ROW:
             row->at[k] = data ? data + number * j->call->n * j->size : NULL;
             break;
-        case DT_ROW_OUT_ONE:
-        case DT_ROW_ONE:
+        case DT_NN_OUT_PER_ROW:
+        case DT_NN_PER_ROW:
             row->at[k] = data ? data + number * j->size : NULL;
             break;
-        case DT_ROW_INDEX:
+        case DT_NN_INDEX:
             row->at[k] = data ? data + number * (int64_t)sizeof(int64_t) : NULL;
             break;
         default:
             row->at[k] = data;
         }
     }
-}
-
-static void begin_row(const job *j, dt_cpu_row *row)
-{
-    row->n = j->call->n;
-    row->ignored = j->call->ignored;
-    row->parameter = j->call->parameter;
-    row->factor = j->call->factor;
-    row->step = 1;
 }
 
 /* --- rows of elements next to each other --- */
@@ -117,17 +98,16 @@ static void run_rows(void *context, int64_t begin, int64_t end)
     const job *j = context;
     _Alignas(64) char stage[STAGE + 64];
     int64_t bytes = j->call->n * j->size;
-    dt_cpu_row row;
-    begin_row(j, &row);
+    dt_nn_row row = {.n = j->call->n, .params = &j->call->params};
     for (int64_t number = begin; number < end; number++) {
         place(j, number, &row);
         if (!j->stream) {
-            j->kernel(&row);
+            j->kernel->row(&row);
             continue;
         }
         char *to = row.at[0];
         row.at[0] = stage + ((uintptr_t)to & 63);
-        j->kernel(&row);
+        j->kernel->row(&row);
         stream_row(to, row.at[0], bytes);
     }
     if (j->stream)
@@ -144,15 +124,14 @@ static void run_tile(const job *j, int64_t tile, char *buffer)
     int64_t width = call->inner - first < j->width ? call->inner - first : j->width;
     int64_t row_bytes = call->n * j->size, line = call->inner * j->size;
     int power = __builtin_ctzll((unsigned long long)j->size);
-    char *tiles[DT_ROW_OPERANDS], *next = buffer;
-    dt_cpu_row row;
-    begin_row(j, &row);
-    for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+    char *tiles[DT_NN_OPERANDS], *next = buffer;
+    dt_nn_row row = {.n = j->call->n, .params = &j->call->params};
+    for (int k = 0; k < DT_NN_OPERANDS; k++) {
         tiles[k] = next;
         if (!is_whole(j->kinds[k]))
             continue;
         next += j->width * row_bytes;
-        if (j->kinds[k] == DT_ROW_ROW)
+        if (j->kinds[k] == DT_NN_ROW)
             dt_cpu_kernels.copy->transpose[power](
                 call->n, width, tiles[k], row_bytes,
                 (char *)call->operands[k] + slab * call->n * line + first * j->size,
@@ -160,13 +139,13 @@ static void run_tile(const job *j, int64_t tile, char *buffer)
     }
     for (int64_t i = 0; i < width; i++) {
         place(j, slab * call->inner + first + i, &row);
-        for (int k = 0; k < DT_ROW_OPERANDS; k++)
+        for (int k = 0; k < DT_NN_OPERANDS; k++)
             if (is_whole(j->kinds[k]))
                 row.at[k] = tiles[k] + i * row_bytes;
-        j->kernel(&row);
+        j->kernel->row(&row);
     }
-    for (int k = 0; k < DT_ROW_OPERANDS; k++)
-        if (j->kinds[k] == DT_ROW_OUT)
+    for (int k = 0; k < DT_NN_OPERANDS; k++)
+        if (j->kinds[k] == DT_NN_OUT)
             dt_cpu_kernels.copy->transpose[power](
                 width, call->n,
                 (char *)call->operands[k] + slab * call->n * line + first * j->size,
@@ -176,7 +155,7 @@ static void run_tile(const job *j, int64_t tile, char *buffer)
 static int64_t tile_bytes(const job *j)
 {
     int64_t whole = 0;
-    for (int k = 0; k < DT_ROW_OPERANDS; k++)
+    for (int k = 0; k < DT_NN_OPERANDS; k++)
         whole += is_whole(j->kinds[k]);
     return whole * j->width * j->call->n * j->size;
 }
@@ -200,17 +179,15 @@ static void run_channels(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const dt_nn_call *call = j->call;
-    dt_cpu_row row;
-    begin_row(j, &row);
+    dt_nn_row row = {.n = j->call->n, .params = &j->call->params};
     row.n = call->inner;
-    row.step = 0;
     for (int64_t run = begin; run < end; run++) {
-        for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+        for (int k = 0; k < DT_NN_OPERANDS; k++) {
             char *data = call->operands[k];
             int64_t first = is_whole(j->kinds[k]) ? run * call->inner : run % call->n;
             row.at[k] = data ? data + first * j->size : NULL;
         }
-        j->kernel(&row);
+        j->kernel->channel(&row);
     }
 }
 
@@ -219,15 +196,14 @@ static void run_channels(void *context, int64_t begin, int64_t end)
 static void run_elements(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
-    dt_cpu_row row;
-    begin_row(j, &row);
+    dt_nn_row row = {.n = j->call->n, .params = &j->call->params};
     row.n = end - begin;
-    for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+    for (int k = 0; k < DT_NN_OPERANDS; k++) {
         char *data = j->call->operands[k];
-        int64_t size = j->kinds[k] == DT_ROW_MASK ? 1 : j->size;
+        int64_t size = j->kinds[k] == DT_NN_MASK ? 1 : j->size;
         row.at[k] = data ? data + begin * size : NULL;
     }
-    j->kernel(&row);
+    j->kernel->row(&row);
 }
 
 /* --- calls --- */
@@ -236,7 +212,8 @@ static void run_elements(void *context, int64_t begin, int64_t end)
 static int check_indices(const dt_nn_call *call, const int64_t *indices)
 {
     for (int64_t i = 0; i < call->outer * call->inner; i++)
-        if ((uint64_t)indices[i] >= (uint64_t)call->n && indices[i] != call->ignored)
+        if ((uint64_t)indices[i] >= (uint64_t)call->n &&
+            indices[i] != call->params.ignore_index)
             return dt_fail(DT_ERROR_INDEX,
                            "%s: target %" PRId64 " is out of bounds: there are %" PRId64
                            " classes; give targets from 0 to %" PRId64
@@ -250,14 +227,14 @@ int dt_cpu_nn(dt_queue queue, const dt_nn_call *call)
     (void)queue;
     if (ways[call->op] == BY_COLUMNS)
         return dt_cpu_columnwise(call);
-    job j = {.call = call, .kinds = dt_row_kinds[call->op], .size = 8};
-    j.kernel = dt_cpu_kernels.rowwise->float64[call->op];
+    job j = {.call = call, .kinds = dt_nn_kinds[call->op], .size = 8};
+    j.kernel = &dt_cpu_kernels.nn->float64[call->op];
     if (call->dtype == DT_FLOAT32) {
-        j.kernel = dt_cpu_kernels.rowwise->float32[call->op];
+        j.kernel = &dt_cpu_kernels.nn->float32[call->op];
         j.size = 4;
     }
-    for (int k = 0; k < DT_ROW_OPERANDS; k++)
-        if (j.kinds[k] == DT_ROW_INDEX && call->operands[k] &&
+    for (int k = 0; k < DT_NN_OPERANDS; k++)
+        if (j.kinds[k] == DT_NN_INDEX && call->operands[k] &&
             check_indices(call, call->operands[k]))
             return -1;
     if (ways[call->op] == BY_ELEMENTS) {
@@ -267,7 +244,7 @@ int dt_cpu_nn(dt_queue queue, const dt_nn_call *call)
     int64_t rows = call->outer * call->inner;
     if (call->inner == 1) {
         int64_t bytes = call->n * j.size;
-        j.stream = j.kinds[0] == DT_ROW_OUT && bytes <= STAGE && bytes >= 256 &&
+        j.stream = j.kinds[0] == DT_NN_OUT && bytes <= STAGE && bytes >= 256 &&
                    rows * bytes >= dt_loop_stream_bytes();
         dt_pool_run(run_rows, &j, rows, call->n < WORK ? WORK / call->n : 1);
         return 0;

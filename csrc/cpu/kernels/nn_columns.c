@@ -16,7 +16,7 @@
 typedef struct job {
     const dt_nn_call *call;
     const unsigned char *kinds;
-    dt_cpu_columns_kernel *kernel;
+    void (*kernel)(const dt_nn_columns *columns);
     int64_t size;         /* bytes of an element */
     int64_t pieces, rows; /* into which the rows are cut; of a piece */
     double *sums;         /* [piece][sum][column] */
@@ -28,9 +28,9 @@ static void *operand(const job *j, int k, int64_t row, int64_t column)
     if (!data)
         return NULL;
     switch (j->kinds[k]) {
-    case DT_ROW_ROW:
+    case DT_NN_ROW:
         return data + (row * j->call->n + column) * j->size;
-    case DT_ROW_ONE:
+    case DT_NN_PER_ROW:
         return data + row * j->size;
     default:
         return data + column * j->size;
@@ -45,14 +45,14 @@ static void run_columns(void *context, int64_t begin, int64_t end)
     for (int64_t item = begin; item < end; item++) {
         int64_t piece = item / blocks, column = item % blocks * BLOCK;
         int64_t row = piece * j->rows;
-        dt_cpu_columns c = {.row = call->n};
+        dt_nn_columns c = {.row = call->n};
         c.rows = call->outer - row < j->rows ? call->outer - row : j->rows;
         c.columns = call->n - column < BLOCK ? call->n - column : BLOCK;
-        for (int k = 0; k < DT_ROW_OPERANDS; k++)
+        for (int k = 0; k < DT_NN_OPERANDS; k++)
             c.at[k] = operand(j, k, row, column);
         for (int s = 0; s < 2; s++) {
             double *sums = j->sums + (piece * 2 + s) * call->n + column;
-            c.sums[s] = !s || (call->operands[s] && j->kinds[s] == DT_ROW_OUT_SHARED)
+            c.sums[s] = !s || (call->operands[s] && j->kinds[s] == DT_NN_OUT_SHARED)
                             ? sums
                             : NULL;
             for (int64_t i = 0; i < c.columns; i++)
@@ -68,20 +68,20 @@ static void run_channels(void *context, int64_t begin, int64_t end)
     const job *j = context;
     const dt_nn_call *call = j->call;
     for (int64_t channel = begin; channel < end; channel++) {
-        dt_cpu_columns c = {.rows = 1, .columns = call->inner};
+        dt_nn_columns c = {.rows = 1, .columns = call->inner};
         for (int s = 0; s < 2; s++) {
             double *sum = j->sums + s * call->n + channel;
-            c.sums[s] = !s || (call->operands[s] && j->kinds[s] == DT_ROW_OUT_SHARED)
+            c.sums[s] = !s || (call->operands[s] && j->kinds[s] == DT_NN_OUT_SHARED)
                             ? sum
                             : NULL;
             *sum = 0;
         }
         for (int64_t o = 0; o < call->outer; o++) {
-            for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+            for (int k = 0; k < DT_NN_OPERANDS; k++) {
                 char *data = call->operands[k];
                 int64_t first = (o * call->n + channel) * call->inner;
                 c.at[k] = !data ? NULL
-                                : data + (j->kinds[k] == DT_ROW_ROW ? first : channel) *
+                                : data + (j->kinds[k] == DT_NN_ROW ? first : channel) *
                                              j->size;
             }
             j->kernel(&c);
@@ -93,7 +93,7 @@ static void finish(const job *j)
 {
     const dt_nn_call *call = j->call;
     for (int s = 0; s < 2; s++) {
-        if (!call->operands[s] || j->kinds[s] != DT_ROW_OUT_SHARED)
+        if (!call->operands[s] || j->kinds[s] != DT_NN_OUT_SHARED)
             continue;
         float *narrow = call->operands[s];
         double *wide = call->operands[s];
@@ -101,7 +101,7 @@ static void finish(const job *j)
             double sum = 0;
             for (int64_t p = 0; p < j->pieces; p++)
                 sum += j->sums[(p * 2 + s) * call->n + i];
-            sum *= call->factor;
+            sum *= call->params.scale;
             if (call->dtype == DT_FLOAT32)
                 narrow[i] = (float)sum;
             else
@@ -113,10 +113,10 @@ static void finish(const job *j)
 int dt_cpu_columnwise(const dt_nn_call *call)
 {
     bool narrow = call->dtype == DT_FLOAT32, runs = call->inner > 1;
-    const dt_nn_kernels *table = dt_cpu_kernels.rowwise;
-    job j = {.call = call, .kinds = dt_row_kinds[call->op], .pieces = 1};
-    j.kernel = narrow ? table->columns_float32[call->op][runs]
-                      : table->columns_float64[call->op][runs];
+    const dt_nn_kernel *kernel = narrow ? &dt_cpu_kernels.nn->float32[call->op]
+                                        : &dt_cpu_kernels.nn->float64[call->op];
+    job j = {.call = call, .kinds = dt_nn_kinds[call->op], .pieces = 1};
+    j.kernel = runs ? kernel->run : kernel->columns;
     j.size = narrow ? 4 : 8;
     int64_t blocks = (call->n + BLOCK - 1) / BLOCK;
     if (!runs) {

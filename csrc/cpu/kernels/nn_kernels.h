@@ -5,47 +5,48 @@
 #include "cpu/kernels/kernels.h"
 #include "device/nn.h"
 
-/* Kinds of operands. */
-enum {
-    DT_ROW_NONE,
-    DT_ROW_OUT,
-    DT_ROW_OUT_ONE,
-    DT_ROW_OUT_SHARED,
-    DT_ROW_ROW,
-    DT_ROW_ONE,
-    DT_ROW_INDEX,
-    DT_ROW_SHARED,
-    DT_ROW_SINGLE,
-    DT_ROW_MASK
-};
-extern const unsigned char dt_row_kinds[DT_NNN][DT_ROW_OPERANDS];
+/* What ops/nn.def says of an operand. */
+typedef enum dt_nn_kind {
+    DT_NN_NONE,
+    DT_NN_OUT,
+    DT_NN_INOUT,
+    DT_NN_OUT_PER_ROW,
+    DT_NN_OUT_SHARED,
+    DT_NN_ROW,
+    DT_NN_PER_ROW,
+    DT_NN_INDEX,
+    DT_NN_SHARED,
+    DT_NN_SINGLE,
+    DT_NN_MASK
+} dt_nn_kind;
+extern const unsigned char dt_nn_kinds[DT_NNN][DT_NN_OPERANDS];
 
-/* One row: the addresses of its elements, which lie next to each other, or of the one
+/* One row: the addresses of its elements, which are next to each other, or of the one
  * that an operand has for it. */
-typedef struct dt_cpu_row {
+typedef struct dt_nn_row {
     int64_t n;
-    char *at[DT_ROW_OPERANDS];
-    int64_t ignored;
-    double parameter, factor;
-    int step; /* of CHANNELS: 1 where SHARED operands go on with the elements, 0 where
-                 the row is a run of one channel */
-} dt_cpu_row;
-typedef void dt_cpu_row_kernel(const dt_cpu_row *row);
+    const dt_nn_params *params;
+    void *at[DT_NN_OPERANDS];
+} dt_nn_row;
 
-/* Some rows of some columns, or one run of one column: what COLUMNS adds to its sums.
- */
-typedef struct dt_cpu_columns {
+/* Some rows of some columns, or one run of one column, that COLUMNS adds to its sums. */
+typedef struct dt_nn_columns {
     int64_t rows, columns;
     int64_t row; /* elements from a row to the next */
-    const char *at[DT_ROW_OPERANDS];
+    void *at[DT_NN_OPERANDS];
     double *sums[2]; /* of each column, or one; the second NULL: not wanted */
-} dt_cpu_columns;
-typedef void dt_cpu_columns_kernel(const dt_cpu_columns *columns);
+} dt_nn_columns;
+
+/* NULL where an operation has no such form. */
+typedef struct dt_nn_kernel {
+    void (*row)(const dt_nn_row *row);
+    void (*channel)(const dt_nn_row *row); /* CHANNELS: a run of one channel */
+    void (*columns)(const dt_nn_columns *columns);
+    void (*run)(const dt_nn_columns *columns);
+} dt_nn_kernel;
 
 typedef struct dt_nn_kernels {
-    dt_cpu_row_kernel *float32[DT_NNN], *float64[DT_NNN];
-    /* [op][0]: of columns, [op][1]: of a run */
-    dt_cpu_columns_kernel *columns_float32[DT_NNN][2], *columns_float64[DT_NNN][2];
+    dt_nn_kernel float32[DT_NNN], float64[DT_NNN];
 } dt_nn_kernels;
 
 #endif

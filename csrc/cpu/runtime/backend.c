@@ -38,7 +38,7 @@ static void choose(void)
         dt_cpu_kernels.update = &dt_optim_##name;                                      \
         dt_cpu_kernels.scan = &dt_scan_##name;                                         \
         dt_cpu_kernels.moments = &dt_moments_##name;                                   \
-        dt_cpu_kernels.rowwise = &dt_nn_##name;                                        \
+        dt_cpu_kernels.nn = &dt_nn_##name;                                             \
         break;
         DT_ISAS(ISA)
 #undef ISA

@@ -7,11 +7,10 @@
 
 int nn_run(dt_queue queue, const dt_nn_call *call);
 
-/* One function for each row of ops/nn.def and each type, in the rowwise_*.cu. */
-typedef int (*rowwise_fn)(dt_queue queue, const dt_nn_call *call);
+/* One function for each operation of ops/nn.def and each type, in nn_*.cu. */
 #define NN_OP(name, ...)                                                               \
-    int rowwise_##name##_float32(dt_queue queue, const dt_nn_call *call);              \
-    int rowwise_##name##_float64(dt_queue queue, const dt_nn_call *call);
+    int nn_##name##_float32(dt_queue queue, const dt_nn_call *call);                   \
+    int nn_##name##_float64(dt_queue queue, const dt_nn_call *call);
 #include "ops/nn.def"
 
 #endif

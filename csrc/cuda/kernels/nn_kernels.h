@@ -1,64 +1,65 @@
-/* What the kernels of ops/nn.def share: who has which row, how its elements are
- * read and written, and how the threads of a row meet.
+/* How CUDA threads run the operations of ops/nn.def: the Row of ops/nn_operands.h.
  *
- * A row is one thread's (short rows, and rows across memory, whose neighbours then lie
- * next to each other) or a team's: a warp or a block. Teams read up to 16 bytes at a
- * time where pointers and sizes allow it, and keep the elements of a row that they need
- * again in registers where they have room, so that memory is read once. An operation is
- * a struct with
- *
- *     static constexpr int reads; // how often it goes along a row: 0, 1, 2 or more
- *     template <class Row> static __device__ void run(const Row &row);
- *
- * which says once what is done to a row, whoever has it. */
+ * A row belongs to one thread (short rows, and rows across memory, whose neighbours are
+ * then next to each other) or to a group: a warp or a block. Groups read up to 16 bytes
+ * at a time where pointers and sizes allow it, and keep the elements of a row that they
+ * need again in registers where they have room, so that memory is read once. */
 #ifndef DT_CUDA_KERNELS_NN_KERNELS_H
 #define DT_CUDA_KERNELS_NN_KERNELS_H
 
-#include "cuda/runtime/allocator.h"
-#include "cuda/runtime/check.h"
 #include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
-#include "cuda/runtime/report.h"
 #include "cuda/kernels/nn.h"
+#include "cuda/runtime/allocator.h"
+#include "cuda/runtime/check.h"
+#include "cuda/runtime/device.h"
+#include "cuda/runtime/report.h"
 
-struct RowCall {
+#define NN_METHOD __device__ __forceinline__
+#define NN_FN     static NN_METHOD
+#include "ops/nn_operands.h"
+
+namespace {
+
+struct NnCall {
     const char *what; /* the host's, for the report */
-    void *operands[DT_ROW_OPERANDS];
+    void *operands[DT_NN_OPERANDS];
     Report *report; /* or NULL */
-    int64_t rows, n, inner, ignored;
+    int64_t rows, n, inner;
     LongDivider by_n, by_inner;
     int threads; /* of a row: 1, 32 or BLOCK */
-    double parameter, factor;
+    dt_nn_params params;
 };
-POINTERS_OF(RowCall, for (int k = 0; k < DT_ROW_OPERANDS; k++) f(s.operands[k]);
+POINTERS_OF(NnCall, for (int k = 0; k < DT_NN_OPERANDS; k++) f(s.operands[k]);
             f(s.report);)
 
-/* In runs, so that a long sum is not one long chain of roundings. */
+/* A thread's part of a sum: see ops/nn_operands.h. */
 template <typename T>
-struct RowSum {
-    T total, run;
+struct RunningSum {
+    double total;
+    T run;
     int length;
-    __device__ __forceinline__ RowSum() : total(0), run(0), length(0) {}
+    __device__ __forceinline__ RunningSum() : total(0), run(0), length(0) {}
     __device__ __forceinline__ void add(T value)
     {
         run += value;
         if (++length == 32) {
-            total += run;
+            total += (double)run;
             run = 0;
             length = 0;
         }
     }
-    __device__ __forceinline__ T value() const { return total + run; }
+    __device__ __forceinline__ double value() const { return total + (double)run; }
 };
 
-struct RowPlus {
+struct Plus {
     template <typename T>
     static __device__ __forceinline__ T of(T a, T b)
     {
         return a + b;
     }
 };
-struct RowMost {
+struct Larger {
     template <typename T>
     static __device__ __forceinline__ T of(T a, T b)
     {
@@ -66,9 +67,9 @@ struct RowMost {
     }
 };
 
-/* What all threads of a team have together; every one gets the same. */
+/* The values of all threads of a group reduced by F; every thread gets the result. */
 template <class F, typename T>
-static __device__ __forceinline__ T team_meet(T value, int threads)
+static __device__ __forceinline__ T reduce_group(T value, int threads)
 {
     ROLLED
     for (int lanes = 16; lanes; lanes /= 2)
@@ -82,15 +83,16 @@ static __device__ __forceinline__ T team_meet(T value, int threads)
         ROLLED
         for (int w = 1; w < BLOCK / 32; w++)
             value = F::of(value, warps[w]);
-        __syncthreads(); /* before the next meeting writes there */
+        __syncthreads(); /* before the next reduction writes there */
     }
     return value;
 }
 
-/* A thread's elements of an operand: those numbered first, first + step, ... in packs
- * of N. KEPT of them are in registers; 0: they are read each time. */
+/* --- elements: vector(slot, i) is the thread's vector number `slot`, from element i --- */
+
+/* KEPT elements of a thread are in registers; 0: they are read each time. */
 template <typename T, int KEPT, int N>
-struct RowElements {
+struct Elements {
     const T *data;
     int64_t stride;
     Pack<T, N> kept[KEPT ? KEPT / N : 1];
@@ -105,7 +107,7 @@ struct RowElements {
             return one;
         }
     }
-    __device__ __forceinline__ Pack<T, N> pack(int slot, int64_t i) const
+    __device__ __forceinline__ Pack<T, N> vector(int slot, int64_t i) const
     {
         if constexpr (KEPT > 0)
             return kept[slot];
@@ -114,25 +116,81 @@ struct RowElements {
     }
 };
 
+template <typename T, int N>
+static __device__ __forceinline__ Pack<T, N> filled(T value)
+{
+    Pack<T, N> same;
+    UNROLL
+    for (int j = 0; j < N; j++)
+        same.v[j] = value;
+    return same;
+}
+
+template <typename T, int N>
+struct SharedElements {
+    const T *data;
+    T missing;
+    __device__ __forceinline__ Pack<T, N> vector(int, int64_t i) const
+    {
+        return data ? *(const Pack<T, N> *)(data + i) : filled<T, N>(missing);
+    }
+};
+
+/* f of each element, computed when it is read. */
+template <typename T, int N, class F, class E>
+struct Mapped {
+    F f;
+    E elements;
+    __device__ __forceinline__ Pack<T, N> vector(int slot, int64_t i) const
+    {
+        Pack<T, N> made = elements.vector(slot, i);
+        UNROLL
+        for (int j = 0; j < N; j++)
+            made.v[j] = f(made.v[j]);
+        return made;
+    }
+};
+
+/* The same value for all elements, or a vector of an ElementsRow. */
+template <typename T, int N>
+struct Values {
+    Pack<T, N> values;
+    __device__ __forceinline__ Pack<T, N> vector(int, int64_t) const { return values; }
+};
+
+/* to[i ...] = f(an element of each vector) */
+template <typename T, int N, class F, class... V>
+static __device__ __forceinline__ void store_vector(T *to, F f, const V &...v)
+{
+    Pack<T, N> made;
+    UNROLL
+    for (int j = 0; j < N; j++)
+        made.v[j] = f(v.v[j]...);
+    *(Pack<T, N> *)to = made;
+}
+
+/* --- rows --- */
+
 /* Where a row across memory starts. */
-static __device__ __forceinline__ int64_t row_start(const RowCall &call, int64_t row)
+static __device__ __forceinline__ int64_t row_start(const NnCall &call, int64_t row)
 {
     int64_t slab = divide(row, call.by_inner);
     return slab * call.n * call.inner + (row - slab * call.inner);
 }
 
-template <typename Type, bool TEAM, int KEPT, int N>
-struct RowOf {
-    typedef Type T;
-    typedef RowElements<T, KEPT, N> Elements;
-    const RowCall &call;
+template <typename T, bool GROUP, int KEPT, int N>
+struct CudaRow {
+    typedef Elements<T, KEPT, N> E;
+    const NnCall &call;
+    const dt_nn_params &params;
     int64_t number, n, base, stride;
-    int first, step; /* the thread's first pack, and how far it is to the next */
+    int first, step; /* the thread's first vector, and elements to its next one */
 
-    __device__ __forceinline__ RowOf(const RowCall &given, int64_t row)
-        : call(given), number(row), n(given.n), base(row * given.n), stride(1),
-          first(TEAM ? (int)(threadIdx.x & (unsigned)(given.threads - 1)) * N : 0),
-          step(TEAM ? given.threads * N : N)
+    __device__ __forceinline__ CudaRow(const NnCall &given, int64_t row)
+        : call(given), params(given.params), number(row), n(given.n),
+          base(row * given.n), stride(1),
+          first(GROUP ? (int)(threadIdx.x & (unsigned)(given.threads - 1)) * N : 0),
+          step(GROUP ? given.threads * N : N)
     {
         if (given.inner > 1) {
             base = row_start(given, row);
@@ -140,220 +198,269 @@ struct RowOf {
         }
     }
 
-    /* Operands of one element a row, or for all, by number. */
-    template <typename E = T>
-    __device__ __forceinline__ E *one(int k) const
+    __device__ __forceinline__ E read(nn::Row<const T> x) const
     {
-        return (E *)call.operands[k] + number;
-    }
-    template <typename E = T>
-    __device__ __forceinline__ E *all(int k) const
-    {
-        return (E *)call.operands[k];
-    }
-    __device__ __forceinline__ bool has(int k) const
-    {
-        return call.operands[k] != nullptr;
-    }
-    /* The thread that writes what there is one of. */
-    __device__ __forceinline__ bool leads() const { return first == 0; }
-    __device__ __forceinline__ T at(int k, int64_t i) const
-    {
-        return ((const T *)call.operands[k])[base + i * stride];
-    }
-
-    /* Operand k, n elements a row. */
-    __device__ __forceinline__ Elements read(int k) const
-    {
-        Elements e;
-        e.data = (const T *)call.operands[k] + base;
+        E e;
+        e.data = x.data + base;
         e.stride = stride;
-        if constexpr (KEPT > 0) {
-            UNROLL
-            for (int s = 0; s < KEPT / N; s++) {
-                int64_t i = first + (int64_t)s * step;
-                if (i < n)
-                    e.kept[s] = e.load(i);
-            }
-        }
+        if constexpr (KEPT > 0)
+            each_vector([&](int slot, int64_t i) { e.kept[slot] = e.load(i); });
         return e;
     }
-    /* f(i, pack of each...) for this thread's packs, which start at element i. */
-    template <class F, class... E>
-    __device__ __forceinline__ void packs(F f, const E &...e) const
+    __device__ __forceinline__ SharedElements<T, N> shared(nn::Shared<T> w,
+                                                           T missing) const
+    {
+        return {w.data, missing};
+    }
+    template <class F, class... S>
+    __device__ __forceinline__ void cases(F f, const S &...shared) const
+    {
+        f(shared...);
+    }
+
+    /* f(slot, i) for each of the thread's vectors. */
+    template <class F>
+    __device__ __forceinline__ void each_vector(F f) const
     {
         if constexpr (KEPT > 0) {
             UNROLL
             for (int s = 0; s < KEPT / N; s++) {
                 int64_t i = first + (int64_t)s * step;
                 if (i < n)
-                    f(i, e.pack(s, i)...);
+                    f(s, i);
             }
         } else {
             ROLLED
             for (int64_t i = first; i < n; i += step)
-                f(i, e.pack(0, i)...);
+                f(0, i);
         }
     }
-    /* Operand k becomes f(i, elements of each...). */
-    template <class F, class... E>
-    __device__ __forceinline__ void write(int k, F f, const E &...e) const
+
+    template <class F, class... S>
+    __device__ __forceinline__ T sum(F f, const S &...e) const
     {
-        T *out = (T *)call.operands[k] + base;
-        packs(
-            [&](int64_t i, const auto &...pack) {
-                Pack<T, N> made;
+        if constexpr (KEPT > 0) {
+            T mine = 0;
+            each_vector([&](int slot, int64_t i) {
+                mine += sum_vector(f, e.vector(slot, i)...);
+            });
+            return reduce<Plus>(mine);
+        } else {
+            RunningSum<T> mine;
+            each_vector([&](int slot, int64_t i) {
+                mine.add(sum_vector(f, e.vector(slot, i)...));
+            });
+            return reduce<Plus>((T)mine.value());
+        }
+    }
+    template <class S>
+    __device__ __forceinline__ T sum(const S &e) const
+    {
+        return sum([](T v) { return v; }, e);
+    }
+    /* The terms stay in registers, or are computed again. */
+    template <class F>
+    __device__ __forceinline__ auto sum_kept(nn::Out<T>, T *sum, F f, const E &e) const
+    {
+        if constexpr (KEPT > 0) {
+            E terms;
+            each_vector([&](int slot, int64_t) {
                 UNROLL
                 for (int j = 0; j < N; j++)
-                    made.v[j] = f(i + j, pack.v[j]...);
-                if constexpr (N > 1)
-                    *(Pack<T, N> *)(out + i) = made;
-                else
-                    out[i * stride] = made.v[0];
-            },
-            e...);
+                    terms.kept[slot].v[j] = f(e.kept[slot].v[j]);
+            });
+            *sum = this->sum(terms);
+            return terms;
+        } else {
+            *sum = this->sum(f, e);
+            return Mapped<T, N, F, E>{f, e};
+        }
     }
-    /* The sum of f(i, elements of each...) over the row. */
-    template <class F, class... E>
-    __device__ __forceinline__ T sum(F f, const E &...e) const
-    {
-        RowSum<T> mine;
-        packs(
-            [&](int64_t i, const auto &...pack) {
-                T part = f(i, pack.v[0]...);
-                UNROLL
-                for (int j = 1; j < N; j++)
-                    part += f(i + j, pack.v[j]...);
-                mine.add(part);
-            },
-            e...);
-        return meet<RowPlus>(mine.value());
-    }
-    /* The greatest element; a NaN is none. */
-    __device__ __forceinline__ T most(const Elements &x) const
+    __device__ __forceinline__ T max(const E &x) const
     {
         T mine = -(T)INFINITY;
-        packs(
-            [&](int64_t, const auto &pack) {
-                UNROLL
-                for (int j = 0; j < N; j++)
-                    mine = RowMost::of(mine, pack.v[j]);
-            },
-            x);
-        return meet<RowMost>(mine);
+        each_vector([&](int slot, int64_t i) {
+            Pack<T, N> v = x.vector(slot, i);
+            UNROLL
+            for (int j = 0; j < N; j++)
+                mine = Larger::of(mine, v.v[j]);
+        });
+        return reduce<Larger>(mine);
+    }
+
+    template <class F, class... S>
+    __device__ __forceinline__ void write(nn::Out<T> y, F f, const S &...e) const
+    {
+        each_vector([&](int slot, int64_t i) {
+            if constexpr (N > 1)
+                store_vector<T, N>(y.data + base + i, f, e.vector(slot, i)...);
+            else
+                y.data[base + i * stride] = f(e.vector(slot, i).v[0]...);
+        });
+    }
+    __device__ __forceinline__ void add(nn::Out<T> y, int64_t i, T value) const
+    {
+        /* By the thread that wrote it. */
+        if (i % step / N * N == first)
+            y.data[base + i * stride] += value;
+    }
+
+    __device__ __forceinline__ T get(nn::PerRow<T> x) const { return x.data[number]; }
+    __device__ __forceinline__ T get(nn::Single<T> x) const { return *x.data; }
+    __device__ __forceinline__ T get(nn::Row<const T> x, int64_t i) const
+    {
+        return x.data[base + i * stride];
+    }
+    __device__ __forceinline__ void put(nn::OutPerRow<T> y, T value) const
+    {
+        if (first == 0 && y.data)
+            y.data[number] = value;
+    }
+    /* One thread reports a target out of range, whose row does not count. */
+    __device__ __forceinline__ nn::Target target(nn::Index index) const
+    {
+        nn::Target t = {index.data[number], true};
+        t.counts = t.at != params.ignore_index;
+        if (t.counts && (uint64_t)t.at >= (uint64_t)n) {
+            if (first == 0)
+                report_range(call.report, call.what, t.at, 0, n, params.dim);
+            t.counts = false;
+        }
+        return t;
+    }
+
+  private:
+    template <class F, class... V>
+    static __device__ __forceinline__ T sum_vector(F f, const V &...v)
+    {
+        T part = f(v.v[0]...);
+        UNROLL
+        for (int j = 1; j < N; j++)
+            part += f(v.v[j]...);
+        return part;
     }
     template <class F>
-    __device__ __forceinline__ T meet(T value) const
+    __device__ __forceinline__ T reduce(T value) const
     {
-        if constexpr (TEAM)
-            return team_meet<F>(value, call.threads);
+        if constexpr (GROUP)
+            return reduce_group<F>(value, call.threads);
         else
             return value;
     }
-    __device__ __forceinline__ int64_t index(int k) const
-    {
-        return *one<const int64_t>(k);
-    }
 };
 
-template <class Op, typename T, bool TEAM, int KEPT, int N>
-__global__ void rowwise_kernel(GRID_CONSTANT(RowCall) call)
+template <class Op, class Operands, typename T, bool GROUP, int KEPT, int N>
+__global__ void nn_kernel(GRID_CONSTANT(NnCall) call)
 {
     int64_t row = blockIdx.x;
-    if (!TEAM)
+    if (!GROUP)
         row = row * BLOCK + threadIdx.x;
     else if (call.threads == 32)
         row = row * (BLOCK / 32) + threadIdx.x / 32;
     /* The threads of a row leave together. */
     if (row < call.rows)
-        Op::run(RowOf<T, TEAM, KEPT, N>(call, row));
+        Op::run(CudaRow<T, GROUP, KEPT, N>(call, row),
+                nn::named<Operands>(call.operands));
 }
 
-template <class Op, typename T, bool TEAM, int KEPT, int N>
-static int rowwise_launch(dt_queue queue, RowCall &call, int threads)
-{
-    int64_t each = BLOCK / threads, blocks = (call.rows + each - 1) / each;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    cudaError_t error;
-    call.threads = threads;
-    if constexpr (TEAM)
-        error = LAUNCH_BARRIERS((rowwise_kernel<Op, T, true, KEPT, N>), blocks, BLOCK,
-                                0, stream, call);
-    else
-        error = LAUNCH((rowwise_kernel<Op, T, false, KEPT, N>), blocks, BLOCK, 0,
-                       stream, call);
-    CUDA_TRY("starting an operation on rows", error);
-    return 0;
-}
+/* --- launches --- */
 
-/* Rows from which on a card is busy with one thread for each. */
-#define ROWS_MANY  16384
-#define ROWS_SHORT 16
-
-/* The call as kernels take it. Where they report, device_use has been called. */
-static inline int rowwise_call(dt_queue queue, const dt_nn_call *given, bool reports,
-                               RowCall *out)
+/* The call as kernels take it. */
+static inline int nn_prepare(dt_queue queue, const dt_nn_call *given, bool reports,
+                             NnCall *out)
 {
     out->what = given->what;
     out->report = nullptr;
-    for (int k = 0; k < DT_ROW_OPERANDS; k++)
+    for (int k = 0; k < DT_NN_OPERANDS; k++)
         out->operands[k] = given->operands[k];
     out->rows = given->outer * given->inner;
     out->n = given->n;
     out->inner = given->inner;
     out->by_n = long_divider_for(given->n);
     out->by_inner = long_divider_for(given->inner);
-    out->ignored = given->ignored;
-    out->parameter = given->parameter;
-    out->factor = given->factor;
+    out->params = given->params;
+    if (device_use(queue.device))
+        return -1;
     return reports && !(out->report = report_of(queue.device)) ? -1 : 0;
 }
 
-/* Starts the kernel of Op. */
-template <class Op, typename T>
-static int rowwise_start(dt_queue queue, const dt_nn_call *given, bool reports)
+template <class Op, class Operands, typename T, bool GROUP, int KEPT, int N>
+static int nn_launch(dt_queue queue, NnCall &call, int threads)
 {
-    RowCall call;
-    bool packs = given->inner == 1 && given->n % pack_size<T> == 0;
-    for (int k = 0; k < DT_ROW_OPERANDS; k++)
-        packs = packs && is_aligned(given->operands[k], 16);
-    if (rowwise_call(queue, given, reports, &call))
+    int64_t each = BLOCK / threads, blocks = (call.rows + each - 1) / each;
+    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaError_t error;
+    call.threads = threads;
+    if constexpr (GROUP)
+        error = LAUNCH_BARRIERS((nn_kernel<Op, Operands, T, true, KEPT, N>), blocks,
+                                BLOCK, 0, stream, call);
+    else
+        error = LAUNCH((nn_kernel<Op, Operands, T, false, KEPT, N>), blocks, BLOCK, 0,
+                       stream, call);
+    CUDA_TRY("starting an operation on rows", error);
+    return 0;
+}
+
+/* Rows from which on a GPU is busy with one thread for each. */
+#define ROWS_MANY  16384
+#define ROWS_SHORT 16
+
+template <class Op, class Operands, typename T>
+static int nn_start(dt_queue queue, const dt_nn_call *given, bool reports)
+{
+    NnCall call;
+    bool vectors = given->inner == 1 && given->n % pack_size<T> == 0;
+    for (int k = 0; k < DT_NN_OPERANDS; k++)
+        vectors = vectors && is_aligned(given->operands[k], 16);
+    if (nn_prepare(queue, given, reports, &call))
         return -1;
     bool alone = call.n <= ROWS_SHORT ||
                  (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256));
     /* Each form is a kernel of its own, so doubles, which are rare, have one. */
     constexpr bool rare = sizeof(T) > 4;
     constexpr int N = rare ? 1 : pack_size<T>, KEPT = 8;
-    if constexpr (Op::reads == 0) {
-        return rowwise_launch<Op, T, false, 0, 1>(queue, call, 1);
+    if constexpr (Op::passes == 0) {
+        return nn_launch<Op, Operands, T, false, 0, 1>(queue, call, 1);
     } else {
         if constexpr (!rare)
             if (alone)
-                return rowwise_launch<Op, T, false, 0, 1>(queue, call, 1);
-        if constexpr (!rare && Op::reads > 1)
-            if (packs && call.n <= BLOCK * KEPT)
-                return rowwise_launch<Op, T, true, KEPT, N>(
+                return nn_launch<Op, Operands, T, false, 0, 1>(queue, call, 1);
+        if constexpr (!rare && Op::passes > 1)
+            if (vectors && call.n <= BLOCK * KEPT)
+                return nn_launch<Op, Operands, T, true, KEPT, N>(
                     queue, call, call.n <= 32 * KEPT ? 32 : BLOCK);
         int threads = call.n <= 512 ? 32 : BLOCK;
         if constexpr (!rare)
-            if (packs)
-                return rowwise_launch<Op, T, true, 0, N>(queue, call, threads);
-        return rowwise_launch<Op, T, true, 0, 1>(queue, call, threads);
+            if (vectors)
+                return nn_launch<Op, Operands, T, true, 0, N>(queue, call, threads);
+        return nn_launch<Op, Operands, T, true, 0, 1>(queue, call, threads);
     }
 }
 
-/* The two functions of cuda/kernels/nn.h for an operation: of T, they return what the last
- * argument says. */
-#define ROWWISE_FUNCTION(name, type, ...)                                              \
-    int rowwise_##name(dt_queue queue, const dt_nn_call *call)                         \
+/* Whether an operation has an INDEX, whose values kernels check. */
+#define OUT(name)
+#define INOUT(name)
+#define OUT_PER_ROW(name)
+#define OUT_SHARED(name)
+#define ROW(name)
+#define PER_ROW(name)
+#define INDEX(name) | 1
+#define SHARED(name)
+#define SINGLE(name)
+#define MASK(name)
+#define NN_OP(op, ...) constexpr bool has_index_##op = 0 __VA_ARGS__;
+#include "ops/nn.def"
+
+} // namespace
+
+/* The two functions of cuda/kernels/nn.h for an operation, by a `start` of T. */
+#define NN_ENTRY_OF(op, start, dtype, T)                                               \
+    int nn_##op##_##dtype(dt_queue queue, const dt_nn_call *call)                      \
     {                                                                                  \
-        typedef type T;                                                                \
-        return __VA_ARGS__;                                                            \
+        return start<nn::op, nn::operands::op<T>, T>(queue, call, has_index_##op);     \
     }
-#define ROWWISE_FUNCTIONS(name, ...)                                                   \
-    ROWWISE_FUNCTION(name##_float32, float, __VA_ARGS__)                               \
-    ROWWISE_FUNCTION(name##_float64, double, __VA_ARGS__)
-#define ROWWISE_ENTRY(name, Op, reports)                                               \
-    ROWWISE_FUNCTIONS(name, rowwise_start<Op, T>(queue, call, reports))
+#define NN_ENTRY(op, start)                                                            \
+    NN_ENTRY_OF(op, start, float32, float)                                             \
+    NN_ENTRY_OF(op, start, float64, double)
 
 #endif

@@ -31,9 +31,8 @@ void dt_nn_begin(dt_nn_rows *rows, const char *what, dt_dtype dtype, dt_device d
         *(dim < 0 || d == dim ? &call->n
           : d < dim           ? &call->outer
                               : &call->inner) *= shape[d];
-    call->ignored = -1;
-    call->parameter = call->factor = 0;
-    for (int k = 0; k < DT_ROW_OPERANDS; k++) {
+    call->params = (dt_nn_params){.ignore_index = -1};
+    for (int k = 0; k < DT_NN_OPERANDS; k++) {
         call->operands[k] = NULL;
         rows->results[k] = NULL;
     }
@@ -46,7 +45,7 @@ static void use(dt_nn_rows *rows, int at, const dt_tensor *t)
         rows->failed = true;
 }
 
-void dt_nn_take_indices(dt_nn_rows *rows, int at, const dt_tensor *t)
+void dt_nn_take_as_it_is(dt_nn_rows *rows, int at, const dt_tensor *t)
 {
     if (!rows->failed)
         use(rows, at, t);
@@ -115,10 +114,10 @@ int dt_nn_run(dt_nn_rows *rows, dt_nn_op op)
             dt_backend_of(rows->device)->nn(dt_queue_current(rows->device), call) < 0;
     for (int k = 0; k < rows->count; k++)
         dt_tensor_clear(&rows->held[k]);
-    for (int k = 0; k < DT_ROW_OPERANDS && !rows->failed; k++)
+    for (int k = 0; k < DT_NN_OPERANDS && !rows->failed; k++)
         if (rows->results[k])
             rows->failed = finish(rows, rows->results[k]) < 0;
-    for (int k = 0; k < DT_ROW_OPERANDS && rows->failed; k++)
+    for (int k = 0; k < DT_NN_OPERANDS && rows->failed; k++)
         if (rows->results[k])
             dt_tensor_clear(rows->results[k]);
     return rows->failed ? -1 : 0;
@@ -142,8 +141,8 @@ int dt_softmax(dt_nn_op op, dt_tensor *out, const dt_tensor *x, int64_t dim, int
                        "dtype=torch.float32",
                        what, dt_dtype_name(result));
     dt_nn_begin(&rows, what, result, dt_tensor_device(x), x->ndim, x->shape, along);
-    dt_nn_make(&rows, 0, out, x->ndim, x->shape);
-    dt_nn_take(&rows, 1, x);
+    NN_MAKE(&rows, softmax, y, out, x->ndim, x->shape);
+    NN_TAKE(&rows, softmax, x, x);
     return dt_nn_run(&rows, op);
 }
 
@@ -153,9 +152,9 @@ int dt_softmax_backward(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
     dt_nn_rows rows;
     dt_nn_begin(&rows, names[op], (dt_dtype)y->dtype, dt_tensor_device(y), y->ndim,
                 y->shape, dim);
-    dt_nn_make(&rows, 0, out, y->ndim, y->shape);
-    dt_nn_take(&rows, 1, g);
-    dt_nn_take(&rows, 2, y);
+    NN_MAKE(&rows, softmax_backward, dx, out, y->ndim, y->shape);
+    NN_TAKE(&rows, softmax_backward, dy, g);
+    NN_TAKE(&rows, softmax_backward, y, y);
     return dt_nn_run(&rows, op);
 }
 
@@ -222,8 +221,8 @@ int dt_logsumexp(dt_tensor *out, const dt_tensor *x, int count, const int64_t *d
     dt_dtype dtype =
         dt_dtype_is_float((dt_dtype)x->dtype) ? (dt_dtype)x->dtype : dt_default_dtype();
     dt_nn_begin(&rows, what, dtype, dt_tensor_device(x), x->ndim, x->shape, along);
-    dt_nn_make(&rows, 0, out, ndim, shape);
-    dt_nn_take(&rows, 1, x);
+    NN_MAKE(&rows, logsumexp, y, out, ndim, shape);
+    NN_TAKE(&rows, logsumexp, x, x);
     int status = dt_nn_run(&rows, DT_NN_logsumexp);
     dt_tensor_clear(&joined);
     if (!status && out->numel && !rows.call.n)
@@ -237,9 +236,9 @@ int dt_logsumexp_backward(dt_tensor *out, const dt_tensor *g, const dt_tensor *x
     dt_nn_rows rows;
     dt_nn_begin(&rows, "logsumexp", (dt_dtype)x->dtype, dt_tensor_device(x), x->ndim,
                 x->shape, dim);
-    dt_nn_make(&rows, 0, out, x->ndim, x->shape);
-    dt_nn_take(&rows, 1, g);
-    dt_nn_take(&rows, 2, x);
-    dt_nn_take(&rows, 3, y);
+    NN_MAKE(&rows, logsumexp_backward, dx, out, x->ndim, x->shape);
+    NN_TAKE(&rows, logsumexp_backward, dy, g);
+    NN_TAKE(&rows, logsumexp_backward, x, x);
+    NN_TAKE(&rows, logsumexp_backward, y, y);
     return dt_nn_run(&rows, DT_NN_logsumexp_backward);
 }

@@ -13,8 +13,8 @@ typedef struct dt_nn_rows {
     bool failed;
     bool keeps_type; /* results stay in the call's type, set after dt_nn_begin */
     int count;
-    dt_tensor held[DT_ROW_OPERANDS];
-    dt_tensor *results[DT_ROW_OPERANDS];
+    dt_tensor held[DT_NN_OPERANDS];
+    dt_tensor *results[DT_NN_OPERANDS];
 } dt_nn_rows;
 
 /* Begins a call on the rows along dim (0 to ndim-1) of tensors of that shape; dim -1:
@@ -22,14 +22,19 @@ typedef struct dt_nn_rows {
  * dt_nn_run need be asked. */
 void dt_nn_begin(dt_nn_rows *rows, const char *what, dt_dtype dtype, dt_device device,
                  int ndim, const int64_t *shape, int dim);
-/* Operand `at` is t, in row-major order and the call's type where it is not so already;
+/* Operand `at`, an NN_AT, is t, in row-major order and the call's type where it is not so already;
  * t NULL: there is none. Its elements are those of the rows, or one for each. */
 void dt_nn_take(dt_nn_rows *rows, int at, const dt_tensor *t);
 /* Operand `at` is t as it is. */
-void dt_nn_take_indices(dt_nn_rows *rows, int at, const dt_tensor *t);
+void dt_nn_take_as_it_is(dt_nn_rows *rows, int at, const dt_tensor *t);
 /* Operand `at` is a new tensor, out. */
 void dt_nn_make(dt_nn_rows *rows, int at, dt_tensor *out, int ndim,
                 const int64_t *shape);
+#define NN_TAKE(rows, op, operand, t) dt_nn_take(rows, NN_AT(op, operand), t)
+#define NN_TAKE_AS_IT_IS(rows, op, operand, t)                                         \
+    dt_nn_take_as_it_is(rows, NN_AT(op, operand), t)
+#define NN_MAKE(rows, op, operand, out, ndim, shape)                                   \
+    dt_nn_make(rows, NN_AT(op, operand), out, ndim, shape)
 /* Runs the call, unless there is nothing to write, and lets go of what was held. -1
  * after dt_fail: then the results hold nothing. */
 int dt_nn_run(dt_nn_rows *rows, dt_nn_op op);

@@ -10,8 +10,8 @@
 
 void dt_loss_kept_clear(dt_loss_kept *kept)
 {
-    dt_tensor_clear(&kept->most);
-    dt_tensor_clear(&kept->norm);
+    dt_tensor_clear(&kept->max);
+    dt_tensor_clear(&kept->log_sum);
     dt_tensor_clear(&kept->total);
 }
 
@@ -120,9 +120,9 @@ static void begin(dt_nn_rows *rows, const dt_loss_options *o, const dt_tensor *x
     int dim = dt_loss_dim(x->ndim);
     dt_nn_begin(rows, o->what, type_of(o, x, target), dt_tensor_device(x), x->ndim,
                 x->shape, dim);
-    rows->call.ignored = o->ignored;
-    rows->call.parameter = o->smoothing;
-    rows->call.factor = dim; /* for the report of a target out of range */
+    rows->call.params.ignore_index = o->ignored;
+    rows->call.params.smoothing = o->smoothing;
+    rows->call.params.dim = dim;
 }
 
 /* The loss of each row, and what each adds to the divisor of a mean. */
@@ -136,30 +136,30 @@ static int row_losses(dt_tensor *losses, dt_tensor *weights, dt_loss_kept *kept,
     bool weighs = o->reduction == DT_LOSS_MEAN && !o->shares;
     begin(&rows, o, x, target);
     rows.keeps_type = true;
-    dt_nn_make(&rows, 0, losses, ndim, shape);
+    NN_MAKE(&rows, nll_loss, loss, losses, ndim, shape);
     if (!o->scores) {
         if (weighs)
-            dt_nn_make(&rows, 1, weights, ndim, shape);
-        dt_nn_take(&rows, 2, x);
-        dt_nn_take_indices(&rows, 3, target);
-        dt_nn_take(&rows, 4, weight);
+            NN_MAKE(&rows, nll_loss, target_weight, weights, ndim, shape);
+        NN_TAKE(&rows, nll_loss, x, x);
+        NN_TAKE_AS_IT_IS(&rows, nll_loss, target, target);
+        NN_TAKE(&rows, nll_loss, weight, weight);
         return dt_nn_run(&rows, DT_NN_nll_loss);
     }
     if (o->shares) {
-        dt_nn_make(&rows, 1, &kept->most, ndim, shape);
-        dt_nn_make(&rows, 2, &kept->norm, ndim, shape);
-        dt_nn_take(&rows, 3, x);
-        dt_nn_take(&rows, 4, target);
-        dt_nn_take(&rows, 5, weight);
-        return dt_nn_run(&rows, DT_NN_cross_entropy_shares);
+        NN_MAKE(&rows, soft_cross_entropy, max, &kept->max, ndim, shape);
+        NN_MAKE(&rows, soft_cross_entropy, log_sum, &kept->log_sum, ndim, shape);
+        NN_TAKE(&rows, soft_cross_entropy, x, x);
+        NN_TAKE(&rows, soft_cross_entropy, target, target);
+        NN_TAKE(&rows, soft_cross_entropy, weight, weight);
+        return dt_nn_run(&rows, DT_NN_soft_cross_entropy);
     }
     if (weighs)
-        dt_nn_make(&rows, 1, weights, ndim, shape);
-    dt_nn_make(&rows, 2, &kept->most, ndim, shape);
-    dt_nn_make(&rows, 3, &kept->norm, ndim, shape);
-    dt_nn_take(&rows, 4, x);
-    dt_nn_take_indices(&rows, 5, target);
-    dt_nn_take(&rows, 6, weight);
+        NN_MAKE(&rows, cross_entropy, target_weight, weights, ndim, shape);
+    NN_MAKE(&rows, cross_entropy, max, &kept->max, ndim, shape);
+    NN_MAKE(&rows, cross_entropy, log_sum, &kept->log_sum, ndim, shape);
+    NN_TAKE(&rows, cross_entropy, x, x);
+    NN_TAKE_AS_IT_IS(&rows, cross_entropy, target, target);
+    NN_TAKE(&rows, cross_entropy, weight, weight);
     return dt_nn_run(&rows, DT_NN_cross_entropy);
 }
 
@@ -188,10 +188,10 @@ static int mean(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *losses,
     dt_nn_begin(&rows, o->what, (dt_dtype)losses->dtype, dt_tensor_device(losses), 1,
                 shape, 0);
     rows.keeps_type = true;
-    dt_nn_make(&rows, 0, out, 0, NULL);
-    dt_nn_make(&rows, 1, &kept->total, 0, NULL);
-    dt_nn_take(&rows, 2, losses);
-    dt_nn_take(&rows, 3, weights);
+    NN_MAKE(&rows, weighted_mean, mean, out, 0, NULL);
+    NN_MAKE(&rows, weighted_mean, total, &kept->total, 0, NULL);
+    NN_TAKE(&rows, weighted_mean, x, losses);
+    NN_TAKE(&rows, weighted_mean, weight, weights);
     if (dt_nn_run(&rows, DT_NN_weighted_mean))
         return -1;
     if (losses->numel)
@@ -209,7 +209,7 @@ int dt_class_loss(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *x,
     dt_tensor losses, weights, classes;
     int status = -1;
     out->storage = losses.storage = weights.storage = classes.storage = NULL;
-    kept->most.storage = kept->norm.storage = kept->total.storage = NULL;
+    kept->max.storage = kept->log_sum.storage = kept->total.storage = NULL;
     if (check(o, x, target, weight))
         return -1;
     if (!o->shares) {
@@ -269,32 +269,41 @@ int dt_class_loss_backward(dt_tensor *out, const dt_tensor *g, const dt_loss_kep
         target = &classes;
     }
     begin(&rows, o, x, target);
-    dt_nn_make(&rows, 0, out, x->ndim, x->shape);
+    NN_MAKE(&rows, nll_loss_backward, dx, out, x->ndim, x->shape);
     int status;
     if (!o->scores) {
-        dt_nn_take_indices(&rows, 1, target);
-        dt_nn_take(&rows, 2, weight);
-        dt_nn_take(&rows, each ? 3 : 4, g);
-        dt_nn_take(&rows, 5, total);
+        NN_TAKE_AS_IT_IS(&rows, nll_loss_backward, target, target);
+        NN_TAKE(&rows, nll_loss_backward, weight, weight);
+        if (each)
+            NN_TAKE(&rows, nll_loss_backward, dloss, g);
+        else
+            NN_TAKE(&rows, nll_loss_backward, dloss_all, g);
+        NN_TAKE(&rows, nll_loss_backward, total, total);
         status = dt_nn_run(&rows, DT_NN_nll_loss_backward);
     } else if (o->shares) {
-        dt_nn_take(&rows, 1, x);
-        dt_nn_take(&rows, 2, &kept->most);
-        dt_nn_take(&rows, 3, &kept->norm);
-        dt_nn_take(&rows, 4, target);
-        dt_nn_take(&rows, 5, weight);
-        dt_nn_take(&rows, each ? 6 : 7, g);
-        rows.call.factor =
-            o->reduction == DT_LOSS_MEAN ? 1 / (double)kept->most.numel : 1;
-        status = dt_nn_run(&rows, DT_NN_cross_entropy_shares_backward);
+        NN_TAKE(&rows, soft_cross_entropy_backward, x, x);
+        NN_TAKE(&rows, soft_cross_entropy_backward, max, &kept->max);
+        NN_TAKE(&rows, soft_cross_entropy_backward, log_sum, &kept->log_sum);
+        NN_TAKE(&rows, soft_cross_entropy_backward, target, target);
+        NN_TAKE(&rows, soft_cross_entropy_backward, weight, weight);
+        if (each)
+            NN_TAKE(&rows, soft_cross_entropy_backward, dloss, g);
+        else
+            NN_TAKE(&rows, soft_cross_entropy_backward, dloss_all, g);
+        rows.call.params.scale =
+            o->reduction == DT_LOSS_MEAN ? 1 / (double)kept->max.numel : 1;
+        status = dt_nn_run(&rows, DT_NN_soft_cross_entropy_backward);
     } else {
-        dt_nn_take(&rows, 1, x);
-        dt_nn_take(&rows, 2, &kept->most);
-        dt_nn_take(&rows, 3, &kept->norm);
-        dt_nn_take_indices(&rows, 4, target);
-        dt_nn_take(&rows, 5, weight);
-        dt_nn_take(&rows, each ? 6 : 7, g);
-        dt_nn_take(&rows, 8, total);
+        NN_TAKE(&rows, cross_entropy_backward, x, x);
+        NN_TAKE(&rows, cross_entropy_backward, max, &kept->max);
+        NN_TAKE(&rows, cross_entropy_backward, log_sum, &kept->log_sum);
+        NN_TAKE_AS_IT_IS(&rows, cross_entropy_backward, target, target);
+        NN_TAKE(&rows, cross_entropy_backward, weight, weight);
+        if (each)
+            NN_TAKE(&rows, cross_entropy_backward, dloss, g);
+        else
+            NN_TAKE(&rows, cross_entropy_backward, dloss_all, g);
+        NN_TAKE(&rows, cross_entropy_backward, total, total);
         status = dt_nn_run(&rows, DT_NN_cross_entropy_backward);
     }
     dt_tensor_clear(&classes);

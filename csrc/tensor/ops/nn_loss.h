@@ -22,9 +22,8 @@ typedef struct dt_loss_options {
 
 /* What the gradient needs besides the input: each may hold nothing. */
 typedef struct dt_loss_kept {
-    dt_tensor most, norm; /* of each row of scores: the greatest, and the logarithm of
-                             the sum of exponentials of the others' distances to it */
-    dt_tensor total;      /* what a mean was divided by */
+    dt_tensor max, log_sum; /* of each row of scores: see ops/nn.def */
+    dt_tensor total;        /* what a mean was divided by */
 } dt_loss_kept;
 void dt_loss_kept_clear(dt_loss_kept *kept);
 

@@ -88,13 +88,13 @@ int dt_layer_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
         check_parameter(what, "bias", x, bias))
         return -1;
     int ndim = begin_rows(&rows, x, count, kept);
-    rows.call.parameter = eps;
-    dt_nn_make(&rows, 0, out, x->ndim, x->shape);
-    dt_nn_make(&rows, 1, mean, ndim, kept);
-    dt_nn_make(&rows, 2, rstd, ndim, kept);
-    dt_nn_take(&rows, 3, x);
-    dt_nn_take(&rows, 4, weight);
-    dt_nn_take(&rows, 5, bias);
+    rows.call.params.eps = eps;
+    NN_MAKE(&rows, layer_norm, y, out, x->ndim, x->shape);
+    NN_MAKE(&rows, layer_norm, mean, mean, ndim, kept);
+    NN_MAKE(&rows, layer_norm, rstd, rstd, ndim, kept);
+    NN_TAKE(&rows, layer_norm, x, x);
+    NN_TAKE(&rows, layer_norm, weight, weight);
+    NN_TAKE(&rows, layer_norm, bias, bias);
     return dt_nn_run(&rows, DT_NN_layer_norm);
 }
 
@@ -119,27 +119,27 @@ int dt_layer_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *f
     const int64_t *shape = x->shape + x->ndim - count;
     if (for_x) {
         begin_rows(&rows, x, count, kept);
-        dt_nn_make(&rows, 0, for_x, x->ndim, x->shape);
-        dt_nn_take(&rows, 1, g);
-        dt_nn_take(&rows, 2, x);
-        dt_nn_take(&rows, 3, mean);
-        dt_nn_take(&rows, 4, rstd);
-        dt_nn_take(&rows, 5, weight);
+        NN_MAKE(&rows, layer_norm_backward, dx, for_x, x->ndim, x->shape);
+        NN_TAKE(&rows, layer_norm_backward, dy, g);
+        NN_TAKE(&rows, layer_norm_backward, x, x);
+        NN_TAKE(&rows, layer_norm_backward, mean, mean);
+        NN_TAKE(&rows, layer_norm_backward, rstd, rstd);
+        NN_TAKE(&rows, layer_norm_backward, weight, weight);
         if (dt_nn_run(&rows, DT_NN_layer_norm_backward))
             return -1;
     }
     if (!for_weight && !for_bias)
         return 0;
     begin_rows(&rows, x, count, kept);
-    rows.call.factor = 1;
+    rows.call.params.scale = 1;
     if (for_bias)
-        dt_nn_make(&rows, 0, for_bias, count, shape);
+        NN_MAKE(&rows, layer_norm_parameters, dbias, for_bias, count, shape);
     if (for_weight)
-        dt_nn_make(&rows, 1, for_weight, count, shape);
-    dt_nn_take(&rows, 2, g);
-    dt_nn_take(&rows, 3, x);
-    dt_nn_take(&rows, 4, mean);
-    dt_nn_take(&rows, 5, rstd);
+        NN_MAKE(&rows, layer_norm_parameters, dweight, for_weight, count, shape);
+    NN_TAKE(&rows, layer_norm_parameters, dy, g);
+    NN_TAKE(&rows, layer_norm_parameters, x, x);
+    NN_TAKE(&rows, layer_norm_parameters, mean, mean);
+    NN_TAKE(&rows, layer_norm_parameters, rstd, rstd);
     if (dt_nn_run(&rows, DT_NN_layer_norm_parameters) == 0 &&
         clear_sums("layer_norm", x, for_weight, for_bias) == 0)
         return 0;
@@ -177,10 +177,10 @@ static int channel_sums(dt_nn_op op, dt_tensor *out, const dt_tensor *x,
     dt_nn_rows rows;
     begin_channels(&rows, x);
     rows.keeps_type = true;
-    rows.call.factor = x->numel ? (double)x->shape[1] / (double)x->numel : 0;
-    dt_nn_make(&rows, 0, out, 1, x->shape + 1);
-    dt_nn_take(&rows, 2, x);
-    dt_nn_take(&rows, 3, mean);
+    rows.call.params.scale = x->numel ? (double)x->shape[1] / (double)x->numel : 0;
+    NN_MAKE(&rows, batch_norm_variances, sum, out, 1, x->shape + 1);
+    NN_TAKE(&rows, batch_norm_variances, x, x);
+    NN_TAKE(&rows, batch_norm_variances, mean, mean);
     return dt_nn_run(&rows, op);
 }
 
@@ -231,14 +231,16 @@ static int statistics(dt_tensor *mean, dt_tensor *rstd, const dt_tensor *x,
         goto done;
     }
     bool tracks = o->training && x->numel;
-    rows.call.parameter = o->eps;
-    rows.call.factor = o->momentum;
-    rows.call.ignored = channels ? x->numel / channels : 0;
-    dt_nn_make(&rows, 0, rstd, 1, &channels);
-    dt_nn_take(&rows, 1, mean);
-    dt_nn_take(&rows, 2, &variance);
-    dt_nn_take(&rows, 3, tracks && running_mean ? &own_mean : NULL);
-    dt_nn_take(&rows, 4, tracks && running_variance ? &own_variance : NULL);
+    rows.call.params.eps = o->eps;
+    rows.call.params.momentum = o->momentum;
+    rows.call.params.count = channels ? x->numel / channels : 0;
+    NN_MAKE(&rows, batch_norm_track, rstd, rstd, 1, &channels);
+    NN_TAKE(&rows, batch_norm_track, mean, mean);
+    NN_TAKE(&rows, batch_norm_track, variance, &variance);
+    NN_TAKE(&rows, batch_norm_track, running_mean,
+            tracks && running_mean ? &own_mean : NULL);
+    NN_TAKE(&rows, batch_norm_track, running_variance,
+            tracks && running_variance ? &own_variance : NULL);
     status = dt_nn_run(&rows, DT_NN_batch_norm_track);
     if (!status)
         status = close_running(&own_mean, running_mean, tracks);
@@ -282,12 +284,12 @@ int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
         statistics(mean, rstd, x, running_mean, running_variance, o))
         return -1;
     begin_channels(&rows, x);
-    dt_nn_make(&rows, 0, out, x->ndim, x->shape);
-    dt_nn_take(&rows, 1, x);
-    dt_nn_take(&rows, 2, mean);
-    dt_nn_take(&rows, 3, rstd);
-    dt_nn_take(&rows, 4, weight);
-    dt_nn_take(&rows, 5, bias);
+    NN_MAKE(&rows, batch_norm, y, out, x->ndim, x->shape);
+    NN_TAKE(&rows, batch_norm, x, x);
+    NN_TAKE(&rows, batch_norm, mean, mean);
+    NN_TAKE(&rows, batch_norm, rstd, rstd);
+    NN_TAKE(&rows, batch_norm, weight, weight);
+    NN_TAKE(&rows, batch_norm, bias, bias);
     if (dt_nn_run(&rows, DT_NN_batch_norm) == 0)
         return 0;
     dt_tensor_clear(mean);
@@ -301,49 +303,51 @@ int dt_batch_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *f
                            const dt_tensor *rstd, bool training)
 {
     dt_nn_rows rows;
-    dt_tensor along, plain; /* the gradients of weight and bias, in the call's type */
+    /* The gradients of weight and bias, in the call's type. */
+    dt_tensor sum_dy_xhat, sum_dy;
     int status = -1;
-    along.storage = plain.storage = NULL;
+    sum_dy_xhat.storage = sum_dy.storage = NULL;
     if (training || for_weight || for_bias) {
         begin_channels(&rows, x);
         rows.keeps_type = training; /* they are operands below */
-        rows.call.factor = 1;
-        dt_nn_make(&rows, 0, &plain, 1, x->shape + 1);
-        dt_nn_make(&rows, 1, &along, 1, x->shape + 1);
-        dt_nn_take(&rows, 2, g);
-        dt_nn_take(&rows, 3, x);
-        dt_nn_take(&rows, 4, mean);
-        dt_nn_take(&rows, 5, rstd);
+        rows.call.params.scale = 1;
+        NN_MAKE(&rows, batch_norm_parameters, dbias, &sum_dy, 1, x->shape + 1);
+        NN_MAKE(&rows, batch_norm_parameters, dweight, &sum_dy_xhat, 1, x->shape + 1);
+        NN_TAKE(&rows, batch_norm_parameters, dy, g);
+        NN_TAKE(&rows, batch_norm_parameters, x, x);
+        NN_TAKE(&rows, batch_norm_parameters, mean, mean);
+        NN_TAKE(&rows, batch_norm_parameters, rstd, rstd);
         if (dt_nn_run(&rows, DT_NN_batch_norm_parameters) ||
-            clear_sums(batch, x, &along, &plain))
+            clear_sums(batch, x, &sum_dy_xhat, &sum_dy))
             goto done;
     }
     if (for_x) {
         begin_channels(&rows, x);
-        rows.call.factor = x->numel ? (double)x->shape[1] / (double)x->numel : 0;
-        dt_nn_make(&rows, 0, for_x, x->ndim, x->shape);
-        dt_nn_take(&rows, 1, g);
-        dt_nn_take(&rows, 2, x);
-        dt_nn_take(&rows, 3, mean);
-        dt_nn_take(&rows, 4, rstd);
-        dt_nn_take(&rows, 5, weight);
-        dt_nn_take(&rows, 6, training ? &along : NULL);
-        dt_nn_take(&rows, 7, training ? &plain : NULL);
+        rows.call.params.scale = x->numel ? (double)x->shape[1] / (double)x->numel : 0;
+        NN_MAKE(&rows, batch_norm_backward, dx, for_x, x->ndim, x->shape);
+        NN_TAKE(&rows, batch_norm_backward, dy, g);
+        NN_TAKE(&rows, batch_norm_backward, x, x);
+        NN_TAKE(&rows, batch_norm_backward, mean, mean);
+        NN_TAKE(&rows, batch_norm_backward, rstd, rstd);
+        NN_TAKE(&rows, batch_norm_backward, weight, weight);
+        NN_TAKE(&rows, batch_norm_backward, sum_dy_xhat,
+                training ? &sum_dy_xhat : NULL);
+        NN_TAKE(&rows, batch_norm_backward, sum_dy, training ? &sum_dy : NULL);
         if (dt_nn_run(&rows, DT_NN_batch_norm_backward))
             goto done;
     }
     if (for_weight) {
-        *for_weight = along;
-        along.storage = NULL;
+        *for_weight = sum_dy_xhat;
+        sum_dy_xhat.storage = NULL;
     }
     if (for_bias) {
-        *for_bias = plain;
-        plain.storage = NULL;
+        *for_bias = sum_dy;
+        sum_dy.storage = NULL;
     }
     status = 0;
 done:
-    dt_tensor_clear(&along);
-    dt_tensor_clear(&plain);
+    dt_tensor_clear(&sum_dy_xhat);
+    dt_tensor_clear(&sum_dy);
     return status;
 }
 
@@ -395,15 +399,15 @@ int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double
         goto done;
     dt_nn_begin(&rows, "dropout", (dt_dtype)x->dtype, dt_tensor_device(x), 1, &x->numel,
                 0);
-    rows.call.factor = kept;
+    rows.call.params.keep = kept;
     dt_tensor line = laid; /* lent: the elements in the order of memory */
     line.ndim = 1;
     line.shape[0] = x->numel;
     line.strides[0] = 1;
     line.contiguous = true;
-    dt_nn_make(&rows, 0, &flat, 1, &x->numel);
-    dt_nn_take(&rows, 1, &line);
-    dt_nn_take_indices(&rows, 2, mask);
+    NN_MAKE(&rows, dropout, y, &flat, 1, &x->numel);
+    NN_TAKE(&rows, dropout, x, &line);
+    NN_TAKE_AS_IT_IS(&rows, dropout, mask, mask);
     status = dt_nn_run(&rows, DT_NN_dropout);
     if (!status)
         status = dt_view_as_strided(out, &flat, x->ndim, x->shape, mask->strides, 0);
