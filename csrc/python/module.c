@@ -61,7 +61,9 @@ static PyObject *signatures(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    PyObject *list = PyList_GetSlice(dt_composite_signatures(), 0, PY_SSIZE_T_MAX);
+    PyObject *list = PyList_New(0);
+    if (list && dt_composite_signatures(list) < 0)
+        Py_CLEAR(list);
     for (size_t t = 0; list && t < ntables; t++)
         for (size_t i = 0; list && i < tables[t].count; i++) {
             const dt_function *row = &tables[t].rows[i];

@@ -39,6 +39,13 @@ def vector(function: str, name: str, x: Tensor) -> None:
         )
 
 
+def floating(
+    function: str, name: str, x: Tensor, error: type[Exception] = RuntimeError
+) -> None:
+    if not x.is_floating_point():
+        raise error(f"{function}(): {name} is of {x.dtype}; convert it with .float()")
+
+
 def same_dtype(function: str, a: Tensor, b: Tensor) -> None:
     if a.dtype != b.dtype:
         raise RuntimeError(

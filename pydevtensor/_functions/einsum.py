@@ -150,7 +150,7 @@ def _size(shape):
     return total
 
 
-def _multiply(a, a_names, b, b_names, kept):
+def multiply(a, a_names, b, b_names, kept):
     """The product of two operands; what only they have and nobody keeps is summed."""
     a, a_names = _sum(
         a, a_names, [n for n in a_names if n not in b_names and n not in kept]
@@ -262,7 +262,7 @@ def einsum(*args: Any) -> Tensor:
     result, names = pairs[0]
     for i, (x, others) in enumerate(pairs[1:], 1):
         kept = {*output}.union(*(later for _, later in pairs[i + 1 :]))
-        result, names = _multiply(result, names, x, others, kept)
+        result, names = multiply(result, names, x, others, kept)
     result, names = _sum(result, names, [n for n in names if n not in output])
     result = _arrange(result, names, output)
     wanted = [sizes[name] for name in output]

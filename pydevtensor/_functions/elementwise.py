@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
-from pydevtensor._functions.checks import same_dtype
+from pydevtensor._functions.checks import floating, same_dtype
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor, Value
@@ -185,10 +185,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     mantissa=tensor([0.5000, 0.6000]),
     exponent=tensor([ 4, -1], dtype=torch.int32))
     """
-    if not input.is_floating_point():
-        raise RuntimeError(
-            f"frexp(): input is of {input.dtype}; convert it with .float()"
-        )
+    floating("frexp", "input", input)
     whole, fraction = _BITS[input.dtype]
     mask = (1 << (8 * input.dtype.itemsize - 1 - fraction)) - 1
     x = input.detach()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function
+from pydevtensor._functions.checks import floating
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,11 +68,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     >>> torch.tensor([1.0, 2.0, 2.5, 4.0]).histc(bins=3, min=1, max=4)
     tensor([1., 2., 1.])
     """
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(
-            f"histc(): not defined for tensors of type {input.dtype}; convert it "
-            "first, for example with .float()"
-        )
+    floating("histc", "input", input, NotImplementedError)
     if bins < 1:
         raise RuntimeError(f"histc(): bins is {bins}; give 1 or more")
     low, high = float(min), float(max)
@@ -116,10 +113,7 @@ def histogram(
     hist=tensor([2., 1.]),
     bin_edges=tensor([1.0000, 1.5000, 2.0000]))
     """
-    if not input.is_floating_point():
-        raise NotImplementedError(
-            f"histogram(): input is of {input.dtype}; convert it with .float()"
-        )
+    floating("histogram", "input", input, NotImplementedError)
     x = input.detach().reshape(-1)
     if weight is not None and (
         weight.shape != input.shape or weight.dtype != input.dtype

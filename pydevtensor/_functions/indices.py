@@ -56,6 +56,16 @@ def _triangle(function, row, col, offset, upper, factory):
     return made.requires_grad_() if factory.get("requires_grad") else made
 
 
+def _grid(tensors):
+    """Views of the vectors expanded to a grid, vector d along dimension d."""
+    shape = [each.numel() for each in tensors]
+    ones = [1] * len(shape)
+    return [
+        each.reshape([*ones[:d], -1, *ones[d + 1 :]]).expand(shape)
+        for d, each in enumerate(tensors)
+    ]
+
+
 @function()
 def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids from 1-dim tensors, one for each axis.
@@ -93,12 +103,7 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
-    shape = [each.numel() for each in tensors]
-    grid = []
-    for place, each in enumerate(tensors):
-        sizes = [1] * len(tensors)
-        sizes[place] = shape[place]
-        grid.append(each.view(sizes).expand(shape))
+    grid = _grid(tensors)
     if swap:
         grid[0], grid[1] = grid[1], grid[0]
     return tuple(grid)
@@ -127,12 +132,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             )
     if len(tensors) == 1:
         return tensors[0]
-    shape = [each.numel() for each in tensors]
-    columns = []
-    for place, each in enumerate(tensors):
-        along = each.reshape([-1 if d == place else 1 for d in range(len(shape))])
-        columns.append(along.expand(shape).reshape(-1))
-    return _C.stack(columns, 1)
+    return _C.stack([each.reshape(-1) for each in _grid(tensors)], 1)
 
 
 @function()

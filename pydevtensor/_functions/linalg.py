@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function
-from pydevtensor._functions.checks import dimension, int_dimension, same_dtype, vector
+from pydevtensor._functions.checks import (
+    dimension,
+    floating,
+    int_dimension,
+    same_dtype,
+    vector,
+)
+from pydevtensor._functions.einsum import multiply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -200,28 +207,18 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
                 f"tensordot(): dims names one twice, in {chosen}; name each once"
             )
     for i, j in zip(left, right, strict=True):
-        if a.shape[i] != b.shape[j]:
-            if 1 not in (a.shape[i], b.shape[j]):
-                raise RuntimeError(
-                    f"tensordot(): dimension {i} of a has size {a.shape[i]} and {j} of "
-                    f"b {b.shape[j]}; they are summed together and have to be the same"
-                )
-            a = a.sum(i, keepdim=True) if b.shape[j] == 1 else a
-            b = b.sum(j, keepdim=True) if a.shape[i] == 1 else b
-    rows = [d for d in range(a.dim()) if d not in left]
-    columns = [d for d in range(b.dim()) if d not in right]
-    summed = 1
-    for d in left:
-        summed *= a.shape[d]
-    shape = [a.shape[d] for d in rows] + [b.shape[d] for d in columns]
-    n = m = 1
-    for d in rows:
-        n *= a.shape[d]
-    for d in columns:
-        m *= b.shape[d]
-    first = a.permute(rows + left).reshape(n, summed)
-    second = b.permute(right + columns).reshape(summed, m)
-    return (first @ second).reshape(shape)
+        if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
+            raise RuntimeError(
+                f"tensordot(): dimension {i} of a has size {a.shape[i]} and {j} of b "
+                f"{b.shape[j]}; give the same size"
+            )
+    # Dimensions of one name are contracted unless they are kept.
+    a_names, b_names = list(range(a.dim())), list(range(a.dim(), a.dim() + b.dim()))
+    kept = {n for i, n in enumerate(a_names) if i not in left}
+    kept |= {n for j, n in enumerate(b_names) if j not in right}
+    for i, j in zip(left, right, strict=True):
+        b_names[j] = a_names[i]
+    return multiply(a, a_names, b, b_names, kept)[0]
 
 
 def chain(function: str, matrices: Sequence[Tensor]) -> Tensor:
@@ -348,11 +345,7 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     tensor(5.)
     """
     difference = input - other
-    if not difference.is_floating_point():
-        raise RuntimeError(
-            f"dist(): the difference is of {difference.dtype}; convert the Tensors "
-            "with .float()"
-        )
+    floating("dist", "the difference", difference)
     return difference.norm(p)
 
 
@@ -368,10 +361,7 @@ def cdist(
     tensor([[5., 1.]])
     """
     for name, x in (("x1", x1), ("x2", x2)):
-        if not x.is_floating_point():
-            raise RuntimeError(
-                f"cdist(): {name} is of {x.dtype}; convert it with .float()"
-            )
+        floating("cdist", name, x)
         if x.dim() < 2:
             raise RuntimeError(
                 f"cdist(): {name} has the shape {tuple(x.shape)}; give [..., rows, "
@@ -396,10 +386,7 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     tensor([[0.6000, 0.8000],
             [0.5000, 0.5000]])
     """
-    if not input.is_floating_point():
-        raise RuntimeError(
-            f"renorm(): input is of {input.dtype}; convert it with .float()"
-        )
+    floating("renorm", "input", input)
     if input.dim() < 2:
         raise RuntimeError(
             f"renorm(): input has {input.dim()} dimensions; give at least 2"

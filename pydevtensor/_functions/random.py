@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import method
+from pydevtensor._functions.checks import floating
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Generator, Number, Tensor
-
-
-def _floating(function, x):
-    if not x.is_floating_point():
-        raise (NotImplementedError if function == "log_normal_" else RuntimeError)(
-            f"{function}(): the Tensor is of {x.dtype}; give one of a floating type"
-        )
 
 
 @method()
@@ -33,7 +27,7 @@ def cauchy_(
     >>> torch.empty(2).cauchy_()
     tensor([10.5977,  0.7648])
     """
-    _floating("cauchy_", input)
+    floating("cauchy_", "the Tensor", input)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_(): sigma is {sigma}; give more than 0")
     drawn = _C.rand(
@@ -58,7 +52,7 @@ def log_normal_(
     >>> torch.empty(2).log_normal_()
     tensor([59.2634,  1.5116])
     """
-    _floating("log_normal_", input)
+    floating("log_normal_", "the Tensor", input, NotImplementedError)
     if not std > 0:
         raise RuntimeError(f"log_normal_(): std is {std}; give more than 0")
     # Strided, so that the CPU draws the numbers one by one, as PyTorch does here.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
 from pydevtensor._functions.checks import bool_mask, dimension
+from pydevtensor._functions.dtypes import iinfo
 from pydevtensor.autograd import Function
 
 if TYPE_CHECKING:
@@ -39,17 +41,7 @@ def _joined(x, dim, index, src, join, identity):
 
     Positions without elements are undefined.
     """
-    places = index
-    for d in range(x.dim() - 1, -1, -1):
-        steps = 1
-        for size in x.shape[d + 1 :]:
-            steps *= size
-        if d == dim:
-            places = places + (steps - 1) * index
-        else:
-            along = [-1 if e == d else 1 for e in range(x.dim())]
-            offsets = _C.arange(index.shape[d], device=x.device) * steps
-            places = places + offsets.reshape(along)
+    places = _C.arange(x.numel(), device=x.device).reshape(x.shape).gather(dim, index)
     places, order = places.reshape(-1).sort(stable=True)
     values = src.reshape(-1).index_select(0, order)
     if not values.numel():
@@ -70,12 +62,11 @@ class _Extreme(Function):
 
     @staticmethod
     def forward(ctx, x, src, dim, index, counts, maximum, include_self):
-        identity = -float("inf") if maximum else float("inf")
+        limits = (-inf, inf)
         if not x.is_floating_point():
-            lowest, highest = _limits(x.dtype)
-            identity = lowest if maximum else highest
+            limits = (iinfo(x.dtype).min, iinfo(x.dtype).max)
         join = _C.maximum if maximum else _C.minimum
-        identity = x.new_full((), identity)
+        identity = x.new_full((), limits[not maximum])
         joined = _joined(x, dim, index, src, join, identity)
         if include_self:
             joined = join(x, _C.where(counts > 0, joined, x))
@@ -98,13 +89,6 @@ class _Extreme(Function):
             for_self = _C.where(counts > 0, 0, for_self)
         for_src = of_src * share.gather(ctx.dim, index)
         return for_self, for_src, None, None, None, None, None
-
-
-def _limits(dtype):
-    if dtype == _C.uint8:
-        return 0, 255
-    bits = 8 * dtype.itemsize - 1
-    return -(1 << bits), (1 << bits) - 1
 
 
 def _reduced(function, x, dim, index, src, reduce, include_self):

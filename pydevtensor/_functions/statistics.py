@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function
-from pydevtensor._functions.checks import dimension
+from pydevtensor._functions.checks import dimension, floating
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Dims, Dtype, Tensor, Value
@@ -19,7 +19,7 @@ def _last(function: str, input: Tensor, dim: int | None) -> tuple[Tensor, int]:
     dim = dimension(function, dim, input.dim())
     if input.dim() == 0:
         return input.reshape(1), 0
-    return input.transpose(dim, -1), dim
+    return input.movedim(dim, -1), dim
 
 
 @function(method=True, out=True, results=("min", "max"))
@@ -84,11 +84,7 @@ def nanmean(
     >>> x.nanmean(dim=1)
     tensor([3., 4.])
     """
-    if not input.dtype.is_floating_point:
-        raise RuntimeError(
-            f"nanmean(): the input is of type {input.dtype}; convert it first, for "
-            "example with .float()"
-        )
+    floating("nanmean", "input", input)
     count = (input == input).sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
@@ -136,17 +132,11 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
         part = 0.5 if interpolation == "midpoint" else rank - below
         part = _C.where(above > below, part, 0)
         result = _C.where(part > 0, low + part * (high - low), low)
-    # Moves the quantiles from the last dimension to the first.
-    result = result.permute(result.dim() - 1, *range(result.dim() - 1))
+    result = result.movedim(-1, 0)
     if keepdim:
-        shape = [1] * input.dim() if dim is None else list(input.shape)
-        if dim is not None and input.dim():
-            result = result.unsqueeze(-1).transpose(place + 1, -1)
-            shape[place] = 1
+        sizes = enumerate(input.shape)
+        shape = [1 if dim is None or d == place else n for d, n in sizes]
         result = result.reshape(result.size(0), *shape)
-    elif dim is not None and input.dim():
-        # Moves the last dimension of the input back from where dim was.
-        result = result.unsqueeze(-1).transpose(place + 1, -1).squeeze(place + 1)
     return result if q.dim() else result.squeeze(0)
 
 
@@ -217,7 +207,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     values = x.gather(-1, index)
     if input.dim() == 0:
         return values.reshape(()), index.reshape(())
-    values, index = values.transpose(place, -1), index.transpose(place, -1)
+    values, index = values.movedim(-1, place), index.movedim(-1, place)
     if keepdim:
         return values, index
     return values.squeeze(place), index.squeeze(place)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
 
-def _window(function, length, periodic, make, factory):
+def _window(function, length, periodic, factory, make):
     dtype = factory.pop("dtype", None) or _C.get_default_dtype()
     if length < 0:
         raise RuntimeError(f"{function}(): window_length is {length}; give 0 or more")
@@ -28,21 +28,30 @@ def _window(function, length, periodic, make, factory):
     return made.requires_grad_() if requires_grad else made
 
 
+def _cosines(constant, *factors):
+    """constant - factors[0] * cos(t) + factors[1] * cos(2 * t) over a period of t."""
+
+    def make(n, steps):
+        terms = (
+            (n * (2 * k * math.pi / steps)).cos() * (factor * (-1) ** k)
+            for k, factor in reversed([*enumerate(factors, 1)])
+        )
+        return sum(terms) + constant
+
+    return make
+
+
 @function(factory=True)
 def hann_window(window_length: int, periodic: bool = True, **factory: Any) -> Tensor:
     """Hann window of window_length samples.
 
-    periodic=True gives one period, for spectral analysis; False a symmetric window.
-    Requires a floating dtype.
+    With periodic, a symmetric window of window_length + 1 samples without the last.
 
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-
-    def make(n, steps):
-        return (n * (2 * math.pi / steps)).cos() * -0.5 + 0.5
-
-    return _window("hann_window", window_length, periodic, make, factory)
+    make = _cosines(0.5, 0.5)
+    return _window("hann_window", window_length, periodic, factory, make)
 
 
 @function(factory=True)
@@ -55,17 +64,13 @@ def hamming_window(
 ) -> Tensor:
     """Hamming window, alpha - beta * cos(...), of window_length samples.
 
-    periodic=True gives one period, for spectral analysis; False a symmetric window.
-    Requires a floating dtype.
+    With periodic, a symmetric window of window_length + 1 samples without the last.
 
     >>> torch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
-
-    def make(n, steps):
-        return (n * (2 * math.pi / steps)).cos() * -beta + alpha
-
-    return _window("hamming_window", window_length, periodic, make, factory)
+    make = _cosines(alpha, beta)
+    return _window("hamming_window", window_length, periodic, factory, make)
 
 
 @function(factory=True)
@@ -74,18 +79,13 @@ def blackman_window(
 ) -> Tensor:
     """Blackman window of window_length samples.
 
-    periodic=True gives one period, for spectral analysis; False a symmetric window.
-    Requires a floating dtype.
+    With periodic, a symmetric window of window_length + 1 samples without the last.
 
     >>> torch.blackman_window(4, dtype=torch.float64).round(decimals=2)
     tensor([0.0000, 0.3400, 1.0000, 0.3400], dtype=torch.float64)
     """
-
-    def make(n, steps):
-        angle = n * (math.pi / steps)
-        return (angle * 4).cos() * 0.08 - (angle * 2).cos() * 0.5 + 0.42
-
-    return _window("blackman_window", window_length, periodic, make, factory)
+    make = _cosines(0.42, 0.5, 0.08)
+    return _window("blackman_window", window_length, periodic, factory, make)
 
 
 @function(factory=True)
@@ -94,8 +94,7 @@ def bartlett_window(
 ) -> Tensor:
     """Bartlett (triangular) window of window_length samples.
 
-    periodic=True gives one period, for spectral analysis; False a symmetric window.
-    Requires a floating dtype.
+    With periodic, a symmetric window of window_length + 1 samples without the last.
 
     >>> torch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
@@ -105,7 +104,7 @@ def bartlett_window(
         rising = n * (2 / steps)
         return _C.where(n * 2 <= steps, rising, 2 - rising)
 
-    return _window("bartlett_window", window_length, periodic, make, factory)
+    return _window("bartlett_window", window_length, periodic, factory, make)
 
 
 @function(factory=True)
@@ -114,8 +113,7 @@ def kaiser_window(
 ) -> Tensor:
     """Kaiser window of window_length samples; a larger beta makes it narrower.
 
-    periodic=True gives one period, for spectral analysis; False a symmetric window.
-    Requires a floating dtype.
+    With periodic, a symmetric window of window_length + 1 samples without the last.
 
     >>> torch.kaiser_window(4)
     tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01])
@@ -132,4 +130,4 @@ def kaiser_window(
         below = (cosines * abs(beta) - abs(beta)).exp().mean()
         return (above / below).to(n.dtype)
 
-    return _window("kaiser_window", window_length, periodic, make, factory)
+    return _window("kaiser_window", window_length, periodic, factory, make)

@@ -14,23 +14,23 @@
 
 #if PY_VERSION_HEX < 0x030c0000
 #include <structmember.h>
-#define Py_T_PYSSIZET T_PYSSIZET
-#define Py_READONLY   READONLY
+#define Py_T_PYSSIZET  T_PYSSIZET
+#define Py_T_OBJECT_EX T_OBJECT_EX
+#define Py_READONLY    READONLY
 #endif
 
+/* Kept for ever, as methods in C are. */
 typedef struct composite {
     PyObject_HEAD vectorcallfunc vectorcall;
     dt_signature signature;
-    PyObject *name, *module, *text, *doc; /* str */
-    PyObject *body;                       /* NULL until the first call */
-    PyObject *results; /* str, the names of two results: "(values, indices)"; or NULL */
+    PyObject *name, *qualname, *module, *doc; /* str */
+    PyObject *body;                           /* NULL until the first call */
+    PyObject *results; /* str: the names of two results, "(values, indices)"; or NULL */
     bool method;
     bool in_place; /* the result is copied into the first argument */
 } composite;
 
-/* [(name, signature, is a function, is a method), ...], for dt_composite_signatures. */
-static PyObject *signatures;
-
+static PyObject *functions; /* the rows of the index; NULL: not imported */
 static PyTypeObject *composite_type;
 
 /* --- arguments --- */
@@ -126,49 +126,42 @@ static PyObject *converted_rest(const dt_args *args)
 static PyObject *call_body(const composite *c, const dt_args *args)
 {
     const dt_signature *s = args->signature;
-    PyObject *few[DT_MAX_PARAMETERS], **values = few, *names = NULL, *result = NULL;
-    PyObject *rest = s->rest >= 0 ? converted_rest(args) : NULL;
-    Py_ssize_t nrest = rest ? PyTuple_GET_SIZE(rest) : 0;
-    Py_ssize_t count = 0, keywords = 0;
-    if (s->rest >= 0 && !rest)
+    PyObject *rest = s->rest >= 0 ? converted_rest(args) : PyTuple_New(0);
+    Py_ssize_t nrest = rest ? PyTuple_GET_SIZE(rest) : 0, count = 0, nkeywords = 0;
+    PyObject *few[2 * DT_MAX_PARAMETERS], *keywords[DT_MAX_PARAMETERS];
+    PyObject **values = few, *names = NULL, *result = NULL;
+    bool by_name = false;
+    if (!rest)
         return NULL;
-    if (nrest) {
-        values = PyMem_New(PyObject *, (size_t)(s->count + nrest));
-        if (!values) {
-            PyErr_NoMemory();
-            goto done;
-        }
+    if (nrest > DT_MAX_PARAMETERS &&
+        !(values = PyMem_New(PyObject *, (size_t)(s->count + nrest)))) {
+        PyErr_NoMemory();
+        goto done;
     }
-    int i = 0;
-    for (; i < s->positional && args->slots[i]; i++, count++)
+    for (int i = 0; i < s->count; i++) {
+        by_name |= !args->slots[i] || i >= s->positional;
+        for (Py_ssize_t k = 0; i == s->rest && k < nrest; k++)
+            values[count++] = Py_NewRef(PyTuple_GET_ITEM(rest, k));
+        if (i == s->rest || i == s->out || !args->slots[i])
+            continue;
         if (!(values[count] = converted(args, i)))
             goto done;
-    for (Py_ssize_t k = 0; k < nrest; k++)
-        values[count++] = Py_NewRef(PyTuple_GET_ITEM(rest, k));
-    for (int k = i; k < s->count; k++)
-        keywords += args->slots[k] && k != s->out && k != s->rest;
-    if (keywords) {
-        names = PyTuple_New(keywords);
-        if (!names)
-            goto done;
+        count++;
+        if (by_name)
+            keywords[nkeywords++] = s->names[i];
     }
-    for (keywords = 0; i < s->count; i++) {
-        if (!args->slots[i] || i == s->out || i == s->rest)
-            continue;
-        PyObject *value = converted(args, i);
-        if (!value)
-            goto done;
-        values[count + keywords] = value;
-        PyTuple_SET_ITEM(names, keywords++, Py_NewRef(s->names[i]));
-    }
-    result = PyObject_Vectorcall(c->body, values, (size_t)count, names);
+    if (nkeywords && !(names = PyTuple_New(nkeywords)))
+        goto done;
+    for (Py_ssize_t k = 0; k < nkeywords; k++)
+        PyTuple_SET_ITEM(names, k, Py_NewRef(keywords[k]));
+    result = PyObject_Vectorcall(c->body, values, (size_t)(count - nkeywords), names);
 done:
-    for (Py_ssize_t k = 0; values && k < count + keywords; k++)
-        Py_DECREF(values[k]);
+    while (count)
+        Py_DECREF(values[--count]);
     if (values != few)
         PyMem_Free(values);
     Py_XDECREF(names);
-    Py_XDECREF(rest);
+    Py_DECREF(rest);
     return result;
 }
 
@@ -247,34 +240,8 @@ static PyObject *call(PyObject *self, PyObject *const *values, size_t nargsf,
 
 /* --- the object --- */
 
-static PyObject *get_name(PyObject *self, void *unused)
-{
-    (void)unused;
-    return Py_NewRef(((composite *)self)->name);
-}
-
-static PyObject *get_qualname(PyObject *self, void *unused)
-{
-    composite *c = (composite *)self;
-    (void)unused;
-    return PyUnicode_FromFormat(c->method ? "Tensor.%U" : "%U", c->name);
-}
-
-static PyObject *get_module(PyObject *self, void *unused)
-{
-    (void)self;
-    (void)unused;
-    return PyUnicode_FromString("pydevtensor");
-}
-
-static PyObject *get_doc(PyObject *self, void *unused)
-{
-    (void)unused;
-    return Py_NewRef(((composite *)self)->doc);
-}
-
 /* What inspect.signature reads: the parameters without their types. */
-static PyObject *get_text_signature(PyObject *self, void *unused)
+static PyObject *text_signature(PyObject *self, void *unused)
 {
     composite *c = (composite *)self;
     (void)unused;
@@ -287,9 +254,8 @@ static PyObject *get_text_signature(PyObject *self, void *unused)
 
 static PyObject *show(PyObject *self)
 {
-    composite *c = (composite *)self;
-    return PyUnicode_FromFormat("<%s %U of pydevtensor>",
-                                c->method ? "method" : "function", c->name);
+    return PyUnicode_FromFormat("<function %U of pydevtensor>",
+                                ((composite *)self)->qualname);
 }
 
 /* Methods bind to their tensor; functions do not, as built-in ones. */
@@ -304,29 +270,11 @@ static PyObject *bind(PyObject *self, PyObject *object, PyObject *type)
 static PyObject *reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return get_qualname(self, NULL);
-}
-
-static void dealloc(PyObject *self)
-{
-    composite *c = (composite *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(c->name);
-    Py_XDECREF(c->module);
-    Py_XDECREF(c->text);
-    Py_XDECREF(c->doc);
-    Py_XDECREF(c->body);
-    Py_XDECREF(c->results);
-    type->tp_free(self);
-    Py_DECREF(type);
+    return Py_NewRef(((composite *)self)->qualname);
 }
 
 static PyGetSetDef properties[] = {
-    {"__name__", get_name, NULL, NULL, NULL},
-    {"__qualname__", get_qualname, NULL, NULL, NULL},
-    {"__module__", get_module, NULL, NULL, NULL},
-    {"__doc__", get_doc, NULL, NULL, NULL},
-    {"__text_signature__", get_text_signature, NULL, NULL, NULL},
+    {"__text_signature__", text_signature, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -336,6 +284,9 @@ static PyMethodDef methods[] = {
 };
 
 static PyMemberDef members[] = {
+    {"__name__", Py_T_OBJECT_EX, offsetof(composite, name), Py_READONLY, NULL},
+    {"__qualname__", Py_T_OBJECT_EX, offsetof(composite, qualname), Py_READONLY, NULL},
+    {"__doc__", Py_T_OBJECT_EX, offsetof(composite, doc), Py_READONLY, NULL},
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(composite, vectorcall),
      Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -343,7 +294,6 @@ static PyMemberDef members[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_dealloc, dealloc},
     {Py_tp_repr, show},
     {Py_tp_descr_get, bind},
     {Py_tp_getset, properties},
@@ -353,7 +303,7 @@ static PyType_Slot slots[] = {
 };
 
 static PyType_Spec spec = {
-    .name = "pydevtensor._C._Composite",
+    .name = "pydevtensor._Composite",
     .basicsize = sizeof(composite),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
              Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
@@ -362,69 +312,69 @@ static PyType_Spec spec = {
 
 /* --- the index --- */
 
-static PyObject *new_composite(PyObject *name, PyObject *module, PyObject *text,
-                               PyObject *results, PyObject *doc, bool method,
-                               bool in_place)
+/* The object of a row as a function or a method. */
+static PyObject *new_composite(PyObject *row, bool method)
 {
-    const char *signature = PyUnicode_AsUTF8(text);
-    composite *c = signature ? PyObject_New(composite, composite_type) : NULL;
+    PyObject *name, *module, *results, *doc;
+    const char *text;
+    int function, is_method, in_place;
+    if (!PyArg_ParseTuple(row, "UUspppOU", &name, &module, &text, &function, &is_method,
+                          &in_place, &results, &doc))
+        return NULL;
+    if (!(method ? is_method : function))
+        return Py_NewRef(Py_None);
+    composite *c = PyObject_New(composite, composite_type);
     if (!c)
         return NULL;
     memset((char *)c + sizeof(PyObject), 0, sizeof *c - sizeof(PyObject));
     c->vectorcall = call;
-    c->name = Py_NewRef(name);
-    c->module = Py_NewRef(module);
-    c->text = Py_NewRef(text);
-    c->doc = Py_NewRef(doc);
-    c->results = results == Py_None ? NULL : Py_NewRef(results);
+    c->signature.text = text;
+    c->name = name;
+    c->qualname = PyUnicode_FromFormat(method ? "Tensor.%U" : "%U", name);
+    c->module = module;
+    c->doc = doc;
+    c->results = results == Py_None ? NULL : results;
     c->method = method;
     c->in_place = in_place;
-    c->signature.text = signature;
-    return (PyObject *)c;
+    Py_INCREF(row); /* which has all that is in c */
+    return c->qualname ? (PyObject *)c : NULL;
 }
 
 /* _add_functions(rows): rows as pydevtensor/_index.py has them. */
 static PyObject *add_functions(PyObject *self, PyObject *rows)
 {
     (void)self;
-    if (PyList_GET_SIZE(signatures)) /* imported again */
+    if (functions) /* imported again */
         Py_RETURN_NONE;
     if (!PyTuple_Check(rows))
         return PyErr_Format(PyExc_TypeError, "_add_functions(): give a tuple");
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
-        PyObject *name, *module, *text, *results, *doc, *item, *made;
-        int function, method, in_place;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(rows, i), "UUUpppOU", &name, &module,
-                              &text, &function, &method, &in_place, &results, &doc))
+    functions = Py_NewRef(rows);
+    for (Py_ssize_t i = 0; i < 2 * PyTuple_GET_SIZE(rows); i++) {
+        PyObject *row = PyTuple_GET_ITEM(rows, i / 2);
+        PyObject *made = new_composite(row, i % 2);
+        PyObject *home =
+            i % 2 ? dt_py.tensor_type->tp_dict : PyModule_GetDict(dt_py.module);
+        if (!made || (made != Py_None &&
+                      PyDict_SetItem(home, ((composite *)made)->name, made) < 0))
             return NULL;
-        item = Py_BuildValue("(OONN)", name, text, PyBool_FromLong(function),
-                             PyBool_FromLong(method));
-        if (!item || PyList_Append(signatures, item) < 0) {
-            Py_XDECREF(item);
-            return NULL;
-        }
-        Py_DECREF(item);
-        for (int as_method = 0; as_method < 2; as_method++) {
-            if (!(as_method ? method : function))
-                continue;
-            made = new_composite(name, module, text, results, doc, as_method, in_place);
-            if (!made)
-                return NULL;
-            PyObject *home =
-                as_method ? dt_py.tensor_type->tp_dict : PyModule_GetDict(dt_py.module);
-            int status = PyDict_SetItem(home, name, made);
-            Py_DECREF(made);
-            if (status < 0)
-                return NULL;
-        }
     }
     PyType_Modified(dt_py.tensor_type);
     Py_RETURN_NONE;
 }
 
-PyObject *dt_composite_signatures(void)
+int dt_composite_signatures(PyObject *list)
 {
-    return signatures;
+    for (Py_ssize_t i = 0; functions && i < PyTuple_GET_SIZE(functions); i++) {
+        PyObject *row = PyTuple_GET_ITEM(functions, i);
+        PyObject *item =
+            PyTuple_Pack(4, PyTuple_GET_ITEM(row, 0), PyTuple_GET_ITEM(row, 2),
+                         PyTuple_GET_ITEM(row, 3), PyTuple_GET_ITEM(row, 4));
+        int status = item ? PyList_Append(list, item) : -1;
+        Py_XDECREF(item);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static PyMethodDef own_functions[] = {
@@ -435,9 +385,6 @@ static PyMethodDef own_functions[] = {
 
 int dt_setup_composite(PyObject *module)
 {
-    signatures = PyList_New(0);
     composite_type = (PyTypeObject *)PyType_FromSpec(&spec);
-    if (!signatures || !composite_type)
-        return -1;
-    return PyModule_AddFunctions(module, own_functions);
+    return composite_type ? PyModule_AddFunctions(module, own_functions) : -1;
 }
