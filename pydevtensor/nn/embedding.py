@@ -49,12 +49,7 @@ class Embedding(Module):
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError(
-                    f"Padding_idx must be within num_embeddings: {padding_idx} is not "
-                    f"in {-num_embeddings} to {num_embeddings - 1}"
-                )
-            padding_idx %= num_embeddings
+            padding_idx = F._padding_row(padding_idx, num_embeddings)
         self.padding_idx = padding_idx
         self.max_norm = max_norm
         self.norm_type = norm_type
@@ -78,8 +73,7 @@ class Embedding(Module):
         """Initialize the table again, row padding_idx with zeros."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            with F._without_grad():
-                self.weight[self.padding_idx].fill_(0)
+            init.zeros_(self.weight[self.padding_idx])
 
     def forward(self, input: Any) -> Any:
         try:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor.autograd import no_grad
 
 Tensor = _C.Tensor
 
@@ -246,14 +247,6 @@ def log_softmax(
     """
     dim = _softmax_dim("log_softmax", dim, input.ndim)
     return _C.log_softmax(input, dim, dtype)
-
-
-class _without_grad:
-    def __enter__(self) -> None:
-        self._before = _C._exchange_grad_enabled(False)
-
-    def __exit__(self, *unused: object) -> None:
-        _C._exchange_grad_enabled(self._before)
 
 
 # --- normalization
@@ -626,29 +619,29 @@ def embedding(
     tensor([[2., 3.],
             [0., 1.]])
     """
-    if padding_idx is None:
-        padding_idx = -1
-    else:
-        rows = weight.shape[0]
-        if not -rows <= padding_idx < rows:
-            raise AssertionError(
-                f"Padding_idx must be within num_embeddings: {padding_idx} is not in "
-                f"{-rows} to {rows - 1}"
-            )
-        padding_idx %= rows
+    row = -1 if padding_idx is None else _padding_row(padding_idx, weight.shape[0])
     if max_norm is not None:
         _shorten(weight, input, max_norm, norm_type)
-    return _C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return _C.embedding(weight, input, row, scale_grad_by_freq, sparse)
 
 
+def _padding_row(index: int, rows: int) -> int:
+    if not -rows <= index < rows:
+        raise AssertionError(
+            f"Padding_idx must be within num_embeddings: {index} is not in "
+            f"{-rows} to {rows - 1}"
+        )
+    return index % rows
+
+
+@no_grad()
 def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
-    with _without_grad():
-        # A row that is selected twice is written twice, with the same values.
-        chosen = input.reshape(-1)
-        rows = _C.embedding(weight, chosen)
-        norms = rows.double().norm(norm_type, 1, keepdim=True)
-        factors = _C.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-        weight.index_copy_(0, chosen, rows * factors.to(weight.dtype))
+    # A row that is selected twice is written twice, with the same values.
+    chosen = input.reshape(-1)
+    rows = _C.embedding(weight, chosen)
+    norms = rows.double().norm(norm_type, 1, keepdim=True)
+    factors = _C.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+    weight.index_copy_(0, chosen, rows * factors.to(weight.dtype))
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:

@@ -67,13 +67,10 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(
-            _C.empty(out_features, in_features, device=device, dtype=dtype)
-        )
-        if bias:
-            self.bias = Parameter(_C.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        made = {"device": device, "dtype": dtype}
+        self.weight = Parameter(_C.empty(out_features, in_features, **made))
+        value = Parameter(_C.empty(out_features, **made)) if bias else None
+        self.register_parameter("bias", value)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -120,10 +117,8 @@ class LazyLinear(Linear):
         self.in_features = 0
         self.out_features = out_features
         self.weight = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
-        else:
-            self.register_parameter("bias", None)
+        lazy = UninitializedParameter(device=device, dtype=dtype) if bias else None
+        self.register_parameter("bias", lazy)
 
     def has_uninitialized_params(self) -> bool:
         """Whether the first input is still to come."""
@@ -178,15 +173,11 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(
-            _C.empty(
-                out_features, in1_features, in2_features, device=device, dtype=dtype
-            )
-        )
-        if bias:
-            self.bias = Parameter(_C.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        made = {"device": device, "dtype": dtype}
+        shape = out_features, in1_features, in2_features
+        self.weight = Parameter(_C.empty(shape, **made))
+        value = Parameter(_C.empty(out_features, **made)) if bias else None
+        self.register_parameter("bias", value)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

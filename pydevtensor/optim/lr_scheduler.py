@@ -129,7 +129,6 @@ class _FactorLR(LRScheduler):
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
         factor = self._factor(self.last_epoch)
         return [rate * factor for rate in self._rates()]
 
@@ -375,7 +374,6 @@ class LambdaLR(_FunctionLR):
     """
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
         pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
         return [base * factor(self.last_epoch) for base, factor in pairs]
 
@@ -395,7 +393,6 @@ class MultiplicativeLR(_FunctionLR):
     """
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
         if self.last_epoch == 0:
             return self._rates()
         pairs = zip(self._rates(), self.lr_lambdas, strict=True)
@@ -430,7 +427,6 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
         if self.last_epoch == 0:
             return self._rates()
         low = self.eta_min
@@ -486,7 +482,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch."""
         part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
 
