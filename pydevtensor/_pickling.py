@@ -14,9 +14,9 @@ Unpickler below is safe because
 
 * it calls only the constructors of its table: find() is the only source of callables,
   its Constructor has no attributes to set, and _reduce() calls nothing else;
-* each constructor checks the types of its arguments, containers are filled only if
-  they are exactly of the type, and only an OrderedDict gets attributes, none of which
-  hides a method;
+* each constructor checks the types of its arguments before it uses them, containers
+  are filled only if they are exactly of the type, and only an OrderedDict gets
+  attributes, none of which hides a method;
 * whatever is hashed passes check_key(), which bounds time and depth;
 * memory is bounded by the file's size: a length is checked against the bytes left
   before it is used, the memo is a dict, and `copies` bounds what the constructors copy;
@@ -326,7 +326,7 @@ def _bytes():
 
 
 def _encoded(text, encoding="utf-8"):
-    if encoding not in ("latin1", "latin-1"):
+    if _need(encoding, str) not in ("latin1", "latin-1"):
         raise TypeError("an encoding other than latin1")
     return encode(_need(text, str), encoding)
 
@@ -344,7 +344,7 @@ def _ordered(pairs=()):
 
 
 def _counter(counts=None):
-    return Counter(_need(counts or {}, dict))
+    return Counter({} if counts is None else _need(counts, dict))
 
 
 def _complex(real, imag):
@@ -552,7 +552,7 @@ def _build(p):
 
 def _persistent(p):
     tag, kind, key, location, numel = _need(*p.pop(1), tuple)
-    if tag != "storage" or _need(numel, int) < 0:
+    if _need(tag, str) != "storage" or _need(numel, int) < 0:
         raise ValueError("a persistent id without a storage")
     _need(kind, StorageType)
     return p.storage(kind, _need(key, str), _need(location, str), numel)

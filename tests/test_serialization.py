@@ -464,8 +464,15 @@ def test_the_pickle_of_a_tensor_is_right():
         b"\x80\x02})" + b"q\0h\0\x86" * 200 + b"K\x01s.",
         b"\x80\x01K\x01.",
         b"I1\n.",
+        b"\x80\x02(" + tensor_pickle([2], [1])[2:-1] + b"NNNNtQ.",
+        b"\x80\x02c_codecs\nencode\nX\1\0\0\0a"
+        + tensor_pickle([2], [1])[2:-1]
+        + b"\x86R.",
+        b"\x80\x02ccollections\nCounter\n" + tensor_pickle([2], [1])[2:-1] + b"\x85R.",
+        b"\x80\x02" + tensor_pickle([2], [1])[2:-1] + b"}X\5\0\0\0shapeK\1sb.",
+        b"\x80\x02" + tensor_pickle([2], [1])[2:-1] + b"(K\1\x90.",
     ],
-    ids=range(36),
+    ids=range(41),
 )
 def test_hostile_pickles(pickled):
     with pytest.raises(pickle.UnpicklingError, match=r"load\(\): "):
