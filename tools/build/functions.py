@@ -37,15 +37,13 @@ class Function:
     function: bool
     method: bool
     in_place: bool
-    results: tuple[str, str] | None
     doc: str
     types: dict[str, str]  # of parameters whose word is Any
     result: str
 
     def row(self) -> tuple:
         where = (self.function, self.method, self.in_place)
-        results = f"({', '.join(self.results)})" if self.results else None
-        return (self.name, self.module, self.signature, *where, results, self.doc)
+        return (self.name, self.module, self.signature, *where, self.doc)
 
 
 def word(annotation: ast.expr) -> str:
@@ -121,9 +119,10 @@ def read_function(
     assert isinstance(call.func, ast.Name)
     assert node.returns, f"{node.name}: annotate the result"
     options = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
-    results = options.get("results")
-    kind = "Any" if results else "Tensor"
-    out = f"out: {kind} = None" if options.get("out") else ""
+    results = ""
+    if "results" in options:
+        results = f" -> ({', '.join(options['results'])})"
+    out = f"out: {'Any' if results else 'Tensor'} = None" if options.get("out") else ""
     factory = options.get("factory", False)
     doc = ast.get_docstring(node)
     assert doc, f"{node.name}: write a docstring"
@@ -137,11 +136,10 @@ def read_function(
     one = Function(
         name=node.name,
         module=module,
-        signature=f"{node.name}({parameters(node, out, factory)})",
+        signature=f"{node.name}({parameters(node, out, factory)}){results}",
         function=call.func.id == "function",
         method=call.func.id == "method" or options.get("method", False),
         in_place=False,
-        results=results,
         doc=doc,
         types=types,
         result=given_back(node.returns),

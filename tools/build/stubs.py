@@ -33,8 +33,7 @@ from toolchain import BuildError
 
 IN_PYTHON = functions.read()
 for each in IN_PYTHON:
-    if not each.results:
-        known.RESULTS.setdefault(each.name, each.result)
+    known.RESULTS.setdefault(each.name, each.result)
     for parameter, kind in each.types.items():
         known.PARAMETERS[f"{each.name}.{parameter}"] = kind
 
@@ -171,10 +170,9 @@ def with_axis(form: Form) -> list[Form]:
 
 
 def pairs() -> dict[str, tuple[str, str]]:
-    """The named tuples of csrc/python/types/results.h and of functions in Python."""
+    """The named tuples of csrc/python/types/results.h."""
     rows = re.findall(r"^ +RESULT\((\w+), (\w+), (\w+)\)", RESULTS.read_text(), re.M)
-    found = {name: (first, second) for name, first, second in rows}
-    return found | {each.name: each.results for each in IN_PYTHON if each.results}
+    return {name: (first, second) for name, first, second in rows}
 
 
 def named_tuples(schemas: dict[str, str]) -> dict[str, tuple[str, ...]]:

@@ -23,9 +23,9 @@
 typedef struct composite {
     PyObject_HEAD vectorcallfunc vectorcall;
     dt_signature signature;
+    const char *results; /* the names of two results, "(values, indices)"; or NULL */
     PyObject *name, *qualname, *module, *doc; /* str */
     PyObject *body;                           /* NULL until the first call */
-    PyObject *results; /* str: the names of two results, "(values, indices)"; or NULL */
     bool method;
     bool in_place; /* the result is copied into the first argument */
 } composite;
@@ -198,9 +198,7 @@ static PyObject *copied(const composite *c, PyObject *result, PyObject *target)
 /* The two results by name. */
 static PyObject *named(const composite *c, const dt_args *args, PyObject *pair)
 {
-    const char *names = PyUnicode_AsUTF8(c->results);
-    PyTypeObject *type =
-        names ? dt_named_tuple_type(args->signature->name, names) : NULL;
+    PyTypeObject *type = dt_named_tuple_type(c->signature.name, c->results);
     dt_tensor_object *results[2];
     for (int i = 0; type && i < 2; i++)
         results[i] = (dt_tensor_object *)Py_NewRef(PyTuple_GET_ITEM(pair, i));
@@ -315,11 +313,11 @@ static PyType_Spec spec = {
 /* The object of a row as a function or a method. */
 static PyObject *new_composite(PyObject *row, bool method)
 {
-    PyObject *name, *module, *results, *doc;
+    PyObject *name, *module, *doc;
     const char *text;
     int function, is_method, in_place;
-    if (!PyArg_ParseTuple(row, "UUspppOU", &name, &module, &text, &function, &is_method,
-                          &in_place, &results, &doc))
+    if (!PyArg_ParseTuple(row, "UUspppU", &name, &module, &text, &function, &is_method,
+                          &in_place, &doc))
         return NULL;
     if (!(method ? is_method : function))
         return Py_NewRef(Py_None);
@@ -333,7 +331,8 @@ static PyObject *new_composite(PyObject *row, bool method)
     c->qualname = PyUnicode_FromFormat(method ? "Tensor.%U" : "%U", name);
     c->module = module;
     c->doc = doc;
-    c->results = results == Py_None ? NULL : results;
+    c->results = strstr(text, " -> (");
+    c->results = c->results ? c->results + strlen(" -> ") : NULL;
     c->method = method;
     c->in_place = in_place;
     Py_INCREF(row); /* which has all that is in c */

@@ -1,0 +1,100 @@
+"""Functions in Python (pydevtensor/_functions): how they become public, and how calls reach them."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from isolated import python
+
+import pydevtensor as torch
+from pydevtensor import _index
+
+TOOLS = Path(__file__).resolve().parents[1] / "tools" / "build"
+
+
+def test_the_index_is_that_of_the_sources(monkeypatch):
+    monkeypatch.syspath_prepend(str(TOOLS))
+    import functions
+
+    assert tuple(each.row() for each in functions.read()) == _index.FUNCTIONS
+    assert len(_index.FUNCTIONS) > 90
+
+
+def test_a_module_is_imported_at_the_first_call():
+    out = python("""
+import sys
+import pydevtensor as torch
+def loaded():
+    return [name for name in sys.modules if name.startswith('pydevtensor._functions.')]
+torch.kron.__doc__, repr(torch.Tensor.kron)
+print(loaded())
+torch.hann_window(2)
+print(loaded())
+""")
+    assert out.splitlines() == ["[]", "['pydevtensor._functions.windows']"]
+
+
+def test_names_and_pickles():
+    for function in (torch.kron, torch.Tensor.kron, torch.trapz, torch.Tensor.addmv_):
+        assert pickle.loads(pickle.dumps(function)) is function
+    assert torch.Tensor.addmv_.__qualname__ == "Tensor.addmv_"
+    assert torch.kron.__module__ == "pydevtensor"
+    assert repr(torch.kron) == "<function kron of pydevtensor>"
+
+
+def test_only_methods_bind():
+    class Holder:
+        kron = torch.kron
+
+    x = torch.tensor([1.0, 2.0])
+    assert Holder().kron(x, x).tolist() == x.kron(x).tolist() == [1, 2, 2, 4]
+    with pytest.raises(TypeError, match=r"kron\(\) is a method; call it on a Tensor"):
+        torch.Tensor.kron()
+
+
+def test_arguments_are_converted():
+    x = torch.tensor([[3.0, 1.0, 2.0]])
+    # An int of NumPy, a Tensor as a number, a dtype of Python, sizes as arguments.
+    assert x.histc(np.int64(2), min=torch.tensor(1), max=3.0).tolist() == [1, 2]
+    assert x.nansum(dtype=float).dtype == torch.float64
+    assert x.sum_to_size(1, 1).tolist() == x.sum_to_size([1, 1]).tolist() == [[6.0]]
+    assert torch.hann_window(3, device=x.device).shape == (3,)
+    assert torch.block_diag([x, x]).shape == torch.block_diag(x, x).shape == (2, 6)
+    for call in (
+        lambda: x.histc(2.5),
+        lambda: x.histc(bins="2"),
+        lambda: torch.kron(x, 1),
+        lambda: torch.kron(x, x, out=1),
+        lambda: torch.hann_window(2, device=1.5),
+        lambda: torch.block_diag(x, 1),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_many_arguments():
+    vectors = [torch.tensor([float(n)]) for n in range(40)]
+    assert torch.block_diag(*vectors).diagonal().tolist() == list(range(40))
+    assert torch.einsum("i,i->", vectors[2], vectors[3]).item() == 6
+
+
+def test_out_and_in_place(device):
+    x = torch.tensor([1.0, 2.0], device=device)
+    out = torch.empty(0, device=device)
+    assert torch.kron(x, x, out=out) is out
+    assert out.tolist() == [1, 2, 2, 4]
+    leaf = x.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match="out="):
+        torch.kron(leaf, x, out=out)
+    with torch.no_grad():
+        assert torch.kron(leaf, x, out=out) is out
+    assert x.ldexp_(torch.tensor(1, device=device)) is x
+    assert x.tolist() == [2, 4]
+    pair = (
+        torch.empty(0, device=device),
+        torch.empty(0, dtype=torch.int32, device=device),
+    )
+    made = torch.frexp(x, out=pair)
+    assert made.mantissa is pair[0] and made.exponent is pair[1]
+    assert pair[1].tolist() == [2, 3]
