@@ -277,7 +277,7 @@ static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
     int status = 0;
     for (int k = 0; k < info->nresults && !status; k++) {
         dt_tensor *out = c->out[k];
-        if (!out || !dt_dtype_is_float((dt_dtype)out->dtype))
+        if (!out || !out->storage || !dt_dtype_is_float((dt_dtype)out->dtype))
             continue;
         dt_node_set_result(node, k, out);
         status = dt_variable_set_made(out, node, k);

@@ -92,6 +92,9 @@ int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part);
  * zeros, with the gradient of result 0 written to (DT_INDEX_WRITE) or added at
  * (DT_INDEX_ADD) index. The results may lack dim. */
 int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index);
+/* The gradient of parameter 0 where the result is its elements at index, which counts the
+ * flattened elements. */
+int dt_grad_put(dt_grad *g, dt_arg index);
 /* The shapes of the items of a Tensors parameter: *ndim sizes each. */
 const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim);
 /* The result of an operation called in a formula; the tensor is the scope's. */

@@ -164,23 +164,4 @@ int dt_recorded_extreme(const char *what, bool greatest, dt_tensor *values,
 int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
                        const int64_t *shape);
 
-/* --- order --- */
-
-/* `name`: of the node. */
-int dt_recorded_sort(const char *what, const char *name, dt_tensor *values,
-                     dt_tensor *indices, const dt_tensor *x, int64_t k, int64_t dim,
-                     bool descending);
-/* The k-th least along dim, from 1, and where. */
-int dt_recorded_kth(dt_tensor *values, dt_tensor *indices, const dt_tensor *x,
-                    int64_t k, int64_t dim, bool keepdim);
-/* The median along dim, NaN where one is there, or (skips) among the other elements,
- * and where it is. */
-int dt_recorded_median(const char *what, const char *name, dt_tensor *values,
-                       dt_tensor *indices, const dt_tensor *x, int64_t dim,
-                       bool keepdim, bool skips);
-/* The gradient of what differs is asked for in vain: NotImplementedError then. */
-int dt_recorded_unique(const char *what, dt_tensor *out, dt_tensor *inverse,
-                       dt_tensor *counts, const dt_tensor *x, bool has_dim, int64_t dim,
-                       bool consecutive);
-
 #endif

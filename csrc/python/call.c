@@ -158,10 +158,35 @@ static PyObject *finish_in_place(const dt_args *args, dt_call *call,
     return status < 0 ? NULL : Py_NewRef(self);
 }
 
+/* A tuple of the results that forward made; one result alone is no tuple. */
+static PyObject *finish_tensors(dt_tensor_object **objects, int count, int status)
+{
+    PyObject *made[DT_MAX_RESULTS], *tuple = NULL;
+    int nmade = 0;
+    for (int k = 0; k < count; k++)
+        if (status == 0 && objects[k]->tensor.storage)
+            made[nmade++] = dt_tensor_result(objects[k], 0);
+        else
+            Py_DECREF((PyObject *)objects[k]);
+    if (status < 0)
+        return dt_raise();
+    if (nmade == 1)
+        return made[0];
+    tuple = PyTuple_New(nmade);
+    for (int k = 0; k < nmade; k++)
+        if (tuple)
+            PyTuple_SET_ITEM(tuple, k, made[k]);
+        else
+            Py_DECREF(made[k]);
+    return tuple;
+}
+
 /* A tuple with names, or, with out= given, a tuple of the tensors in it. */
 static PyObject *finish_tuple(const dt_args *args, const dt_op_info *info,
                               dt_tensor_object **objects, int status)
 {
+    if (!strncmp(info->schema.results, "(Tensor", 7))
+        return finish_tensors(objects, info->nresults, status);
     PyTypeObject *type =
         dt_named_tuple_type(args->signature->name, info->schema.results);
     if (!type || status < 0) {

@@ -28,7 +28,6 @@
     SETUP(operations)                                                                  \
     SETUP(composite)                                                                   \
     SETUP(reductions)                                                                  \
-    SETUP(sorting)                                                                     \
     SETUP(statistics)                                                                  \
     SETUP(indexing)                                                                    \
     SETUP(updates)                                                                     \

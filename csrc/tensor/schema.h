@@ -6,7 +6,9 @@
  * The text binds calls, names arguments in errors, and is what help(),
  * inspect.signature and the stubs show. Parameter types: DT_PARAM_TYPES. `*name: Sizes`
  * takes the sizes as arguments, as one sequence or by keyword; `*name: Tensors` takes any
- * number of Tensors as arguments or as one sequence. Without "->" the result is a Tensor. */
+ * number of Tensors as arguments or as one sequence. Without "->" the result is a Tensor;
+ * "(values, indices)" is a named tuple, "(Tensor, Tensor)" a plain one, which lacks the
+ * results that forward did not make. */
 #ifndef DT_TENSOR_SCHEMA_H
 #define DT_TENSOR_SCHEMA_H
 

@@ -26,10 +26,9 @@ int dt_gather_backward(dt_grad *g)
     return dt_grad_set(g, 0, whole);
 }
 
-int dt_take_backward(dt_grad *g)
+int dt_grad_put(dt_grad *g, dt_arg index)
 {
     const dt_result *x = dt_grad_like(g, 0);
-    dt_arg index = dt_grad_input(g, 1);
     dt_arg flat = CALL_OP(flatten, TENSOR(dt_grad_zeros(g, 0)));
     if (g->scope->failed ||
         DT_CALL_INTO(index_put, (dt_tensor *)flat.tensor,
@@ -38,6 +37,11 @@ int dt_take_backward(dt_grad *g)
         return -1;
     return dt_grad_set(
         g, 0, CALL_OP(reshape, TENSOR(flat), dt_value_ints(x->ndim, x->shape)));
+}
+
+int dt_take_backward(dt_grad *g)
+{
+    return dt_grad_put(g, dt_grad_input(g, 1));
 }
 
 int dt_index_backward(dt_grad *g)

@@ -3,7 +3,6 @@
 
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"
-#include "tensor/ops/index.h"
 
 #define SUM(x)         CALL_OP(cumsum, TENSOR(x), g->args[1])
 #define REVERSE_SUM(x) CALL_OP(reverse_cumsum, TENSOR(x), g->args[1])

@@ -7,12 +7,7 @@
 /* RESULT(name, first, second): one line per function. */
 #define DT_RESULTS(RESULT)                                                             \
     RESULT(max, values, indices)                                                       \
-    RESULT(min, values, indices)                                                       \
-    RESULT(sort, values, indices)                                                      \
-    RESULT(topk, values, indices)                                                      \
-    RESULT(kthvalue, values, indices)                                                  \
-    RESULT(median, values, indices)                                                    \
-    RESULT(nanmedian, values, indices)
+    RESULT(min, values, indices)
 
 typedef enum dt_pair_type {
 #define RESULT(name, first, second) DT_RESULT_##name,

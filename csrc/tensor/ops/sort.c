@@ -1,8 +1,10 @@
 #include "tensor/ops/sort.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "device/stream.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
@@ -189,4 +191,79 @@ fail:
     dt_tensor_clear(&order);
     dt_tensor_clear(out);
     return -1;
+}
+
+/* --- the rows of ops/functions/sort.def --- */
+
+int dt_sort_forward(dt_call *c)
+{
+    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, -1, c->args[1].i,
+                   c->args[2].b);
+}
+
+int dt_argsort_forward(dt_call *c)
+{
+    return dt_sort(c->name, NULL, c->out[0], c->args[0].tensor, -1, c->args[1].i,
+                   c->args[2].b);
+}
+
+int dt_msort_forward(dt_call *c)
+{
+    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, -1, 0, false);
+}
+
+int dt_topk_forward(dt_call *c)
+{
+    int64_t k = c->args[1].i == -1 ? -2 : c->args[1].i; /* -1 would mean all */
+    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, k, c->args[2].i,
+                   c->args[3].b);
+}
+
+/* Searches for `values`, whose number becomes a tensor of the sequence's dtype, or int64
+ * or float64 if that cannot hold it. */
+static int search(dt_call *c, const dt_tensor *sequence, const dt_value *values,
+                  const dt_tensor *sorter, bool right, bool narrow)
+{
+    dt_tensor own = {.storage = NULL}, wide;
+    dt_device device = dt_tensor_device(sequence);
+    dt_dtype dtype = dt_dtype_is_float((dt_dtype)sequence->dtype)
+                         ? (dt_dtype)sequence->dtype
+                     : values->scalar.kind == DT_KIND_FLOAT ? DT_FLOAT64
+                                                            : DT_INT64;
+    if (!values->tensor &&
+        dt_full(c->name, &own, dtype, 0, NULL, device, values->scalar) < 0)
+        return -1;
+    int status = dt_search_in(c->name, narrow ? &wide : c->out[0], sequence,
+                              values->tensor ? values->tensor : &own, sorter, right);
+    dt_tensor_clear(&own);
+    if (status || !narrow)
+        return status;
+    status = dt_to(c->out[0], &wide, DT_INT32, device);
+    dt_tensor_clear(&wide);
+    return status;
+}
+
+int dt_searchsorted_forward(dt_call *c)
+{
+    const char *side = c->args[4].text;
+    bool right = c->args[3].b, on_right = side && !strcmp(side, "right");
+    if (side && !on_right && strcmp(side, "left") != 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "searchsorted(): side is '%s'; give 'left' or 'right'", side);
+    if (side && !on_right && right)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "searchsorted(): side='left' and right=True contradict each "
+                       "other; give one of them");
+    return search(c, c->args[0].tensor, &c->args[1], c->args[5].tensor,
+                  right || on_right, c->args[2].b);
+}
+
+int dt_bucketize_forward(dt_call *c)
+{
+    const dt_tensor *boundaries = c->args[1].tensor;
+    if (boundaries->ndim != 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "bucketize(): boundaries has %d dimensions; give one dimension",
+                       boundaries->ndim);
+    return search(c, boundaries, &c->args[0], NULL, c->args[3].b, c->args[2].b);
 }

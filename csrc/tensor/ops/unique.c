@@ -6,6 +6,7 @@
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/scan.h"
 #include "tensor/ops/index.h"
+#include "tensor/call.h"
 #include "tensor/ops/sort.h"
 #include "tensor/view.h"
 
@@ -269,4 +270,22 @@ done:
             dt_tensor_clear(counts);
     }
     return status;
+}
+
+/* --- the rows of ops/functions/sort.def --- */
+
+int dt_unique_forward(dt_call *c)
+{
+    if (c->args[4].given)
+        c->node = "UniqueDimBackward0";
+    return dt_unique(c->name, c->out[0], c->args[2].b ? c->out[1] : NULL,
+                     c->args[3].b ? c->out[2] : NULL, c->args[0].tensor,
+                     c->args[4].given, c->args[4].i, false);
+}
+
+int dt_unique_consecutive_forward(dt_call *c)
+{
+    return dt_unique(c->name, c->out[0], c->args[1].b ? c->out[1] : NULL,
+                     c->args[2].b ? c->out[2] : NULL, c->args[0].tensor,
+                     c->args[3].given, c->args[3].i, true);
 }
