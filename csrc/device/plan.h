@@ -10,6 +10,8 @@
 
 #define DT_MAX_OPERANDS 4
 
+/* --- elementwise, fill, copy --- */
+
 /* An operand of an elementwise plan. A scalar operand is a single element by value
  * (a Python number, a 0-dim CPU tensor); its data is NULL. In a half-precision plan
  * one scalar operand of two may be float32. */
@@ -34,6 +36,8 @@ typedef struct dt_plan {
                         element size */
 } dt_plan;
 
+/* --- reductions --- */
+
 /* A reduction of one input over `folded` dimensions; the `kept` ones index the
  * results. Both are ordered and merged as in a plan, and either may be empty (ndim
  * 0: one result, or one element per result). Strides are in bytes. */
@@ -51,6 +55,26 @@ typedef struct dt_reduction {
     int64_t folded_shape[DT_MAX_NDIM], folded_strides[DT_MAX_NDIM];
     double parameter; /* P of the op tables */
 } dt_reduction;
+
+/* Partial norms of many contiguous tensors of one floating type, each cut into
+ * chunks of DT_FOREACH_NORM_CHUNK elements, with an op of class NORM of
+ * ops/reduce.def. */
+#define DT_FOREACH_NORM_CHUNK 16384
+typedef struct dt_foreach_norm_entry {
+    const void *data;
+    int64_t numel; /* at least 1 */
+    int64_t first; /* chunks of the entries before it */
+} dt_foreach_norm_entry;
+
+typedef struct dt_foreach_norm_call {
+    dt_dtype dtype;
+    int64_t count; /* at least 1 */
+    const dt_foreach_norm_entry *entries;
+    double parameter; /* P of the op tables */
+    void *partials;   /* written: one partial result per chunk, of the type */
+} dt_foreach_norm_call;
+
+/* --- scans --- */
 
 typedef enum dt_scan_op {
     DT_SCAN_SUM, /* integers wrap */
@@ -72,6 +96,8 @@ typedef struct dt_scan {
     void *out;      /* same layout as x */
     int64_t *index; /* MAX and MIN only, else NULL */
 } dt_scan;
+
+/* --- sorting and searching --- */
 
 /* Sorts contiguous rows of n elements: the first k of each row as values and as
  * indices. Stable; NaN sorts last and equal to other NaNs, -0 equals 0. */
@@ -97,6 +123,8 @@ typedef struct dt_search {
                               as in a dt_index_call */
     int64_t *out;
 } dt_search;
+
+/* --- indexing --- */
 
 typedef enum dt_index_op {
     DT_INDEX_READ,  /* values = table[...] */
@@ -137,28 +165,6 @@ typedef struct dt_index_call {
     dt_index_dims indices[DT_MAX_NDIM];
 } dt_index_call;
 
-/* One tensor of an optimizer step. Parameter, gradient and states are dense with the
- * same strides; nothing overlaps, except that the gradient may be the parameter. */
-typedef struct dt_optim_entry {
-    void *parameter;
-    const void *gradient;
-    void *states[DT_OPTIM_STATES];
-    int64_t numel;            /* at least 1 */
-    int64_t first;            /* elements of the entries before it */
-    double own[DT_OPTIM_OWN]; /* computed by the op's `prepare` */
-} dt_optim_entry;
-
-/* One rule of ops/optim.def for many tensors of one floating type. */
-typedef struct dt_optim_call {
-    dt_optim_op op;
-    dt_dtype dtype;
-    int64_t count; /* at least 1 */
-    const dt_optim_entry *entries;
-    double numbers[DT_OPTIM_NUMBERS];
-    const void *scale; /* grad_scale: one element on the device that multiplies
-                          gradients; or NULL */
-} dt_optim_call;
-
 /* How the elements of a dt_nonzero_call are counted: in tiles, and tiles in groups,
  * about as many groups as tiles per group. The workspace holds a count per tile, one
  * per group, and the total. */
@@ -186,23 +192,7 @@ typedef struct dt_nonzero_call {
     int64_t *out;       /* [ndim, count], written in the second step */
 } dt_nonzero_call;
 
-/* Partial norms of many contiguous tensors of one floating type, each cut into
- * chunks of DT_FOREACH_NORM_CHUNK elements, with an op of class NORM of
- * ops/reduce.def. */
-#define DT_FOREACH_NORM_CHUNK 16384
-typedef struct dt_foreach_norm_entry {
-    const void *data;
-    int64_t numel; /* at least 1 */
-    int64_t first; /* chunks of the entries before it */
-} dt_foreach_norm_entry;
-
-typedef struct dt_foreach_norm_call {
-    dt_dtype dtype;
-    int64_t count; /* at least 1 */
-    const dt_foreach_norm_entry *entries;
-    double parameter; /* P of the op tables */
-    void *partials;   /* written: one partial result per chunk, of the type */
-} dt_foreach_norm_call;
+/* --- matrix products --- */
 
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. For each
  * input either the row or the column stride is 1 and the other is at least the
@@ -219,6 +209,8 @@ typedef struct dt_gemm {
     int64_t c_batch, c_row;
     double alpha, beta;
 } dt_gemm;
+
+/* --- creation and random numbers --- */
 
 /* out[i] = start + i * step; floats are computed in double. */
 typedef struct dt_arange_call {
@@ -245,5 +237,29 @@ typedef struct dt_random_call {
     dt_scalar low, high;
     bool singly; /* the CPU draws one normal number at a time, whatever numel */
 } dt_random_call;
+
+/* --- optimizers --- */
+
+/* One tensor of an optimizer step. Parameter, gradient and states are dense with the
+ * same strides; nothing overlaps, except that the gradient may be the parameter. */
+typedef struct dt_optim_entry {
+    void *parameter;
+    const void *gradient;
+    void *states[DT_OPTIM_STATES];
+    int64_t numel;            /* at least 1 */
+    int64_t first;            /* elements of the entries before it */
+    double own[DT_OPTIM_OWN]; /* computed by the op's `prepare` */
+} dt_optim_entry;
+
+/* One rule of ops/optim.def for many tensors of one floating type. */
+typedef struct dt_optim_call {
+    dt_optim_op op;
+    dt_dtype dtype;
+    int64_t count; /* at least 1 */
+    const dt_optim_entry *entries;
+    double numbers[DT_OPTIM_NUMBERS];
+    const void *scale; /* grad_scale: one element on the device that multiplies
+                          gradients; or NULL */
+} dt_optim_call;
 
 #endif
