@@ -1,4 +1,4 @@
-/* The backward pass, and whether operations are recorded. */
+/* The backward pass, and grad mode. */
 #include <string.h>
 
 #include "autograd/engine.h"
@@ -11,7 +11,7 @@
 typedef struct batch {
     int count;
     dt_edge *edges;
-    dt_tensor **gradients; /* lent or in made */
+    dt_tensor **gradients; /* borrowed or in made */
     dt_tensor *made;
 } batch;
 
@@ -41,7 +41,7 @@ static int batch_begin(batch *b, Py_ssize_t count)
     return -1;
 }
 
-/* The gradient to begin with: what was given, or one for a single element. */
+/* The gradient of a root: the given one, or ones for a single element. */
 static int begin_with(const char *function, PyObject *given, const dt_tensor *t,
                       dt_tensor *made, dt_tensor **out)
 {
@@ -50,7 +50,7 @@ static int begin_with(const char *function, PyObject *given, const dt_tensor *t,
         if (!dt_tensor_check(given)) {
             char text[DT_DESCRIBE_TEXT];
             PyErr_Format(PyExc_TypeError,
-                         "%s(): a gradient has to be a Tensor or None, "
+                         "%s(): a gradient must be a Tensor or None, "
                          "and it is %s",
                          function, dt_describe(given, text, sizeof text));
             return -1;
@@ -87,16 +87,16 @@ static void not_recorded(const char *function, int i)
 {
     PyErr_Format(PyExc_RuntimeError,
                  "%s(): element %d of tensors does not require grad and does not have "
-                 "a grad_fn: nothing it was computed from wants gradients, or it was "
+                 "a grad_fn: none of its inputs requires gradients, or it was "
                  "computed under no_grad(); set requires_grad=True on the inputs",
                  function, i);
 }
 
-static int add_roots(const char *function, batch *b, PyObject *tensors,
-                     PyObject *gradients)
+static int add_roots(const char *function, batch *b, PyObject *const *tensors,
+                     PyObject *const *gradients)
 {
     for (int i = 0; i < b->count; i++) {
-        PyObject *root = PyTuple_GET_ITEM(tensors, i);
+        PyObject *root = tensors[i];
         char text[DT_DESCRIBE_TEXT];
         if (!dt_tensor_check(root)) {
             PyErr_Format(PyExc_TypeError, "%s(): %s is no Tensor", function,
@@ -108,12 +108,11 @@ static int add_roots(const char *function, batch *b, PyObject *tensors,
             not_recorded(function, i);
             return -1;
         }
-        if (begin_with(function, PyTuple_GET_ITEM(gradients, i), t, &b->made[i],
-                       &b->gradients[i]) < 0)
+        if (begin_with(function, gradients[i], t, &b->made[i], &b->gradients[i]) < 0)
             return -1;
         if (dt_variable_edge(t, &b->edges[i]) < 0)
             return dt_raise_status();
-        if (!b->edges[i].node) { /* its base began to want gradients later */
+        if (!b->edges[i].node) { /* its base required gradients only later */
             not_recorded(function, i);
             return -1;
         }
@@ -121,10 +120,10 @@ static int add_roots(const char *function, batch *b, PyObject *tensors,
     return 0;
 }
 
-static int add_inputs(const char *function, batch *b, PyObject *inputs)
+static int add_inputs(const char *function, batch *b, PyObject *const *inputs)
 {
     for (int i = 0; i < b->count; i++) {
-        PyObject *input = PyTuple_GET_ITEM(inputs, i);
+        PyObject *input = inputs[i];
         char text[DT_DESCRIBE_TEXT];
         if (!dt_tensor_check(input)) {
             PyErr_Format(PyExc_TypeError, "%s(): the input %s is no Tensor", function,
@@ -145,32 +144,17 @@ static int add_inputs(const char *function, batch *b, PyObject *inputs)
     return 0;
 }
 
-/* _run_backward(function, tensors, gradients, inputs, keep, create, accumulate):
- * tuples. With inputs: a tuple of their gradients, None where none came; or, to
- * accumulate, these are added to the inputs' grad. */
-static PyObject *run_backward(PyObject *module, PyObject *arguments)
+/* A backward pass. With inputs: returns a tuple of their gradients, None where there is
+ * none; or, to accumulate, adds these to the inputs' grad. */
+static PyObject *run(const char *function, Py_ssize_t nroots, PyObject *const *tensors,
+                     PyObject *const *gradients, Py_ssize_t ninputs,
+                     PyObject *const *inputs, bool keep, bool create, bool accumulate)
 {
-    (void)module;
-    const char *function;
-    PyObject *tensors, *gradients, *inputs, *result = NULL;
-    int keep, create, accumulate;
-    if (!PyArg_ParseTuple(arguments, "sO!O!O!ppp", &function, &PyTuple_Type, &tensors,
-                          &PyTuple_Type, &gradients, &PyTuple_Type, &inputs, &keep,
-                          &create, &accumulate))
-        return NULL;
-    Py_ssize_t nroots = PyTuple_GET_SIZE(tensors);
-    if (PyTuple_GET_SIZE(gradients) != nroots) {
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "%s(): %zd tensors and %zd gradients were given; give one gradient "
-            "(or None) for each",
-            function, nroots, PyTuple_GET_SIZE(gradients));
-        return NULL;
-    }
+    PyObject *result = NULL;
     batch roots, wanted;
     if (batch_begin(&roots, nroots) < 0)
         return NULL;
-    if (batch_begin(&wanted, PyTuple_GET_SIZE(inputs)) < 0) {
+    if (batch_begin(&wanted, ninputs) < 0) {
         batch_clear(&roots);
         return NULL;
     }
@@ -188,7 +172,7 @@ static PyObject *run_backward(PyObject *module, PyObject *arguments)
     }
     if (!wanted.count || accumulate) {
         for (int i = 0; i < wanted.count; i++) {
-            dt_tensor *input = dt_tensor_of(PyTuple_GET_ITEM(inputs, i));
+            dt_tensor *input = dt_tensor_of(inputs[i]);
             if (wanted.made[i].storage &&
                 dt_variable_accumulate(dt_variable_of(input), &wanted.made[i], create) <
                     0) {
@@ -215,43 +199,65 @@ done:
     return result;
 }
 
+/* _run_backward(function, tensors, gradients, inputs, keep, create, accumulate), all
+ * but the name and the flags tuples. */
+static PyObject *run_backward(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    const char *function;
+    PyObject *tensors, *gradients, *inputs;
+    int keep, create, accumulate;
+    if (!PyArg_ParseTuple(arguments, "sO!O!O!ppp", &function, &PyTuple_Type, &tensors,
+                          &PyTuple_Type, &gradients, &PyTuple_Type, &inputs, &keep,
+                          &create, &accumulate))
+        return NULL;
+    Py_ssize_t nroots = PyTuple_GET_SIZE(tensors);
+    if (PyTuple_GET_SIZE(gradients) != nroots) {
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): %zd tensors and %zd gradients were given; give one gradient "
+            "(or None) for each",
+            function, nroots, PyTuple_GET_SIZE(gradients));
+        return NULL;
+    }
+    return run(function, nroots, PySequence_Fast_ITEMS(tensors),
+               PySequence_Fast_ITEMS(gradients), PyTuple_GET_SIZE(inputs),
+               PySequence_Fast_ITEMS(inputs), keep, create, accumulate);
+}
+
 DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
                     "retain_graph: Any = None, create_graph: bool = False, "
                     "inputs: Any = None)")
 {
     dt_tensor *x;
     bool create;
-    PyObject *inputs = NULL;
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_bool(args, 3, &create) < 0)
         return NULL;
     int keep = create;
     if (dt_given(args, 2) && (keep = PyObject_IsTrue(args->slots[2])) < 0)
         return NULL;
-    if (!dt_given(args, 4))
-        inputs = PyTuple_New(0);
-    else if (dt_tensor_check(args->slots[4]))
-        inputs = PyTuple_Pack(1, args->slots[4]);
-    else
-        inputs = PySequence_Tuple(args->slots[4]);
-    if (!inputs)
-        return NULL;
-    if (dt_given(args, 4) && !PyTuple_GET_SIZE(inputs)) {
-        Py_DECREF(inputs);
-        PyErr_SetString(
-            PyExc_RuntimeError,
-            "backward(): inputs is empty; leave it out to reach all leaves");
-        return NULL;
+    PyObject *input = dt_given(args, 4) ? args->slots[4] : NULL, *many = NULL;
+    PyObject *const *inputs = &input;
+    Py_ssize_t ninputs = input != NULL;
+    if (input && !dt_tensor_check(input)) {
+        many = PySequence_Tuple(input);
+        if (!many)
+            return NULL;
+        inputs = PySequence_Fast_ITEMS(many);
+        ninputs = PyTuple_GET_SIZE(many);
     }
-    PyObject *gradient = args->slots[1] ? args->slots[1] : Py_None;
-    PyObject *all =
-        Py_BuildValue("s(O)(O)NOOO", "backward", args->slots[0], gradient, inputs,
-                      keep ? Py_True : Py_False, create ? Py_True : Py_False, Py_True);
-    PyObject *result = all ? run_backward(NULL, all) : NULL;
-    Py_XDECREF(all);
+    PyObject *result = NULL;
+    if (many && !ninputs)
+        PyErr_SetString(PyExc_RuntimeError,
+                        "backward(): inputs is empty; omit it to reach all leaves");
+    else
+        result = run("backward", 1, &args->slots[0], &args->slots[1], ninputs, inputs,
+                     keep, create, true);
+    Py_XDECREF(many);
     return result;
 }
 
-/* --- the mode --- */
+/* --- grad mode --- */
 
 static PyObject *is_grad_enabled(PyObject *module, PyObject *unused)
 {
@@ -260,7 +266,7 @@ static PyObject *is_grad_enabled(PyObject *module, PyObject *unused)
     return PyBool_FromLong(dt_grad_enabled);
 }
 
-/* Gives what it was. */
+/* Returns the previous mode. */
 static PyObject *exchange_grad_enabled(PyObject *module, PyObject *value)
 {
     (void)module;
@@ -274,8 +280,7 @@ static PyObject *exchange_grad_enabled(PyObject *module, PyObject *value)
 
 /* --- names --- */
 
-/* Of functions that nn makes of several operations, the last of which is called by
- * them. */
+/* Functions that nn composes: the last node is given the name. */
 static const char *const composed[] = {
     "BinaryCrossEntropyBackward0",
     "BinaryCrossEntropyWithLogitsBackward0",
