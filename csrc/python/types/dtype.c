@@ -1,20 +1,10 @@
 #include "python/types/dtype.h"
 
+#include "python/types/named.h"
+
 static dt_dtype dtype_of(PyObject *self)
 {
-    return ((dt_dtype_object *)self)->dtype;
-}
-
-static PyObject *dtype_repr(PyObject *self)
-{
-    return PyUnicode_FromFormat("torch.%s", dt_dtype_name(dtype_of(self)));
-}
-
-static PyObject *dtype_reduce(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    /* Pickles a singleton as the name of the module's attribute. */
-    return PyUnicode_FromString(dt_dtype_name(dtype_of(self)));
+    return (dt_dtype)dt_named_value(self);
 }
 
 static PyObject *get_itemsize(PyObject *self, void *unused)
@@ -42,43 +32,14 @@ static PyObject *get_is_signed(PyObject *self, void *unused)
     return PyBool_FromLong(dt_dtype_is_signed(dtype_of(self)));
 }
 
-static PyObject *get_module(PyObject *self, void *unused)
-{
-    (void)self;
-    (void)unused;
-    return PyUnicode_FromString("pydevtensor");
-}
-
-static PyMethodDef methods[] = {
-    {"__reduce__", dtype_reduce, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
 static PyGetSetDef properties[] = {
     {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
-    {"is_floating_point", get_is_floating_point, NULL, "Whether it is a float type.",
+    {"is_floating_point", get_is_floating_point, NULL, "Whether it is a floating type.",
      NULL},
     {"is_complex", get_is_complex, NULL, "False: there are no complex types.", NULL},
-    {"is_signed", get_is_signed, NULL, "Whether it has negative values.", NULL},
-    {"__module__", get_module, NULL, NULL, NULL},
+    {"is_signed", get_is_signed, NULL, "Whether it can represent negative values.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
-};
-
-static PyType_Slot slots[] = {
-    {Py_tp_doc, "The type of a tensor's elements, such as float32 or int64.\n\n"
-                ">>> torch.float32.itemsize, torch.float32.is_floating_point\n"
-                "(4, True)"},
-    {Py_tp_repr, dtype_repr},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
-    {0, NULL},
-};
-
-static PyType_Spec spec = {
-    .name = "pydevtensor.dtype",
-    .basicsize = sizeof(dt_dtype_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = slots,
 };
 
 bool dt_dtype_from_python(PyObject *value, dt_dtype *out)
@@ -98,17 +59,18 @@ bool dt_dtype_from_python(PyObject *value, dt_dtype *out)
 
 int dt_setup_dtype_type(PyObject *module)
 {
-    dt_py.dtype_type = dt_add_type(module, &spec, NULL);
+    dt_py.dtype_type =
+        dt_named_type(module, "pydevtensor.dtype",
+                      "The type of a tensor's elements, such as float32 or int64.\n\n"
+                      ">>> torch.float32.itemsize, torch.float32.is_floating_point\n"
+                      "(4, True)",
+                      properties);
     if (!dt_py.dtype_type)
         return -1;
     for (int d = 0; d < DT_NDTYPES; d++) {
-        PyObject *object = dt_py.dtype_type->tp_alloc(dt_py.dtype_type, 0);
-        if (!object)
-            return -1;
-        ((dt_dtype_object *)object)->dtype = (dt_dtype)d;
-        dt_py.dtypes[d] = object;
-        if (dt_add_object(module, dt_dtypes[d].name, object) < 0 ||
-            dt_add_object(module, dt_dtypes[d].alias, object) < 0)
+        dt_py.dtypes[d] = dt_named_new(module, dt_py.dtype_type, dt_dtypes[d].name, d);
+        if (!dt_py.dtypes[d] ||
+            dt_add_object(module, dt_dtypes[d].alias, dt_py.dtypes[d]) < 0)
             return -1;
     }
     return 0;

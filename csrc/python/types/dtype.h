@@ -4,10 +4,6 @@
 
 #include "python/module.h"
 
-typedef struct dt_dtype_object {
-    PyObject_HEAD dt_dtype dtype;
-} dt_dtype_object;
-
 static inline bool dt_dtype_check(PyObject *value)
 {
     return Py_TYPE(value) == dt_py.dtype_type;

@@ -1,88 +1,29 @@
 #include "python/types/format.h"
 
-/* A named singleton. */
-typedef struct named_object {
-    PyObject_HEAD const char *name;
-    int value;
-} named_object;
+#include "python/types/named.h"
 
 static PyTypeObject *format_type, *layout_type;
 static PyObject *strided;
 
-static PyObject *named_repr(PyObject *self)
-{
-    return PyUnicode_FromFormat("torch.%s", ((named_object *)self)->name);
-}
-
-static PyObject *named_reduce(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    /* Pickles a singleton as the name of the module's attribute. */
-    return PyUnicode_FromString(((named_object *)self)->name);
-}
-
-static PyObject *get_module(PyObject *self, void *unused)
-{
-    (void)self;
-    (void)unused;
-    return PyUnicode_FromString("pydevtensor");
-}
-
-static PyMethodDef methods[] = {
-    {"__reduce__", named_reduce, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyGetSetDef properties[] = {
-    {"__module__", get_module, NULL, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-#define SPEC(NAME, full_name, doc)                                                     \
-    static PyType_Slot NAME##_slots[] = {                                              \
-        {Py_tp_doc, doc},                                                              \
-        {Py_tp_repr, named_repr},                                                      \
-        {Py_tp_methods, methods},                                                      \
-        {Py_tp_getset, properties},                                                    \
-        {0, NULL},                                                                     \
-    };                                                                                 \
-    static PyType_Spec NAME##_spec = {                                                 \
-        .name = "pydevtensor." #full_name,                                             \
-        .basicsize = sizeof(named_object),                                             \
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,               \
-        .slots = NAME##_slots,                                                         \
-    };
-SPEC(format, memory_format,
-     "The order of a tensor's dimensions in memory.\n\n"
-     ">>> torch.zeros(2, 3, 4, 5).contiguous("
-     "memory_format=torch.channels_last).stride()\n"
-     "(60, 1, 15, 3)")
-SPEC(layout, layout,
-     "How a tensor keeps its elements: torch.strided, all of them.\n\n"
-     ">>> torch.ones(2).layout\n"
-     "torch.strided")
-
-static PyObject *add(PyObject *module, PyTypeObject *type, const char *name, int value)
-{
-    PyObject *object = type->tp_alloc(type, 0);
-    if (!object)
-        return NULL;
-    ((named_object *)object)->name = name;
-    ((named_object *)object)->value = value;
-    if (dt_add_object(module, name, object) < 0)
-        Py_CLEAR(object);
-    return object;
-}
-
 int dt_setup_format_type(PyObject *module)
 {
-    format_type = dt_add_type(module, &format_spec, NULL);
-    layout_type = dt_add_type(module, &layout_spec, NULL);
-    strided = layout_type ? add(module, layout_type, "strided", 0) : NULL;
+    format_type = dt_named_type(module, "pydevtensor.memory_format",
+                                "The order of a tensor's dimensions in memory.\n\n"
+                                ">>> torch.zeros(2, 3, 4, 5).contiguous("
+                                "memory_format=torch.channels_last).stride()\n"
+                                "(60, 1, 15, 3)",
+                                NULL);
+    layout_type = dt_named_type(module, "pydevtensor.layout",
+                                "How a tensor stores its elements: always "
+                                "torch.strided.\n\n"
+                                ">>> torch.ones(2).layout\n"
+                                "torch.strided",
+                                NULL);
+    strided = layout_type ? dt_named_new(module, layout_type, "strided", 0) : NULL;
     if (!format_type || !strided)
         return -1;
 #define FORMAT(ID, name)                                                               \
-    PyObject *name = add(module, format_type, #name, DT_FORMAT_##ID);                  \
+    PyObject *name = dt_named_new(module, format_type, #name, DT_FORMAT_##ID);         \
     if (!name)                                                                         \
         return -1;                                                                     \
     Py_DECREF(name); /* the module holds a reference */
@@ -119,7 +60,7 @@ int dt_take_format(const dt_args *args, int i, dt_format *out)
         return 0;
     if (!dt_format_object_check(args->slots[i]))
         return dt_argument_error(args, i);
-    *out = (dt_format)((named_object *)args->slots[i])->value;
+    *out = (dt_format)dt_named_value(args->slots[i]);
     return 0;
 }
 
