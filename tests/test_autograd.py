@@ -549,7 +549,7 @@ def test_requires_grad_rules(device):
     assert torch.full((2,), 1.0, requires_grad=True).requires_grad
     with pytest.raises(RuntimeError, match="floating"):
         torch.ones(2, dtype=torch.int64, device=device, requires_grad=True)
-    with pytest.raises(RuntimeError, match="no leaf"):
+    with pytest.raises(RuntimeError, match="not a leaf"):
         (torch.ones(2, requires_grad=True) * 2).requires_grad_(False)
     y = torch.ones(2, requires_grad=True) * 2
     assert y.requires_grad_() is y

@@ -162,7 +162,7 @@ def test_capsules_are_consumed_once(versioned):
     y = torch.from_dlpack(capsule)
     assert f'"used_{name}"' in repr(capsule)
     assert y.data_ptr() == x.data_ptr()
-    with pytest.raises(RuntimeError, match="consumed already"):
+    with pytest.raises(RuntimeError, match="already consumed"):
         torch.from_dlpack(capsule)
 
 
@@ -361,7 +361,7 @@ def test_numpy_types_that_tensors_lack():
     for array in (np.zeros(2, "c8"), np.zeros(2, "g"), np.zeros(2, ">f4")):
         with pytest.raises(BufferError):
             torch.from_dlpack(array)
-    with pytest.raises(BufferError, match="backwards"):
+    with pytest.raises(BufferError, match="negative"):
         torch.from_dlpack(np.arange(3)[::-1])
     gc.collect()
 

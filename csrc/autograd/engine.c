@@ -32,7 +32,7 @@ typedef struct pass {
 static int no_memory(void)
 {
     return dt_fail(DT_ERROR_HOST_MEMORY,
-                   "backward: no memory is left for the pass; free some");
+                   "backward: no memory left for the pass; free some");
 }
 
 /* --- tasks --- */
@@ -229,13 +229,11 @@ static dt_tensor *fitted(dt_scope *scope, dt_tensor *gradient, const dt_node *no
             fits = to == 1 || to == gradient->shape[gradient->ndim - d];
         }
         if (!fits) {
-            dt_fail(
-                DT_ERROR_RUNTIME,
-                "backward: %s returned a gradient of shape %s for an input of shape "
-                "%s; a backward function has to return each gradient in the shape of "
-                "its input",
-                from, dt_shape_text(gradient->ndim, gradient->shape, is, sizeof is),
-                dt_shape_text(want->ndim, want->shape, wants, sizeof wants));
+            dt_fail(DT_ERROR_RUNTIME,
+                    "backward: %s returned a gradient of shape %s for an input of "
+                    "shape %s; return each gradient in the shape of its input",
+                    from, dt_shape_text(gradient->ndim, gradient->shape, is, sizeof is),
+                    dt_shape_text(want->ndim, want->shape, wants, sizeof wants));
             return NULL;
         }
         dt_tensor *sum = dt_scope_slot(scope);

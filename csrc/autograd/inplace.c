@@ -65,8 +65,8 @@ static int strided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradi
         return -1;
     if (dt_tensor_overlaps_itself(part))
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "backward: %s: elements of the view share memory, and their "
-                       "gradients cannot be told apart; clone() it first",
+                       "backward: %s: elements of the view share memory, so their "
+                       "gradients cannot be separated; clone() it first",
                        node->name);
     if ((dt_recording(g) && dt_variable_set_part(part, whole) < 0) ||
         dt_recorded_copy_into("backward", part, g) < 0)

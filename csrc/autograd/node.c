@@ -25,7 +25,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     char *block = malloc(head + edges + saved + results + rounded(data_bytes));
     if (!block) {
         dt_fail(DT_ERROR_HOST_MEMORY,
-                "%s: no memory is left to record the operation; free some, or compute "
+                "%s: no memory left to record the operation; free some, or compute "
                 "under no_grad()",
                 name);
         return NULL;
@@ -145,11 +145,10 @@ dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
     dt_saved *saved = &node->saved[i];
     if (!saved->tensor.storage) {
         dt_fail(DT_ERROR_RUNTIME,
-                node->used
-                    ? "backward: what %s kept for its gradient was freed by an earlier "
-                      "backward pass; compute the result anew, or give the first pass "
-                      "retain_graph=True"
-                    : "backward: %s kept no tensor for its gradient",
+                node->used ? "backward: the tensors that %s saved were freed by an "
+                             "earlier backward pass; compute the result again, or pass "
+                             "retain_graph=True to the first pass"
+                           : "backward: %s saved no tensor for its gradient",
                 node->name);
         return NULL;
     }
@@ -158,9 +157,9 @@ dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
         dt_fail(
             DT_ERROR_RUNTIME,
             "backward: %s needs a tensor of shape %s as it was in the forward pass, "
-            "and it has been modified by an inplace operation since (it is at "
-            "version %u, kept at version %u); write to a clone() instead, or compute "
-            "out of place",
+            "and it has been modified by an inplace operation since (it is at version "
+            "%u, saved at version %u); write to a clone() instead, or compute out of "
+            "place",
             node->name,
             dt_shape_text(saved->tensor.ndim, saved->tensor.shape, shape, sizeof shape),
             saved->tensor.storage->version, saved->version);
@@ -176,7 +175,8 @@ dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
     if (saved->output >= 0)
         status = dt_variable_set_made(t, node, saved->output);
     else if (!saved->edge.node && saved->edge.index < 0)
-        status = dt_fail(DT_ERROR_HOST_MEMORY, "backward: %s lacks memory", node->name);
+        status =
+            dt_fail(DT_ERROR_HOST_MEMORY, "backward: %s is out of memory", node->name);
     else if (saved->edge.node && saved->edge.node->type == &dt_accumulator)
         t->history = dt_history_retain(&dt_accumulator_leaf(saved->edge.node)->head);
     else if (saved->edge.node)
@@ -203,7 +203,7 @@ int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call,
     dt_hook *hook = malloc(sizeof *hook);
     if (!hook) {
         release(context);
-        return dt_fail(DT_ERROR_HOST_MEMORY, "register_hook: no memory is left");
+        return dt_fail(DT_ERROR_HOST_MEMORY, "register_hook: no memory left");
     }
     *hook = (dt_hook){.id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED),
                       .references = 1,
@@ -236,7 +236,7 @@ int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
         all = malloc(count * sizeof(dt_hook *));
     if (!all)
         return dt_fail(DT_ERROR_HOST_MEMORY,
-                       "backward: no memory is left for the pass; free some");
+                       "backward: no memory left for the pass; free some");
     count = 0;
     for (dt_hook *hook = hooks; hook; hook = hook->next) {
         __atomic_add_fetch(&hook->references, 1, __ATOMIC_RELAXED);

@@ -40,9 +40,9 @@ static void variable_free(dt_history *history)
 
 static int no_memory(void)
 {
-    return dt_fail(DT_ERROR_HOST_MEMORY,
-                   "no memory is left to record an operation; free some, or compute "
-                   "under no_grad()");
+    return dt_fail(
+        DT_ERROR_HOST_MEMORY,
+        "no memory left to record an operation; free some, or compute under no_grad()");
 }
 
 dt_variable *dt_variable_new(void)
@@ -295,20 +295,18 @@ int dt_variable_require(dt_tensor *t, bool wanted)
     if (v && v->made.node) {
         if (wanted)
             return 0;
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "requires_grad: this tensor was made by %s and is no leaf, so it "
-            "cannot stop wanting gradients; use detach() for a tensor without "
-            "history",
-            v->made.node->name);
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "requires_grad: this tensor is the output of %s and not a leaf, "
+                       "so its requires_grad cannot be cleared; use detach() for a "
+                       "tensor without a graph",
+                       v->made.node->name);
     }
     if (wanted && !dt_dtype_is_float((dt_dtype)t->dtype))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "requires_grad: only Tensors of floating point dtype can require "
-            "gradients, and this one is of type %s; convert it first, e.g. "
-            "with .float()",
-            dt_dtype_name((dt_dtype)t->dtype));
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "requires_grad: only Tensors of floating point dtype can "
+                       "require gradients, and this one has dtype %s; convert it "
+                       "first, e.g. with .float()",
+                       dt_dtype_name((dt_dtype)t->dtype));
     v = dt_variable_ensure(t);
     if (!v)
         return -1;

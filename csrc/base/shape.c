@@ -29,9 +29,8 @@ int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t 
 overflow:
     return dt_fail(
         DT_ERROR_RUNTIME,
-        "%s: a tensor of shape %s would need more bytes than an address has; use a "
-        "smaller shape",
-        what, dt_shape_text(ndim, shape, text, sizeof text));
+        "%s: a tensor of shape %s exceeds the address space; use a smaller shape", what,
+        dt_shape_text(ndim, shape, text, sizeof text));
 }
 
 void dt_shape_strides(int ndim, const int64_t *shape, int64_t *strides)

@@ -61,8 +61,8 @@ int dt_registry_choose(int simulated, int virtual_devices)
     if (cuda.opened) {
         status =
             dt_fail(DT_ERROR_RUNTIME,
-                    "the GPUs of this process are chosen already, because a device has "
-                    "been used or counted; choose them first, right after the import");
+                    "the GPUs of this process are already chosen, because a device was "
+                    "used or counted; choose them first, right after the import");
     } else {
         if (simulated >= 0)
             cuda.simulated = simulated;
@@ -83,10 +83,9 @@ static int count_from_environment(const char *name)
     errno = 0;
     long count = strtol(text, &end, 10);
     if (errno || *end || count < 0 || count > DT_MAX_DEVICES) {
-        snprintf(
-            cuda.why, sizeof cuda.why,
-            "%s is '%.40s', which is not a number of devices: give one from 0 to %d.",
-            name, text, DT_MAX_DEVICES);
+        snprintf(cuda.why, sizeof cuda.why,
+                 "%s is '%.40s', not a number of devices: give 0 to %d.", name, text,
+                 DT_MAX_DEVICES);
         return -1;
     }
     return (int)count;
@@ -145,7 +144,7 @@ static const dt_backend *open_cuda(void)
             cuda.why, sizeof cuda.why,
             "The CUDA part of pydevtensor does not start (%.600s): install pydevtensor "
             "again.",
-            open && !backend ? dt_error_slot()->text : "it is of another version");
+            open && !backend ? dt_error_slot()->text : "its version differs");
         dt_error_clear();
         return NULL;
     }
@@ -198,11 +197,10 @@ int dt_device_check(dt_device device)
     char text[DT_DEVICE_TEXT];
     if (!count) {
         const char *why = dt_cuda_why();
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "device %s cannot be used: there is no CUDA device. %s%sTo go on without "
-            "one, use device 'cpu' or try_gpu().",
-            dt_device_text(device, text), why, *why ? " " : "");
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "device %s cannot be used: there is no CUDA device. %s%sTo "
+                       "continue without one, use device 'cpu' or try_gpu().",
+                       dt_device_text(device, text), why, *why ? " " : "");
     }
     return dt_fail(
         DT_ERROR_ACCELERATOR,

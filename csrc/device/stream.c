@@ -56,7 +56,7 @@ int dt_stream_acquire(dt_device device, int priority, void **out)
     if (!backend || dt_device_check(device))
         return -1;
     if (!backend->stream_new)
-        return dt_fail(DT_ERROR_RUNTIME, "a CPU has no streams; give a CUDA device");
+        return dt_fail(DT_ERROR_RUNTIME, "the CPU has no streams; give a CUDA device");
     int high = priority < 0, status = 0;
     pthread_mutex_lock(&pool.lock);
     unsigned *taken = &pool.taken[(int)device.index][high];

@@ -327,7 +327,7 @@ static PyObject *sim_control(PyObject *self, PyObject *value)
     void *symbol = library ? dlsym(library, "dt_sim_control") : NULL;
     if (!symbol)
         return PyErr_Format(PyExc_RuntimeError,
-                            "the GPUs are not simulated; choose simulated ones with "
+                            "the GPUs are not simulated; choose simulated GPUs with "
                             "PYDEVTENSOR_SIM_GPUS=2 or cuda.simulate(2)");
     int (*control)(const char *, char *, size_t);
     memcpy(&control, &symbol, sizeof control);

@@ -13,7 +13,7 @@ PyObject *dt_raise(void)
     if (code <= DT_ERROR_NONE || code >= DT_NERRORS) {
         PyErr_SetString(
             PyExc_SystemError,
-            "pydevtensor: a call failed without saying why; please report it");
+            "pydevtensor: a call failed without an error message; please report it");
         return NULL;
     }
     /* Truncated text may end inside a character. */
@@ -40,11 +40,11 @@ static PyObject *new_exception(PyObject *module, const char *name, const char *d
 int dt_setup_errors(PyObject *module)
 {
     PyObject *OutOfMemoryError =
-        new_exception(module, "OutOfMemoryError", "A device has no memory left.");
+        new_exception(module, "OutOfMemoryError", "A device is out of memory.");
     if (!OutOfMemoryError)
         return -1;
-    PyObject *AcceleratorError =
-        new_exception(module, "AcceleratorError", "A device failed while it ran work.");
+    PyObject *AcceleratorError = new_exception(module, "AcceleratorError",
+                                               "A device failed while running work.");
     if (!AcceleratorError) {
         Py_DECREF(OutOfMemoryError);
         return -1;

@@ -79,7 +79,7 @@ static PyObject *signatures(PyObject *self, PyObject *unused)
 
 static PyMethodDef own_functions[] = {
     {"_signatures", signatures, METH_NOARGS,
-     "Each public function and method with the text that its calls are bound by."},
+     "The name and signature of every public function and method."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -225,10 +225,9 @@ static int execute(PyObject *module)
 {
     static PyInterpreterState *home;
     if (home && home != PyInterpreterState_Get()) {
-        PyErr_SetString(
-            PyExc_ImportError,
-            "pydevtensor is in use in another interpreter of this process and "
-            "works in one only; use a process of its own instead");
+        PyErr_SetString(PyExc_ImportError,
+                        "pydevtensor is already in use in another interpreter of this "
+                        "process; use a separate process");
         return -1;
     }
     if (home) {
@@ -266,7 +265,7 @@ static PyModuleDef_Slot slots[] = {
 static PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "pydevtensor._C",
-    .m_doc = "The core of pydevtensor: use it through the package.",
+    .m_doc = "The extension module of pydevtensor; use the package instead.",
     .m_slots = slots,
 };
 

@@ -94,7 +94,7 @@ static void reach_host(Work &work, const Reach &how, const void *pointer, size_t
             return;
         }
     }
-    fault(work, format("%s is %p, which is no address of device memory",
+    fault(work, format("%s is %p, not an address in device memory",
                        words(work, how).c_str(), pointer));
 }
 
@@ -111,10 +111,9 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
     }
     if (how.through_peer && device->index != how.device &&
         !state().devices[(size_t)how.device]->reaches[device->index]) {
-        fault(work,
-              format("%s lies on simulated cuda:%d, which work on cuda:%d cannot reach "
-                     "without peer access",
-                     words(work, how).c_str(), device->index, how.device));
+        fault(work, format("%s is on simulated cuda:%d, which work on cuda:%d cannot "
+                           "access without peer access",
+                           words(work, how).c_str(), device->index, how.device));
         return;
     }
     auto next = device->segments.upper_bound(const_cast<char *>(p));
@@ -129,10 +128,9 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
     if (segment->carved) {
         block = holder(device->taken, p);
         if (!block) {
-            fault(work,
-                  format("%s points into a block of simulated cuda:%d that has been "
-                         "given back to the allocator",
-                         words(work, how).c_str(), device->index));
+            fault(work, format("%s points into a block of simulated cuda:%d that was "
+                               "released to the allocator",
+                               words(work, how).c_str(), device->index));
             return;
         }
     } else if (!block->laid_out) {
@@ -140,11 +138,11 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
     }
     size_t offset = (size_t)(p - block->base);
     if (how.range && (offset > block->bytes || bytes > block->bytes - offset)) {
-        fault(work,
-              format("%s: %zu bytes from offset %zu on go past the end of a block of "
-                     "%zu bytes of simulated cuda:%d",
-                     words(work, how).c_str(), bytes, offset, block->bytes,
-                     device->index));
+        fault(work, format("%s: %zu bytes at offset %zu go past the end of a block of "
+                           "%zu bytes of "
+                           "simulated cuda:%d",
+                           words(work, how).c_str(), bytes, offset, block->bytes,
+                           device->index));
         return;
     }
     *seen = seen_from(p);
@@ -241,9 +239,8 @@ void block_given_back(void *pointer, size_t rounded)
     auto found = device->taken.find((char *)pointer);
     if (found == device->taken.end() || found->second->rounded != rounded) {
         blame(device->index, cudaErrorIllegalAddress,
-              format("the allocator was given back a block of %zu bytes on simulated "
-                     "cuda:%d "
-                     "that it had not handed out",
+              format("the allocator released a block of %zu bytes on simulated cuda:%d "
+                     "that it had not allocated",
                      rounded, device->index));
         return;
     }

@@ -29,10 +29,9 @@ static void *reach_end(Work &work, int stream_device, bool on_device, int owner,
     }
     if (owner != kAnyDevice && device && device->index != owner && !work.fault) {
         work.fault = cudaErrorIllegalAddress;
-        work.fault_text =
-            format("the %s of %s lies on simulated cuda:%d, not on cuda:%d as "
-                   "the copy says",
-                   role, work.title().c_str(), device->index, owner);
+        work.fault_text = format(
+            "the %s of %s is on simulated cuda:%d, not on cuda:%d as the copy says",
+            role, work.title().c_str(), device->index, owner);
     }
     reach(work, {stream_device, false, true, false, role, 0}, pointer, work.bytes,
           &seen);

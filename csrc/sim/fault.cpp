@@ -54,14 +54,13 @@ void describe_address(char *out, size_t size, const void *address)
     const size_t span = all.stride * all.devices.size();
     const uintptr_t p = (uintptr_t)address;
     if (p - (uintptr_t)all.held < span)
-        snprintf(out, size,
-                 "%p, a device address that did not come to it as a pointer argument",
+        snprintf(out, size, "%p, a device address that was not a pointer argument",
                  address);
     else if (p - (uintptr_t)all.seen < span)
-        snprintf(out, size, "%p, nothing that is allocated on simulated cuda:%d",
-                 address, (int)((p - (uintptr_t)all.seen) / all.stride));
+        snprintf(out, size, "%p, not allocated on simulated cuda:%d", address,
+                 (int)((p - (uintptr_t)all.seen) / all.stride));
     else
-        snprintf(out, size, "%p, no device memory (or its stack is full)", address);
+        snprintf(out, size, "%p, not device memory (or its stack overflowed)", address);
 }
 
 /* Reinstalls the previous handler for the next fault; the second time the default
@@ -86,7 +85,7 @@ static void on_signal(int number, siginfo_t *info, void *)
     }
     char what[160], text[400];
     if (number == SIGFPE)
-        snprintf(what, sizeof what, "divided a whole number by zero");
+        snprintf(what, sizeof what, "divided an integer by zero");
     else {
         memcpy(what, "touched ", 8);
         describe_address(what + 8, sizeof what - 8, info->si_addr);

@@ -192,14 +192,12 @@ static void report_stuck()
         snprintf(mask, sizeof mask, " with mask 0x%08x", fibers[first]->mask);
     if (!grid.outcome->error) {
         grid.outcome->error = cudaErrorLaunchFailure;
-        snprintf(
-            grid.outcome->text, sizeof grid.outcome->text,
-            "kernel %s, block (%u, %u, %u): of %u threads %u wait at a __syncthreads, "
-            "%u "
-            "for lanes of their warp, and %u have finished: not all reach the same one "
-            "(thread (%u, %u, %u) waits%s)",
-            grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, grid.threads,
-            barrier, warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
+        snprintf(grid.outcome->text, sizeof grid.outcome->text,
+                 "kernel %s, block (%u, %u, %u): of %u threads %u wait at a "
+                 "__syncthreads, %u for lanes of their warp, and %u have finished: "
+                 "they must all reach the same one (thread (%u, %u, %u) waits%s)",
+                 grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, grid.threads,
+                 barrier, warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
     }
 }
 
@@ -263,7 +261,7 @@ static void need_fibers(const char *what)
         return;
     char text[128];
     snprintf(text, sizeof text,
-             "%s needs LAUNCH_BARRIERS, the kernel was started by LAUNCH", what);
+             "%s needs LAUNCH_BARRIERS; the kernel was started by LAUNCH", what);
     abandon_block(text);
 }
 
@@ -304,8 +302,7 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
     need_fibers("a shuffle, vote or __syncwarp");
     const unsigned me = grid.current, first = me & ~31u, bit = 1u << (me & 31);
     if (!(mask & bit))
-        abandon_block(
-            "the mask of a shuffle, vote or __syncwarp leaves the caller out");
+        abandon_block("the mask of a shuffle, vote or __syncwarp excludes the caller");
     Fiber *mine = fibers[me];
     mine->what = what;
     mine->mask = mask;
@@ -461,8 +458,8 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
     if (!memory) {
         outcome->error = cudaErrorLaunchOutOfResources;
         snprintf(outcome->text, sizeof outcome->text,
-                 "kernel %s: the host has no memory for the stacks of %u threads",
-                 launch.name, grid.threads);
+                 "kernel %s: no host memory for the stacks of %u threads", launch.name,
+                 grid.threads);
         return;
     }
     if (grid.shared)

@@ -46,7 +46,7 @@ template <class T>
 T shuffle(unsigned mask, T value, unsigned source)
 {
     static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
-                  "a shuffle takes numbers of 4 or 8 bytes");
+                  "a shuffle takes types of 4 or 8 bytes");
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
     bits = exchange(kShuffle, mask, bits, source);

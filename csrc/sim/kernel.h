@@ -70,7 +70,7 @@ void note_pointers(Kept<P> &parameter, std::vector<void *> &slots)
     static_assert(
         !std::is_reference_v<P> ||
             (std::is_class_v<Parameter> && std::is_const_v<std::remove_reference_t<P>>),
-        "a kernel takes no references but a GRID_CONSTANT's");
+        "the only references a kernel takes are GRID_CONSTANT");
     if constexpr (std::is_pointer_v<Parameter>) {
         slots.push_back((void *)&parameter);
     } else if constexpr (std::is_class_v<Parameter> || std::is_union_v<Parameter>) {
@@ -120,7 +120,7 @@ template <bool Barriers, class... P, class... A>
 cudaError_t launch(Launch what, void (*kernel)(P...), A &&...arguments)
 {
     static_assert(sizeof...(P) == sizeof...(A),
-                  "the kernel has another number of parameters");
+                  "wrong number of arguments for the kernel");
     what.function = reinterpret_cast<const void *>(kernel);
     using Made = KernelBody<Barriers, P...>;
     std::unique_ptr<Made> body(new Made(kernel, std::forward<A>(arguments)...));

@@ -34,10 +34,9 @@ static int set_devices(int count)
         return complain(
             format("%d simulated GPUs: give 0 to %d", count, DT_SIM_MAX_DEVICES));
     if (state().open && count != state().options.devices)
-        return complain(
-            format("there are %d simulated GPUs in use already: choose their "
-                   "number before the first use of one",
-                   state().options.devices));
+        return complain(format("%d simulated GPUs are already in use: choose their "
+                               "number before the first use",
+                               state().options.devices));
     state().options.devices = count;
     return content();
 }
@@ -48,9 +47,8 @@ static int set_memory(size_t bytes)
         return complain(
             format("%zu bytes of memory for a simulated GPU: give 64K to 1T", bytes));
     if (state().open && bytes != state().options.memory)
-        return complain(
-            "simulated GPUs are in use already: choose their memory before the "
-            "first use of one");
+        return complain("simulated GPUs are already in use: choose their memory before "
+                        "the first use");
     state().options.memory = bytes;
     return content();
 }
@@ -72,7 +70,7 @@ static int set_memory_text(const char *text)
             return set_memory((size_t)n << shift);
     }
     return complain(
-        format("'%.40s' is no memory size: give a number like 64M or 2G", text));
+        format("'%.40s' is not a memory size: give a number like 64M or 2G", text));
 }
 
 static int set_schedule(const char *text)
@@ -93,7 +91,7 @@ static int set_schedule(const char *text)
         options.favourite = nullptr;
     } else {
         return complain(
-            format("'%.40s' is no schedule: give eager, lazy or random:SEED", text));
+            format("'%.40s' is not a schedule: give eager, lazy or random:SEED", text));
     }
     return content();
 }
@@ -114,7 +112,7 @@ static int set_failures(const char *text)
         if (!known || !colon || !whole_number(colon + 1, &end, &n) || n < 1 ||
             n > 1000000000 || (*end && *end != ','))
             return complain(
-                format("'%.60s' names no failures: give KIND:NUMBER,... with the "
+                format("'%.60s' is not a list of failures: give KIND:NUMBER,... with "
                        "kinds malloc, host, copy, memset, launch, stream, event",
                        text));
         wanted[kind] = (long)n;

@@ -26,12 +26,10 @@ static bool blocks_hold(const Work &work, int device)
     for (auto &block : work.blocks) {
         if (!block->reused)
             continue;
-        blame(
-            device, cudaErrorIllegalAddress,
-            format(
-                "%s runs on a block of %zu bytes of simulated cuda:%d after the memory "
-                "was given to another one: nothing makes the next owner wait for it",
-                work.title().c_str(), block->bytes, block->device));
+        blame(device, cudaErrorIllegalAddress,
+              format("%s runs on a block of %zu bytes of simulated cuda:%d after the "
+                     "memory was reused: nothing makes the next owner wait for it",
+                     work.title().c_str(), block->bytes, block->device));
         return false;
     }
     return true;

@@ -229,19 +229,17 @@ static int check_target(const char *what, const dt_tensor *out, const dt_input *
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
     if (!dt_shape_equal(ndim, shape, out->ndim, out->shape))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: the result has shape %s, which does not fit into the target of shape "
-            "%s; a target in place does not broadcast",
-            what, dt_shape_text(ndim, shape, from, sizeof from),
-            dt_shape_text(out->ndim, out->shape, to, sizeof to));
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the result has shape %s, which does not fit the target of "
+                       "shape %s; an in-place target is not broadcast",
+                       what, dt_shape_text(ndim, shape, from, sizeof from),
+                       dt_shape_text(out->ndim, out->shape, to, sizeof to));
     if (dt_tensor_overlaps_itself(out))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: several elements of the target share one place in memory (shape %s, "
-            "strides %s), as after expand; clone() it before writing",
-            what, dt_shape_text(out->ndim, out->shape, to, sizeof to),
-            dt_shape_text(out->ndim, out->strides, from, sizeof from));
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: elements of the target share memory (shape %s, strides "
+                       "%s), as after expand; clone() it before writing",
+                       what, dt_shape_text(out->ndim, out->shape, to, sizeof to),
+                       dt_shape_text(out->ndim, out->strides, from, sizeof from));
     if (out->storage->read_only)
         return dt_fail(
             DT_ERROR_RUNTIME,

@@ -19,9 +19,8 @@ static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
     if (ndim > DT_MAX_NDIM)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: a tensor of %d dimensions was asked for; at most %d are possible, "
-            "merge some of them",
-            what, ndim, DT_MAX_NDIM);
+            "%s: %d dimensions were given; at most %d are possible, merge some", what,
+            ndim, DT_MAX_NDIM);
     int64_t numel = dt_shape_numel(what, ndim, shape, dt_dtype_size(dtype));
     if (numel < 0)
         return -1;

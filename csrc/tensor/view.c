@@ -53,8 +53,9 @@ static int take_integer(const char *what, dt_tensor *t, int dim, int64_t index,
             DT_ERROR_INDEX,
             size ? "%s: index %" PRId64 " is out of range for dimension %d of size "
                    "%" PRId64 "; use one from %" PRId64 " to %" PRId64
-                 : "%s: index %" PRId64 " is out of range, since dimension %d has "
-                   "size %" PRId64 " and so no element%.0" PRId64 "%.0" PRId64,
+                 : "%s: index %" PRId64
+                   " is out of range: dimension %d has size %" PRId64
+                   " and no elements%.0" PRId64 "%.0" PRId64,
             what, index, shown_dim, size, size ? -size : 0, size ? size - 1 : 0);
     t->offset += (index < 0 ? index + size : index) * t->strides[dim];
     drop_dim(t, dim);
@@ -73,8 +74,7 @@ static int take_slice(dt_tensor *t, int dim, const dt_subscript *item)
     if (item->step <= 0)
         return dt_fail(DT_ERROR_VALUE,
                        "index: a slice's step is %" PRId64
-                       "; only positive steps make views, "
-                       "reverse with flip",
+                       "; use a positive step, and flip() to reverse",
                        item->step);
     int64_t size = t->shape[dim];
     int64_t start = item->has_start ? clamp(item->start, size) : 0;
@@ -100,11 +100,10 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
     }
     out->storage = NULL;
     if (consumed > t->ndim)
-        return dt_fail(
-            DT_ERROR_INDEX,
-            "index: %d indices were given for a tensor of %d dimension%s; give at "
-            "most one for each dimension",
-            consumed, t->ndim, t->ndim == 1 ? "" : "s");
+        return dt_fail(DT_ERROR_INDEX,
+                       "index: %d indices were given for a tensor of %d dimension%s; "
+                       "give at most one per dimension",
+                       consumed, t->ndim, t->ndim == 1 ? "" : "s");
     dt_tensor_alias(out, t);
     int dim = 0, source = 0, status = 0;
     bool skipped = false;
@@ -183,7 +182,7 @@ static int resolve(const char *what, const dt_tensor *t, int ndim,
     if (ndim > DT_MAX_NDIM)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: a shape of %d dimensions was asked for; at most %d are possible", what,
+            "%s: a shape of %d dimensions was given; at most %d are possible", what,
             ndim, DT_MAX_NDIM);
     int unknown = -1;
     int64_t known = 1;
@@ -194,8 +193,7 @@ static int resolve(const char *what, const dt_tensor *t, int ndim,
             if (unknown >= 0)
                 return dt_fail(
                     DT_ERROR_RUNTIME,
-                    "%s: %s has more than one size of -1; leave one to be inferred "
-                    "at most",
+                    "%s: %s has more than one size of -1; at most one can be inferred",
                     what, dt_shape_text(ndim, wanted, to, sizeof to));
             unknown = d;
         } else if (wanted[d] < 0) {
@@ -211,16 +209,16 @@ static int resolve(const char *what, const dt_tensor *t, int ndim,
     if (unknown >= 0 && known == 0)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: the -1 in %s could be any size beside a size of 0; say which", what,
+            "%s: the -1 in %s is ambiguous next to a size of 0; give the size", what,
             dt_shape_text(ndim, wanted, to, sizeof to));
     if (overflow || (unknown >= 0 ? t->numel % known != 0 : t->numel != known))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: shape %s does not hold the %" PRId64
-                       " element%s of a tensor of "
-                       "shape %s; give sizes with that product",
-                       what, dt_shape_text(ndim, wanted, to, sizeof to), t->numel,
-                       t->numel == 1 ? "" : "s",
-                       dt_shape_text(t->ndim, t->shape, from, sizeof from));
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: shape %s does not fit the %" PRId64
+            " element%s of a tensor of shape %s; give sizes with that product",
+            what, dt_shape_text(ndim, wanted, to, sizeof to), t->numel,
+            t->numel == 1 ? "" : "s",
+            dt_shape_text(t->ndim, t->shape, from, sizeof from));
     if (unknown >= 0)
         shape[unknown] = t->numel / known;
     return 0;
@@ -245,13 +243,12 @@ int dt_view_shape(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *w
         return -1;
     if (!strides_for(t, ndim, shape, strides)) {
         char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT], steps[DT_SHAPE_TEXT];
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "view: a tensor of shape %s with strides %s cannot be seen as %s without "
-            "a copy; use reshape, which copies where it has to",
-            dt_shape_text(t->ndim, t->shape, from, sizeof from),
-            dt_shape_text(t->ndim, t->strides, steps, sizeof steps),
-            dt_shape_text(ndim, shape, to, sizeof to));
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "view: a tensor of shape %s with strides %s cannot be viewed as "
+                       "%s without a copy; use reshape, which copies if necessary",
+                       dt_shape_text(t->ndim, t->shape, from, sizeof from),
+                       dt_shape_text(t->ndim, t->strides, steps, sizeof steps),
+                       dt_shape_text(ndim, shape, to, sizeof to));
     }
     dt_tensor_alias(out, t);
     set_shape(out, ndim, shape, strides);
@@ -283,10 +280,9 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
     if (last < 0)
         return -1;
     if (first > last)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "flatten: start_dim %d lies after end_dim %d; give them in order", first,
-            last);
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "flatten: start_dim %d is after end_dim %d; give them in order",
+                       first, last);
     int64_t shape[DT_MAX_NDIM], size = 1;
     int ndim = 0;
     for (int d = 0; d < first; d++)
@@ -308,8 +304,7 @@ int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t
     if (count != t->ndim)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "permute: %d dimension%s given for a tensor of %d; name each of them "
-            "once",
+            "permute: %d dimension%s given for a tensor of %d; give each of them once",
             count, count == 1 ? " was" : "s were", t->ndim);
     dt_tensor_alias(out, t);
     for (int d = 0; d < count; d++) {
@@ -320,7 +315,7 @@ int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t
             return finish(
                 out,
                 dt_fail(DT_ERROR_RUNTIME,
-                        "permute: dimension %d is named twice; name each once", from));
+                        "permute: dimension %d is given twice; give each once", from));
         seen[from] = true;
         out->shape[d] = t->shape[from];
         out->strides[d] = t->strides[from];
@@ -398,7 +393,7 @@ int dt_view_squeeze(dt_tensor *out, const dt_tensor *t, int count, const int64_t
             return -1;
         if (drop[dim])
             return dt_fail(DT_ERROR_RUNTIME,
-                           "squeeze: dimension %d is named twice; name each once", dim);
+                           "squeeze: dimension %d is given twice; give each once", dim);
         drop[dim] = true;
     }
     dt_tensor_alias(out, t);
@@ -471,9 +466,8 @@ int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
 {
     out->storage = NULL;
     if (!t->ndim)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "narrow: the tensor has no dimension to narrow; unsqueeze it first");
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "narrow: a 0-dim tensor cannot be narrowed; unsqueeze it first");
     int dim = dt_shape_wrap_dim("narrow", wanted, t->ndim);
     if (dim < 0)
         return -1;
@@ -492,8 +486,8 @@ int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
     if (length > size - from)
         return dt_fail(DT_ERROR_RUNTIME,
                        "narrow: start %" PRId64 " and length %" PRId64
-                       " reach beyond dimension "
-                       "%d of size %" PRId64 "; shorten it to %" PRId64 " or less",
+                       " exceed dimension %d of size %" PRId64
+                       "; shorten it to %" PRId64 " or less",
                        start, length, dim, size, size - from);
     dt_tensor_alias(out, t);
     out->offset += from * t->strides[dim];
@@ -505,10 +499,8 @@ int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t i
 {
     out->storage = NULL;
     if (!t->ndim)
-        return dt_fail(
-            DT_ERROR_INDEX,
-            "select: a tensor without dimensions has nothing to select from; use "
-            "item() for its value");
+        return dt_fail(DT_ERROR_INDEX, "select: a 0-dim tensor has no dimension to "
+                                       "select from; use item() for its value");
     int dim = dt_shape_wrap_dim("select", wanted, t->ndim);
     if (dim < 0)
         return -1;
@@ -526,9 +518,7 @@ int dt_view_diagonal(dt_tensor *out, const dt_tensor *t, int64_t offset, int64_t
         return -1;
     if (a == b)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "diagonal: both dimensions are number %d; name two different "
-                       "ones",
-                       a);
+                       "diagonal: both dimensions are %d; give two different ones", a);
     int64_t rows = t->shape[a], columns = t->shape[b], size;
     if (offset >= 0)
         size = columns - offset < rows ? columns - offset : rows;
@@ -556,8 +546,9 @@ int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
     int64_t within = t->ndim ? t->strides[dim] : 1, between;
     if (size < 0 || size > room)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "unfold: windows of size %" PRId64 " along dimension %d, whose "
-                       "size is %" PRId64 "; give a size from 0 to that",
+                       "unfold: windows of size %" PRId64
+                       " exceed dimension %d of size %" PRId64
+                       "; give a size from 0 to that",
                        size, dim, room);
     if (step <= 0)
         return dt_fail(DT_ERROR_RUNTIME,
@@ -590,10 +581,11 @@ int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t wanted, int co
     if (dim < 0)
         return -1;
     if (!t->ndim || !count)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       !count ? "unflatten: there are no sizes; give at least one"
-                              : "unflatten: the tensor has no dimension to divide; "
-                                "use reshape");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            !count
+                ? "unflatten: no sizes were given; give at least one"
+                : "unflatten: a 0-dim tensor has no dimension to split; use reshape");
     if (count + t->ndim - 1 > DT_MAX_NDIM)
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -662,8 +654,7 @@ int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim,
         char sizes[DT_SHAPE_TEXT], steps[DT_SHAPE_TEXT];
         return dt_fail(DT_ERROR_RUNTIME,
                        "as_strided: shape %s with strides %s from offset %" PRId64
-                       " reaches "
-                       "outside the storage of %" PRId64 " elements; use smaller ones",
+                       " exceeds the storage of %" PRId64 " elements; use smaller ones",
                        dt_shape_text(ndim, shape, sizes, sizeof sizes),
                        dt_shape_text(ndim, strides, steps, sizeof steps), offset, room);
     }

@@ -45,7 +45,7 @@ static void environment()
                         cudaError_t error = cudaMalloc(&p, 4);
                         _exit(error != cudaErrorInvalidValue ||
                               !strstr(cudaGetErrorString(error),
-                                      "'sometimes' is no schedule") ||
+                                      "'sometimes' is not a schedule") ||
                               !strstr(dt_sim_complaint(), "sometimes"));
           }),
           0);

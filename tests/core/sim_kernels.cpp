@@ -404,9 +404,9 @@ static void wrong()
         WRONG(LAUNCH_BARRIERS(lanes_missing, 1, 40, 0, nullptr, x), launch,
               "lanes_missing");
         WRONG(LAUNCH_BARRIERS(left_out, 1, 32, 0, nullptr, x), launch,
-              "leaves the caller out");
+              "excludes the caller");
         WRONG(LAUNCH_BARRIERS(two_kinds, 1, 32, 0, nullptr, x), launch,
-              "not all reach");
+              "must all reach");
         WRONG(LAUNCH_BARRIERS(traps, 1, 32, 0, nullptr), launch,
               "thread (3, 0, 0): __trap");
         WRONG(LAUNCH(traps, 1, 32, 0, nullptr), launch, "__trap");
@@ -416,7 +416,7 @@ static void wrong()
 #ifdef __x86_64__ /* other architectures give a number, as on a GPU */
         WRONG(LAUNCH(divides, 1, 1, 0, nullptr, x, 0), launch, "by zero");
 #endif
-        WRONG(LAUNCH(wild, 1, 1, 0, nullptr, nullptr, 4), address, "no device memory");
+        WRONG(LAUNCH(wild, 1, 1, 0, nullptr, nullptr, 4), address, "not device memory");
         WRONG(LAUNCH_BARRIERS(wild, 1, 64, 0, nullptr, nullptr, 4), address, "wild");
     }
     schedule("eager");
@@ -424,7 +424,8 @@ static void wrong()
     float **table = on_device<float *>(1);
     float *inner = on_device<float>(1 << 20); /* on its own pages */
     GOOD(cudaMemcpy(table, &inner, sizeof inner, cudaMemcpyHostToDevice));
-    WRONG(LAUNCH(follows, 1, 1, 0, nullptr, table), address, "did not come to it");
+    WRONG(LAUNCH(follows, 1, 1, 0, nullptr, table), address,
+          "was not a pointer argument");
     void *named[] = {inner, nullptr};
     for (const char *when : {"eager", "lazy"}) {
         schedule(when);

@@ -99,12 +99,12 @@ static void raw_bounds()
     GOOD(cudaMemcpyAsync(x, host, 101, cudaMemcpyHostToDevice, nullptr));
     sync_tells("the target of a copy of 101 bytes");
     GOOD(cudaMemcpyAsync(host, x + 50, 51, cudaMemcpyDeviceToHost, nullptr));
-    sync_tells("51 bytes from offset 50");
+    sync_tells("51 bytes at offset 50");
     GOOD(cudaMemsetAsync(x + 1, 0, 100, nullptr));
     sync_tells("memset");
     GOOD(cudaMemcpyAsync(x, host, 100, cudaMemcpyHostToDevice, nullptr));
     GOOD(cudaMemcpyAsync(host, x, 100, cudaMemcpyDeviceToDevice, nullptr));
-    sync_tells("no address of device memory");
+    sync_tells("not an address in device memory");
     GOOD(cudaMemcpyAsync(x, x, 100, cudaMemcpyHostToDevice, nullptr));
     sync_tells("direction");
     if (!dt_sim_is_sanitized()) {
@@ -141,7 +141,7 @@ static void pinned()
     cudaGetLastError();
     GOOD(cudaFreeHost(h));
     GOOD(LAUNCH(copy_from, 1, 1, 0, nullptr, h, x, 1));
-    sync_tells("no address of device memory");
+    sync_tells("not an address in device memory");
     GOOD(cudaFree(x));
     cudaGetLastError();
 }
@@ -167,16 +167,16 @@ static void canary()
         }
     }
     GOOD(cudaMemcpyAsync(host, a, 101, cudaMemcpyDeviceToHost, s));
-    sync_tells("101 bytes from offset 0");
+    sync_tells("101 bytes at offset 0");
     GOOD(cudaMemcpyAsync(host, segment + 4096, 1, cudaMemcpyDeviceToHost, s));
-    sync_tells("given back to the allocator");
+    sync_tells("released to the allocator");
     SIM_BLOCK_GIVEN_BACK(a, 512);
     GOOD(LAUNCH(put_at, 1, 1, 0, s, a, 0));
     sync_tells("pointer 1 of put_at points into a block");
     SIM_BLOCK_TAKEN(b, 100, 512, s);
     sync_tells("overlaps a live one");
     SIM_BLOCK_GIVEN_BACK(a, 512);
-    sync_tells("had not handed out");
+    sync_tells("had not allocated");
     SIM_BLOCK_TAKEN(segment + (1 << 20) - 512, 512, 1024, s);
     sync_tells("leaves its segment");
     GOOD(cudaFree(segment));
@@ -254,7 +254,7 @@ static void reuse_too_early()
     GOOD(LAUNCH(put, 1, 1, 0, s, segment, 128, 2.0f));
     GOOD(cudaStreamSynchronize(s));
     EQUAL((int)cudaStreamSynchronize(s2), kAddress);
-    CHECK(said("after the memory was given to another one"));
+    CHECK(said("after the memory was reused"));
     cudaGetLastError();
     /* With an event between them it is correct. */
     cudaEvent_t used;
@@ -295,7 +295,7 @@ static void peers()
     GOOD(LAUNCH(put, 1, 1, 0, nullptr, there, 4, 6.0f));
     GOOD(cudaSetDevice(0));
     GOOD(LAUNCH(put, 1, 1, 0, nullptr, there, 4, 1.0f));
-    sync_tells("pointer 1 of put lies on simulated cuda:1");
+    sync_tells("pointer 1 of put is on simulated cuda:1");
     CHECK(said("without peer access"));
     /* A copy needs no peer access. */
     GOOD(cudaMemcpyPeerAsync(here, 0, there, 1, 16, nullptr));

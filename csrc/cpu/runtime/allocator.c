@@ -243,8 +243,8 @@ static int fail_for_memory(size_t bytes)
     unlock();
     return dt_fail(
         DT_ERROR_HOST_MEMORY,
-        "no memory on the CPU for %zu bytes (%.2f GiB): this machine has %.2f GiB, "
-        "of which tensors use %.2f GiB; use smaller tensors, or delete some first",
+        "no memory on the CPU for %zu bytes (%.2f GiB): this machine has %.2f GiB, of "
+        "which tensors use %.2f GiB; use smaller tensors or delete some first",
         bytes, (double)bytes / (1 << 30), (double)heap.most / (1 << 30),
         (double)used / (1 << 30));
 }

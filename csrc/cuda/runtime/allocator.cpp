@@ -273,14 +273,13 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
     size_t free_bytes = 0, total = 0;
     heap.stats.num_ooms++;
     allocator_memory_info(device, &free_bytes, &total);
-    return dt_fail(
-        DT_ERROR_DEVICE_MEMORY,
-        "out of memory on cuda:%d: %.2f MiB were asked for; of %.2f MiB in all %.2f "
-        "MiB are free, %.2f MiB are reserved by this process, %.2f MiB of them held by "
-        "tensors.",
-        device, mib(bytes), mib(total), mib(free_bytes),
-        mib((size_t)heap.stats.reserved_bytes.current),
-        mib((size_t)heap.stats.allocated_bytes.current));
+    return dt_fail(DT_ERROR_DEVICE_MEMORY,
+                   "out of memory on cuda:%d: %.2f MiB requested; of %.2f MiB in "
+                   "total, %.2f MiB are free and %.2f MiB are reserved by this "
+                   "process, %.2f MiB of them allocated by tensors.",
+                   device, mib(bytes), mib(total), mib(free_bytes),
+                   mib((size_t)heap.stats.reserved_bytes.current),
+                   mib((size_t)heap.stats.allocated_bytes.current));
 }
 
 } /* namespace */
@@ -371,7 +370,7 @@ int allocator_memory_info(int device, size_t *out_free, size_t *out_total)
     size_t free_bytes = 0, total = 0;
     if (device_use(device))
         return -1;
-    CUDA_TRY("asking for free memory", cudaMemGetInfo(&free_bytes, &total));
+    CUDA_TRY("querying free memory", cudaMemGetInfo(&free_bytes, &total));
     int sharing = device_sharing(device);
     if (sharing > 1) {
         size_t share = total / (size_t)sharing;

@@ -127,7 +127,7 @@ dt_backend_open(const dt_host *host)
 {
     dt_error_share(host->error_slot);
     if (host->version != DT_BACKEND_VERSION) {
-        dt_fail(DT_ERROR_RUNTIME, "the CUDA backend is of version %d, the core of %d",
+        dt_fail(DT_ERROR_RUNTIME, "the CUDA backend has version %d, the core %d",
                 DT_BACKEND_VERSION, host->version);
         return nullptr;
     }

@@ -91,11 +91,11 @@ static void *find(void)
             handle = try_folder(folder, strlen(folder), "lib64", name);
     }
     if (!handle)
-        dt_fail(DT_ERROR_RUNTIME,
-                "matrix products on a GPU need cuBLAS (%s), which is not on this "
-                "machine; install "
-                "it with pip install 'pydevtensor[cuda%d]', or with the CUDA toolkit",
-                name, MAJOR);
+        dt_fail(
+            DT_ERROR_RUNTIME,
+            "matrix products on a GPU need cuBLAS (%s), which was not found; install "
+            "it with pip install 'pydevtensor[cuda%d]', or with the CUDA toolkit",
+            name, MAJOR);
     return handle;
 }
 

@@ -23,24 +23,22 @@ static struct {
 
 int cuda_fail(cudaError_t error, const char *doing)
 {
-    const char *advice = "look for the cause in the operations before this one";
+    const char *advice = "the cause may be an operation before this one";
     cudaGetLastError();
     switch (error) {
     case cudaErrorMemoryAllocation:
-        advice = "free tensors of this device, or use smaller ones";
+        advice = "free tensors on this device, or use smaller ones";
         break;
     case cudaErrorInitializationError:
-        advice = "a process that was forked after CUDA was used cannot use it; start "
-                 "workers "
-                 "with multiprocessing's spawn method";
+        advice = "CUDA does not work in a process forked after it was used; start "
+                 "workers with multiprocessing's spawn method";
         break;
     case cudaErrorIllegalAddress:
-        advice = "this is a fault in pydevtensor or in a pointer handed to it; please "
-                 "report the "
-                 "operations before it";
+        advice = "this is a bug in pydevtensor or a bad pointer from outside; please "
+                 "report the operations before it";
         break;
     case cudaErrorNoKernelImageForDevice:
-        advice = "build pydevtensor for this card: PYDEVTENSOR_CUDA_ARCHS=native pip "
+        advice = "build pydevtensor for this GPU: PYDEVTENSOR_CUDA_ARCHS=native pip "
                  "install .";
         break;
     default:
@@ -74,11 +72,10 @@ static void explain(cudaError_t error)
         cudaDriverGetVersion(&driver);
         cudaRuntimeGetVersion(&runtime);
         if (!library && !driver)
-            snprintf(
-                table.why, sizeof table.why,
-                "There is no NVIDIA driver on this machine (libcuda.so.1 is missing): "
-                "install the driver for your card, or choose simulated GPUs with "
-                "PYDEVTENSOR_SIM_GPUS=2.");
+            snprintf(table.why, sizeof table.why,
+                     "There is no NVIDIA driver on this machine (libcuda.so.1 is "
+                     "missing): install the driver for your GPU, or choose simulated "
+                     "GPUs with PYDEVTENSOR_SIM_GPUS=2.");
         else
             snprintf(table.why, sizeof table.why,
                      "The NVIDIA driver is too old: it supports CUDA %d.%d, and "
@@ -94,15 +91,14 @@ static void explain(cudaError_t error)
     }
     case cudaErrorNoDevice:
         snprintf(table.why, sizeof table.why,
-                 "The NVIDIA driver finds no CUDA device: look at nvidia-smi and at "
+                 "The NVIDIA driver finds no CUDA device: check nvidia-smi and "
                  "CUDA_VISIBLE_DEVICES, or choose simulated GPUs with "
                  "PYDEVTENSOR_SIM_GPUS=2.");
         break;
     default:
         snprintf(table.why, sizeof table.why,
-                 "CUDA does not start: %s (%s). Look at nvidia-smi and at the "
-                 "permissions of "
-                 "/dev/nvidia*.",
+                 "CUDA does not start: %s (%s). Check nvidia-smi and the permissions "
+                 "of /dev/nvidia*.",
                  cudaGetErrorString(error), cudaGetErrorName(error));
     }
     cudaGetLastError();
@@ -112,9 +108,8 @@ static void leave_out(int card, int capability)
 {
     size_t used = strlen(table.why);
     snprintf(table.why + used, sizeof table.why - used,
-             "%sCard %d has compute capability %d.%d, for which this pydevtensor has "
-             "no code: "
-             "build it with PYDEVTENSOR_CUDA_ARCHS=native.",
+             "%sGPU %d has compute capability %d.%d, which this build of pydevtensor "
+             "does not support: build it with PYDEVTENSOR_CUDA_ARCHS=native.",
              used ? " " : "", card, capability / 10, capability % 10);
 }
 
@@ -190,9 +185,9 @@ int device_use(int device)
     }
     /* Asked each time: other libraries (PyTorch, CuPy) set the current device too. */
     int card = device_card(device), current = -1;
-    CUDA_TRY("choosing a device", cudaGetDevice(&current));
+    CUDA_TRY("setting the device", cudaGetDevice(&current));
     if (card != current)
-        CUDA_TRY("choosing a device", cudaSetDevice(card));
+        CUDA_TRY("setting the device", cudaSetDevice(card));
     return 0;
 }
 

@@ -97,7 +97,7 @@ int note_use(Block *block, dt_queue queue)
             return 0;
         }
     cudaEvent_t event = nullptr;
-    CUDA_TRY("making an event",
+    CUDA_TRY("creating an event",
              cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     cudaError_t error = cudaEventRecord(event, stream);
     if (error != cudaSuccess) {
@@ -144,7 +144,7 @@ int pinned_allocate(int device, size_t bytes, void **out)
     settle_waiting(all);
     if (all.free[order].empty()) {
         void *data = nullptr;
-        CUDA_TRY("making pinned memory",
+        CUDA_TRY("allocating pinned memory",
                  cudaHostAlloc(&data, (size_t)1 << order, cudaHostAllocPortable));
         Block *block = new Block{(char *)data, order, {}};
         all.blocks[block->data] = block;

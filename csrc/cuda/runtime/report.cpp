@@ -20,7 +20,7 @@ Report *report_of(int device)
         cudaError_t error = cudaHostAlloc(&memory, sizeof(Report),
                                           cudaHostAllocPortable | cudaHostAllocMapped);
         if (error != cudaSuccess) {
-            cuda_fail(error, "making pinned memory");
+            cuda_fail(error, "allocating pinned memory");
         } else {
             memset(memory, 0, sizeof(Report));
             report = (Report *)memory;
@@ -46,12 +46,12 @@ int report_take(int device)
     pthread_mutex_unlock(&lock);
     if (!mine)
         return 0;
-    return dt_fail(
-        DT_ERROR_ACCELERATOR,
-        "%s: index %" PRId64 " is out of range for dimension %d of size "
-        "%" PRId64 "; give indices from %" PRId64 " to %" PRId64
-        ". cuda:%d met it in work queued before this call, whose results are "
-        "not to be used; the device works on",
-        found.what, found.value, found.dim, found.size, found.low, found.size - 1,
-        device);
+    return dt_fail(DT_ERROR_ACCELERATOR,
+                   "%s: index %" PRId64
+                   " is out of range for dimension %d of size %" PRId64
+                   "; give indices from %" PRId64 " to %" PRId64
+                   ". cuda:%d found it in work queued before this call: discard the "
+                   "results; the device remains usable",
+                   found.what, found.value, found.dim, found.size, found.low,
+                   found.size - 1, device);
 }

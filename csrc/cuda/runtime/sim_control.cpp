@@ -82,7 +82,7 @@ dt_sim_control(const char *command, char *text, size_t size)
     else if (is("violation"))
         dt_sim_violation(text, size);
     else {
-        put(&reply, "'%.40s' is no command of the simulator", command);
+        put(&reply, "'%.40s' is not a command of the simulator", command);
         return -1;
     }
     if (status)

@@ -17,11 +17,11 @@ int stream_new(int device, int priority, void **out_stream)
     int least = 0, greatest = 0;
     if (device_use(device))
         return -1;
-    CUDA_TRY("asking for stream priorities",
+    CUDA_TRY("querying stream priorities",
              cudaDeviceGetStreamPriorityRange(&least, &greatest));
     if (priority < greatest)
         priority = greatest;
-    CUDA_TRY("making a stream",
+    CUDA_TRY("creating a stream",
              cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
     *out_stream = stream;
     return 0;
@@ -46,7 +46,7 @@ int stream_query(dt_queue queue)
         cudaGetLastError();
         return 0;
     }
-    CUDA_TRY("asking whether a stream is done", error);
+    CUDA_TRY("querying a stream", error);
     return 1;
 }
 
@@ -54,7 +54,8 @@ int stream_wait(dt_queue queue)
 {
     if (device_use(queue.device))
         return -1;
-    CUDA_TRY("waiting for a stream", cudaStreamSynchronize((cudaStream_t)queue.stream));
+    CUDA_TRY("synchronizing with a stream",
+             cudaStreamSynchronize((cudaStream_t)queue.stream));
     return report_take(queue.device);
 }
 
@@ -67,7 +68,7 @@ int event_new(int device, bool timing, void **out_event)
         &event->handle, timing ? cudaEventDefault : cudaEventDisableTiming);
     if (error != cudaSuccess) {
         delete event;
-        return cuda_fail(error, "making an event");
+        return cuda_fail(error, "creating an event");
     }
     *out_event = event;
     return 0;
@@ -112,7 +113,7 @@ int event_query(void *handle)
         cudaGetLastError();
         return 0;
     }
-    CUDA_TRY("asking whether an event was reached", error);
+    CUDA_TRY("querying an event", error);
     return 1;
 }
 
@@ -123,7 +124,7 @@ int event_wait(void *handle)
         return 0;
     if (device_use(event->device))
         return -1;
-    CUDA_TRY("waiting for an event", cudaEventSynchronize(event->handle));
+    CUDA_TRY("synchronizing with an event", cudaEventSynchronize(event->handle));
     return report_take(event->device);
 }
 
@@ -143,14 +144,10 @@ int event_elapsed(void *start_handle, void *end_handle, float *out_milliseconds)
 {
     Event *start = (Event *)start_handle, *end = (Event *)end_handle;
     if (!start->timing || !end->timing)
-        return dt_fail(
-            DT_ERROR_VALUE,
-            "elapsed_time: both events have to be made with enable_timing=True");
+        return dt_fail(DT_ERROR_VALUE,
+                       "elapsed_time: create both events with enable_timing=True");
     if (!start->recorded || !end->recorded)
-        return dt_fail(
-            DT_ERROR_VALUE,
-            "elapsed_time: both events have to be recorded before the time between "
-            "them can be asked for");
+        return dt_fail(DT_ERROR_VALUE, "elapsed_time: record both events first");
     if (device_use(end->device))
         return -1;
     cudaError_t error =

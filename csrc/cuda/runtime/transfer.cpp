@@ -34,14 +34,15 @@ int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *sourc
     unsigned slot = ring->next % SLOTS;
     if (!ring->memory) {
         void *memory = nullptr;
-        CUDA_TRY("making pinned memory", cudaHostAlloc(&memory, SLOTS * SLOT_BYTES, 0));
+        CUDA_TRY("allocating pinned memory",
+                 cudaHostAlloc(&memory, SLOTS * SLOT_BYTES, 0));
         ring->memory = (char *)memory;
     }
     if (ring->events[slot])
         CUDA_TRY("waiting for an earlier copy",
                  cudaEventSynchronize(ring->events[slot]));
     else
-        CUDA_TRY("making an event",
+        CUDA_TRY("creating an event",
                  cudaEventCreateWithFlags(&ring->events[slot], cudaEventDisableTiming));
     char *staged = ring->memory + slot * SLOT_BYTES;
     memcpy(staged, source, bytes);
@@ -110,7 +111,7 @@ static int order(dt_queue queue, dt_queue waiting)
     cudaEvent_t event = nullptr;
     if (device_use(queue.device))
         return -1;
-    CUDA_TRY("making an event",
+    CUDA_TRY("creating an event",
              cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     cudaError_t error = cudaEventRecord(event, (cudaStream_t)queue.stream);
     int status = error == cudaSuccess ? device_use(waiting.device) : 0;

@@ -54,18 +54,17 @@ static const char *refusal(const dt_tensor *t, int flags)
 {
     bool c = t->contiguous, f = is_fortran(t);
     if (dt_requires_grad(t))
-        return "buffer: the Tensor requires gradients, and writes from outside are "
-               "not recorded; use detach()";
+        return "buffer: the Tensor requires gradients, and external writes are not "
+               "differentiable; use detach()";
     if ((flags & PyBUF_WRITABLE) && t->storage->read_only)
         return "buffer: the Tensor's memory is read-only, and a writable buffer was "
-               "asked for; use clone()";
+               "requested; use clone()";
     if (((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !c) ||
         ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !f) ||
         ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !c && !f) ||
         ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !c))
-        return "buffer: the Tensor's elements do not lie one after the other in "
-               "memory, "
-               "as was asked for; use contiguous()";
+        return "buffer: the Tensor is not contiguous, as was requested; use "
+               "contiguous()";
     return NULL;
 }
 
@@ -74,7 +73,7 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
     const dt_tensor *t = dt_tensor_of(self);
     view->obj = NULL;
     if (!t->storage) {
-        PyErr_SetString(PyExc_BufferError, "buffer: the Tensor holds nothing");
+        PyErr_SetString(PyExc_BufferError, "buffer: the Tensor is empty");
         return -1;
     }
     dt_dtype dtype = (dt_dtype)t->dtype;
@@ -88,10 +87,10 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
     }
     const char *format = format_of(dtype);
     if (!format) {
-        PyErr_Format(PyExc_BufferError,
-                     "buffer: elements of %s have no format there; convert them with "
-                     ".to(torch.float32)",
-                     dt_dtype_name(dtype));
+        PyErr_Format(
+            PyExc_BufferError,
+            "buffer: %s has no buffer format; convert it with .to(torch.float32)",
+            dt_dtype_name(dtype));
         return -1;
     }
     const char *reason = refusal(t, flags);
@@ -152,11 +151,10 @@ static void release_view(void *owner)
 static Py_buffer *take_buffer(PyObject *object)
 {
     if (!PyObject_CheckBuffer(object)) {
-        PyErr_Format(
-            PyExc_ValueError,
-            "frombuffer(): a %.100s gives no buffer; give bytes, a bytearray, a "
-            "memoryview, an array or an mmap",
-            Py_TYPE(object)->tp_name);
+        PyErr_Format(PyExc_ValueError,
+                     "frombuffer(): a %.100s has no buffer; give bytes, a bytearray, a "
+                     "memoryview, an array or an mmap",
+                     Py_TYPE(object)->tp_name);
         return NULL;
     }
     Py_buffer *view = PyMem_Malloc(sizeof *view);
@@ -171,8 +169,8 @@ static Py_buffer *take_buffer(PyObject *object)
         PyErr_Clear();
         if (PyObject_GetBuffer(object, view, PyBUF_SIMPLE) == 0) {
             if (PyErr_WarnEx(PyExc_UserWarning,
-                             "frombuffer(): the buffer is read-only, and so is the "
-                             "tensor over it; use clone() to write",
+                             "frombuffer(): the buffer is read-only, and so is its "
+                             "tensor; use clone() to write",
                              1) == 0)
                 return view;
             PyBuffer_Release(view);
@@ -205,15 +203,15 @@ static int64_t count_elements(const Py_buffer *view, int64_t size, int64_t count
     int64_t room = view->len - offset;
     if (count < 0 && room % size) {
         PyErr_Format(PyExc_ValueError,
-                     "frombuffer(): %lld bytes after the offset are no multiple of the "
-                     "element's %lld; give count",
+                     "frombuffer(): %lld bytes after the offset are not a multiple of "
+                     "the element's %lld; give count",
                      (long long)room, (long long)size);
         return -1;
     }
     if (count > room / size) {
         PyErr_Format(PyExc_ValueError,
-                     "frombuffer(): count is %lld, and after the offset the buffer has "
-                     "room for %lld elements of %lld bytes; give a smaller one",
+                     "frombuffer(): count is %lld, and after the offset there is room "
+                     "for %lld elements of %lld bytes; give a smaller one",
                      (long long)count, (long long)(room / size), (long long)size);
         return -1;
     }
@@ -313,11 +311,10 @@ DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes,
         return NULL;
     if (ndim != nstrides ||
         (uintptr_t)t->storage->data % dt_dtype_size((dt_dtype)dtype)) {
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "_storage_view(): %d sizes, %d strides and memory at %p do not fit "
-            "together; give as many strides as sizes, and aligned memory",
-            ndim, nstrides, t->storage->data);
+        PyErr_Format(PyExc_RuntimeError,
+                     "_storage_view(): %d sizes, %d strides and memory at %p do not "
+                     "match; give as many strides as sizes, and aligned memory",
+                     ndim, nstrides, t->storage->data);
         return NULL;
     }
     dt_tensor_object *object = dt_tensor_object_new();
@@ -331,19 +328,17 @@ DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes,
 }
 
 static const dt_function rows[] = {
-    DT_FUNCTION(
-        frombuffer, "frombuffer",
-        "A tensor of one dimension over a buffer's memory: what one writes the "
-        "other sees.\n\nbuffer is what has the buffer protocol (bytes, bytearray, "
-        "memoryview, array, mmap); count is in elements (-1: all), offset in "
-        "bytes. ValueError where they do not fit the buffer. A read-only buffer "
-        "warns, and gives a read-only tensor."),
+    DT_FUNCTION(frombuffer, "frombuffer",
+                "A 1-dim tensor that shares a buffer's memory.\n\nbuffer supports the "
+                "buffer protocol (bytes, bytearray, memoryview, array, mmap); count is "
+                "in elements (-1: all), offset in bytes. ValueError if they do not fit "
+                "the buffer. A read-only buffer warns and gives a read-only tensor."),
     DT_FUNCTION(storage_key, "_storage_key",
-                "A number that tensors over the same storage share while it lives."),
+                "An int that identifies the storage while it is alive."),
     DT_FUNCTION(storage_bytes, "_storage_bytes",
-                "All of the tensor's storage as a tensor of uint8 over it."),
+                "The tensor's whole storage as a uint8 tensor."),
     DT_FUNCTION(storage_view, "_storage_view",
-                "A tensor of any type, sizes and strides over the input's storage."),
+                "A view of the input's storage with any dtype, sizes and strides."),
 };
 
 int dt_setup_buffer(PyObject *module)

@@ -41,7 +41,7 @@ static int refuse_simulated(const char *what, dt_device device)
     char text[DT_DEVICE_TEXT];
     PyErr_Format(PyExc_BufferError,
                  "%s: the Tensor is on %s, a simulated GPU, whose memory no other "
-                 "library can reach; copy it with .cpu() and hand that over",
+                 "library can access; pass a copy made with .cpu()",
                  what, dt_device_text(device, text));
     return -1;
 }
@@ -84,11 +84,12 @@ int dt_dlpack_find_device(const char *what, dl_device named, dt_device *out)
             return 0;
         }
     }
-    PyErr_Format(PyExc_BufferError, "%s: %s; copy the data to the CPU first", what,
-                 simulated ? "the GPUs of this program are simulated, and have nothing "
-                             "to do with the memory of a real one"
-                 : count   ? "the memory is on a GPU that this program does not see"
-                           : "the memory is on a GPU, and this program has none");
+    PyErr_Format(
+        PyExc_BufferError, "%s: %s; copy the data to the CPU first", what,
+        simulated
+            ? "this program's GPUs are simulated, and cannot access a real GPU's memory"
+        : count ? "the memory is on a GPU that this program cannot see"
+                : "the memory is on a GPU, and this program has none");
     return -1;
 }
 
@@ -228,7 +229,7 @@ static int hand_over(const dt_args *args, int i, dt_device device)
             return 0;
         PyErr_Format(PyExc_AssertionError,
                      "__dlpack__(): stream is %lld, and the Tensor is on the CPU, "
-                     "which has no streams; leave it out",
+                     "which has no streams; omit it",
                      (long long)number);
         return -1;
     }
@@ -256,8 +257,8 @@ DT_PUBLIC(dlpack, "__dlpack__(self: Tensor, *, stream: Any = -1, "
         return NULL;
     if (dt_requires_grad(t)) {
         PyErr_SetString(PyExc_BufferError,
-                        "__dlpack__(): the Tensor requires gradients, and what others "
-                        "do with its memory is not recorded; use .detach()");
+                        "__dlpack__(): the Tensor requires gradients, and external "
+                        "writes to its memory are not differentiable; use .detach()");
         return NULL;
     }
     dt_device device = dt_tensor_device(t), target = device;
@@ -276,8 +277,8 @@ DT_PUBLIC(dlpack, "__dlpack__(self: Tensor, *, stream: Any = -1, "
     if (moves && given && !copied) {
         char from[DT_DEVICE_TEXT], to[DT_DEVICE_TEXT];
         PyErr_Format(PyExc_ValueError,
-                     "__dlpack__(): the Tensor is on %s, and %s was asked for with "
-                     "copy=False; leave copy out",
+                     "__dlpack__(): the Tensor is on %s, and %s was requested with "
+                     "copy=False; omit copy",
                      dt_device_text(device, from), dt_device_text(target, to));
         return NULL;
     }
@@ -294,10 +295,10 @@ DT_PUBLIC(dlpack, "__dlpack__(self: Tensor, *, stream: Any = -1, "
         dt_tensor_alias(&shared, t);
     }
     if (shared.storage->read_only && !versioned)
-        PyErr_SetString(PyExc_BufferError,
-                        "__dlpack__(): the Tensor's memory is read-only, which "
-                        "capsules before version 1 cannot say; pass "
-                        "max_version=(1, 0), or use .clone()");
+        PyErr_SetString(
+            PyExc_BufferError,
+            "__dlpack__(): the Tensor's memory is read-only, which capsules before "
+            "version 1 cannot express; pass max_version=(1, 0), or use .clone()");
     else if (hand_over(args, 1, target) == 0)
         capsule = make_capsule(&shared, name, versioned, copied);
     dt_tensor_clear(&shared);
@@ -365,10 +366,10 @@ static PyObject *get_cuda_array_interface(PyObject *self, void *unused)
         return NULL;
     }
     if (dt_requires_grad(t)) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "__cuda_array_interface__: the Tensor requires gradients, and "
-                        "what others do with its memory is not recorded; use "
-                        ".detach()");
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "__cuda_array_interface__: the Tensor requires gradients, and external "
+            "writes to its memory are not differentiable; use .detach()");
         return NULL;
     }
     void *stream = dt_queue_current(device).stream;
@@ -404,18 +405,17 @@ static PyGetSetDef attributes[] = {
 static const dt_function rows[] = {
     DT_METHOD(
         dlpack, "__dlpack__",
-        "A DLPack capsule over the Tensor's memory, for another library's "
+        "A DLPack capsule of the Tensor's memory, for another library's "
         "from_dlpack.\n\nstream is the consumer's on a GPU (a handle, 1 for CUDA's "
-        "default stream, -1 for no order between the two); max_version (1, 0) or more "
-        "gives a versioned capsule, which can be read-only; dl_device (1, 0) asks for "
-        "a copy on the CPU; copy=True for a copy, False for none. BufferError where "
-        "the Tensor requires gradients or is on a simulated GPU, whose memory is "
-        "nobody else's."),
+        "default stream, -1 for no synchronization); max_version (1, 0) or more gives "
+        "a versioned capsule, which can be read-only; dl_device (1, 0) requests a copy "
+        "on the CPU; copy=True always copies, False never. BufferError if the Tensor "
+        "requires gradients or is on a simulated GPU."),
     DT_METHOD(dlpack_device, "__dlpack_device__",
-              "Where the Tensor is in DLPack's numbers: (1, 0) is the CPU, (2, i) CUDA "
-              "GPU i. BufferError on a simulated GPU."),
+              "The Tensor's DLPack device: (1, 0) is the CPU, (2, i) CUDA GPU i. "
+              "BufferError on a simulated GPU."),
     DT_FUNCTION(to_dlpack, "to_dlpack",
-                "A DLPack capsule over the tensor's memory: tensor.__dlpack__()."),
+                "A DLPack capsule of the tensor's memory: tensor.__dlpack__()."),
 };
 
 int dt_setup_dlpack(PyObject *module)

@@ -15,9 +15,8 @@ static int dtype_from(const dl_array *array)
             return d;
     }
     PyErr_Format(PyExc_BufferError,
-                 "from_dlpack(): elements of DLPack's type code %d with %d bits and %d "
-                 "lanes have no tensor of the same type; convert them first, e.g. to "
-                 "float32",
+                 "from_dlpack(): no tensor type matches DLPack's type code %d with %d "
+                 "bits and %d lanes; convert first, e.g. to float32",
                  array->code, array->bits, array->lanes);
     return -1;
 }
@@ -57,8 +56,7 @@ static int read_geometry(const dl_array *array, dt_tensor *t, size_t *reach)
         return -1;
     }
     if (array->ndim && !array->shape)
-        return refuse("the capsule says nothing about the shape; ask its maker for a "
-                      "valid one");
+        return refuse("the capsule has no shape; ask its producer for a valid one");
     t->dtype = (unsigned char)dtype;
     t->ndim = (unsigned char)array->ndim;
     for (int d = 0; d < t->ndim; d++)
@@ -72,21 +70,21 @@ static int read_geometry(const dl_array *array, dt_tensor *t, size_t *reach)
     for (int d = 0; d < t->ndim && array->strides && numel; d++) {
         int64_t stride = array->strides[d], steps;
         if (stride < 0 && t->shape[d] > 1)
-            return refuse("the array runs backwards in memory (a stride is negative), "
-                          "which tensors do not; copy it first");
+            return refuse("the array has a negative stride, which tensors cannot have; "
+                          "copy it first");
         t->strides[d] = t->shape[d] > 1 ? stride : t->strides[d];
         if (__builtin_mul_overflow(t->shape[d] - 1, t->strides[d], &steps) ||
             __builtin_add_overflow(last, steps, &last))
-            return refuse("the strides reach beyond any memory; ask the capsule's "
-                          "maker for a valid one");
+            return refuse("the strides exceed the address space; ask the capsule's "
+                          "producer for a valid one");
     }
     if (!array->strides && numel)
         last = numel - 1;
     int64_t bytes = 0;
     if (numel && (__builtin_add_overflow(last, 1, &last) ||
                   __builtin_mul_overflow(last, size, &bytes)))
-        return refuse("the strides reach beyond any memory; ask the capsule's maker "
-                      "for a valid one");
+        return refuse("the strides exceed the address space; ask the capsule's "
+                      "producer for a valid one");
     *reach = (size_t)bytes;
     return 0;
 }
@@ -109,8 +107,8 @@ static PyObject *adopt(const dl_array *array, bool read_only, void (*release)(vo
         goto fail;
     char *data = bytes ? (char *)array->data + array->byte_offset : NULL;
     if (bytes && !array->data) {
-        refuse("the capsule has no memory for its elements; ask its maker for a valid "
-               "one");
+        refuse("the capsule has no memory for its elements; ask its producer for a "
+               "valid one");
         goto fail;
     }
     if ((uintptr_t)data & (dt_dtype_size((dt_dtype)t->dtype) - 1)) {
@@ -141,12 +139,12 @@ static PyObject *from_capsule(PyObject *capsule, bool *copied)
     if (PyCapsule_IsValid(capsule, VERSIONED)) {
         dl_versioned *managed = PyCapsule_GetPointer(capsule, VERSIONED);
         if (managed->major != DL_MAJOR) {
-            PyErr_Format(PyExc_BufferError,
-                         "from_dlpack(): the capsule is of DLPack %u.%u, and version "
-                         "%d is understood here; ask its maker with "
-                         "max_version=(%d, %d)",
-                         (unsigned)managed->major, (unsigned)managed->minor, DL_MAJOR,
-                         DL_MAJOR, DL_MINOR);
+            PyErr_Format(
+                PyExc_BufferError,
+                "from_dlpack(): the capsule has DLPack version %u.%u, and version %d "
+                "is supported; ask its producer with max_version=(%d, %d)",
+                (unsigned)managed->major, (unsigned)managed->minor, DL_MAJOR, DL_MAJOR,
+                DL_MINOR);
             return NULL;
         }
         *copied = (managed->flags & DL_COPIED) != 0;
@@ -167,10 +165,10 @@ static PyObject *from_capsule(PyObject *capsule, bool *copied)
     bool used = PyCapsule_IsValid(capsule, USED_LEGACY) ||
                 PyCapsule_IsValid(capsule, USED_VERSIONED);
     PyErr_Format(PyExc_RuntimeError,
-                 used ? "from_dlpack(): the capsule has been consumed already, which "
-                        "can be done once%.0s; ask for another with __dlpack__()"
+                 used ? "from_dlpack(): the capsule was already consumed%.0s; ask for "
+                        "another with __dlpack__()"
                       : "from_dlpack(): the argument is %s; give an object with "
-                        "__dlpack__(), or a capsule that one gave",
+                        "__dlpack__(), or its capsule",
                  dt_describe(capsule, text, sizeof text));
     return NULL;
 }
@@ -187,8 +185,8 @@ static int ask_device(PyObject *object, dl_device *out)
         status = dt_int_from_python(PyTuple_GET_ITEM(pair, i), &numbers[i]);
     if (status == 0)
         PyErr_Format(PyExc_TypeError,
-                     "from_dlpack(): __dlpack_device__() of a %.100s gave %R; it has "
-                     "to give a tuple of two ints",
+                     "from_dlpack(): __dlpack_device__() of a %.100s returned %R; it "
+                     "must return a tuple of two ints",
                      Py_TYPE(object)->tp_name, pair);
     Py_DECREF(pair);
     out->type = numbers[0] == (int32_t)numbers[0] ? (int32_t)numbers[0] : -1;
@@ -265,8 +263,8 @@ static PyObject *fit(PyObject *made, bool copied, const dt_device *wanted,
     if (copy == Py_False) {
         char from[DT_DEVICE_TEXT], to[DT_DEVICE_TEXT];
         PyErr_Format(PyExc_ValueError,
-                     "from_dlpack(): the data are on %s, and %s was asked for with "
-                     "copy=False; leave copy out",
+                     "from_dlpack(): the data are on %s, and %s was requested with "
+                     "copy=False; omit copy",
                      dt_device_text(dt_tensor_device(t), from),
                      dt_device_text(target, to));
         Py_DECREF(made);
@@ -321,10 +319,10 @@ DT_PUBLIC(from_dlpack,
     }
     if (!method) { /* a capsule, or rejected as not being one */
         if (wanted || copy) {
-            PyErr_SetString(PyExc_AssertionError,
-                            "from_dlpack(): a capsule is taken as it is, without "
-                            "device and copy; give the object that made it, or use "
-                            ".to() and .clone() afterwards");
+            PyErr_SetString(
+                PyExc_AssertionError,
+                "from_dlpack(): device and copy do not apply to a capsule; give the "
+                "object that made it, or use .to() and .clone() afterwards");
             return NULL;
         }
         return from_capsule(object, &copied);
@@ -349,14 +347,13 @@ DT_PUBLIC(from_dlpack,
 }
 
 static const dt_function rows[] = {
-    DT_FUNCTION(
-        from_dlpack, "from_dlpack",
-        "A Tensor over the memory of another library's array: what one writes the "
-        "other sees.\n\next_tensor has __dlpack__ and __dlpack_device__ (NumPy, "
-        "PyTorch, CuPy, JAX), or is a capsule, which is consumed. device moves the "
-        "data there; copy=True always copies, copy=False never (ValueError where it "
-        "would have to). Read-only memory gives a read-only Tensor. BufferError for "
-        "types, layouts and devices that Tensors lack."),
+    DT_FUNCTION(from_dlpack, "from_dlpack",
+                "A Tensor that shares the memory of another library's "
+                "array.\n\next_tensor has __dlpack__ and __dlpack_device__ (NumPy, "
+                "PyTorch, CuPy, JAX), or is a capsule, which is consumed. device moves "
+                "the data there; copy=True always copies, copy=False never (ValueError "
+                "if a copy is needed). Read-only memory gives a read-only Tensor. "
+                "BufferError for unsupported types, layouts and devices."),
 };
 
 int dt_setup_dlpack_import(PyObject *module)

@@ -34,9 +34,8 @@ static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
         const dt_tensor *t = dt_tensor_of(leaf);
         if (t->numel != 1) {
             PyErr_Format(PyExc_ValueError,
-                         "%s(): a tensor of %zd elements stands among the data; only "
-                         "one element "
-                         "becomes a number, use torch.stack for more",
+                         "%s(): the data contain a tensor of %zd elements; only one "
+                         "element converts to a number, use torch.stack for more",
                          r->function, (Py_ssize_t)t->numel);
             return -1;
         }
@@ -95,7 +94,7 @@ static int leaf_type(reader *r, PyObject *leaf)
             PyUnicode_Check(leaf) || PyBytes_Check(leaf)
                 ? (r->ndim && r->dtype < 0 ? PyExc_ValueError : PyExc_TypeError)
                 : PyExc_RuntimeError,
-            "%s(): %s stands among the data; give numbers, or sequences of numbers",
+            "%s(): the data contain %s; give numbers, or sequences of numbers",
             r->function, dt_describe(leaf, text, sizeof text));
     }
     return -1;
@@ -116,11 +115,10 @@ static bool is_sequence(PyObject *value)
 
 static int ragged(reader *r, int depth, Py_ssize_t length)
 {
-    PyErr_Format(
-        PyExc_ValueError,
-        "%s(): the data is ragged: a sequence at depth %d has %zd items where others "
-        "have %zd; give all of them one length",
-        r->function, depth, length, (Py_ssize_t)r->shape[depth]);
+    PyErr_Format(PyExc_ValueError,
+                 "%s(): the data is ragged: a sequence at depth %d has %zd items where "
+                 "others have %zd; give all of them the same length",
+                 r->function, depth, length, (Py_ssize_t)r->shape[depth]);
     return -1;
 }
 
@@ -128,8 +126,7 @@ static int uneven(reader *r, int depth)
 {
     PyErr_Format(PyExc_TypeError,
                  "%s(): the data is ragged: at depth %d numbers and sequences are "
-                 "mixed; nest all "
-                 "of them alike",
+                 "mixed; nest all of them equally",
                  r->function, depth);
     return -1;
 }
@@ -196,14 +193,14 @@ static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
         if (!found)
             PyErr_Format(
                 PyExc_TypeError,
-                "%s(): %s stands among the data; give numbers, or sequences of numbers",
+                "%s(): the data contain %s; give numbers, or sequences of numbers",
                 r->function, dt_describe(leaf, text, sizeof text));
         return -1;
     }
     if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind == DT_KIND_FLOAT &&
         !(number.f > -9223372036854775808.0 && number.f < 9223372036854775808.0)) {
         PyErr_Format(PyExc_RuntimeError,
-                     "%s(): %R is no whole number of 64 bits; use a floating dtype",
+                     "%s(): %R is not a 64-bit integer; use a floating dtype",
                      r->function, leaf);
         return -1;
     }
@@ -408,7 +405,7 @@ static PyObject *construct_old(const char *function, dt_dtype dtype,
             char text[DT_DESCRIBE_TEXT];
             PyErr_Format(
                 PyExc_TypeError,
-                "%s(): %s stands among the sizes; give ints, or one sequence of data",
+                "%s(): the sizes contain %s; give ints, or one sequence of data",
                 function, dt_describe(values[d], text, sizeof text));
             return NULL;
         }
@@ -451,19 +448,15 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwar
 #include "ops/dtype.def"
 
 static const dt_function rows[] = {
-    DT_FUNCTION(
-        tensor, "tensor",
-        "A new tensor with a copy of data: a number, nested sequences of numbers, a "
-        "NumPy "
-        "array or a tensor.\n\nWithout dtype: bool for bools, int64 for ints, the "
-        "default "
-        "floating type for floats, an array's own type.\nValueError for ragged data, "
-        "TypeError for what is no number.\n\n>>> torch.tensor([[1, 2], [3, 4]])\n"
-        "tensor([[1, 2],\n        [3, 4]])"),
+    DT_FUNCTION(tensor, "tensor",
+                "A new tensor with a copy of data: a number, nested sequences of "
+                "numbers, a NumPy array or a tensor.\n\nWithout dtype: bool for bools, "
+                "int64 for ints, the default floating type for floats, an array's own "
+                "type.\nValueError for ragged data, TypeError for non-numbers.\n\n>>> "
+                "torch.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])"),
     DT_FUNCTION(as_tensor, "as_tensor",
-                "As tensor(), but without a copy where data is a tensor or a NumPy "
-                "array that fits "
-                "already."),
+                "Like tensor(), but without a copy if data is a tensor or NumPy array "
+                "that fits."),
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     DT_FUNCTION(class, #class,                                                         \
                 "A CPU tensor of " #name " of the given sizes, or of data."),

@@ -20,7 +20,7 @@ static int need_numpy(void)
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         PyErr_Format(PyExc_ImportError,
-                     "this needs NumPy, which does not import (%S); install it with "
+                     "this needs NumPy, which cannot be imported (%S); install it with "
                      "pip install numpy",
                      value ? value : Py_None);
         Py_XDECREF(type);
@@ -135,8 +135,7 @@ static int refuse_gpu(const char *what, const dt_tensor *t)
 {
     char text[DT_DEVICE_TEXT];
     PyErr_Format(PyExc_TypeError,
-                 "%s: the tensor is on %s, and NumPy works on the CPU's memory; ask "
-                 "for the copy "
+                 "%s: the tensor is on %s, and NumPy needs CPU memory; make a copy "
                  "with .cpu().numpy() or .numpy(force=True)",
                  what, dt_device_text(dt_tensor_device(t), text));
     return -1;
@@ -147,7 +146,7 @@ static int refuse_grad(const char *what, const dt_tensor *t)
     if (!dt_requires_grad(t))
         return 0;
     PyErr_Format(PyExc_RuntimeError,
-                 "%s: this Tensor wants gradients, which NumPy cannot record; use "
+                 "%s: this Tensor requires gradients, which NumPy cannot record; use "
                  ".detach().numpy()",
                  what);
     return -1;
@@ -212,7 +211,7 @@ DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
         Py_XDECREF((PyObject *)wanted);
         PyErr_SetString(
             PyExc_ValueError,
-            "numpy.asarray(copy=False): another dtype needs a copy; leave copy out");
+            "numpy.asarray(copy=False): another dtype needs a copy; omit copy");
     } else if (differs || copies) {
         if (!wanted) {
             wanted = PyArray_DESCR((PyArrayObject *)array);
@@ -261,9 +260,8 @@ static int check_shareable(PyArrayObject *array, int *dtype)
     if (*dtype < 0) {
         PyErr_Format(
             PyExc_TypeError,
-            "from_numpy(): an array of %R has no tensor of the same type; convert it "
-            "with .astype() to bool, an integer of 8 to 64 bits, or a float of 16 to "
-            "64",
+            "from_numpy(): no tensor type matches %R; convert the array with .astype() "
+            "to bool, an integer of 8 to 64 bits, or a float of 16 to 64",
             descr);
         return -1;
     }
@@ -277,18 +275,16 @@ static int check_shareable(PyArrayObject *array, int *dtype)
     for (int d = 0; d < PyArray_NDIM(array); d++) {
         npy_intp stride = PyArray_STRIDE(array, d);
         if (stride < 0) {
-            PyErr_Format(
-                PyExc_ValueError,
-                "from_numpy(): the array runs backwards in dimension %d (stride %zd), "
-                "which tensors do not; use array.copy()",
-                d, (Py_ssize_t)stride);
+            PyErr_Format(PyExc_ValueError,
+                         "from_numpy(): the stride of dimension %d is negative (%zd), "
+                         "which tensors cannot have; use array.copy()",
+                         d, (Py_ssize_t)stride);
             return -1;
         }
         if (stride % size) {
             PyErr_Format(PyExc_ValueError,
-                         "from_numpy(): the stride of %zd bytes in dimension %d is no "
-                         "multiple of "
-                         "the element's %d; use array.copy()",
+                         "from_numpy(): the stride of %zd bytes in dimension %d is not "
+                         "a multiple of the element's %d; use array.copy()",
                          (Py_ssize_t)stride, d, size);
             return -1;
         }
@@ -350,26 +346,23 @@ DT_PUBLIC(from_numpy, "from_numpy(ndarray: Any)")
     }
     if (!PyArray_ISWRITEABLE((PyArrayObject *)array) &&
         PyErr_WarnEx(PyExc_UserWarning,
-                     "from_numpy(): the array is read-only, and so is the tensor over "
-                     "its memory; "
-                     "use array.copy() to write",
+                     "from_numpy(): the array is read-only, and so is its tensor; use "
+                     "array.copy() to write",
                      1) < 0)
         return NULL;
     return dt_numpy_to_tensor(array);
 }
 
 static const dt_function rows[] = {
-    DT_METHOD(
-        numpy, "numpy",
-        "A NumPy array over the tensor's memory: what one writes the other sees.\n\n"
-        "A tensor on a GPU raises TypeError, unless force=True asks for a copy."),
+    DT_METHOD(numpy, "numpy",
+              "A NumPy array that shares the tensor's memory.\n\nA tensor on a GPU "
+              "raises TypeError unless force=True, which copies it."),
     DT_METHOD(array, "__array__",
-              "What numpy.asarray calls: as numpy(), converted to dtype."),
-    DT_FUNCTION(
-        from_numpy, "from_numpy",
-        "A tensor over a NumPy array's memory: what one writes the other sees.\n\n"
-        "TypeError for element types that tensors lack, ValueError for layouts that "
-        "tensors do not have (negative strides, other byte orders)."),
+              "Called by numpy.asarray: numpy(), converted to dtype."),
+    DT_FUNCTION(from_numpy, "from_numpy",
+                "A tensor that shares a NumPy array's memory.\n\nTypeError for "
+                "unsupported element types, ValueError for unsupported layouts "
+                "(negative strides, other byte orders)."),
 };
 
 int dt_setup_numpy(PyObject *module)

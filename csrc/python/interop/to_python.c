@@ -201,18 +201,15 @@ DT_PUBLIC(rebuild,
 
 static const dt_function rows[] = {
     DT_METHOD(item, "item",
-              "The only element as a Python bool, int or float. RuntimeError where "
-              "there are more "
-              "or none.\n\nWaits for the device."),
-    DT_METHOD(
-        tolist, "tolist",
-        "The elements as nested lists of Python numbers; a number for a tensor without "
-        "dimensions.\n\nFrom a GPU in one copy, for which the program waits."),
-    DT_METHOD(copy, "__copy__", "A second tensor over the same memory."),
-    DT_METHOD(deepcopy, "__deepcopy__",
-              "A copy with memory of its own on the same device."),
+              "The only element as a Python bool, int or float. RuntimeError if there "
+              "is not exactly one.\n\nSynchronizes with the device."),
+    DT_METHOD(tolist, "tolist",
+              "The elements as nested lists of Python numbers; a number for a 0-dim "
+              "tensor.\n\nSynchronizes with a GPU, in one copy."),
+    DT_METHOD(copy, "__copy__", "A second tensor that shares the memory."),
+    DT_METHOD(deepcopy, "__deepcopy__", "A copy on the same device."),
     DT_METHOD(reduce_ex, "__reduce_ex__",
-              "For pickle: elements, type, shape and device."),
+              "Support for pickle: elements, dtype, shape and device."),
     DT_FUNCTION(rebuild, "_rebuild_tensor", "A tensor from its pickle."),
 };
 

@@ -74,7 +74,7 @@ static int bad_device(const char *function, PyObject *value)
 {
     PyErr_Format(
         PyExc_RuntimeError,
-        "%s(): %R names no device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
+        "%s(): %R is not a device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
         function, value);
     return -1;
 }
@@ -102,16 +102,15 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
         long long index = PyLong_AsLongLongAndOverflow(value, &overflow);
         if (overflow || index < 0 || index > INT8_MAX) {
             PyErr_Format(PyExc_RuntimeError,
-                         "%s(): %R is no index of a device; they count from 0",
-                         function, value);
+                         "%s(): %R is not a device index; indices start at 0", function,
+                         value);
             return -1;
         }
         if (!dt_device_count(DT_CUDA)) {
-            PyErr_Format(
-                PyExc_RuntimeError,
-                "%s(): device %lld is the GPU of that index, and no GPU can be used; "
-                "give 'cpu', or see cuda.why_unavailable()",
-                function, index);
+            PyErr_Format(PyExc_RuntimeError,
+                         "%s(): device %lld is a GPU, and no GPU is usable; give "
+                         "'cpu', or see cuda.why_unavailable()",
+                         function, index);
             return -1;
         }
         *out = dt_device_make(DT_CUDA, (int)index);
@@ -180,7 +179,7 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     if (number < 0 || number > INT8_MAX) {
         PyErr_Format(PyExc_RuntimeError,
-                     "device(): index %lld names no device; they count from 0",
+                     "device(): index %lld is not a device index; indices start at 0",
                      (long long)number);
         return NULL;
     }
@@ -268,25 +267,19 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef properties[] = {
     {"type", get_type, NULL, "'cpu' or 'cuda'.", NULL},
-    {"index", get_index, NULL,
-     "The number of the device, or None where none was named.", NULL},
+    {"index", get_index, NULL, "The device's index, or None if none was given.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
     {Py_tp_doc,
-     "device(type, index=None)\n--\n\n"
-     "A device on which tensors live: device('cpu'), device('cuda:1'), "
-     "device('cuda', 1) or\n"
-     "device(1). Building one needs no GPU; using one does. In a with "
-     "statement it is where\n"
-     "factories such as ones() make their tensors.\n\n"
-     "Equal and ordered by type and index; type is a str, index an int or None.\n"
-     "\n"
-     ">>> torch.ones(2, device=torch.device('cpu')).device\n"
-     "device(type='cpu')\n"
-     ">>> torch.device('cuda:1').index\n"
-     "1"},
+     "device(type, index=None)\n--\n\nThe device of a tensor: device('cpu'), "
+     "device('cuda:1'), device('cuda', 1) or\ndevice(1). Creating one needs no GPU; "
+     "using one does. In a with statement it is the device of\ntensors that functions "
+     "such as ones() create.\n\nEqual and ordered by type and index; type is a str, "
+     "index an int or None.\n\n>>> torch.ones(2, "
+     "device=torch.device('cpu')).device\ndevice(type='cpu')\n>>> "
+     "torch.device('cuda:1').index\n1"},
     {Py_tp_new, device_new},
     {Py_tp_repr, device_repr},
     {Py_tp_str, device_str},

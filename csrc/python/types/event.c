@@ -31,11 +31,10 @@ PyObject *dt_event_record_on(PyObject *object, dt_device device, dt_queue queue)
     event_object *self = event_of(object);
     if (self->event && !dt_device_equal(self->device, device)) {
         char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
-        return PyErr_Format(
-            PyExc_RuntimeError,
-            "record(): the event belongs to %s and the stream is on %s; make "
-            "another Event for it",
-            dt_device_text(self->device, a), dt_device_text(device, b));
+        return PyErr_Format(PyExc_RuntimeError,
+                            "record(): the event belongs to %s and the stream is on "
+                            "%s; create another Event for it",
+                            dt_device_text(self->device, a), dt_device_text(device, b));
     }
     const dt_backend *backend = dt_backend_of(device);
     int status = 0;
@@ -73,7 +72,7 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     if (interprocess) {
         PyErr_SetString(PyExc_NotImplementedError,
-                        "Event(): events are not shared between processes; leave "
+                        "Event(): events cannot be shared between processes; leave "
                         "interprocess out");
         return NULL;
     }
@@ -150,14 +149,12 @@ static PyObject *event_elapsed_time(PyObject *self, PyObject *end)
         return NULL;
     event_object *a = event_of(self), *b = event_of(end);
     if (!a->timing || !b->timing)
-        return PyErr_Format(
-            PyExc_ValueError,
-            "elapsed_time(): an event does not measure time; make both with "
-            "Event(enable_timing=True)");
+        return PyErr_Format(PyExc_ValueError,
+                            "elapsed_time(): an event does not measure time; create "
+                            "both with Event(enable_timing=True)");
     if (!a->event || !b->event)
         return PyErr_Format(PyExc_ValueError,
-                            "elapsed_time(): an event has not been recorded; "
-                            "call record() on both first");
+                            "elapsed_time(): record both events first");
     if (!dt_device_equal(a->device, b->device))
         return PyErr_Format(
             PyExc_RuntimeError,
@@ -199,28 +196,20 @@ static PyObject *get_handle(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
     {"record", KEYWORDS(event_record),
-     "record($self, stream=None)\n--\n\n"
-     "Mark the end of what stream (the current one for None) has to do so far.\n\n"
-     ">>> event = torch.cuda.Event()\n"
-     ">>> event.record()\n"
-     ">>> event.synchronize()\n"
-     ">>> event.query()\n"
-     "True"},
+     "record($self, stream=None)\n--\n\nMark the end of the work queued on stream "
+     "(None: the current stream).\n\n>>> event = torch.cuda.Event()\n>>> "
+     "event.record()\n>>> event.synchronize()\n>>> event.query()\nTrue"},
     {"wait", KEYWORDS(event_wait),
-     "wait($self, stream=None)\n--\n\n"
-     "Let further work of stream start after the event; the host does not wait.\n\n"
-     ">>> event = torch.cuda.Event()\n"
-     ">>> event.record()\n"
-     ">>> event.wait(torch.cuda.Stream())"},
+     "wait($self, stream=None)\n--\n\nMake later work on stream wait for the event; "
+     "does not synchronize.\n\n>>> event = torch.cuda.Event()\n>>> event.record()\n>>> "
+     "event.wait(torch.cuda.Stream())"},
     {"query", event_query, METH_NOARGS,
      "query($self)\n--\n\nWhether the work before the event is done.\n\n"
      ">>> torch.cuda.Event().query()\n"
      "True"},
     {"synchronize", event_synchronize, METH_NOARGS,
-     "synchronize($self)\n--\n\nWait until the work before the event is done.\n\n"
-     ">>> event = torch.cuda.Event()\n"
-     ">>> event.record()\n"
-     ">>> event.synchronize()"},
+     "synchronize($self)\n--\n\nSynchronize with the work before the event.\n\n>>> "
+     "event = torch.cuda.Event()\n>>> event.record()\n>>> event.synchronize()"},
     {"elapsed_time", event_elapsed_time, METH_O,
      "elapsed_time($self, end_event, /)\n--\n\nMilliseconds from this event to "
      "end_event.\n\n"
@@ -235,7 +224,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef properties[] = {
-    {"device", get_device, NULL, "The device it was recorded on, or None.", NULL},
+    {"device", get_device, NULL, "The device on which it was recorded, or None.", NULL},
     {"cuda_event", get_handle, NULL,
      "CUDA's handle, as an int; 0 before the first record.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -243,11 +232,9 @@ static PyGetSetDef properties[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc,
-     "Event(enable_timing=False, blocking=False, interprocess=False)\n--\n\n"
-     "A mark in the work of a stream: wait for it, ask for it, measure between two.\n\n"
-     ">>> event = torch.cuda.Event()\n"
-     ">>> event.record()\n"
-     ">>> event.synchronize()"},
+     "Event(enable_timing=False, blocking=False, interprocess=False)\n--\n\nA mark in "
+     "a stream, to wait for, query, or measure time with.\n\n>>> event = "
+     "torch.cuda.Event()\n>>> event.record()\n>>> event.synchronize()"},
     {Py_tp_new, event_new},
     {Py_tp_dealloc, event_dealloc},
     {Py_tp_repr, event_repr},

@@ -62,12 +62,11 @@ int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator
     generator_object *self = generator_of(value);
     if (!dt_device_equal(self->device, device)) {
         char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "%s(): the generator is one for %s and the numbers are for %s; give "
-            "Generator(device='%s')",
-            args->signature->name, dt_device_text(self->device, a),
-            dt_device_text(device, b), b);
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): the generator is on %s and the tensor on %s; give "
+                     "Generator(device='%s')",
+                     args->signature->name, dt_device_text(self->device, a),
+                     dt_device_text(device, b), b);
         return -1;
     }
     *out = self->generator;
@@ -160,14 +159,14 @@ static PyObject *generator_set_state(PyObject *self, PyObject *value)
     if (!given || given->dtype != DT_UINT8 || dt_tensor_device(given).type != DT_CPU) {
         PyErr_Format(PyExc_TypeError,
                      "set_state(): the state is %s; give a Tensor of uint8 on the CPU, "
-                     "as get_state() does",
+                     "from get_state()",
                      dt_describe(value, text, sizeof text));
         return NULL;
     }
     if (given->numel != size) {
         PyErr_Format(PyExc_RuntimeError,
-                     "set_state(): a state of %lld bytes for a generator whose states "
-                     "have %lld; give what its get_state() gave",
+                     "set_state(): the state has %lld bytes and the generator's states "
+                     "have %lld; give a result of its get_state()",
                      (long long)given->numel, (long long)size);
         return NULL;
     }
@@ -207,54 +206,43 @@ static PyObject *generator_device(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
     {"manual_seed", generator_manual_seed, METH_O,
-     "manual_seed($self, seed)\n--\n\nStart again from seed; gives the generator "
-     "itself.\n\n"
-     ">>> torch.Generator().manual_seed(3).initial_seed()\n"
-     "3"},
+     "manual_seed($self, seed)\n--\n\nRestart from seed; return the generator.\n\n>>> "
+     "torch.Generator().manual_seed(3).initial_seed()\n3"},
     {"seed", generator_seed, METH_NOARGS,
-     "seed($self)\n--\n\nStart again from a seed drawn by the system, and give that "
-     "seed.\n\n"
-     ">>> generator = torch.Generator()\n"
-     ">>> generator.seed() == generator.initial_seed()\n"
-     "True"},
+     "seed($self)\n--\n\nRestart from a seed from the system, and return that "
+     "seed.\n\n>>> generator = torch.Generator()\n>>> generator.seed() == "
+     "generator.initial_seed()\nTrue"},
     {"initial_seed", generator_initial_seed, METH_NOARGS,
-     "initial_seed($self)\n--\n\nThe seed that the numbers started from.\n\n"
-     ">>> torch.Generator().manual_seed(3).initial_seed()\n"
-     "3"},
+     "initial_seed($self)\n--\n\nThe seed of the generator.\n\n>>> "
+     "torch.Generator().manual_seed(3).initial_seed()\n3"},
     {"get_state", generator_get_state, METH_NOARGS,
-     "get_state($self)\n--\n\nWhere the numbers are, as a Tensor of uint8 for "
-     "set_state.\n\n"
-     ">>> torch.Generator().get_state().dtype\n"
-     "torch.uint8"},
+     "get_state($self)\n--\n\nThe state as a Tensor of uint8, for set_state().\n\n>>> "
+     "torch.Generator().get_state().dtype\ntorch.uint8"},
     {"set_state", generator_set_state, METH_O,
-     "set_state($self, new_state)\n--\n\nGo on from where another get_state() was.\n\n"
-     ">>> generator = torch.Generator()\n"
-     ">>> state = generator.get_state()\n"
-     ">>> first = torch.rand(2, generator=generator)\n"
-     ">>> again = torch.rand(2, generator=generator.set_state(state))\n"
-     ">>> torch.equal(first, again)\n"
-     "True"},
+     "set_state($self, new_state)\n--\n\nRestore a state that get_state() "
+     "returned.\n\n>>> generator = torch.Generator()\n>>> state = "
+     "generator.get_state()\n>>> first = torch.rand(2, generator=generator)\n>>> again "
+     "= torch.rand(2, generator=generator.set_state(state))\n>>> torch.equal(first, "
+     "again)\nTrue"},
     {"clone_state", generator_clone_state, METH_NOARGS,
-     "clone_state($self)\n--\n\nA Generator of its own that gives the same numbers.\n\n"
-     ">>> generator = torch.Generator().manual_seed(3)\n"
-     ">>> twin = generator.clone_state()\n"
-     ">>> a, b = torch.rand(2, generator=generator), torch.rand(2, generator=twin)\n"
-     ">>> torch.equal(a, b)\n"
-     "True"},
+     "clone_state($self)\n--\n\nA copy of the generator in the same state.\n\n>>> "
+     "generator = torch.Generator().manual_seed(3)\n>>> twin = "
+     "generator.clone_state()\n>>> a, b = torch.rand(2, generator=generator), "
+     "torch.rand(2, generator=twin)\n>>> torch.equal(a, b)\nTrue"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef properties[] = {
-    {"device", generator_device, NULL, "The device whose numbers it draws.", NULL},
+    {"device", generator_device, NULL, "The device of the tensors that it fills.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Generator(device='cpu')\n--\n\n"
-                "A source of random numbers for one device, apart from all others.\n\n"
-                ">>> generator = torch.Generator().manual_seed(0)\n"
-                ">>> torch.rand(2, generator=generator)\n"
-                "tensor([0.4963, 0.7682])"},
+    {Py_tp_doc,
+     "Generator(device='cpu')\n--\n\nAn independent source of random numbers for one "
+     "device.\n\n>>> generator = torch.Generator().manual_seed(0)\n>>> torch.rand(2, "
+     "generator=generator)\ntensor([0.4963, 0.7682])"},
     {Py_tp_new, generator_new},
     {Py_tp_dealloc, generator_dealloc},
     {Py_tp_methods, methods},

@@ -62,7 +62,7 @@ static PyObject *node_variable(PyObject *self, void *unused)
 {
     (void)unused;
     PyErr_Format(PyExc_AttributeError,
-                 "%s: a node keeps no reference to the Tensor; use the Tensor itself",
+                 "%s: a node has no reference to the Tensor; use the Tensor itself",
                  dt_node_of(self)->name);
     return NULL;
 }
@@ -87,15 +87,14 @@ static PyMethodDef node_methods[] = {
 };
 static PyGetSetDef node_properties[] = {
     {"next_functions", node_next, NULL,
-     "Pairs of the nodes that gradients go to and the number of their result.", NULL},
+     "Pairs of the next node of each input and the index of its result.", NULL},
     {"variable", node_variable, NULL, "Not available.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot node_slots[] = {
-    {Py_tp_doc, "A recorded operation, as Tensor.grad_fn gives it.\n\n"
-                ">>> x = torch.ones(2, requires_grad=True)\n"
-                ">>> type((x * 2).grad_fn).__name__\n"
-                "'Node'"},
+    {Py_tp_doc,
+     "A node of the autograd graph: Tensor.grad_fn.\n\n>>> x = torch.ones(2, "
+     "requires_grad=True)\n>>> type((x * 2).grad_fn).__name__\n'Node'"},
     {Py_tp_dealloc, node_dealloc},
     {Py_tp_repr, node_repr},
     {Py_tp_hash, node_hash},

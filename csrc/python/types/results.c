@@ -93,8 +93,8 @@ static int into_output(const dt_args *args, PyObject *out, PyObject *results, in
         tensors = dt_tensor_check(PyTuple_GET_ITEM(out, i));
     if (!tensors) {
         PyErr_Format(PyExc_TypeError,
-                     "%s(): out has to be a tuple of %s Tensors, one for each result",
-                     name, count == 2 ? "two" : "as many");
+                     "%s(): out must be a tuple of %s Tensors, one per result", name,
+                     count == 2 ? "two" : "as many");
         return -1;
     }
     for (int i = 0; i < count; i++)

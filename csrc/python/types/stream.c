@@ -36,8 +36,8 @@ int dt_cuda_device_from_python(const char *function, PyObject *value, dt_device 
             return -1;
         if (is_int && (index < 0 || index >= DT_MAX_DEVICES)) {
             PyErr_Format(PyExc_RuntimeError,
-                         "%s(): %R is no index of a device; they count from 0",
-                         function, value);
+                         "%s(): %R is not a device index; indices start at 0", function,
+                         value);
             return -1;
         }
         if (is_int)
@@ -47,7 +47,7 @@ int dt_cuda_device_from_python(const char *function, PyObject *value, dt_device 
         if (out->type != DT_CUDA) {
             PyErr_Format(
                 PyExc_ValueError,
-                "%s(): %R is no CUDA device; give 'cuda', 'cuda:0' or an index",
+                "%s(): %R is not a CUDA device; give 'cuda', 'cuda:0' or an index",
                 function, value);
             return -1;
         }
@@ -256,51 +256,43 @@ static PyObject *get_priority(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
     {"synchronize", stream_synchronize, METH_NOARGS,
-     "synchronize($self)\n--\n\nWait until all work of the stream is done.\n\n"
-
-     ">>> torch.cuda.current_stream().synchronize()"},
+     "synchronize($self)\n--\n\nSynchronize with all work queued on the stream.\n\n>>> "
+     "torch.cuda.current_stream().synchronize()"},
     {"query", stream_query, METH_NOARGS,
-     "query($self)\n--\n\nWhether all work of the stream is done.\n\n"
-     ">>> torch.cuda.Stream().query()\n"
-     "True"},
+     "query($self)\n--\n\nWhether all work queued on the stream is done.\n\n>>> "
+     "torch.cuda.Stream().query()\nTrue"},
     {"record_event", stream_record_event, METH_VARARGS,
-     "record_event($self, event=None, /)\n--\n\n"
-     "Record event (a new one for None) behind the stream's work so far, and give "
-     "it.\n\n"
-     ">>> event = torch.cuda.current_stream().record_event()\n"
-     ">>> event.synchronize()"},
+     "record_event($self, event=None, /)\n--\n\nRecord event (None: a new one) after "
+     "the work queued so far, and return it.\n\n>>> event = "
+     "torch.cuda.current_stream().record_event()\n>>> event.synchronize()"},
     {"wait_event", stream_wait_event, METH_O,
-     "wait_event($self, event, /)\n--\n\n"
-     "Let further work of the stream start after event; the host does not wait.\n\n"
-     ">>> event = torch.cuda.current_stream().record_event()\n"
-     ">>> torch.cuda.Stream().wait_event(event)"},
+     "wait_event($self, event, /)\n--\n\nMake later work on the stream wait for event; "
+     "does not synchronize.\n\n>>> event = "
+     "torch.cuda.current_stream().record_event()\n>>> "
+     "torch.cuda.Stream().wait_event(event)"},
     {"wait_stream", stream_wait_stream, METH_O,
-     "wait_stream($self, stream, /)\n--\n\n"
-     "Let further work start after what the other stream has so far.\n\n"
-
-     ">>> torch.cuda.Stream().wait_stream(torch.cuda.current_stream())"},
+     "wait_stream($self, stream, /)\n--\n\nMake later work wait for the work queued on "
+     "the other stream; does not synchronize.\n\n>>> "
+     "torch.cuda.Stream().wait_stream(torch.cuda.current_stream())"},
     {"__enter__", stream_enter, METH_NOARGS,
      "__enter__($self)\n--\n\nMake the stream and its device current."},
     {"__exit__", stream_exit, METH_VARARGS,
-     "__exit__($self, /, *error)\n--\n\nMake current what was before."},
+     "__exit__($self, /, *error)\n--\n\nRestore the previous stream and device."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef properties[] = {
-    {"device", get_device, NULL, "The device that the stream is on.", NULL},
+    {"device", get_device, NULL, "The stream's device.", NULL},
     {"cuda_stream", get_handle, NULL, "CUDA's handle, as an int.", NULL},
     {"priority", get_priority, NULL, "-1 (first) or 0.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc,
-     "Stream(device=None, priority=0)\n--\n\n"
-     "Work that runs in order on one GPU, beside that of its other streams.\n\n"
-     ">>> stream = torch.cuda.Stream()\n"
-     ">>> with stream:\n"
-     "...     x = torch.ones(2, device='cuda')\n"
-     ">>> stream.synchronize()"},
+    {Py_tp_doc, "Stream(device=None, priority=0)\n--\n\nA queue of work on one GPU: "
+                "its work runs in order, and concurrently with other streams.\n\n>>> "
+                "stream = torch.cuda.Stream()\n>>> with stream:\n...     x = "
+                "torch.ones(2, device='cuda')\n>>> stream.synchronize()"},
     {Py_tp_new, stream_new},
     {Py_tp_dealloc, stream_dealloc},
     {Py_tp_repr, stream_repr},
@@ -345,9 +337,9 @@ DT_PUBLIC(record_stream, "record_stream(input: Tensor, stream: Any)")
 
 static const dt_function rows[] = {
     DT_METHOD(record_stream, "record_stream",
-              "Says that work on stream uses this Tensor's memory, so that it is not "
-              "handed out\nagain before that work is done. Operations say so by "
-              "themselves; this is for memory that\nother programs use."),
+              "Record a use of this Tensor's memory on stream, so that it is not "
+              "reused before the work\nqueued there is done. Operations do this "
+              "themselves; call it for other libraries' work."),
 };
 
 int dt_setup_stream_type(PyObject *module)

@@ -41,12 +41,11 @@ static int reject(PyObject *item)
 {
     char text[DT_DESCRIBE_TEXT];
     dt_describe(item, text, sizeof text);
-    PyErr_Format(
-        dt_tensor_check(item) || PyFloat_Check(item) ? PyExc_IndexError
-                                                     : PyExc_TypeError,
-        "index: %s is no index; use integers, slices, None or ... (and for floats, "
-        "int() first)",
-        text);
+    PyErr_Format(dt_tensor_check(item) || PyFloat_Check(item) ? PyExc_IndexError
+                                                              : PyExc_TypeError,
+                 "index: %s is not an index; use integers, slices, None or ... (and "
+                 "for floats, int() first)",
+                 text);
     return -1;
 }
 
@@ -62,7 +61,7 @@ static int take_bound(PyObject *value, int64_t *out)
     if (!PyIndex_Check(value)) {
         char text[DT_DESCRIBE_TEXT];
         PyErr_Format(PyExc_TypeError,
-                     "index: %s stands in a slice; use integers or None there",
+                     "index: %s is not a slice bound; use integers or None",
                      dt_describe(value, text, sizeof text));
         return -1;
     }
@@ -159,7 +158,7 @@ static int add_tensor(subscript *s, const dt_tensor *t)
         return add_mask(s, t);
     if (dt_dtype_is_float((dt_dtype)t->dtype)) {
         PyErr_Format(PyExc_IndexError,
-                     "index: a tensor of type %s chooses no elements; give integers or "
+                     "index: a tensor of type %s is not an index; give integers or "
                      "bools, such as index.long() or x > 0",
                      dt_dtype_name((dt_dtype)t->dtype));
         return -1;
@@ -258,7 +257,7 @@ static int take_items(PyObject *key, subscript *s, bool reads)
         status = add_item(s, key);
     } else if (PyTuple_GET_SIZE(key) > MAX_ITEMS) {
         PyErr_Format(PyExc_IndexError,
-                     "index: %zd items were given; a tensor has at most %d dimensions",
+                     "index: too many items (%zd); a tensor has at most %d dimensions",
                      PyTuple_GET_SIZE(key), DT_MAX_NDIM);
         status = -1;
     } else {
@@ -304,7 +303,7 @@ static int plan_advanced(advanced *a, const subscript *s, const dt_tensor *whole
         if (s->wanted[k] >= 0 && s->wanted[k] != view->shape[at])
             return dt_fail(DT_ERROR_INDEX,
                            "index: the mask has size %lld where the tensor's dimension "
-                           "%d has size %lld; give a mask of the tensor's sizes",
+                           "%d has size %lld; give a mask of the same size",
                            (long long)s->wanted[k], at, (long long)view->shape[at]);
     }
     return 0;
@@ -439,8 +438,7 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
     if (!value) {
         PyErr_SetString(
             PyExc_TypeError,
-            "del x[...]: elements of a tensor cannot be deleted; make a new tensor "
-            "of those that stay");
+            "del x[...]: elements of a tensor cannot be deleted; index those to keep");
         return -1;
     }
     number = dt_scalar_int(0);
@@ -526,10 +524,9 @@ int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
         chooses |= dt_tensor_of(item)->ndim > 0;
     }
     if (accumulate && !chooses) {
-        PyErr_SetString(
-            PyExc_IndexError,
-            "index_put_(): indices has no Tensor with a dimension, so there "
-            "is nothing to accumulate; use add_()");
+        PyErr_SetString(PyExc_IndexError,
+                        "index_put_(): all index Tensors are 0-dim, so there is "
+                        "nothing to accumulate; use add_()");
         Py_DECREF(key);
         return -1;
     }

@@ -279,9 +279,8 @@ static PyObject *absolute(PyObject *self)
 static PyObject *invert(PyObject *self)
 {
     if (dt_dtype_is_float((dt_dtype)dt_tensor_of(self)->dtype)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "~: a floating tensor has no bits to flip; convert it "
-                        "with .to(torch.int64) or .to(torch.bool)");
+        PyErr_SetString(PyExc_TypeError, "~: not defined for floating tensors; convert "
+                                         "with .to(torch.int64) or .to(torch.bool)");
         return NULL;
     }
     return unary(DT_UNARY_bitwise_not, self);
@@ -327,7 +326,8 @@ static int to_bool(PyObject *self)
     const dt_tensor *x = dt_tensor_of(self);
     if (x->numel != 1) {
         PyErr_Format(PyExc_RuntimeError,
-                     "bool(): a Tensor with %s has no one truth; use .any() or .all()",
+                     "bool(): the truth value of a Tensor with %s is ambiguous; use "
+                     ".any() or .all()",
                      x->numel ? "more than one element" : "no elements");
         return -1;
     }
@@ -343,11 +343,10 @@ static int single(const char *what, PyObject *self)
     const dt_tensor *x = dt_tensor_of(self);
     if (x->numel == 1)
         return 0;
-    PyErr_Format(
-        PyExc_ValueError,
-        "%s(): only a Tensor of one element is a number, and this one has %lld; "
-        "index it, or use .tolist()",
-        what, (long long)x->numel);
+    PyErr_Format(PyExc_ValueError,
+                 "%s(): only a Tensor with one element converts to a number, and this "
+                 "one has %lld; index it, or use .tolist()",
+                 what, (long long)x->numel);
     return -1;
 }
 
@@ -391,9 +390,8 @@ static Py_ssize_t length(PyObject *self)
 {
     const dt_tensor *x = dt_tensor_of(self);
     if (x->ndim == 0) {
-        PyErr_SetString(
-            PyExc_TypeError,
-            "len(): a Tensor without dimensions has no length; use .numel()");
+        PyErr_SetString(PyExc_TypeError,
+                        "len(): a 0-dim Tensor has no length; use .numel()");
         return -1;
     }
     return (Py_ssize_t)x->shape[0];
@@ -411,9 +409,8 @@ static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
 static PyObject *iterate(PyObject *self)
 {
     if (dt_tensor_of(self)->ndim == 0) {
-        PyErr_SetString(PyExc_TypeError,
-                        "iter(): a Tensor without dimensions cannot be "
-                        "iterated over; use .item() for its value");
+        PyErr_SetString(PyExc_TypeError, "iter(): a 0-dim Tensor cannot be iterated "
+                                         "over; use .item() for its value");
         return NULL;
     }
     return PySeqIter_New(self);

@@ -87,9 +87,9 @@ static PyObject *get_imag(PyObject *self, void *unused)
 {
     (void)self;
     (void)unused;
-    PyErr_SetString(PyExc_RuntimeError,
-                    "imag: Tensors hold real numbers; use torch.zeros_like(x) for the "
-                    "imaginary part of one");
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "imag: Tensors are real; use torch.zeros_like(x) for the imaginary part");
     return NULL;
 }
 static PyObject *get_adjoint(PyObject *self, void *batch)
@@ -99,7 +99,7 @@ static PyObject *get_adjoint(PyObject *self, void *batch)
         PyErr_Format(PyExc_RuntimeError,
                      "%s: the Tensor has %d dimensions; give %s, or use permute()",
                      batch ? "mH" : "H", ndim,
-                     batch ? "matrices, in the last two of them" : "a matrix");
+                     batch ? "a batch of matrices" : "a matrix");
         return NULL;
     }
     return get_transposed(self, batch);
@@ -125,17 +125,17 @@ static PyGetSetDef attributes[] = {
     {"real", get_real, NULL, "The tensor itself: its elements are real.", NULL},
     {"imag", get_imag, NULL, "RuntimeError: there are no complex types.", NULL},
     {"H", get_adjoint, NULL, "The transpose of a matrix.", NULL},
-    {"mH", get_adjoint, NULL, "The last two dimensions exchanged.", (void *)1},
-    {"shape", get_shape, NULL, "The sizes of the dimensions.", NULL},
-    {"dtype", get_dtype, NULL, "The type of the elements.", NULL},
+    {"mH", get_adjoint, NULL, "The last two dimensions transposed.", (void *)1},
+    {"shape", get_shape, NULL, "The size of each dimension.", NULL},
+    {"dtype", get_dtype, NULL, "The element type.", NULL},
     {"device", get_device, NULL, "Where the elements are.", NULL},
     {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
     {"is_cuda", get_is_cuda, NULL, "Whether it is on a GPU.", NULL},
     {"is_cpu", get_is_cpu, NULL, "Whether it is on the CPU.", NULL},
-    {"nbytes", get_nbytes, NULL, "The bytes of all elements.", NULL},
-    {"itemsize", get_itemsize, NULL, "The bytes of one element.", NULL},
-    {"T", get_transposed, NULL, "All dimensions in reverse order.", NULL},
-    {"mT", get_transposed, NULL, "The last two dimensions exchanged.", (void *)1},
+    {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"itemsize", get_itemsize, NULL, "Bytes per element.", NULL},
+    {"T", get_transposed, NULL, "The dimensions reversed.", NULL},
+    {"mT", get_transposed, NULL, "The last two dimensions transposed.", (void *)1},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -156,8 +156,7 @@ static PyObject *one_or_all(const dt_args *args, const int64_t *values,
     if (wrapped < 0)
         return dt_raise();
     if (!x->ndim) {
-        PyErr_Format(PyExc_IndexError,
-                     "%s(): the Tensor has no dimensions; leave dim out",
+        PyErr_Format(PyExc_IndexError, "%s(): the Tensor is 0-dim; omit dim",
                      args->signature->name);
         return NULL;
     }
@@ -329,52 +328,57 @@ DT_PUBLIC(get_num_threads, "get_num_threads()")
 
 static const dt_function rows[] = {
     DT_METHOD(size, "size",
-              "The sizes of the dimensions, or that of one.\n\n"
-              "A Size, or with dim an int. IndexError for a dim that is not there."),
-    DT_METHOD(stride, "stride",
-              "The steps in memory between neighbours, or that of one."),
+              "The size of each dimension as a Size, or with dim of that dimension as "
+              "an int."),
+    DT_METHOD(
+        stride, "stride",
+        "The stride of each dimension in elements, or with dim of that dimension."),
     DT_BOTH(numel, "numel", "The number of elements."),
     DT_METHOD(nelement, "nelement", "The number of elements."),
     DT_METHOD(dim, "dim", "The number of dimensions."),
     DT_METHOD(ndimension, "ndimension", "The number of dimensions."),
     DT_METHOD(storage_offset, "storage_offset",
-              "Elements before the first in its memory."),
-    DT_METHOD(element_size, "element_size", "The bytes of one element."),
+              "Offset of the first element in the storage, in elements."),
+    DT_METHOD(element_size, "element_size", "Bytes per element."),
     DT_METHOD(data_ptr, "data_ptr", "The address of the first element, on its device."),
-    DT_BOTH(get_device, "get_device", "The number of its GPU; -1 on the CPU."),
+    DT_BOTH(get_device, "get_device", "The index of its GPU; -1 on the CPU."),
     DT_BOTH(is_floating_point, "is_floating_point", "Whether it holds floats."),
     DT_BOTH(is_complex, "is_complex", "False: there are no complex types."),
-    DT_BOTH(is_signed, "is_signed", "Whether its type has negative values."),
+    DT_BOTH(is_signed, "is_signed", "Whether its dtype can represent negative values."),
     DT_BOTH(is_conj, "is_conj", "False: there are no complex types."),
-    DT_BOTH(is_neg, "is_neg", "False: no sign waits to be changed."),
+    DT_BOTH(is_neg, "is_neg", "Always False: there are no lazy negations."),
     DT_BOTH(is_inference, "is_inference",
-            "False: tensors made in inference_mode() are tensors like others."),
+            "Always False: tensors made in inference_mode() are like others."),
     DT_FUNCTION(real, "real", "The Tensor itself: its elements are real."),
     DT_FUNCTION(imag, "imag", "RuntimeError: there are no complex types."),
     DT_BOTH(conj, "conj", "The Tensor itself: its elements are real."),
     DT_BOTH(conj_physical_, "conj_physical_",
             "The Tensor itself: its elements are real."),
     DT_BOTH(resolve_conj, "resolve_conj", "The Tensor itself: its elements are real."),
-    DT_BOTH(resolve_neg, "resolve_neg", "The Tensor itself: no sign waits."),
+    DT_BOTH(resolve_neg, "resolve_neg",
+            "The Tensor itself: there are no lazy negations."),
     DT_BOTH(is_nonzero, "is_nonzero",
-            "Whether the single element is not 0.\n\n"
-            "A bool, for which a GPU is waited for. RuntimeError for another number of "
-            "elements."),
+            "Whether the single element is not 0.\n\nReturns a bool; synchronizes with "
+            "the GPU. RuntimeError if there is not exactly one element."),
     DT_BOTH(is_same_size, "is_same_size", "Whether both have the same shape."),
     DT_METHOD(is_set_to, "is_set_to",
               "Whether both are the same view of the same memory."),
-    DT_METHOD(
-        is_contiguous, "is_contiguous",
-        "Whether it is in row-major order, or in that of memory_format, without gaps."),
+    DT_METHOD(is_contiguous, "is_contiguous",
+              "Whether it is row-major without gaps, or dense in memory_format."),
     DT_FUNCTION(is_tensor, "is_tensor", "Whether obj is a Tensor."),
-    DT_FUNCTION(result_type, "result_type", "The type in which two operands meet."),
-    DT_FUNCTION(promote_types, "promote_types", "The type in which two types meet."),
-    DT_FUNCTION(float_limits, "_float_limits", "What a floating type can hold."),
-    DT_FUNCTION(can_cast, "can_cast", "Whether results of one type go into another."),
+    DT_FUNCTION(result_type, "result_type",
+                "The dtype of an operation on two operands."),
+    DT_FUNCTION(promote_types, "promote_types",
+                "The smallest common dtype of two dtypes."),
+    DT_FUNCTION(float_limits, "_float_limits", "The limits of a floating type."),
+    DT_FUNCTION(can_cast, "can_cast",
+                "Whether results of one dtype may be stored in another."),
     DT_FUNCTION(storage_count, "_storage_count",
-                "How many storages are alive on a device."),
-    DT_FUNCTION(set_num_threads, "set_num_threads", "Use at most that many threads."),
-    DT_FUNCTION(get_num_threads, "get_num_threads", "The most threads that work uses."),
+                "The number of live storages on a device."),
+    DT_FUNCTION(set_num_threads, "set_num_threads",
+                "Set the maximum number of CPU threads."),
+    DT_FUNCTION(get_num_threads, "get_num_threads",
+                "The maximum number of CPU threads."),
 };
 
 int dt_setup_properties(PyObject *module)
