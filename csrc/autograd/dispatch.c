@@ -81,7 +81,10 @@ const dt_op_info *dt_op_prepare(dt_op *op)
         }
         size_t length = strlen(info->schema.name);
         info->in_place = info->schema.name[length - 1] == '_';
-        info->nresults = info->nmade = count_results(info->schema.results);
+        info->list = info->schema.results &&
+                     !strncmp(info->schema.results, "Tensors", sizeof "Tensors" - 1);
+        info->nresults = info->nmade =
+            info->list ? 0 : count_results(info->schema.results);
         for (int k = info->nresults; k < DT_MAX_RESULTS; k++)
             if (op->saves & DT_SAVES_OUTPUT(k))
                 info->nmade = k + 1;
@@ -156,6 +159,11 @@ static bool is_column_major(const dt_tensor *t)
            t->strides[n - 1] >= t->shape[n - 2];
 }
 
+static bool is_ints(dt_param_type type)
+{
+    return type == DT_PARAM_DIMS || type == DT_PARAM_SIZES || type == DT_PARAM_INTS;
+}
+
 static size_t ints_of_text(const char *text)
 {
     return strlen(text) / sizeof(int64_t) + 1;
@@ -173,7 +181,7 @@ static void keep_args(op_data *data, const dt_call *c, const dt_op_info *info)
         if (v->tensor && (c->op->flags & DT_BILINEAR))
             v->column_major = is_column_major(v->tensor);
         v->tensor = NULL;
-        if ((p->type == DT_PARAM_DIMS || p->type == DT_PARAM_SIZES) && v->count > 0) {
+        if (is_ints(p->type) && v->count > 0) {
             memcpy(ints, v->ints, (size_t)v->count * sizeof *ints);
             v->ints = ints;
             ints += v->count;
@@ -198,7 +206,7 @@ static size_t bytes_of_args(const dt_call *c, const dt_op_info *info)
     for (int i = 0; i < info->schema.count; i++) {
         dt_param_type type = info->schema.parameters[i].type;
         int count = c->args[i].count > 0 ? c->args[i].count : 0;
-        if (type == DT_PARAM_DIMS || type == DT_PARAM_SIZES)
+        if (is_ints(type))
             ints += (size_t)count;
         else if (type == DT_PARAM_TENSORS)
             ints += (size_t)count * (DT_MAX_NDIM + 1);
@@ -367,16 +375,26 @@ int dt_dispatch(dt_call *c)
         return !checked && check_devices(c, info) < 0 ? -1 : write_in_place(c, info);
     }
     dt_tensor kept[DT_MAX_RESULTS];
+    c->list = NULL;
     for (int k = 0; k < info->nmade; k++) {
         if (k >= info->nresults)
             c->out[k] = &kept[k];
         if (c->out[k])
             c->out[k]->storage = NULL;
     }
+    if (c->target) {
+        /* The binding rejects out= where a gradient is wanted. */
+        inputs in;
+        inputs_of(&in, c, info);
+        if (is_recorded(&in) || dt_recording(c->target))
+            c->target = NULL;
+    }
     int status =
         info->ntensors > 1 && !(op->flags & DT_ANY_DEVICE) ? check_devices(c, info) : 0;
     if (!status)
         status = op->forward(c);
+    if (status < 0 && info->list)
+        dt_call_free_list(c);
     if (op->saves == DT_SAVES_COMPOSITE)
         return status;
     if (!status && op->backward)

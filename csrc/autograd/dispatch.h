@@ -21,6 +21,7 @@ struct dt_op_info {
     int ntensors;  /* Tensor parameters, `out` left aside */
     int ninputs;   /* Tensor, Tensors and Value parameters that gradients are for */
     int first;     /* the first of these parameters */
+    bool list;     /* the schema returns Tensors, any number of them */
     int nresults;  /* tensors that the schema returns */
     int nmade;     /* tensors that forward makes: kept ones, too */
     bool in_place; /* the name ends in _: always in place */

@@ -11,8 +11,12 @@
 static const struct {
     const char *name, *others[4];
 } spellings[] = {
-    {"dim", {"axis"}}, {"keepdim", {"keepdims"}}, {"input", {"x", "a", "x1", "self"}},
-    {"other", {"x2"}}, {"from_", {"from"}}, /* a word of Python's own, which only
+    {"dim", {"axis"}},
+    {"keepdim", {"keepdims"}},
+    {"input", {"x", "a", "x1", "self"}},
+    {"other", {"x2"}},
+    {"indices_or_sections", {"sections", "indices", "tensor_indices_or_sections"}},
+    {"from_", {"from"}}, /* a word of Python's own, which only
                                              **{"from": 0} can give */
 };
 
@@ -89,6 +93,7 @@ static bool accepts(const dt_parameter *p, PyObject *value)
         return is_int(value) || PyTuple_Check(value) || PyList_Check(value);
     case DT_PARAM_TENSORS:
     case DT_PARAM_SIZES:
+    case DT_PARAM_INTS:
         return PyTuple_Check(value) || PyList_Check(value);
     case DT_PARAM_DTYPE:
         return dt_dtype_from_python(value, &dtype);
@@ -211,11 +216,11 @@ static int no_form(dt_signature *signature, PyObject *self, PyObject *const *val
     PyObject *given = PyUnicode_FromString("");
     for (Py_ssize_t i = 0; given && i < count + nkeywords; i++) {
         PyObject *name = i < count ? NULL : PyTuple_GET_ITEM(kwnames, i - count);
+        char text[DT_DESCRIBE_TEXT];
+        dt_describe(values[i], text, sizeof text);
         PyUnicode_AppendAndDel(
-            &given, name ? PyUnicode_FromFormat("%s%U: %s", i ? ", " : "", name,
-                                                Py_TYPE(values[i])->tp_name)
-                         : PyUnicode_FromFormat("%s%s", i ? ", " : "",
-                                                Py_TYPE(values[i])->tp_name));
+            &given, name ? PyUnicode_FromFormat("%s%U: %s", i ? ", " : "", name, text)
+                         : PyUnicode_FromFormat("%s%s", i ? ", " : "", text));
     }
     if (given)
         PyErr_Format(PyExc_TypeError,

@@ -128,6 +128,8 @@ int dt_take_str(const dt_args *args, int i,
 int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out);
 /* Sizes, however they were given. out has DT_MAX_NDIM entries. */
 int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out);
+/* Any number of ints of a tuple or list; *out for PyMem_Free. */
+int dt_take_ints(const dt_args *args, int i, int *count, int64_t **out);
 int dt_take_dtype(const dt_args *args, int i, int *out);
 
 /* The Tensors of a tuple or list, or those given as arguments. They stay alive until

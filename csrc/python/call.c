@@ -17,6 +17,7 @@ typedef struct call_state {
     int64_t numel; /* of all tensors: how long the call may take */
     dt_tensor_list list;
     bool has_list;
+    int64_t *many_ints; /* of Ints */
 } call_state;
 
 static int convert_ints(call_state *s, const dt_args *args, int i, dt_value *v)
@@ -99,6 +100,11 @@ static int convert_any(call_state *s, const dt_args *args, int i)
     case DT_PARAM_DIMS:
     case DT_PARAM_SIZES:
         return convert_ints(s, args, i, v);
+    case DT_PARAM_INTS:
+        if (dt_take_ints(args, i, &v->count, &s->many_ints) < 0)
+            return -1;
+        v->ints = s->many_ints;
+        return 0;
     case DT_PARAM_DTYPE:
         return dt_take_dtype(args, i, &v->dtype);
     case DT_PARAM_DEVICE:
@@ -197,6 +203,23 @@ static PyObject *finish_tuple(const dt_args *args, const dt_op_info *info,
     return dt_finish_results(args, args->signature->out, type, info->nresults, objects);
 }
 
+/* A tuple of the tensors of a list. */
+static PyObject *finish_list(dt_call *call, int status)
+{
+    if (status < 0)
+        return dt_raise();
+    PyObject *tuple = PyTuple_New((Py_ssize_t)call->list_count);
+    for (int64_t i = 0; tuple && i < call->list_count; i++) {
+        PyObject *item = dt_tensor_object_steal(&call->list[i]);
+        if (item)
+            PyTuple_SET_ITEM(tuple, i, item);
+        else
+            Py_CLEAR(tuple);
+    }
+    dt_call_free_list(call);
+    return tuple;
+}
+
 static PyObject *run(const dt_args *args, bool in_place)
 {
     dt_op *op = args->signature->op;
@@ -211,6 +234,7 @@ static PyObject *run(const dt_args *args, bool in_place)
     s.nints = 0;
     s.numel = 0;
     s.has_list = false;
+    s.many_ints = NULL;
     dt_call call;
     call.op = op;
     call.name = info->schema.name;
@@ -242,7 +266,9 @@ static PyObject *run(const dt_args *args, bool in_place)
     }
     DT_RUN(status, is_long(op, s.numel), dt_dispatch(&call));
     made = 0; /* finishing takes them over */
-    if (in_place)
+    if (info->list)
+        result = finish_list(&call, status);
+    else if (in_place)
         result = finish_in_place(args, &call, objects[0], status);
     else if (info->nresults > 1)
         result = finish_tuple(args, info, objects, status);
@@ -255,6 +281,7 @@ done:
         Py_DECREF((PyObject *)objects[--made]);
     if (s.has_list)
         dt_tensors_release(&s.list);
+    PyMem_Free(s.many_ints);
     return result;
 }
 

@@ -1,4 +1,5 @@
 /* Arguments as C values, and the errors that say what was expected. */
+#include <limits.h>
 #include <string.h>
 
 #include "python/types/format.h"
@@ -349,17 +350,10 @@ int dt_take_str(const dt_args *args, int i, const char **out)
     return *out ? 0 : -1;
 }
 
-/* Ints from values[0..count), into out; *n how many. */
-static int take_ints(const dt_args *args, int i, PyObject *const *values,
-                     Py_ssize_t count, int *n, int64_t *out)
+/* The ints values[0] to values[count - 1] of parameter i. */
+static int int_items(const dt_args *args, int i, PyObject *const *values,
+                     Py_ssize_t count, int64_t *out)
 {
-    const dt_parameter *p = &args->signature->parameters[i];
-    if (count > DT_MAX_NDIM) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): %s has %zd ints; tensors have at most %d dimensions",
-                     args->signature->name, p->name, count, DT_MAX_NDIM);
-        return -1;
-    }
     for (Py_ssize_t v = 0; v < count; v++) {
         int status = take_plain_int(values[v], &out[v]);
         if (status < 0 && !PyErr_ExceptionMatches(PyExc_OverflowError))
@@ -369,13 +363,27 @@ static int take_ints(const dt_args *args, int i, PyObject *const *values,
             char text[DT_DESCRIBE_TEXT];
             PyErr_Format(PyExc_TypeError,
                          "%s(): item %zd of %s is %s; give ints, of at most 64 bits",
-                         args->signature->name, v, p->name,
+                         args->signature->name, v, args->signature->parameters[i].name,
                          dt_describe(values[v], text, sizeof text));
             return -1;
         }
     }
-    *n = (int)count;
     return 0;
+}
+
+/* The same for sizes or dimensions; *n how many. */
+static int take_ints(const dt_args *args, int i, PyObject *const *values,
+                     Py_ssize_t count, int *n, int64_t *out)
+{
+    if (count > DT_MAX_NDIM) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): %s has %zd ints; tensors have at most %d dimensions",
+                     args->signature->name, args->signature->parameters[i].name, count,
+                     DT_MAX_NDIM);
+        return -1;
+    }
+    *n = (int)count;
+    return int_items(args, i, values, count, out);
 }
 
 /* The ints of a tuple, list or other sequence; the value itself is not an int. */
@@ -448,6 +456,31 @@ int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out)
     if (args->signature->rest == i)
         return take_int_or_sequence(args, i, ndim, out);
     return take_sequence(args, i, args->slots[i], ndim, out);
+}
+
+int dt_take_ints(const dt_args *args, int i, int *count, int64_t **out)
+{
+    PyObject *value = args->slots[i];
+    *out = NULL;
+    if (!PyTuple_Check(value) && !PyList_Check(value))
+        return dt_argument_error(args, i);
+    PyObject *items = PySequence_Tuple(value);
+    if (!items)
+        return -1;
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    *out = n <= INT_MAX ? PyMem_New(int64_t, n ? n : 1) : NULL;
+    int status = -1;
+    if (!*out)
+        PyErr_NoMemory();
+    else
+        status = int_items(args, i, &PyTuple_GET_ITEM(items, 0), n, *out);
+    Py_DECREF(items);
+    if (status < 0) {
+        PyMem_Free(*out);
+        *out = NULL;
+    }
+    *count = (int)n;
+    return status;
 }
 
 int dt_take_dtype(const dt_args *args, int i, int *out)

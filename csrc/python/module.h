@@ -34,7 +34,6 @@
     SETUP(rowwise)                                                                     \
     SETUP(losses)                                                                      \
     SETUP(views)                                                                       \
-    SETUP(splits)                                                                      \
     SETUP(joins)                                                                       \
     SETUP(creation)                                                                    \
     SETUP(random)                                                                      \

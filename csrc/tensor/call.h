@@ -24,7 +24,7 @@ typedef struct dt_value {
         int dtype;                       /* Dtype; -1: None */
         dt_device device;                /* Device */
         const char *text;                /* str; NULL: None */
-        const int64_t *ints;             /* Dims, Sizes: `count` of them */
+        const int64_t *ints;             /* Dims, Sizes, Ints: `count` of them */
         const dt_tensor *const *tensors; /* Tensors: `count` of them */
         void *generator;                 /* Generator: a dt_generator, or NULL */
     };
@@ -49,7 +49,15 @@ typedef struct dt_call {
     /* Where the results go. A forward function fills out[0] to out[nresults - 1]; an
      * optional result that nobody wants is NULL. */
     dt_tensor *out[DT_MAX_RESULTS];
+    /* Of "-> Tensors": forward makes the list with dt_call_make_list and fills it. */
+    dt_tensor *list;
+    int64_t list_count;
 } dt_call;
+
+/* A list of `count` results that hold nothing yet; the caller of dt_dispatch frees it
+ * with dt_call_free_list. -1 after dt_fail. */
+int dt_call_make_list(dt_call *call, int64_t count);
+void dt_call_free_list(dt_call *call);
 
 struct dt_grad;
 

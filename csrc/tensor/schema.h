@@ -29,6 +29,7 @@
     TYPE(STR, "str", "a str")                                                          \
     TYPE(DIMS, "Dims", "an int or a tuple of ints")                                    \
     TYPE(SIZES, "Sizes", "a tuple of ints")                                            \
+    TYPE(INTS, "Ints", "a tuple or list of ints, any number of them")                  \
     TYPE(DTYPE, "Dtype", "a dtype such as torch.float32")                              \
     TYPE(DEVICE, "Device", "a device, such as 'cpu' or 'cuda:0'")                      \
     TYPE(LAYOUT, "Layout", "a layout: torch.strided")                                  \

@@ -20,6 +20,7 @@ WORDS = {
     "str": "builtins.str",
     "Dims": "SupportsIndex | Sequence[SupportsIndex]",
     "Sizes": "Sequence[SupportsIndex]",
+    "Ints": "Sequence[SupportsIndex]",
     "Dtype": "_Dtype",
     "Device": "_Device",
     "Generator": "Generator",
@@ -44,15 +45,6 @@ ONE_OF = {"Sizes": "SupportsIndex", "Tensors": "Tensor"}
 PARAMETERS = {
     "out": "tuple[Tensor, Tensor]",
     "hook": "Callable[[Tensor], Tensor | None]",
-    "split_size_or_sections": "SupportsIndex | Sequence[SupportsIndex]",
-    "split_sizes": "Sequence[SupportsIndex]",
-    "indices_or_sections": "SupportsIndex | Sequence[SupportsIndex]",
-    "sections": "SupportsIndex",
-    "tensor_split.indices": "Sequence[SupportsIndex]",
-    "hsplit.indices": "Sequence[SupportsIndex]",
-    "vsplit.indices": "Sequence[SupportsIndex]",
-    "dsplit.indices": "Sequence[SupportsIndex]",
-    "tensor_indices_or_sections": "Tensor",
     "index_put_.indices": "Sequence[Tensor]",
     "norm.p": "SupportsFloat | builtins.str",
     "type.dtype": "_Dtype | builtins.str | None",
@@ -94,10 +86,7 @@ NEVER += ("xpu", "ipu", "maia", "mtia", "vulkan")
 # signature. In-place methods give themselves.
 TENSORS = "tuple[Tensor, ...]"
 RESULTS = {
-    **dict.fromkeys(
-        ("split", "split_with_sizes", "chunk", "unbind", "tensor_split"), TENSORS
-    ),
-    **dict.fromkeys(("hsplit", "vsplit", "dsplit", "broadcast_tensors"), TENSORS),
+    "broadcast_tensors": TENSORS,
     **dict.fromkeys(("var_mean", "std_mean"), "tuple[Tensor, Tensor]"),
     **dict.fromkeys(
         ("equal", "is_floating_point", "is_complex", "is_signed"),

@@ -1,0 +1,225 @@
+/* Tensors divided into views of their parts: each part is recorded as a view. */
+#include "autograd/dispatch.h"
+#include "autograd/recorded.h"
+#include "tensor/ops/copy.h"
+
+/* Dimension `dim` of the first argument, counted from 0; -1 after dt_fail. */
+static int split_dim(const dt_call *c, int64_t dim)
+{
+    int ndim = c->args[0].tensor->ndim;
+    if (!ndim)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): the Tensor has no dimensions to divide; unsqueeze it "
+                       "first",
+                       c->name);
+    return dt_shape_wrap_dim(c->name, dim, ndim);
+}
+
+static int too_few(const dt_call *c, int64_t parts)
+{
+    return dt_fail(DT_ERROR_RUNTIME, "%s(): %lld parts are impossible; give 1 or more",
+                   c->name, (long long)parts);
+}
+
+/* Part i: `length` elements from start on. */
+static int part(dt_call *c, const char *node, int64_t i, int dim, int64_t start,
+                int64_t length)
+{
+    return dt_recorded_narrow(node, &c->list[i], c->args[0].tensor, dim, start, length);
+}
+
+/* Parts of one size; the last one is smaller where they do not divide the dimension. */
+static int equal_parts(dt_call *c, int dim, int64_t size, int64_t count)
+{
+    int64_t total = c->args[0].tensor->shape[dim];
+    int status = dt_call_make_list(c, count);
+    for (int64_t i = 0; i < count && !status; i++) {
+        int64_t left = total - i * size;
+        status = part(c, "SplitBackward0", i, dim, i * size, left < size ? left : size);
+    }
+    return status;
+}
+
+int dt_split_forward(dt_call *c)
+{
+    int64_t size = c->args[1].i;
+    int dim = split_dim(c, c->args[2].i);
+    if (dim < 0)
+        return -1;
+    int64_t total = c->args[0].tensor->shape[dim];
+    if (size < 0 || (size == 0 && total))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "split(): parts of size %lld are impossible; give 1 or more",
+                       (long long)size);
+    /* (total - 1) / size + 1 does not overflow where total + size would. */
+    return equal_parts(c, dim, size, total ? (total - 1) / size + 1 : 1);
+}
+
+int dt_chunk_forward(dt_call *c)
+{
+    int64_t chunks = c->args[1].i;
+    int dim = split_dim(c, c->args[2].i);
+    if (dim < 0)
+        return -1;
+    if (chunks < 1)
+        return too_few(c, chunks);
+    int64_t total = c->args[0].tensor->shape[dim];
+    int64_t size = total ? (total - 1) / chunks + 1 : 0;
+    return equal_parts(c, dim, size, total ? (total - 1) / size + 1 : chunks);
+}
+
+int dt_split_with_sizes_forward(dt_call *c)
+{
+    const dt_value *sizes = &c->args[1];
+    int dim = split_dim(c, c->args[2].i);
+    if (dim < 0)
+        return -1;
+    int64_t total = c->args[0].tensor->shape[dim], sum = 0, start = 0;
+    bool valid = true;
+    for (int i = 0; i < sizes->count; i++)
+        valid = valid && sizes->ints[i] >= 0 &&
+                !__builtin_add_overflow(sum, sizes->ints[i], &sum);
+    if (!valid || sum != total)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s(): the sizes have to be 0 or more and to add up to %lld, the "
+            "size of the dimension",
+            c->name, (long long)total);
+    int status = dt_call_make_list(c, sizes->count);
+    for (int i = 0; i < sizes->count && !status; i++) {
+        status = part(c, "SplitWithSizesBackward0", i, dim, start, sizes->ints[i]);
+        start += sizes->ints[i];
+    }
+    return status;
+}
+
+int dt_unbind_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    int dim = split_dim(c, c->args[1].i);
+    if (dim < 0 || dt_call_make_list(c, x->shape[dim]) < 0)
+        return -1;
+    for (int64_t i = 0; i < c->list_count; i++)
+        if (dt_recorded_select("UnbindBackward0", &c->list[i], x, dim, i) < 0)
+            return -1;
+    return 0;
+}
+
+/* --- tensor_split and its relatives --- */
+
+/* `sections` parts, the first ones longer by one where they do not divide the size. */
+static int into_sections(dt_call *c, int dim, int64_t sections)
+{
+    if (sections < 1)
+        return too_few(c, sections);
+    int64_t size = c->args[0].tensor->shape[dim] / sections;
+    int64_t longer = c->args[0].tensor->shape[dim] % sections, start = 0;
+    int status = dt_call_make_list(c, sections);
+    for (int64_t i = 0; i < sections && !status; i++) {
+        int64_t length = size + (i < longer);
+        status = part(c, "SliceBackward0", i, dim, start, length);
+        start += length;
+    }
+    return status;
+}
+
+/* The parts before, between and after the positions, which are clamped as those of
+ * slices are. */
+static int at_positions(dt_call *c, int dim, int64_t count, const int64_t *positions)
+{
+    int64_t size = c->args[0].tensor->shape[dim], start = 0;
+    int status = dt_call_make_list(c, count + 1);
+    for (int64_t i = 0; i <= count && !status; i++) {
+        int64_t end = i < count ? positions[i] : size;
+        int64_t from = start < 0 ? start + size : start,
+                to = end < 0 ? end + size : end;
+        from = from < 0 ? 0 : from > size ? size : from;
+        to = to < from ? from : to > size ? size : to;
+        status = part(c, "SliceBackward0", i, dim, from, to - from);
+        start = end;
+    }
+    return status;
+}
+
+/* The same for a Tensor of positions, or of the number of parts. */
+static int by_tensor(dt_call *c, int dim, int (*split)(dt_call *, int, int64_t))
+{
+    const dt_tensor *t = c->args[1].tensor;
+    dt_tensor ints;
+    if (t->dtype != DT_INT64 || t->ndim > 1) {
+        char shape[DT_SHAPE_TEXT];
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): the positions are a Tensor of shape %s and type %s; give "
+                       "int64 of at most one dimension",
+                       c->name, dt_shape_text(t->ndim, t->shape, shape, sizeof shape),
+                       dt_dtype_name((dt_dtype)t->dtype));
+    }
+    if (dt_to(&ints, t, DT_INT64, dt_device_make(DT_CPU, 0)) < 0)
+        return -1;
+    const int64_t *values = dt_tensor_data(&ints);
+    int status =
+        t->ndim ? at_positions(c, dim, t->numel, values) : split(c, dim, *values);
+    dt_tensor_clear(&ints);
+    return status;
+}
+
+int dt_tensor_split_forward(dt_call *c)
+{
+    int dim = split_dim(c, c->args[2].i);
+    return dim < 0 ? -1 : into_sections(c, dim, c->args[1].i);
+}
+
+int dt_tensor_split_at_forward(dt_call *c)
+{
+    int dim = split_dim(c, c->args[2].i);
+    return dim < 0 ? -1 : at_positions(c, dim, c->args[1].count, c->args[1].ints);
+}
+
+int dt_tensor_split_by_forward(dt_call *c)
+{
+    int dim = split_dim(c, c->args[2].i);
+    return dim < 0 ? -1 : by_tensor(c, dim, into_sections);
+}
+
+/* Dimension `dim` of a Tensor with at least `least` of them, or 0 of a vector. */
+static int fixed_dim(const dt_call *c, int least, int dim)
+{
+    int ndim = c->args[0].tensor->ndim;
+    if (ndim < least)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): the Tensor has %d dimension%s; give one of at least %d",
+                       c->name, ndim, ndim == 1 ? "" : "s", least);
+    return dim < ndim ? dim : 0;
+}
+
+static int into_equal_sections(dt_call *c, int dim, int64_t sections)
+{
+    int64_t size = c->args[0].tensor->shape[dim];
+    if (sections < 1 || size % sections)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s(): dimension %d of size %lld does not divide into %lld equal "
+            "parts; give a divisor, or use tensor_split",
+            c->name, dim, (long long)size, (long long)sections);
+    return into_sections(c, dim, sections);
+}
+
+#define SPLIT_ALONG(name, least, along)                                                \
+    int dt_##name##_forward(dt_call *c)                                                \
+    {                                                                                  \
+        int dim = fixed_dim(c, least, along);                                          \
+        return dim < 0 ? -1 : into_equal_sections(c, dim, c->args[1].i);               \
+    }                                                                                  \
+    int dt_##name##_at_forward(dt_call *c)                                             \
+    {                                                                                  \
+        int dim = fixed_dim(c, least, along);                                          \
+        return dim < 0 ? -1 : at_positions(c, dim, c->args[1].count, c->args[1].ints); \
+    }                                                                                  \
+    int dt_##name##_by_forward(dt_call *c)                                             \
+    {                                                                                  \
+        int dim = fixed_dim(c, least, along);                                          \
+        return dim < 0 ? -1 : by_tensor(c, dim, into_equal_sections);                  \
+    }
+SPLIT_ALONG(hsplit, 1, 1)
+SPLIT_ALONG(vsplit, 2, 0)
+SPLIT_ALONG(dsplit, 3, 2)
