@@ -1,11 +1,11 @@
-"""Devices for the tests, and what has to hold after each of them.
+"""The devices of the tests, and checks after each test.
 
-The suite runs on the CPU and on two simulated GPUs, or with PYDEVTENSOR_TEST_GPUS=real
-on real ones, with PYDEVTENSOR_TEST_GPUS=none on the CPU alone.
+The suite runs on the CPU and on two simulated GPUs; with PYDEVTENSOR_TEST_GPUS=real on
+real GPUs, with PYDEVTENSOR_TEST_GPUS=none on the CPU alone.
 
-Simulated GPUs put work off: tests of cuda:0 run under the lazy schedule, all others under
-a random one whose seed comes from the test's name, so that a test which fails fails again
-by itself. PYDEVTENSOR_SIM_SCHEDULE=eager, or another one, holds for all tests instead.
+Simulated GPUs delay work: tests of cuda:0 run under the lazy schedule, all others under
+a random one with a seed made from the test's name, so a failing test also fails when it
+runs alone. PYDEVTENSOR_SIM_SCHEDULE=eager (or another) replaces both.
 """
 
 import gc
@@ -47,7 +47,7 @@ def two_gpus():
 
 
 def schedule_of(item):
-    """When the simulated GPUs run their work in this test."""
+    """The simulator's schedule for a test."""
     chosen = os.environ.get("PYDEVTENSOR_SIM_SCHEDULE")
     if chosen:
         return chosen
@@ -65,14 +65,14 @@ def pytest_runtest_makereport(item, call):
         report.sections.append(
             ("simulated GPUs", f"started with PYDEVTENSOR_SIM_SCHEDULE={schedule}")
         )
-    # What failed keeps its tensors alive through the traceback, which is no leak.
+    # The traceback of a failure keeps tensors alive: not a leak.
     if report.when == "call":
         item.keeps_tensors = not report.passed
     return report
 
 
 def pytest_collection_finish():
-    """Twenty thousand tests are not what a test's gc.collect() is to look through."""
+    """Freeze the collected tests, so that each gc.collect() stays fast."""
     gc.collect()
     gc.freeze()
 
@@ -83,9 +83,9 @@ def alive():
 
 @pytest.fixture(autouse=True)
 def nothing_left(request):
-    """No storage outlives its test, no GPU is left in error, no default is left changed."""
+    """No storage outlives its test, no GPU keeps an error, no default stays changed."""
     if SIMULATED:
-        # With a schedule from outside too: each test begins its random order anew.
+        # Each test starts its own random order, also of a schedule from outside.
         torch.cuda.sim_schedule(schedule_of(request.node))
     before = alive()
     yield
@@ -98,11 +98,11 @@ def nothing_left(request):
     after = alive()
     if any(now > then for now, then in zip(after, before, strict=True)):
         gc.collect()
-        gc.freeze()  # the reports of tests gather too
+        gc.freeze()  # the reports of tests accumulate too
         after = alive()
     if getattr(request.node, "keeps_tensors", False):
         return
-    # Fewer is no leak: what an earlier test's traceback held has gone meanwhile.
+    # Fewer is fine: the traceback of an earlier test has been freed.
     assert all(now <= then for now, then in zip(after, before, strict=True)), (
         f"storages alive on {DEVICES}: {before} before, {after} after"
     )

@@ -1,0 +1,43 @@
+"""docs/reading.md names files that exist, few enough to read, and functions that are in them."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "reading.md").read_text()
+STOPS, _, ROADS = PAGE.partition("\n## `a + b`")
+BUDGET = 25_000
+
+
+def files(name):
+    """A name is a file, or stands for all files that differ in the suffix."""
+    last = name.rpartition("/")[2]
+    pattern = name if "." in last or "*" in last else f"{name}.*"
+    return [path for path in ROOT.glob(pattern) if path.is_file()]
+
+
+def test_nine_stops():
+    assert re.findall(r"^\*\*(\d)\. ", STOPS, re.MULTILINE) == list("123456789")
+    assert "csrc/device/backend.h" in STOPS.split("**2.")[0]
+    assert "csrc/autograd/engine" in STOPS.split("**9.")[1]
+
+
+def test_the_spine_is_short():
+    names = set(re.findall(r"`((?:csrc|pydevtensor)/[\w/.*]+)`", STOPS))
+    missing = sorted(name for name in names if not files(name))
+    assert not missing, f"docs/reading.md names files that do not exist: {missing}"
+    spine = {path for name in names for path in files(name)}
+    lines = sum(len(path.read_text().splitlines()) for path in spine)
+    assert 15_000 < lines < BUDGET, f"the {len(spine)} files have {lines} lines"
+
+
+def test_the_roads_name_what_is_there():
+    steps = re.findall(r"`(\w+)`\s+in\s+`(csrc/[\w/.]+)`", ROADS)
+    assert len(steps) > 30
+    wrong = [
+        f"{name} in {file}"
+        for name, file in steps
+        if not (ROOT / file).exists()
+        or not re.search(rf"\b{name}\b", (ROOT / file).read_text())
+    ]
+    assert not wrong, f"docs/reading.md tells of {wrong}, which are not there any more"
