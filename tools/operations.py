@@ -32,17 +32,17 @@ HEAD = """\
 # Operations, element types and devices
 
 Made by `make docs`, which calls every operation on tensors of every type. ● works on
-the CPU and on GPUs, ○ on the CPU alone, ◐ on GPUs alone; an empty cell is an error that
-says what to do. A function and a method of one name are one row; in-place methods,
-`out=` and second names take what their operation takes. What makes tensors from sizes,
-and what only looks at a tensor (`numel`, `stride`, ...), is not here.
+the CPU and on GPUs, ○ on the CPU alone, ◐ on GPUs alone; an empty cell raises an error
+that says what to do. A function and a method of one name share a row. In-place methods,
+`out=` and aliases take what their operation takes. Functions that make tensors from
+sizes, and those that only inspect a tensor (`numel`, `stride`, ...), are left out.
 
 """
-# Looks at a tensor, or changes where it is or what history it has: whatever its type.
+# These work on any type: they inspect a tensor, move it, or change its autograd state.
 LEFT_OUT = {"backward", "detach", "record_stream", "register_hook", "retain_grad"}
 LEFT_OUT |= {"requires_grad_", "cuda", "is_pinned", "pin_memory", "item", "tolist"}
 LEFT_OUT |= {"numpy", "to_dlpack", "new_tensor", "imag"}
-# Always of a type of its own.
+# These have a type of their own.
 INDICES = {"index", "indices", "mask", "condition", "repeats", "sorter"}
 
 
