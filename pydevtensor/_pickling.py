@@ -17,7 +17,7 @@ Unpickler below is safe because
 * each constructor checks the types of its arguments before it uses them, containers
   are filled only if they are exactly of the type, and only an OrderedDict gets
   attributes, none of which hides a method;
-* whatever is hashed passes check_key(), which bounds time and depth;
+* check_key() bounds the time and depth of every hash;
 * memory is bounded by the file's size: a length is checked against the bytes left
   before it is used, the memo is a dict, and `copies` bounds what the constructors copy;
 * nothing recurses: nested values are handled on explicit stacks.

@@ -213,12 +213,15 @@ class _Dict(Module):
     def __setitem__(self, key: str, value: Any) -> None:
         raise NotImplementedError
 
-    def __delitem__(self, key: str) -> None:
+    def _need(self, key: str) -> None:
         if key not in self._keys:
             raise KeyError(
                 f"there is no {key!r} in this {type(self).__name__}; it has "
                 f"{[*self._keys]}"
             )
+
+    def __delitem__(self, key: str) -> None:
+        self._need(key)
         delattr(self, key)
         self._keys.pop(key, None)
 
@@ -256,11 +259,7 @@ class ModuleDict(_Dict):
         return self._modules
 
     def __getitem__(self, key: str) -> Module:
-        if key not in self._modules:
-            raise KeyError(
-                f"there is no module {key!r} in this ModuleDict; it has "
-                f"{[*self._modules]}"
-            )
+        self._need(key)
         return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:

@@ -334,18 +334,8 @@ def _reduce(
     )
 
 
-def _same_device(name: str, input: Any, target: Any) -> None:
-    if input.device != target.device:
-        raise RuntimeError(
-            f"{name}: the input, of shape {[*input.shape]}, is on {input.device} and "
-            f"the target, of shape {[*target.shape]}, on {target.device}; bring them "
-            f"together, e.g. with target.to('{input.device}')"
-        )
-
-
-def _same_size(name: str, input: Any, target: Any) -> None:
-    if input.ndim and target.ndim:
-        _same_device(name, input, target)
+def _gap(name: str, input: Any, target: Any) -> Any:
+    """input - target, with a warning if they broadcast."""
     if input.shape != target.shape:
         import warnings
 
@@ -354,10 +344,19 @@ def _same_size(name: str, input: Any, target: Any) -> None:
             f"{[*input.shape]}, so they broadcast; reshape one of them",
             stacklevel=4,
         )
+    try:
+        return input - target
+    except RuntimeError as error:
+        raise RuntimeError(f"{name}: {error}") from None
 
 
 def _need_same_size(name: str, input: Any, target: Any) -> None:
-    _same_device(name, input, target)
+    if input.device != target.device:
+        raise RuntimeError(
+            f"{name}: the input, of shape {[*input.shape]}, is on {input.device} and "
+            f"the target, of shape {[*target.shape]}, on {target.device}; bring them "
+            f"together, e.g. with target.to('{input.device}')"
+        )
     if input.shape != target.shape:
         raise ValueError(
             f"{name}: the target's size {[*target.shape]} must be the same as the "
@@ -377,8 +376,8 @@ def mse_loss(
     >>> nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
     """
-    _same_size("mse_loss", input, target)
-    loss = _reduce((input - target).square(), reduction, size_average, reduce)
+    squares = _gap("mse_loss", input, target).square()
+    loss = _reduce(squares, reduction, size_average, reduce)
     return _C._named(loss, "MseLossBackward0")
 
 
@@ -394,8 +393,8 @@ def l1_loss(
     >>> nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
     """
-    _same_size("l1_loss", input, target)
-    return _reduce((input - target).abs(), reduction, size_average, reduce)
+    gap = _gap("l1_loss", input, target)
+    return _reduce(gap.abs(), reduction, size_average, reduce)
 
 
 def huber_loss(
@@ -408,13 +407,11 @@ def huber_loss(
     """
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
-    _same_size("huber_loss", input, target)
-    loss = _reduce(_bent(input, target, delta), reduction)
-    return _C._named(loss, "HuberLossBackward0")
+    loss = _huber(_gap("huber_loss", input, target).abs(), delta)
+    return _C._named(_reduce(loss, reduction), "HuberLossBackward0")
 
 
-def _bent(input: Any, target: Any, delta: float) -> Any:
-    gap = (input - target).abs()
+def _huber(gap: Any, delta: float) -> Any:
     near, far = 0.5 * gap.square(), delta * (gap - 0.5 * delta)
     return _C.where(gap <= delta, near, far)
 
@@ -436,8 +433,8 @@ def smooth_l1_loss(
         raise RuntimeError(f"smooth_l1_loss: beta is {beta}; give 0 or more")
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
-    _same_size("smooth_l1_loss", input, target)
-    loss = _reduce(_bent(input, target, beta), reduction, size_average, reduce)
+    loss = _huber(_gap("smooth_l1_loss", input, target).abs(), beta)
+    loss = _reduce(loss, reduction, size_average, reduce)
     return _C._named(loss / beta, "SmoothL1LossBackward0")
 
 

@@ -88,7 +88,7 @@ def trunc_normal_(
             stacklevel=3,
         )
     if _share_within(mean, std, a, b) > 0.3:
-        # The bounds as the tensor's own type holds them.
+        # The bounds, rounded to the tensor's dtype.
         low, high = (_C.tensor(edge, dtype=tensor.dtype).item() for edge in (a, b))
         tensor.normal_(mean, std, generator=generator)
         outside = (tensor < low) | (tensor > high)

@@ -34,6 +34,15 @@ def _indent(text: str) -> str:
     return "\n".join([first, *("  " + line for line in rest)])
 
 
+def _checked(value: Any, kind: type, what: str) -> Any:
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(
+            f"cannot assign '{type(value).__name__}' as {what}; give a "
+            f"{kind.__name__} or None, or delete the {what} first"
+        )
+    return value
+
+
 class Module:
     """Base of layers and networks.
 
@@ -221,42 +230,17 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         values = self.__dict__
         if isinstance(value, Parameter):
-            if "_parameters" not in values:
-                raise AttributeError(
-                    "cannot assign parameters before Module.__init__() call; call "
-                    "super().__init__() first"
-                )
             self._forget(name, but="_parameters")
             self.register_parameter(name, value)
         elif name in values.get("_parameters", ()):
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as parameter '{name}' "
-                    "(nn.Parameter or None expected); wrap it, or delete the parameter"
-                )
-            self._parameters[name] = None
+            self._parameters[name] = _checked(value, Parameter, f"parameter '{name}'")
         elif isinstance(value, Module):
-            if "_modules" not in values:
-                raise AttributeError(
-                    "cannot assign module before Module.__init__() call; call "
-                    "super().__init__() first"
-                )
             self._forget(name, but="_modules")
             self._modules[name] = value
         elif name in values.get("_modules", ()):
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as child module '{name}' "
-                    "(nn.Module or None expected); delete the module first"
-                )
-            self._modules[name] = None
+            self._modules[name] = _checked(value, Module, f"child module '{name}'")
         elif name in values.get("_buffers", ()):
-            if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as buffer '{name}' "
-                    "(Tensor or None expected); delete the buffer first"
-                )
-            self._buffers[name] = value
+            self._buffers[name] = _checked(value, Tensor, f"buffer '{name}'")
         elif isinstance(value, Buffer):
             self.__dict__.pop(name, None)
             self.register_buffer(name, value, value.persistent)
@@ -267,7 +251,7 @@ class Module:
         self.__dict__.pop(name, None)
         for registry in _REGISTRIES:
             if registry != but:
-                self.__dict__[registry].pop(name, None)
+                getattr(self, registry).pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
     def __delattr__(self, name: str) -> None:
@@ -309,17 +293,8 @@ class Module:
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter; None reserves the name."""
-        if "_parameters" not in self.__dict__:
-            raise AttributeError(
-                "cannot assign parameter before Module.__init__() call; call "
-                "super().__init__() first"
-            )
         self._check_name("parameter", name, self._parameters)
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{type(param).__name__}' object to parameter '{name}' "
-                "(nn.Parameter or None expected); wrap it in nn.Parameter"
-            )
+        _checked(param, Parameter, f"parameter '{name}'")
         if param is not None and param.grad_fn is not None:
             raise ValueError(
                 f"cannot assign non-leaf Tensor to parameter '{name}': it was "
@@ -329,18 +304,8 @@ class Module:
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add a Tensor that is moved and saved with the module but is no parameter."""
-        if "_buffers" not in self.__dict__:
-            raise AttributeError(
-                "cannot assign buffer before Module.__init__() call; call "
-                "super().__init__() first"
-            )
         self._check_name("buffer", name, self._buffers)
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' "
-                "(Tensor or None expected)"
-            )
-        self._buffers[name] = tensor
+        self._buffers[name] = _checked(tensor, Tensor, f"buffer '{name}'")
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:

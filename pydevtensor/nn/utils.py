@@ -21,11 +21,11 @@ def _norm_of(gradients: list, norm_type: float) -> Any:
     if norm_type == 0:
         norms = [g.norm(norm_type) for g in gradients]
     else:
-        alike: dict[Any, list] = {}
+        groups: dict[Any, list] = {}
         for gradient in gradients:
-            alike.setdefault((gradient.device, gradient.dtype), []).append(gradient)
+            groups.setdefault((gradient.device, gradient.dtype), []).append(gradient)
         # One kernel for all with the same device and dtype.
-        norms = [_C._total_norm(group, norm_type) for group in alike.values()]
+        norms = [_C._total_norm(group, norm_type) for group in groups.values()]
         if len(norms) == 1:
             return norms[0]
     home = gradients[0].device

@@ -100,13 +100,13 @@ class _Pickler(pickle.Pickler):
             and value.device.type == "cpu"
             and value.numel() * value.element_size() >= SHARED_FROM
         ):
-            wants = value.requires_grad
-            if wants and not value.is_leaf:
+            if value.requires_grad and not value.is_leaf:
                 raise RuntimeError(
                     "DataLoader: a worker's batch has a grad_fn, which cannot leave "
                     "its process; detach() the Tensor"
                 )
-            return _tensor_of_array, (value.detach().contiguous().numpy(), wants)
+            array = value.detach().contiguous().numpy()
+            return _tensor_of_array, (array, value.requires_grad)
         return NotImplemented
 
 
