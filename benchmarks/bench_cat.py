@@ -1,15 +1,10 @@
-"""Joining and rearranging: microseconds a call, beside NumPy and PyTorch if installed.
+"""cat, stack, flip, roll, repeat: microseconds a call.
 
-Runs of the libraries are interleaved, so that a machine that slows down slows all of
-them; the ratios compare minima. `python benchmarks/bench_cat.py [rounds]`
-
-"copy" is the yardstick: what moves the bytes of the large cases once.
+"copy" is the yardstick: it moves the bytes of the large cases once.
+`python benchmarks/bench_cat.py [rounds]`
 """
 
-import importlib
-import statistics
-import sys
-import timeit
+from compare import compare, libraries
 
 # A label, the expression in PyTorch's names, and in NumPy's.
 CASES = [
@@ -55,47 +50,17 @@ def scope_of(ones, int32):
     }
 
 
-def subjects():
-    """(name, globals for its expressions, which column of CASES)."""
-    for name in ("pydevtensor", "torch"):
-        try:
-            lib = importlib.import_module(name)
-        except ImportError:
-            continue
-        yield name, {"lib": lib, **scope_of(lib.ones, lambda x: x.int())}, 1
-    try:
-        np = importlib.import_module("numpy")
-    except ImportError:
-        return
-    scope = scope_of(lambda s: np.ones(s, np.float32), lambda x: x.astype(np.int32))
-    yield "numpy", {"np": np, **scope}, 2
-
-
-def main(rounds):
-    found = list(subjects())
-    if not found or found[0][0] != "pydevtensor":
-        sys.exit("bench_cat: pydevtensor is not installed; run `make build` first")
-    names = [name for name, _, _ in found]
-    print(
-        "us a call: minimum (median)".ljust(32),
-        *[name.rjust(18) for name in names],
-        *[f"{name}/ours".rjust(14) for name in names[1:]],
-    )
-    for case in CASES:
-        timers = [
-            timeit.Timer(case[column], globals=scope) for _, scope, column in found
-        ]
-        counts = [max(1, int(2e-3 / timer.timeit(1))) for timer in timers]
-        seen: list[list[float]] = [[] for _ in timers]
-        for _ in range(rounds):
-            for timer, count, times in zip(timers, counts, seen, strict=True):
-                times.append(timer.timeit(count) / count * 1e6)
-        print(
-            case[0].ljust(32),
-            *[f"{min(t):.2f} ({statistics.median(t):.2f})".rjust(18) for t in seen],
-            *[f"{min(t) / min(seen[0]):.1f}".rjust(14) for t in seen[1:]],
+def main():
+    scopes = {}
+    for name, lib in libraries().items():
+        cast = "astype" if name == "numpy" else "to"
+        scope = scope_of(
+            lambda shape, lib=lib: lib.ones(shape, dtype=lib.float32),
+            lambda x, lib=lib, cast=cast: getattr(x, cast)(lib.int32),
         )
+        scopes[name] = {"lib": lib, "np": lib, **scope}
+    compare(CASES, scopes)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)
+    main()

@@ -1,37 +1,24 @@
-"""Saving and loading 100 MiB in 100 tensors, beside PyTorch where it is installed.
+"""Saving and loading 100 MiB in 100 tensors, beside PyTorch: milliseconds.
 
-python benchmarks/bench_checkpoint.py [folder for the file]
+python benchmarks/bench_checkpoint.py [rounds]
 """
 
-import importlib
 import os
-import sys
 import tempfile
-import time
 
+from compare import compare, libraries
 
-def best(call, times=5):
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds) * 1e3
+CASES = [("save", "torch.save(value, path)"), ("load", "torch.load(path)")]
 
 
 def main():
-    folder = next(filter(os.path.isdir, sys.argv[1:]), None)
-    for name in ("pydevtensor", "torch"):
-        try:
-            torch = importlib.import_module(name)
-        except ImportError:
-            continue
-        value = {f"w{i}": torch.ones(1 << 18) for i in range(100)}
-        with tempfile.TemporaryDirectory(dir=folder) as place:
-            path = os.path.join(place, "x.pt")
-            save = best(lambda value=value, path=path, t=torch: t.save(value, path))
-            load = best(lambda path=path, t=torch: t.load(path))
-        print(f"{name:12} save {save:6.0f} ms   load {load:6.0f} ms")
+    with tempfile.TemporaryDirectory() as folder:
+        scopes = {}
+        for name, torch in libraries("pydevtensor", "torch").items():
+            value = {f"w{i}": torch.ones(1 << 18) for i in range(100)}
+            path = os.path.join(folder, f"{name}.pt")
+            scopes[name] = {"torch": torch, "value": value, "path": path}
+        compare(CASES, scopes, "ms", 5)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,9 @@
-"""Learning: microseconds a step, beside PyTorch where installed.
+"""Training: microseconds a step, beside PyTorch.
 
-Runs of the libraries are interleaved, so that a machine that slows down slows both; the
-ratios compare minima. `python benchmarks/bench_learning.py [rounds]`
+python benchmarks/bench_learning.py [rounds]
 """
 
-import importlib
-import statistics
-import sys
-import time
+from compare import compare, libraries
 
 
 def tiny_forward(lib):
@@ -92,50 +88,10 @@ CASES = [
 ]
 
 
-def libraries():
-    for name in ("pydevtensor", "torch"):
-        try:
-            yield name, importlib.import_module(name)
-        except ImportError:
-            continue
-
-
-def seconds(run, count):
-    begin = time.perf_counter()
-    for _ in range(count):
-        run()
-    return (time.perf_counter() - begin) / count
-
-
-def main(rounds):
-    found = dict(libraries())
-    if "pydevtensor" not in found:
-        sys.exit("bench_learning: pydevtensor is not installed; run `make build` first")
-    others = [name for name in found if name != "pydevtensor"]
-    print(
-        "us a call: minimum (median)".ljust(28),
-        *[name.rjust(18) for name in found],
-        *[f"{name}/ours".rjust(12) for name in others],
-    )
-    for label, make in CASES:
-        runs = {name: make(lib) for name, lib in found.items()}
-        counts = {}
-        for name, run in runs.items():
-            seconds(run, 10)
-            counts[name] = max(3, int(0.01 / seconds(run, 3)))
-        times = {name: [] for name in found}
-        for _ in range(rounds):
-            for name, run in runs.items():
-                times[name].append(seconds(run, counts[name]) * 1e6)
-        cells = [f"{min(t):.1f} ({statistics.median(t):.1f})" for t in times.values()]
-        ours = min(times["pydevtensor"])
-        print(
-            label.ljust(28),
-            *[cell.rjust(18) for cell in cells],
-            *[f"{min(times[name]) / ours:.2f}".rjust(12) for name in others],
-            flush=True,
-        )
+def main():
+    found = libraries("pydevtensor", "torch")
+    compare(CASES, found, repeat=25, least=0.01)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 25)
+    main()

@@ -1,13 +1,9 @@
-"""Operations on rows: milliseconds a call, beside PyTorch where it is installed.
+"""Softmax, normalization, losses: milliseconds a call, beside PyTorch.
 
-Runs of the libraries are interleaved, and minima and medians are shown.
-`python benchmarks/bench_nn.py [rounds]`
+python benchmarks/bench_nn.py [rounds]
 """
 
-import importlib
-import statistics
-import sys
-import time
+from compare import compare, libraries
 
 SETUP = """
 F = torch.nn.functional
@@ -51,33 +47,13 @@ CASES = [
 ]
 
 
-def scopes():
-    for name in ("pydevtensor", "torch"):
-        try:
-            torch = importlib.import_module(name)
-        except ImportError:
-            continue
-        scope = {"torch": torch}
-        exec(SETUP, scope)
-        yield name, scope
-
-
-def main(rounds):
-    found = list(scopes())
-    if not found or found[0][0] != "pydevtensor":
-        sys.exit("bench_nn: pydevtensor is not installed; run `make build` first")
-    print("ms a call: minimum (median)".ljust(40), *[n.rjust(18) for n, _ in found])
-    for label, source in CASES:
-        code = compile(source, label, "exec")
-        times = [[] for _ in found]
-        for _ in range(rounds):
-            for (_, scope), into in zip(found, times, strict=True):
-                start = time.perf_counter()
-                exec(code, scope)
-                into.append(1e3 * (time.perf_counter() - start))
-        cells = [f"{min(t):.3f} ({statistics.median(t):.3f})" for t in times]
-        print(label.ljust(40), *[cell.rjust(18) for cell in cells])
+def main():
+    scopes = {}
+    for name, torch in libraries("pydevtensor", "torch").items():
+        scopes[name] = {"torch": torch}
+        exec(SETUP, scopes[name])
+    compare(CASES, scopes, "ms", 20)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    main()

@@ -1,18 +1,14 @@
-"""Sorting, the greatest few, running sums and variances: milliseconds a call.
+"""Sorting, topk, cumulative sums, variances: milliseconds a call.
 
-Runs of pydevtensor, NumPy and PyTorch (those that are installed) are interleaved, so
-that a machine that slows down slows all of them; minimum and median are shown.
-`python benchmarks/bench_sort.py [rounds]`
+python benchmarks/bench_sort.py [rounds]
 """
 
-import importlib
-import statistics
-import sys
-import time
+import numpy as np
+from compare import compare, libraries
 
 SHAPES = {"a": (1_000_000,), "m": (1000, 1000), "b": (10_000_000,)}
 
-# A label, and the expression for tensors and for NumPy's arrays.
+# A label, and the expression for tensors and for NumPy.
 CASES = [
     ("sort, 1e6", "a.sort()", "np.sort(a, kind='stable')"),
     ("argsort, 1e6", "a.argsort()", "np.argsort(a, kind='stable')"),
@@ -29,38 +25,16 @@ CASES = [
 ]
 
 
-def subjects():
-    """(name, globals for its expressions, which column of CASES)."""
-    np = importlib.import_module("numpy")
+def main():
     rng = np.random.default_rng(1)
     data = {k: rng.normal(size=s).astype(np.float32) for k, s in SHAPES.items()}
     data["i"] = rng.integers(0, 1000, size=1_000_000)
-    for name in ("pydevtensor", "torch"):
-        try:
-            lib = importlib.import_module(name)
-        except ImportError:
-            continue
-        yield name, {k: lib.tensor(v) for k, v in data.items()}, 1
-    yield "numpy", {"np": np, **data}, 2
-
-
-def main(rounds):
-    found = list(subjects())
-    names = [name for name, _, _ in found]
-    print("ms a call: minimum (median)".ljust(28), *[name.rjust(18) for name in names])
-    for case in CASES:
-        codes = [compile(case[column], "case", "eval") for _, _, column in found]
-        times = [[] for _ in found]
-        for _ in range(rounds):
-            for code, (_, scope, _), into in zip(codes, found, times, strict=True):
-                start = time.perf_counter()
-                eval(code, scope)
-                into.append((time.perf_counter() - start) * 1e3)
-        shown = [
-            f"{min(t):8.2f} ({statistics.median(t):7.2f})".rjust(18) for t in times
-        ]
-        print(case[0].ljust(28), *shown, flush=True)
+    scopes = {
+        name: {k: lib.tensor(v) for k, v in data.items()}
+        for name, lib in libraries("pydevtensor", "torch").items()
+    }
+    compare(CASES, {**scopes, "numpy": {"np": np, **data}}, "ms")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)
+    main()

@@ -1,0 +1,68 @@
+"""Times the same work in pydevtensor, PyTorch and NumPy: those that are installed.
+
+Rounds of the libraries are interleaved, so that a machine that slows down slows all of
+them. Shown are minimum and median; ratios compare minima.
+"""
+
+import importlib
+import statistics
+import sys
+import timeit
+
+UNITS = {"ns": 1e9, "us": 1e6, "ms": 1e3}
+
+
+def libraries(*names):
+    """The modules by name; the first one has to be there."""
+    found = {}
+    for name in names or ("pydevtensor", "torch", "numpy"):
+        try:
+            found[name] = importlib.import_module(name)
+        except ImportError:
+            if not found:
+                sys.exit(
+                    f"{sys.argv[0]}: {name} is not installed; run `make build` first"
+                )
+    return found
+
+
+def rounds(default):
+    """The first argument of the program, if it is a number."""
+    return int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdigit() else default
+
+
+def compare(cases, scopes, unit="us", repeat=15, least=2e-3):
+    """Prints a table: a row for each case, a column for each library.
+
+    cases: (label, work) or (label, work, work in NumPy; None: NumPy has no such thing).
+    Work is code, or a function that takes a scope and returns what to call.
+    scopes: by library, the names that the code uses, or what the functions take.
+    least: seconds of a round.
+    """
+    width = max(28, *(len(case[0]) + 2 for case in cases))
+    titles = [*scopes, *(f"{name}/ours" for name in [*scopes][1:])]
+    print(
+        f"{unit} a call: minimum (median)".ljust(width), *(f"{t:>18}" for t in titles)
+    )
+    for label, *works in cases:
+        timers = []
+        for name, scope in scopes.items():
+            work = works[0] if name != "numpy" else (*works, None)[1]
+            if callable(work):
+                timers.append(timeit.Timer(work(scope)))
+            else:
+                timers.append(work and timeit.Timer(work, globals=scope))
+        counts = []
+        for timer in timers:
+            once = timer and min(timer.timeit(1), timer.timeit(1))
+            counts.append(timer and max(1, int(least / max(once, 1e-7))))
+        seen = [[] for _ in timers]
+        for _ in range(rounds(repeat)):
+            for timer, count, times in zip(timers, counts, seen, strict=True):
+                if timer:
+                    times.append(timer.timeit(count) / count * UNITS[unit])
+        cells = [
+            f"{min(t):.4g} ({statistics.median(t):.4g})" if t else "-" for t in seen
+        ]
+        cells += [f"{min(t) / min(seen[0]):.2f}" if t else "-" for t in seen[1:]]
+        print(label.ljust(width), *(f"{cell:>18}" for cell in cells), flush=True)
