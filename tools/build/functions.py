@@ -21,10 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "pydevtensor" / "_functions"
 INDEX = "_index.py"
 NOTE = "# Made by tools/build/functions.py from pydevtensor/_functions.\n"
-FACTORY = (
-    "dtype: Dtype = None, layout: Layout = None, device: Device = None, "
-    "requires_grad: bool = False, pin_memory: bool = False"
-)
+HEADER = (ROOT / "csrc" / "python" / "arguments.h").read_text()
+MACRO = re.search(r"#define DT_FACTORY_KWARGS (.*\n)+?(?=int )", HEADER)
+assert MACRO
+FACTORY = "".join(re.findall(r'"(.*)"', MACRO[0]))
 
 
 @dataclass(frozen=True)
