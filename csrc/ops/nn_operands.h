@@ -35,36 +35,21 @@
 namespace {
 namespace nn {
 
-template <typename T>
-struct Out {
-    T *data;
-};
-template <typename T>
-struct OutPerRow {
-    T *data;
-};
-template <typename T>
-struct OutShared {
-    T *data;
-};
-template <typename T>
-struct Row {
-    T *data; /* of an INOUT: written, too */
-};
-template <typename T>
-struct PerRow {
-    const T *data;
-};
+#define KIND(name, type)                                                               \
+    template <typename T>                                                              \
+    struct name {                                                                      \
+        type *data;                                                                    \
+    };
+KIND(Out, T)
+KIND(OutPerRow, T)
+KIND(OutShared, T)
+KIND(Row, T) /* of an INOUT: written, too */
+KIND(PerRow, const T)
+KIND(Shared, const T)
+KIND(Single, const T)
+#undef KIND
 struct Index {
     const int64_t *data;
-};
-template <typename T>
-struct Shared {
-    const T *data;
-};
-template <typename T>
-struct Single {
-    const T *data;
 };
 
 struct Target {
@@ -107,11 +92,18 @@ constexpr bool is_exp = false;
 template <typename T>
 constexpr bool is_exp<Exp<T>> = true;
 
-/* The operands of a call, or of a row of it: pointers in the order of ops/nn.def. */
-template <class Operands>
-NN_FN const Operands &named(void *const *operands)
+/* The operands of a call of Op, or of a row of it: pointers in the order of ops/nn.def. */
+template <class Op, typename T>
+struct OperandsOf;
+#define NN_OP(op, ...)                                                                 \
+    struct op;                                                                         \
+    template <typename T>                                                              \
+    struct OperandsOf<op, T> : operands::op<T> {};
+#include "ops/nn.def"
+template <class Op, typename T>
+NN_FN const OperandsOf<Op, T> &named(void *const *operands)
 {
-    return *reinterpret_cast<const Operands *>(operands);
+    return *reinterpret_cast<const OperandsOf<Op, T> *>(operands);
 }
 
 } // namespace nn

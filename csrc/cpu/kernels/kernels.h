@@ -92,14 +92,7 @@ typedef struct dt_gemm_kernels {
 
 /* How far a scan has come: what is before the part at hand, and what is in it. */
 typedef struct dt_scan_state {
-    union {
-        double as_FLOAT32, as_FLOAT64;
-        int64_t as_INT64;
-        float is_FLOAT32;
-        double is_FLOAT64;
-        int64_t is_INT64;
-    } offset, local;
-    int64_t found; /* where the extreme is; -1: there is none yet */
+    int64_t words[4];
 } dt_scan_state;
 
 typedef struct dt_scan_kernel {
@@ -117,7 +110,7 @@ typedef struct dt_scan_kernel {
 #define DT_SCAN_COLUMNS 256
 
 typedef struct dt_scan_kernels {
-    const dt_scan_kernel *scan[DT_NDTYPES]; /* [dtype][op]; NULL: not taken */
+    const dt_scan_kernel *int64, *float32, *float64; /* [op] */
 } dt_scan_kernels;
 
 /* Mean and sum of squared deviations of so many elements. */

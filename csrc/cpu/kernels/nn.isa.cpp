@@ -259,10 +259,10 @@ struct CpuRow {
 template <typename T>
 using ChannelRun = CpuRow<T, true>;
 
-template <class Op, class Row, class Operands>
+template <class Op, typename T, class Row>
 __attribute__((flatten)) void row_kernel(const dt_nn_row *row)
 {
-    Op::run(Row{row->n, *row->params}, nn::named<Operands>(row->at));
+    Op::run(Row{row->n, *row->params}, nn::named<Op, T>(row->at));
 }
 
 /* --- sums over rows, for each of n columns or for all elements of a run --- */
@@ -320,16 +320,16 @@ struct RunSums {
     }
 };
 
-template <class Op, class Sums, class Operands>
+template <class Op, typename T, class Sums>
 __attribute__((flatten)) void columns_kernel(const dt_nn_columns *c)
 {
-    Op::run(Sums{c}, nn::named<Operands>(c->at));
+    Op::run(Sums{c}, nn::named<Op, T>(c->at));
 }
 
 } // namespace
 
 /* In the order of ops/nn.def. */
-#define KERNEL(kernel, op, T, Form) kernel<nn::op, Form, nn::operands::op<T>>
+#define KERNEL(kernel, op, T, Form) kernel<nn::op, T, Form>
 #define ROWS(op, T) {KERNEL(row_kernel, op, T, CpuRow<T>), nullptr, nullptr, nullptr},
 #define CHANNEL_ROWS(op, T)                                                            \
     {KERNEL(row_kernel, op, T, CpuRow<T>), KERNEL(row_kernel, op, T, ChannelRun<T>),   \

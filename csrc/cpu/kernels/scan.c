@@ -92,14 +92,12 @@ int dt_cpu_scan(dt_queue queue, dt_scan_op op, const dt_scan *s)
 {
     (void)queue;
     job j = {.s = s, .size = (int64_t)dt_dtype_size(s->dtype)};
-    j.kernel = dt_cpu_kernels.scan->scan[s->dtype]
-                   ? &dt_cpu_kernels.scan->scan[s->dtype][op]
-                   : NULL;
-    if (!j.kernel || !j.kernel->row)
-        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "a scan of elements of type %s is not supported on the CPU; "
-                       "convert them first, for example with .float()",
-                       dt_dtype_name(s->dtype));
+    const dt_scan_kernels *kernels = dt_cpu_kernels.scan;
+    j.kernel = op + (s->dtype == DT_INT64     ? kernels->int64
+                     : s->dtype == DT_FLOAT32 ? kernels->float32
+                                              : kernels->float64);
+    if (!j.kernel->row)
+        return dt_fail(DT_ERROR_RUNTIME, "logcumsumexp: not defined for integers");
     int64_t rows = s->outer * s->inner, numel = rows * s->n;
     int threads = dt_pool_threads();
     if (s->inner >= APART) {

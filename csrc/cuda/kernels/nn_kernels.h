@@ -349,7 +349,7 @@ struct CudaRow {
     }
 };
 
-template <class Op, class Operands, typename T, bool GROUP, int KEPT, int N>
+template <class Op, typename T, bool GROUP, int KEPT, int N>
 __global__ void nn_kernel(GRID_CONSTANT(NnCall) call)
 {
     int64_t row = blockIdx.x;
@@ -359,8 +359,7 @@ __global__ void nn_kernel(GRID_CONSTANT(NnCall) call)
         row = row * (BLOCK / 32) + threadIdx.x / 32;
     /* The threads of a row leave together. */
     if (row < call.rows)
-        Op::run(CudaRow<T, GROUP, KEPT, N>(call, row),
-                nn::named<Operands>(call.operands));
+        Op::run(CudaRow<T, GROUP, KEPT, N>(call, row), nn::named<Op, T>(call.operands));
 }
 
 /* --- launches --- */
@@ -384,7 +383,7 @@ static inline int nn_prepare(dt_queue queue, const dt_nn_call *given, bool repor
     return reports && !(out->report = report_of(queue.device)) ? -1 : 0;
 }
 
-template <class Op, class Operands, typename T, bool GROUP, int KEPT, int N>
+template <class Op, typename T, bool GROUP, int KEPT, int N>
 static int nn_launch(dt_queue queue, NnCall &call, int threads)
 {
     int64_t each = BLOCK / threads, blocks = (call.rows + each - 1) / each;
@@ -392,11 +391,11 @@ static int nn_launch(dt_queue queue, NnCall &call, int threads)
     cudaError_t error;
     call.threads = threads;
     if constexpr (GROUP)
-        error = LAUNCH_BARRIERS((nn_kernel<Op, Operands, T, true, KEPT, N>), blocks,
-                                BLOCK, 0, stream, call);
+        error = LAUNCH_BARRIERS((nn_kernel<Op, T, true, KEPT, N>), blocks, BLOCK, 0,
+                                stream, call);
     else
-        error = LAUNCH((nn_kernel<Op, Operands, T, false, KEPT, N>), blocks, BLOCK, 0,
-                       stream, call);
+        error =
+            LAUNCH((nn_kernel<Op, T, false, KEPT, N>), blocks, BLOCK, 0, stream, call);
     CUDA_TRY("starting an operation on rows", error);
     return 0;
 }
@@ -405,7 +404,7 @@ static int nn_launch(dt_queue queue, NnCall &call, int threads)
 #define ROWS_MANY  16384
 #define ROWS_SHORT 16
 
-template <class Op, class Operands, typename T>
+template <class Op, typename T>
 static int nn_start(dt_queue queue, const dt_nn_call *given, bool reports)
 {
     NnCall call;
@@ -420,20 +419,20 @@ static int nn_start(dt_queue queue, const dt_nn_call *given, bool reports)
     constexpr bool rare = sizeof(T) > 4;
     constexpr int N = rare ? 1 : pack_size<T>, KEPT = 8;
     if constexpr (Op::passes == 0) {
-        return nn_launch<Op, Operands, T, false, 0, 1>(queue, call, 1);
+        return nn_launch<Op, T, false, 0, 1>(queue, call, 1);
     } else {
         if constexpr (!rare)
             if (alone)
-                return nn_launch<Op, Operands, T, false, 0, 1>(queue, call, 1);
+                return nn_launch<Op, T, false, 0, 1>(queue, call, 1);
         if constexpr (!rare && Op::passes > 1)
             if (vectors && call.n <= BLOCK * KEPT)
-                return nn_launch<Op, Operands, T, true, KEPT, N>(
+                return nn_launch<Op, T, true, KEPT, N>(
                     queue, call, call.n <= 32 * KEPT ? 32 : BLOCK);
         int threads = call.n <= 512 ? 32 : BLOCK;
         if constexpr (!rare)
             if (vectors)
-                return nn_launch<Op, Operands, T, true, 0, N>(queue, call, threads);
-        return nn_launch<Op, Operands, T, true, 0, 1>(queue, call, threads);
+                return nn_launch<Op, T, true, 0, N>(queue, call, threads);
+        return nn_launch<Op, T, true, 0, 1>(queue, call, threads);
     }
 }
 
@@ -457,7 +456,7 @@ static int nn_start(dt_queue queue, const dt_nn_call *given, bool reports)
 #define NN_ENTRY_OF(op, start, dtype, T)                                               \
     int nn_##op##_##dtype(dt_queue queue, const dt_nn_call *call)                      \
     {                                                                                  \
-        return start<nn::op, nn::operands::op<T>, T>(queue, call, has_index_##op);     \
+        return start<nn::op, T>(queue, call, has_index_##op);                          \
     }
 #define NN_ENTRY(op, start)                                                            \
     NN_ENTRY_OF(op, start, float32, float)                                             \

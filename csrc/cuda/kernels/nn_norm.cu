@@ -37,7 +37,7 @@ struct ElementsRow {
     }
 };
 
-template <class Op, class Operands, typename T, int N, bool channels>
+template <class Op, typename T, int N, bool channels>
 __global__ void elements_kernel(GRID_CONSTANT(NnCall) call, int64_t numel)
 {
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N, channel = 0;
@@ -48,30 +48,29 @@ __global__ void elements_kernel(GRID_CONSTANT(NnCall) call, int64_t numel)
         channel = slab - divide(slab, call.by_n) * call.n;
     }
     Op::run(ElementsRow<T, N>{call.params, i, channel},
-            nn::named<Operands>(call.operands));
+            nn::named<Op, T>(call.operands));
 }
 
-template <class Op, class Operands, typename T, int N, bool channels>
+template <class Op, typename T, int N, bool channels>
 static int elements_launch(dt_queue queue, const NnCall &call)
 {
     int64_t numel = call.rows * call.n;
     CUDA_TRY("starting a normalization",
-             LAUNCH((elements_kernel<Op, Operands, T, N, channels>),
-                    blocks_for(numel / N), BLOCK, 0, (cudaStream_t)queue.stream, call,
-                    numel));
+             LAUNCH((elements_kernel<Op, T, N, channels>), blocks_for(numel / N), BLOCK,
+                    0, (cudaStream_t)queue.stream, call, numel));
     return 0;
 }
 
-template <class Op, class Operands, typename T>
+template <class Op, typename T>
 static int channels_start(dt_queue queue, const dt_nn_call *given, bool)
 {
     NnCall call;
     if (nn_prepare(queue, given, false, &call))
         return -1;
-    return elements_launch<Op, Operands, T, 1, true>(queue, call);
+    return elements_launch<Op, T, 1, true>(queue, call);
 }
 
-template <class Op, class Operands, typename T>
+template <class Op, typename T>
 static int elements_start(dt_queue queue, const dt_nn_call *given, bool)
 {
     constexpr int N = pack_size<T>;
@@ -81,8 +80,8 @@ static int elements_start(dt_queue queue, const dt_nn_call *given, bool)
         vectors = vectors && is_aligned(given->operands[k], 16);
     if (nn_prepare(queue, given, false, &call))
         return -1;
-    return vectors ? elements_launch<Op, Operands, T, N, false>(queue, call)
-                   : elements_launch<Op, Operands, T, 1, false>(queue, call);
+    return vectors ? elements_launch<Op, T, N, false>(queue, call)
+                   : elements_launch<Op, T, 1, false>(queue, call);
 }
 
 /* --- sums over rows --- */
@@ -125,7 +124,7 @@ struct ThreadSums {
 
 /* Neighbouring columns to a block, a power of two of them, whose threads share the rows
  * of each: those of part blockIdx.y. Partial sums are [part][sum][column]. */
-template <class Op, class Operands, typename T>
+template <class Op, typename T>
 __global__ void columns_kernel(GRID_CONSTANT(NnCall) call, double *sums, int64_t part,
                                unsigned columns)
 {
@@ -137,7 +136,7 @@ __global__ void columns_kernel(GRID_CONSTANT(NnCall) call, double *sums, int64_t
     double a = 0, b = 0;
     if (c < call.n)
         Op::run(ThreadSums<T>{call, c, first + threadIdx.x / columns, end, step, a, b},
-                nn::named<Operands>(call.operands));
+                nn::named<Op, T>(call.operands));
     one[threadIdx.x] = a;
     two[threadIdx.x] = b;
     ROLLED
@@ -177,7 +176,7 @@ __global__ void columns_finish(T *first, T *second, const double *sums, int64_t 
 #define COLUMN_BLOCKS 1024
 #define COLUMN_PART   1024
 
-template <class Op, class Operands, typename T>
+template <class Op, typename T>
 static int columns_start(dt_queue queue, const dt_nn_call *given, bool)
 {
     NnCall call;
@@ -197,8 +196,8 @@ static int columns_start(dt_queue queue, const dt_nn_call *given, bool)
     if (allocator_allocate(queue, bytes, &sums))
         return -1;
     dim3 grid((unsigned)tiles, (unsigned)parts);
-    cudaError_t error = LAUNCH_BARRIERS((columns_kernel<Op, Operands, T>), grid, BLOCK,
-                                        0, stream, call, (double *)sums, part, columns);
+    cudaError_t error = LAUNCH_BARRIERS((columns_kernel<Op, T>), grid, BLOCK, 0, stream,
+                                        call, (double *)sums, part, columns);
     if (error == cudaSuccess)
         error = LAUNCH((columns_finish<T>), blocks_for(call.n), BLOCK, 0, stream,
                        (T *)given->operands[0],
@@ -217,7 +216,7 @@ NN_ENTRY(layer_norm_backward, nn_start)
 NN_ENTRY(layer_norm_parameters, columns_start)
 NN_ENTRY(batch_norm_means, columns_start)
 NN_ENTRY(batch_norm_variances, columns_start)
-NN_ENTRY(batch_norm_track, elements_start)
+NN_ENTRY(batch_norm_track, channels_start)
 NN_ENTRY(batch_norm, channels_start)
 NN_ENTRY(batch_norm_parameters, columns_start)
 NN_ENTRY(batch_norm_backward, channels_start)

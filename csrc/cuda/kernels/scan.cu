@@ -13,6 +13,12 @@
 #include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
 
+#define SCAN_FN   static __device__ __forceinline__
+#define SCAN_CALL LONG
+#include "ops/scan.h"
+
+namespace {
+
 #define ITEMS 4 /* elements of a thread in a tile */
 #define TILE  (BLOCK * ITEMS)
 
@@ -42,102 +48,31 @@ static __device__ __forceinline__ void put_element(void *out, int64_t i, T value
 }
 
 template <typename T>
-static __device__ __forceinline__ T value_from(T value, int delta)
+static __device__ __forceinline__ T from_lane_below(T value, int delta)
 {
     return __shfl_up_sync(0xffffffffu, value, (unsigned)delta);
 }
-static __device__ __forceinline__ int64_t value_from(int64_t value, int delta)
+static __device__ __forceinline__ int64_t from_lane_below(int64_t value, int delta)
 {
     return (int64_t)__shfl_up_sync(0xffffffffu, (long long)value, (unsigned)delta);
 }
-
-template <typename E>
-struct Sum {
-    typedef E T;
-    typedef E State;
-    static __device__ __forceinline__ State none() { return 0; }
-    static __device__ __forceinline__ State of(T x, int64_t, bool) { return x; }
-    static __device__ __forceinline__ State join(State a, State b) { return a + b; }
-    static __device__ __forceinline__ State from(State s, int d)
-    {
-        return value_from(s, d);
-    }
-    static __device__ __forceinline__ T value(State s, bool) { return s; }
-    static __device__ __forceinline__ int64_t place(State) { return 0; }
-};
-template <typename E>
-struct Product : Sum<E> {
-    typedef typename Sum<E>::State State;
-    static __device__ __forceinline__ State none() { return 1; }
-    static __device__ __forceinline__ State join(State a, State b) { return a * b; }
-};
-template <typename E>
-struct LogSumExp : Sum<E> {
-    typedef typename Sum<E>::State State;
-    static __device__ __forceinline__ State none() { return -(State)INFINITY; }
-    LONG State join(State a, State b)
-    {
-        State high = a > b ? a : b, low = a > b ? b : a;
-        if (a != a || b != b)
-            return a + b;
-        return high == low && high - high != State(0)
-                   ? high
-                   : high + op_log1p(op_exp(low - high));
-    }
-};
-
-/* The later of two equal extremes; a NaN is greater and less than all. The least of
- * numbers is the greatest of what mirrors them: negatives, or of integers their
- * complements, which have no overflow. */
 template <typename T>
-struct Found {
-    T value;
-    int64_t place; /* -1: nothing found yet */
-};
-template <typename E>
-struct Extreme {
-    typedef E T;
-    typedef Found<T> State;
-    static __device__ __forceinline__ State none() { return {T(0), -1}; }
-    static __device__ __forceinline__ T mirror(T x)
-    {
-        if constexpr (std::is_integral_v<T>)
-            return ~x;
-        else
-            return -x;
-    }
-    static __device__ __forceinline__ State of(T x, int64_t at, bool least)
-    {
-        return {least ? mirror(x) : x, at};
-    }
-    LONG State join(State a, State b)
-    {
-        if (a.place < 0 || b.place < 0)
-            return b.place < 0 ? a : b;
-        bool beats = b.value != b.value || (a.value == a.value && b.value >= a.value);
-        return beats ? b : a;
-    }
-    static __device__ __forceinline__ State from(const State &s, int d)
-    {
-        return {value_from(s.value, d), value_from(s.place, d)};
-    }
-    static __device__ __forceinline__ T value(const State &s, bool least)
-    {
-        return least ? mirror(s.value) : s.value;
-    }
-    static __device__ __forceinline__ int64_t place(const State &s) { return s.place; }
-};
+static __device__ __forceinline__ scan::Found<T> from_lane_below(scan::Found<T> found,
+                                                                 int delta)
+{
+    return {from_lane_below(found.value, delta), from_lane_below(found.index, delta)};
+}
 
 /* --- kernels --- */
 
-typedef struct Rows {
+struct Rows {
     int64_t rows, n, inner;
     int64_t parts, part; /* of a row; elements of a part */
     LongDivider by_inner;
     bool backward;
-    bool least;  /* of extremes: the least */
+    bool min;    /* of Max */
     bool single; /* elements are float32 */
-} Rows;
+};
 NO_POINTERS(Rows)
 
 /* Where element i of a row is, in the order of the scan, and its number. */
@@ -164,11 +99,11 @@ before(typename Op::State mine, const typename Op::State &lead,
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     ROLLED
     for (int delta = 1; delta < 32; delta *= 2) {
-        State left = Op::from(mine, delta);
+        State left = from_lane_below(mine, delta);
         if (lane >= delta)
-            mine = Op::join(left, mine);
+            mine = Op::combine(left, mine);
     }
-    State left = Op::from(mine, 1);
+    State left = from_lane_below(mine, 1);
     __syncthreads(); /* the last tile's sums have been read */
     if (lane == 31)
         warps[warp] = mine;
@@ -176,13 +111,13 @@ before(typename Op::State mine, const typename Op::State &lead,
     State sum = lead;
     ROLLED
     for (int w = 0; w < warp; w++)
-        sum = Op::join(sum, warps[w]);
+        sum = Op::combine(sum, warps[w]);
     State all = sum;
     ROLLED
     for (int w = warp; w < BLOCK / 32; w++)
-        all = Op::join(all, warps[w]);
+        all = Op::combine(all, warps[w]);
     *total = all;
-    return lane ? Op::join(sum, left) : sum;
+    return lane ? Op::combine(sum, left) : sum;
 }
 
 /* One block: part p of a row. totals: writes only what the part amounts to, into
@@ -193,13 +128,13 @@ __global__ void scan_kernel(void *out, int64_t *index, const void *x,
                             GRID_CONSTANT(Rows) r)
 {
     typedef typename Op::State State;
-    typedef typename Op::T T;
+    typedef typename Op::Value T;
     unsigned row = blockIdx.x / (unsigned)r.parts;
     int64_t part = blockIdx.x - row * (unsigned)r.parts;
     int64_t first = part * r.part, last = first + r.part < r.n ? first + r.part : r.n;
     int64_t start = start_of(r, row);
     State carry =
-        !totals && carries ? carries[(int64_t)row * r.parts + part] : Op::none();
+        !totals && carries ? carries[(int64_t)row * r.parts + part] : Op::identity();
     for (int64_t tile = first; tile < last; tile += TILE) {
         State mine[ITEMS], all;
         int64_t at = tile + (int64_t)threadIdx.x * ITEMS;
@@ -208,10 +143,10 @@ __global__ void scan_kernel(void *out, int64_t *index, const void *x,
             int64_t number = number_of(r, at + k);
             mine[k] = at + k < last
                           ? Op::of(element_at<T>(x, start + number * r.inner, r.single),
-                                   number, r.least)
-                          : Op::none();
+                                   number, r.min)
+                          : Op::identity();
             if (k)
-                mine[k] = Op::join(mine[k - 1], mine[k]);
+                mine[k] = Op::combine(mine[k - 1], mine[k]);
         }
         State lead = before<Op>(mine[ITEMS - 1], carry, &all);
         if (!totals) {
@@ -220,10 +155,10 @@ __global__ void scan_kernel(void *out, int64_t *index, const void *x,
                 if (at + k >= last)
                     break;
                 int64_t to = start + number_of(r, at + k) * r.inner;
-                State here = Op::join(lead, mine[k]);
-                put_element<T>(out, to, Op::value(here, r.least), r.single);
+                State here = Op::combine(lead, mine[k]);
+                put_element<T>(out, to, Op::value(here, r.min), r.single);
                 if (index)
-                    index[to] = Op::place(here);
+                    index[to] = Op::index(here);
             }
         }
         carry = all;
@@ -239,12 +174,12 @@ __global__ void carry_kernel(typename Op::State *carries, GRID_CONSTANT(Rows) r)
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= r.rows)
         return;
-    typename Op::State *c = carries + row * r.parts, sum = Op::none();
+    typename Op::State *c = carries + row * r.parts, sum = Op::identity();
     ROLLED
     for (int64_t p = 0; p < r.parts; p++) {
         typename Op::State part = c[p];
         c[p] = sum;
-        sum = Op::join(sum, part);
+        sum = Op::combine(sum, part);
     }
 }
 
@@ -257,15 +192,16 @@ __global__ void scan_columns_kernel(void *out, int64_t *index, const void *x,
     if (row >= r.rows)
         return;
     int64_t start = start_of(r, row);
-    typename Op::State carry = Op::none();
+    typename Op::State carry = Op::identity();
     ROLLED
     for (int64_t i = 0; i < r.n; i++) {
         int64_t number = number_of(r, i), at = start + number * r.inner;
-        carry = Op::join(carry, Op::of(element_at<typename Op::T>(x, at, r.single),
-                                       number, r.least));
-        put_element<typename Op::T>(out, at, Op::value(carry, r.least), r.single);
+        carry =
+            Op::combine(carry, Op::of(element_at<typename Op::Value>(x, at, r.single),
+                                      number, r.min));
+        put_element<typename Op::Value>(out, at, Op::value(carry, r.min), r.single);
         if (index)
-            index[at] = Op::place(carry);
+            index[at] = Op::index(carry);
     }
 }
 
@@ -290,7 +226,7 @@ static int start(dt_queue queue, const dt_scan *s, typename Op::State *carries,
 }
 
 template <class Op>
-static int run(dt_queue queue, const dt_scan *s, bool least = false)
+static int run(dt_queue queue, const dt_scan *s, bool min = false)
 {
     typedef typename Op::State State;
     Rows r = {s->outer * s->inner,
@@ -300,7 +236,7 @@ static int run(dt_queue queue, const dt_scan *s, bool least = false)
               s->n,
               long_divider_for(s->inner),
               s->backward,
-              least,
+              min,
               s->dtype == DT_FLOAT32};
     if ((s->inner >= 32 && r.rows >= 1024) || s->n <= 16) {
         CUDA_TRY("starting a scan",
@@ -309,9 +245,9 @@ static int run(dt_queue queue, const dt_scan *s, bool least = false)
         return 0;
     }
     if (r.rows < kBlocks) {
-        int64_t wanted = kBlocks / r.rows, most = s->n / (4 * TILE);
+        int64_t wanted = kBlocks / r.rows, max = s->n / (4 * TILE);
         wanted = wanted < kParts ? wanted : kParts;
-        r.parts = wanted < most ? wanted : most;
+        r.parts = wanted < max ? wanted : max;
         r.parts = r.parts > 1 ? r.parts : 1;
         r.part = (s->n + r.parts - 1) / r.parts;
         r.part = (r.part + TILE - 1) / TILE * TILE;
@@ -335,19 +271,21 @@ static int choose(dt_queue queue, dt_scan_op op, const dt_scan *s)
 {
     switch (op) {
     case DT_SCAN_SUM:
-        return run<Sum<T>>(queue, s);
+        return run<scan::Sum<T>>(queue, s);
     case DT_SCAN_PRODUCT:
-        return run<Product<T>>(queue, s);
+        return run<scan::Product<T>>(queue, s);
     case DT_SCAN_MAX:
-        return run<Extreme<T>>(queue, s);
+        return run<scan::Max<T>>(queue, s);
     case DT_SCAN_MIN:
-        return run<Extreme<T>>(queue, s, true);
+        return run<scan::Max<T>>(queue, s, true);
     default:
         if constexpr (T(0.5) != T(0))
-            return run<LogSumExp<T>>(queue, s);
+            return run<scan::LogSumExp<T>>(queue, s);
         return dt_fail(DT_ERROR_RUNTIME, "logcumsumexp: not defined for integers");
     }
 }
+
+} // namespace
 
 int scan_run(dt_queue queue, dt_scan_op op, const dt_scan *s)
 {

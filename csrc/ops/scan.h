@@ -1,0 +1,93 @@
+/* The steps of cumulative operations, for both backends. An Op carries a State along a row:
+ * identity() before the first element, of(x, index) for one element, combine(a, b) for a
+ * before b. Integers are carried as int64 and wrap, floats as double.
+ *
+ * The includer has op_exp, op_log1p, and SCAN_FN, the qualifiers of functions; SCAN_CALL
+ * are those of functions of many instructions. */
+#ifndef DT_OPS_SCAN_H
+#define DT_OPS_SCAN_H
+
+#include <math.h>
+#include <stdint.h>
+#include <type_traits>
+
+namespace {
+namespace scan {
+
+template <typename T>
+struct Sum {
+    typedef T Value;
+    typedef T State;
+    SCAN_FN State identity() { return 0; }
+    SCAN_FN State of(T x, int64_t, bool) { return x; }
+    SCAN_FN State combine(State a, State b) { return a + b; }
+    SCAN_FN T value(State s, bool) { return s; }
+    SCAN_FN int64_t index(State) { return 0; }
+};
+
+template <typename T>
+struct Product : Sum<T> {
+    SCAN_FN T identity() { return 1; }
+    SCAN_FN T combine(T a, T b) { return a * b; }
+};
+
+template <typename T>
+struct LogSumExp : Sum<T> {
+    SCAN_FN T identity() { return -(T)INFINITY; }
+    SCAN_CALL T combine(T a, T b)
+    {
+        T high = a > b ? a : b, low = a > b ? b : a;
+        if (a != a || b != b)
+            return a + b;
+        /* Equal infinities have no difference. */
+        return high == low && high - high != 0 ? high
+                                               : high + op_log1p(op_exp(low - high));
+    }
+};
+
+template <typename T>
+struct Found {
+    T value;
+    int64_t index; /* -1: nothing found yet */
+};
+
+/* The maximum and its index: the later of two equal ones, and a NaN before all numbers.
+ * The minimum is the maximum of negatives, or of the complements of integers, which do
+ * not overflow. */
+template <typename T>
+struct Max {
+    typedef T Value;
+    typedef Found<T> State;
+    SCAN_FN T mirror(T x)
+    {
+        if constexpr (std::is_integral_v<T>)
+            return ~x;
+        else
+            return -x;
+    }
+    SCAN_FN bool replaces(T later, T earlier)
+    {
+        return (later != later) | ((earlier == earlier) & (later >= earlier));
+    }
+    SCAN_FN State identity() { return {T(0), -1}; }
+    SCAN_FN State of(T x, int64_t index, bool min)
+    {
+        return {min ? mirror(x) : x, index};
+    }
+    SCAN_CALL State combine(State a, State b)
+    {
+        if (a.index < 0 || b.index < 0)
+            return b.index < 0 ? a : b;
+        return replaces(b.value, a.value) ? b : a;
+    }
+    SCAN_FN T value(const State &s, bool min)
+    {
+        return min ? mirror(s.value) : s.value;
+    }
+    SCAN_FN int64_t index(const State &s) { return s.index; }
+};
+
+} // namespace scan
+} // namespace
+
+#endif
