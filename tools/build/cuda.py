@@ -37,8 +37,9 @@ class Nvcc:
 
     @functools.cached_property
     def command(self) -> tuple[str, ...]:
-        host = os.environ.get("NVCC_CCBIN") or os.environ.get("CXX")
-        return (self.path, *(("-ccbin", host) if host else ()))
+        named = flags_of("NVCC_CCBIN") or flags_of("CXX")
+        host = [word for word in named if word != "ccache"][:1]
+        return (self.path, *(("-ccbin", *host) if host else ()))
 
     @functools.cached_property
     def identity(self) -> str:
@@ -121,8 +122,8 @@ class Nvcc:
                 text=True,
             )
         if done.returncode:
-            lines = [line for line in done.stdout.splitlines() if "error" in line]
-            why = (lines or ["it gave no reason"])[0].strip()
+            said = done.stdout.strip().splitlines() or ["it gave no reason"]
+            why = next((line for line in said if "error" in line), said[0]).strip()
             return f"{self.name} ({self.path}) cannot compile here: {why}"
         verdict.parent.mkdir(parents=True, exist_ok=True)
         verdict.touch()
