@@ -57,21 +57,21 @@ static void *take(size_t bytes)
 }
 
 /* A fresh result each time, as a program asks for it. */
-static void unary(dt_unary_op op, int64_t n, void *x)
+static void unary(dt_elementwise_op op, int64_t n, void *x)
 {
     dt_plan p = flat(2, n);
     p.operands[0].data = take((size_t)n * 4);
     p.operands[1].data = x;
-    cpu->unary(queue, op, &p);
+    cpu->elementwise(queue, op, &p);
     cpu->release(0, p.operands[0].data, (size_t)n * 4);
 }
-static void binary(dt_binary_op op, int64_t n, void *a, void *b)
+static void binary(dt_elementwise_op op, int64_t n, void *a, void *b)
 {
     dt_plan p = flat(3, n);
     p.operands[0].data = take((size_t)n * 4);
     p.operands[1].data = a;
     p.operands[2].data = b;
-    cpu->binary(queue, op, &p);
+    cpu->elementwise(queue, op, &p);
     cpu->release(0, p.operands[0].data, (size_t)n * 4);
 }
 static void add_row(int64_t rows, int64_t columns, void *a, void *row)
@@ -88,7 +88,7 @@ static void add_row(int64_t rows, int64_t columns, void *a, void *row)
     p.operands[0].data = take((size_t)p.numel * 4);
     p.operands[1].data = a;
     p.operands[2].data = row;
-    cpu->binary(queue, DT_BINARY_add, &p);
+    cpu->elementwise(queue, DT_OP_add, &p);
     cpu->release(0, p.operands[0].data, (size_t)p.numel * 4);
 }
 static void transpose(int64_t rows, int64_t columns, void *x)
@@ -171,25 +171,25 @@ int main(int argc, char **argv)
     tiny.operands[0].data = c;
     tiny.operands[1].data = a;
     tiny.operands[2].data = b;
-    TIME("add_3", 20, 100000, cpu->binary(queue, DT_BINARY_add, &tiny));
+    TIME("add_3", 20, 100000, cpu->elementwise(queue, DT_OP_add, &tiny));
     tiny.operands[2].immediate = true;
-    TIME("add_3_number", 20, 100000, cpu->binary(queue, DT_BINARY_add, &tiny));
-    TIME("exp_3", 20, 100000, unary(DT_UNARY_exp, 3, a));
+    TIME("add_3_number", 20, 100000, cpu->elementwise(queue, DT_OP_add, &tiny));
+    TIME("exp_3", 20, 100000, unary(DT_OP_exp, 3, a));
     TIME("sum_3", 20, 100000, fold(DT_REDUCE_sum, 1, 3, 0, a, c));
     TIME("matmul_4", 20, 100000, product(4, a, b, c));
     TIME("allocate_256", 20, 100000, cpu->release(0, take(256), 256));
     TIME("allocate_4MiB", 20, 1000, cpu->release(0, take(4 << 20), 4 << 20));
-    TIME("add_1e3", 20, 10000, binary(DT_BINARY_add, 1000, a, b));
-    TIME("add_1e5", 20, 100, binary(DT_BINARY_add, 100000, a, b));
-    TIME("exp_1e5", 20, 100, unary(DT_UNARY_exp, 100000, a));
-    TIME("add_1e7", 20, 1, binary(DT_BINARY_add, N, a, b));
+    TIME("add_1e3", 20, 10000, binary(DT_OP_add, 1000, a, b));
+    TIME("add_1e5", 20, 100, binary(DT_OP_add, 100000, a, b));
+    TIME("exp_1e5", 20, 100, unary(DT_OP_exp, 100000, a));
+    TIME("add_1e7", 20, 1, binary(DT_OP_add, N, a, b));
     TIME("add_row_1e7", 20, 1, add_row(10000, 1000, a, b));
-    TIME("exp_1e7", 20, 1, unary(DT_UNARY_exp, N, a));
-    TIME("tanh_1e7", 20, 1, unary(DT_UNARY_tanh, N, a));
-    TIME("sigmoid_1e7", 20, 1, unary(DT_UNARY_sigmoid, N, a));
-    TIME("log_1e7", 20, 1, unary(DT_UNARY_log, N, b));
-    TIME("sin_1e7", 20, 1, unary(DT_UNARY_sin, N, a));
-    TIME("relu_1e7", 20, 1, unary(DT_UNARY_relu, N, a));
+    TIME("exp_1e7", 20, 1, unary(DT_OP_exp, N, a));
+    TIME("tanh_1e7", 20, 1, unary(DT_OP_tanh, N, a));
+    TIME("sigmoid_1e7", 20, 1, unary(DT_OP_sigmoid, N, a));
+    TIME("log_1e7", 20, 1, unary(DT_OP_log, N, b));
+    TIME("sin_1e7", 20, 1, unary(DT_OP_sin, N, a));
+    TIME("relu_1e7", 20, 1, unary(DT_OP_relu, N, a));
     TIME("sum_all_1e7", 20, 1, fold(DT_REDUCE_sum, 4000, 2500, 0, a, c));
     TIME("sum_rows_1e7", 20, 1, fold(DT_REDUCE_sum, 4000, 2500, 1, a, c));
     TIME("sum_columns_1e7", 20, 1, fold(DT_REDUCE_sum, 4000, 2500, 2, a, c));

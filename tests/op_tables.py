@@ -1,53 +1,33 @@
-"""The rows of csrc/ops/*.def as the tests need them: read, not repeated."""
+"""The rows of csrc/ops/elementwise.def, as the extension has them."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import NamedTuple
 
-OPS = Path(__file__).resolve().parents[1] / "csrc" / "ops"
+from pydevtensor import _C
 
 
 class Row(NamedTuple):
-    """One row: its columns as text; low and high as numbers."""
+    """One row; takes: whether it has kernels for bool, integers and floats;
+    differentiable: whether each input has a derivative."""
 
     name: str
+    arity: int
     kind: str
     low: float
     high: float
-    derivatives: tuple[str, ...]
+    kernels: tuple[bool, bool, bool]
+    differentiable: tuple[bool, ...]
 
-    @property
-    def differentiable(self) -> tuple[bool, ...]:
-        """Whether there is a derivative for each input."""
-        return tuple(d != "NONE" for d in self.derivatives)
-
-
-def _columns(text: str) -> list[str]:
-    columns, depth, quoted, start = [], 0, False, 0
-    for i, character in enumerate(text):
-        if character == '"':
-            quoted = not quoted
-        elif not quoted and character in "()":
-            depth += 1 if character == "(" else -1
-        elif not quoted and depth == 0 and character == ",":
-            columns.append(text[start:i].strip())
-            start = i + 1
-    columns.append(text[start:].strip())
-    return columns
+    def takes(self, dtype: str) -> bool:
+        """Whether tensors of the element type, by name, are taken."""
+        if dtype == "bool" and self.kind in ("COUNT", "POWER"):
+            return self.kind == "COUNT"  # as int64; pow takes a number beside bools
+        kind = 0 if dtype == "bool" else 2 if "float" in dtype else 1
+        return self.kind in ("MATH", "FLOAT") or self.kernels[kind]
 
 
-def _rows(file: str, word: str, derivatives: slice) -> list[Row]:
-    text = re.sub(r"/\*.*?\*/", "", (OPS / file).read_text(), flags=re.DOTALL)
-    rows = []
-    for match in re.finditer(rf"^{word}\((.*?)\)$", text, re.MULTILINE | re.DOTALL):
-        columns = _columns(match[1].replace("\n", " "))
-        low, high = float(columns[2]), float(columns[3])
-        rows.append(Row(columns[0], columns[1], low, high, tuple(columns[derivatives])))
-    return rows
-
-
-UNARY = _rows("unary.def", "UNARY", slice(5, 6))
-BINARY = _rows("binary.def", "BINARY", slice(5, 7))
-TERNARY = _rows("ternary.def", "TERNARY", slice(5, 8))
+ROWS = [Row(*row) for row in _C._operations()]
+UNARY = [row for row in ROWS if row.arity == 1]
+BINARY = [row for row in ROWS if row.arity == 2]
+TERNARY = [row for row in ROWS if row.arity == 3 and row.name != "where"]

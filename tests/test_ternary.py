@@ -1,4 +1,4 @@
-"""Functions of three elements: every row of ops/ternary.def on every type and layout."""
+"""Functions of three elements: every row on every type and layout."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,8 @@ def test_every_row_is_known():
 
 def inputs(row, dtype, shapes, seed=0):
     generator = np.random.default_rng(seed)
-    low, high = (max(row.low, 0), row.high) if dtype == torch.uint8 else row[2:4]
+    low = max(row.low, 0) if dtype == torch.uint8 else row.low
+    high = row.high
     kind = str(dtype).rpartition(".")[2]
     arrays = []
     for shape in shapes:

@@ -264,11 +264,12 @@ static int add(const pass *p, dt_tensor *sum, const dt_tensor *gradient)
     if (!p->create_graph && sum->storage->references == 1 && !sum->history &&
         !sum->storage->read_only && !sum->storage->borrowed &&
         !dt_tensor_overlaps_itself(sum))
-        return dt_binary_into(DT_BINARY_add, sum, dt_arg_tensor(sum),
-                              dt_arg_tensor(gradient));
+        return dt_elementwise_into(
+            DT_OP_add, sum, DT_ARGS(dt_arg_tensor(sum), dt_arg_tensor(gradient)));
     dt_tensor total;
-    if (dt_recorded_binary(DT_BINARY_add, &total, dt_arg_tensor(sum),
-                           dt_arg_tensor(gradient)) < 0)
+    if (dt_recorded_elementwise(DT_OP_add, &total,
+                                DT_ARGS(dt_arg_tensor(sum), dt_arg_tensor(gradient))) <
+        0)
         return -1;
     dt_tensor_clear(sum);
     *sum = total;

@@ -49,28 +49,9 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node);
 
 /* --- elements --- */
 
-int dt_record_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x);
-int dt_record_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b);
-
-static inline int dt_recorded_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x)
-{
-    return dt_recording(x) ? dt_record_unary(op, out, x) : dt_unary(op, out, x);
-}
-static inline int dt_recorded_binary(dt_binary_op op, dt_tensor *out, dt_arg a,
-                                     dt_arg b)
-{
-    return dt_recording_arg(a) || dt_recording_arg(b) ? dt_record_binary(op, out, a, b)
-                                                      : dt_binary(op, out, a, b);
-}
-int dt_recorded_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x);
-int dt_recorded_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b);
-/* args are three, the first a tensor. `name`: of the node. */
-int dt_recorded_ternary(dt_ternary_op op, const char *name, dt_tensor *out,
-                        const dt_arg *args);
-int dt_recorded_ternary_into(dt_ternary_op op, const char *name, dt_tensor *target,
-                             const dt_arg *args);
-/* a where condition (a tensor of bools) holds, else b. */
-int dt_recorded_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b);
+int dt_recorded_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args);
+int dt_recorded_elementwise_into(dt_elementwise_op op, dt_tensor *target,
+                                 const dt_arg *args);
 
 /* --- copies --- */
 

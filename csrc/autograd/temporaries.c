@@ -42,99 +42,70 @@ dt_tensor *dt_scope_slot(dt_scope *scope)
     return slot;
 }
 
-/* A call's result as an operand of a formula. */
-static dt_arg value_of(dt_scope *scope, const dt_tensor *t, int status)
+/* The value of a formula's part that needs no tensor: of numbers, or of one of args.
+ * Fails for what no derivative asks for. */
+static bool value_of(dt_elementwise_op op, const dt_arg *args, dt_arg *out)
 {
-    if (status < 0)
-        scope->failed = true;
-    return status < 0 ? dt_arg_scalar(dt_scalar_float(0)) : dt_arg_tensor(t);
-}
-
-dt_arg dt_scope_unary(dt_scope *scope, dt_unary_op op, dt_arg x)
-{
-    if (scope->failed)
-        return x;
-    if (!x.tensor) {
-        double v = dt_scalar_as_double(x.scalar);
-        switch (op) {
-        case DT_UNARY_neg:
-            return dt_arg_scalar(dt_scalar_float(-v));
-        case DT_UNARY_log:
-            return dt_arg_scalar(dt_scalar_float(log(v)));
-        default: /* formulas call the others on tensors only */
-            scope->failed = true;
-            dt_fail(DT_ERROR_RUNTIME, "backward: %s of a number is not supported",
-                    dt_unary_names[op]);
-            return x;
-        }
+    const dt_tensor *x = args[0].tensor, *y = NULL;
+    int arity = dt_elementwise_rows[op].arity;
+    double a = x ? 0 : dt_scalar_as_double(args[0].scalar), b = 0;
+    if (arity > 1) {
+        y = args[1].tensor;
+        b = y ? 0 : dt_scalar_as_double(args[1].scalar);
     }
-    dt_tensor *slot = dt_scope_slot(scope);
-    return slot ? value_of(scope, slot, dt_recorded_unary(op, slot, x.tensor)) : x;
-}
-
-static bool number_of(dt_binary_op op, double a, double b, dt_scalar *out)
-{
     switch (op) {
-    case DT_BINARY_add:
-        *out = dt_scalar_float(a + b);
-        return true;
-    case DT_BINARY_sub:
-        *out = dt_scalar_float(a - b);
-        return true;
-    case DT_BINARY_mul:
-        *out = dt_scalar_float(a * b);
-        return true;
-    case DT_BINARY_div:
-        *out = dt_scalar_float(a / b);
-        return true;
-    case DT_BINARY_eq:
-        *out = dt_scalar_bool(a == b);
-        return true;
-    case DT_BINARY_ne:
-        *out = dt_scalar_bool(a != b);
-        return true;
-    case DT_BINARY_le:
-        *out = dt_scalar_bool(a <= b);
-        return true;
-    case DT_BINARY_ge:
-        *out = dt_scalar_bool(a >= b);
-        return true;
+    case DT_OP_where:
+        *out = a ? args[1] : args[2];
+        return !x;
+    case DT_OP_logical_and:
+        *out = x ? (b ? args[0] : args[1]) : a ? args[1] : args[0];
+        return !x || !y;
+    case DT_OP_logical_or:
+        *out = x ? (b ? args[1] : args[0]) : a ? args[0] : args[1];
+        return !x || !y;
+    case DT_OP_pow:
+        *out = args[0];
+        return !y && b == 1;
+    case DT_OP_mul:
+        *out = x ? args[0] : dt_arg_scalar(dt_scalar_float(a * b));
+        return !y && (!x || b == 1);
+#define OF_NUMBERS(name, value)                                                        \
+    case DT_OP_##name:                                                                 \
+        *out = dt_arg_scalar(value);                                                   \
+        return !x && !y;
+        OF_NUMBERS(add, dt_scalar_float(a + b))
+        OF_NUMBERS(sub, dt_scalar_float(a - b))
+        OF_NUMBERS(div, dt_scalar_float(a / b))
+        OF_NUMBERS(neg, dt_scalar_float(-a))
+        OF_NUMBERS(log, dt_scalar_float(log(a)))
+        OF_NUMBERS(eq, dt_scalar_bool(a == b))
+        OF_NUMBERS(ne, dt_scalar_bool(a != b))
+        OF_NUMBERS(le, dt_scalar_bool(a <= b))
+        OF_NUMBERS(ge, dt_scalar_bool(a >= b))
     default:
         return false;
     }
 }
 
-dt_arg dt_scope_binary(dt_scope *scope, dt_binary_op op, dt_arg a, dt_arg b)
+dt_arg dt_scope_elementwise(dt_scope *scope, dt_elementwise_op op, const dt_arg *args)
 {
+    dt_arg value;
+    bool has_tensor = false;
     if (scope->failed)
-        return a;
-    if (!a.tensor && !b.tensor) {
-        dt_scalar result;
-        if (number_of(op, dt_scalar_as_double(a.scalar), dt_scalar_as_double(b.scalar),
-                      &result))
-            return dt_arg_scalar(result);
+        return args[0];
+    if (value_of(op, args, &value))
+        return value;
+    for (int i = 0; i < dt_elementwise_rows[op].arity; i++)
+        has_tensor |= args[i].tensor != NULL;
+    dt_tensor *slot = has_tensor ? dt_scope_slot(scope) : NULL;
+    if (!has_tensor)
+        dt_fail(DT_ERROR_RUNTIME, "backward: %s of numbers is not supported",
+                dt_elementwise_rows[op].name);
+    if (!slot || dt_recorded_elementwise(op, slot, args) < 0) {
         scope->failed = true;
-        dt_fail(DT_ERROR_RUNTIME, "backward: %s of two numbers is not supported",
-                dt_binary_names[op]);
-        return a;
+        return args[0];
     }
-    /* Multiplying by 1 and the like needs no pass over memory. */
-    if (!b.tensor && dt_scalar_as_double(b.scalar) == 1 &&
-        (op == DT_BINARY_mul || op == DT_BINARY_pow))
-        return a;
-    dt_tensor *slot = dt_scope_slot(scope);
-    return slot ? value_of(scope, slot, dt_recorded_binary(op, slot, a, b)) : a;
-}
-
-dt_arg dt_scope_where(dt_scope *scope, dt_arg condition, dt_arg a, dt_arg b)
-{
-    if (scope->failed)
-        return condition;
-    if (!condition.tensor)
-        return condition.scalar.i ? a : b;
-    dt_tensor *slot = dt_scope_slot(scope);
-    return slot ? value_of(scope, slot, dt_recorded_where(slot, condition.tensor, a, b))
-                : a;
+    return dt_arg_tensor(slot);
 }
 
 dt_tensor *dt_scope_tensor(dt_scope *scope, dt_arg value, const dt_tensor *like)

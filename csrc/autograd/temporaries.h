@@ -30,10 +30,7 @@ dt_tensor *dt_scope_slot(dt_scope *scope);
 
 /* The results belong to the scope. After a failure, the scope has failed and every call
  * returns an empty operand, so a formula checks once, at its end. */
-dt_arg dt_scope_unary(dt_scope *scope, dt_unary_op op, dt_arg x);
-dt_arg dt_scope_binary(dt_scope *scope, dt_binary_op op, dt_arg a, dt_arg b);
-/* a where condition is true, else b. */
-dt_arg dt_scope_where(dt_scope *scope, dt_arg condition, dt_arg a, dt_arg b);
+dt_arg dt_scope_elementwise(dt_scope *scope, dt_elementwise_op op, const dt_arg *args);
 
 /* The tensor of an operand, NULL after a failure. A number becomes a tensor like
  * `like`. */

@@ -333,11 +333,11 @@ static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
                      dt_tensor_device(gradient));
     }
     if (!recorded)
-        return dt_binary_into(DT_BINARY_add, grad, dt_arg_tensor(grad),
-                              dt_arg_tensor(gradient));
+        return dt_elementwise_into(
+            DT_OP_add, grad, DT_ARGS(dt_arg_tensor(grad), dt_arg_tensor(gradient)));
     dt_tensor sum;
-    if (dt_recorded_binary(DT_BINARY_add, &sum, dt_arg_tensor(grad),
-                           dt_arg_tensor(gradient)) < 0)
+    if (dt_recorded_elementwise(
+            DT_OP_add, &sum, DT_ARGS(dt_arg_tensor(grad), dt_arg_tensor(gradient))) < 0)
         return -1;
     dt_tensor_clear(grad);
     *grad = sum;

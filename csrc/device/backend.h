@@ -146,10 +146,7 @@ typedef struct dt_backend {
                                                          operand */
     int (*copy)(dt_queue queue, const dt_plan *plan); /* converts operand 1 to
                                                          operand 0's type */
-    int (*unary)(dt_queue queue, dt_unary_op op, const dt_plan *plan);
-    int (*binary)(dt_queue queue, dt_binary_op op, const dt_plan *plan);
-    /* Operand 1, bools, selects between 2 and 3, which have the result's type. */
-    int (*where)(dt_queue queue, const dt_plan *plan);
+    int (*elementwise)(dt_queue queue, dt_elementwise_op op, const dt_plan *plan);
     int (*reduce)(dt_queue queue, dt_reduce_op op, const dt_reduction *reduction);
     /* First maximum or minimum and its row-major index along the reduced dimensions.
      * A NaN wins over numbers. */
@@ -160,7 +157,6 @@ typedef struct dt_backend {
                   const dt_random_call *call);
     int (*index)(dt_queue queue, dt_index_op op, const dt_index_call *selection);
     int (*optim_step)(dt_queue queue, const dt_optim_call *call);
-    int (*ternary)(dt_queue queue, dt_ternary_op op, const dt_plan *plan);
     /* nonzero in two steps, as the result's size is not known before: the first
      * stores the count in the last element of the workspace. NULL for the CPU. */
     int (*nonzero_count)(dt_queue queue, const dt_nonzero_call *call);

@@ -14,7 +14,7 @@
 
 /* An operand of an elementwise plan. A scalar operand is a single element by value
  * (a Python number, a 0-dim CPU tensor); its data is NULL. In a half-precision plan
- * one scalar operand of two may be float32. */
+ * scalar operands may be float32. */
 typedef struct dt_operand {
     void *data;                   /* address of element 0 on the plan's device */
     int64_t strides[DT_MAX_NDIM]; /* in bytes, per dimension; 0: broadcast */
@@ -35,6 +35,22 @@ typedef struct dt_plan {
     bool contiguous; /* ndim is 1 and every operand is a scalar or has stride =
                         element size */
 } dt_plan;
+
+/* The element type of an elementwise plan's kernel: that of the inputs. A choice, whose
+ * first input is of bool, moves elements as integers of their size. */
+static inline dt_dtype dt_plan_type(const dt_plan *plan, bool choice)
+{
+    static const dt_dtype by_size[] = {DT_BOOL, DT_UINT8, DT_INT16, DT_BOOL, DT_INT32,
+                                       DT_BOOL, DT_BOOL,  DT_BOOL,  DT_INT64};
+    if (choice)
+        return by_size[dt_dtype_size(plan->operands[0].dtype)];
+    for (int i = 1; i < plan->noperands; i++) {
+        dt_dtype dtype = plan->operands[i].dtype;
+        if (!plan->operands[i].immediate || dt_dtype_is_half(dtype))
+            return dtype;
+    }
+    return plan->operands[1].dtype;
+}
 
 /* --- reductions --- */
 

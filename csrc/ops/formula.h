@@ -75,3 +75,13 @@
 #define BITNOT(a)       DT_F(bitwise_not)(a)
 #define LSHIFT(a, b)    DT_F(left_shift)(a, b)
 #define RSHIFT(a, b)    DT_F(right_shift)(a, b)
+
+/* The column `operands` of ops/elementwise_kernels.def: the inputs of a kernel by the
+ * names that the formula has for them, FIRST being the type of the first. */
+#define FORWARD(FIRST, a, b, c)                                                        \
+    const FIRST A = a;                                                                 \
+    const T B = b, C = c;                                                              \
+    (void)A, (void)B, (void)C;
+#define BACKWARD(FIRST, a, b, c)                                                       \
+    const T G = a, A = b, Y = A;                                                       \
+    (void)A, (void)Y;

@@ -2,26 +2,11 @@
 #ifndef DT_OPS_OPS_H
 #define DT_OPS_OPS_H
 
-typedef enum dt_unary_op {
-#define UNARY(name, class, low, high, value, derivative, doc) DT_UNARY_##name,
-#include "ops/unary.def"
-#undef UNARY
-    DT_NUNARY
-} dt_unary_op;
-
-typedef enum dt_binary_op {
-#define BINARY(name, class, low, high, value, da, db, doc) DT_BINARY_##name,
-#include "ops/kernels.def"
-#undef BINARY
-    DT_NBINARY
-} dt_binary_op;
-
-typedef enum dt_ternary_op {
-#define TERNARY(name, class, low, high, value, da, db, dc, doc) DT_TERNARY_##name,
-#include "ops/ternary.def"
-#undef TERNARY
-    DT_NTERNARY
-} dt_ternary_op;
+typedef enum dt_elementwise_op {
+#define KERNEL(name, ...) DT_OP_##name,
+#include "ops/elementwise_kernels.def"
+    DT_NELEMENTWISE
+} dt_elementwise_op;
 
 typedef enum dt_reduce_op {
 #define REDUCE(name, class, identity, map, combine, finish, doc) DT_REDUCE_##name,

@@ -8,15 +8,24 @@ typedef struct example {
     const char *name, *code, *result;
 } example;
 
-static const example examples[] = {
+static example examples[] = {
 #define EXAMPLE(name, code, result) {#name, code, result},
 #include "python/examples.def"
 #undef EXAMPLE
+#define ELEMENTWISE(name, arity, class, flags, low, high, call, value, derivatives,    \
+                    doc, code, result)                                                 \
+    {#name, code, result},
+#include "ops/elementwise.def"
 };
 
 static int compare(const void *name, const void *row)
 {
     return strcmp(name, ((const example *)row)->name);
+}
+
+static int in_order(const void *a, const void *b)
+{
+    return strcmp(((const example *)a)->name, ((const example *)b)->name);
 }
 
 /* The example of the first `length` letters of name, or NULL. */
@@ -27,6 +36,10 @@ static const example *find(const char *name, size_t length)
         return NULL;
     memcpy(key, name, length);
     key[length] = '\0';
+    static bool sorted; /* under the GIL, while the module is set up */
+    if (!sorted)
+        qsort(examples, sizeof examples / sizeof *examples, sizeof *examples, in_order);
+    sorted = true;
     return bsearch(key, examples, sizeof examples / sizeof *examples, sizeof *examples,
                    compare);
 }

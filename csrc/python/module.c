@@ -77,7 +77,37 @@ static PyObject *signatures(PyObject *self, PyObject *unused)
     return list;
 }
 
+static PyObject *operations(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    static const dt_elementwise_op ops[] = {
+#define ELEMENTWISE(name, ...) DT_OP_##name,
+#include "ops/elementwise.def"
+    };
+    PyObject *list = PyList_New(0);
+    for (size_t o = 0; list && o < sizeof ops / sizeof *ops; o++) {
+        const dt_elementwise_row *row = &dt_elementwise_rows[ops[o]];
+        PyObject *takes = PyTuple_New(3), *differentiable = PyTuple_New(row->arity);
+        for (int k = 0; takes && k < 3; k++)
+            PyTuple_SET_ITEM(takes, k, PyBool_FromLong(row->class_.takes[k]));
+        for (int i = 0; differentiable && i < row->arity; i++)
+            PyTuple_SET_ITEM(differentiable, i,
+                             PyBool_FromLong(row->reads[i] != DT_READS_NOTHING));
+        PyObject *item =
+            Py_BuildValue("(sisddNN)", row->name, row->arity, row->class_name, row->low,
+                          row->high, takes, differentiable);
+        if (!item || PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
 static PyMethodDef own_functions[] = {
+    {"_operations", operations, METH_NOARGS,
+     "Each row of ops/elementwise.def: name, arity, class, the range from which tests "
+     "draw, whether it has kernels for bool, integers and floats, and whether each "
+     "input has a derivative."},
     {"_signatures", signatures, METH_NOARGS,
      "The name and signature of every public function and method."},
     {NULL, NULL, 0, NULL},

@@ -24,7 +24,6 @@
     SETUP(tensor_type)                                                                 \
     SETUP(defaults)                                                                    \
     SETUP(elementwise)                                                                 \
-    SETUP(ternary)                                                                     \
     SETUP(operations)                                                                  \
     SETUP(composite)                                                                   \
     SETUP(reductions)                                                                  \

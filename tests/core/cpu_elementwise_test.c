@@ -1,7 +1,8 @@
-/* Every unary and binary op, type and layout against the op's formula with the C
+/* Every elementwise op, type and layout against the op's formula with the C
  * library's functions, element by element. */
 #include "cpu_support.h"
 #include "cpu/kernels/typed.h"
+#include "ops/elementwise.h"
 #include "ops/formula.h"
 #include "ops/special.h"
 
@@ -83,37 +84,16 @@ LIBRARY2(atan2, atan2)
 LIBRARY2(fmod, fmod)
 LIBRARY2(pow_raw, pow)
 
-/* Whether the op takes the type; the result's type in *to. */
 #define DT_EACH_TYPE "cpu_reference.inc"
 #include "cpu/kernels/types.inc"
 
-typedef bool unary_reference(dt_unary_op op, const void *x, void *out, dt_dtype *to);
-typedef bool binary_reference(dt_binary_op op, const void *a, const void *b, void *out,
-                              dt_dtype *to);
-static unary_reference *const unary_references[DT_NDTYPES] = {
-#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = unary_one_##ID,
+typedef bool reference(dt_elementwise_op op, const void *a, const void *b,
+                       const void *c, void *out);
+static reference *const references[DT_NDTYPES] = {
+#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = reference_##ID,
 #define DT_DTYPE_HALF(...) /* the same kernels as float32's; tested from Python */
 #include "ops/dtype.def"
 };
-static binary_reference *const binary_references[DT_NDTYPES] = {
-#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = binary_one_##ID,
-#define DT_DTYPE_HALF(...)
-#include "ops/dtype.def"
-};
-static const struct {
-    const char *name;
-    double low, high;
-} unary_rows[] =
-    {
-#define UNARY(name, class, low, high, value, derivative, doc) {#name, low, high},
-#include "ops/unary.def"
-#undef UNARY
-    },
-  binary_rows[] = {
-#define BINARY(name, class, low, high, value, da, db, doc) {#name, low, high},
-#include "ops/kernels.def"
-#undef BINARY
-  };
 
 /* --- layouts --- */
 
@@ -219,42 +199,49 @@ static bool close_enough(dt_dtype dtype, const void *got, const void *wanted,
     return fabs(g - w) <= 4 * ulp * fmax(fabs(w), size) || fabs(g - w) < 1e-45;
 }
 
-/* op: a unary op, or DT_NUNARY + a binary op. */
-static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout *l)
+/* The layout that has the operand: a third input's is that of the first. */
+static int place_of(int operand)
 {
-    bool binary = op >= DT_NUNARY;
-    const char *name = binary ? binary_rows[op - DT_NUNARY].name : unary_rows[op].name;
-    double low = binary ? binary_rows[op - DT_NUNARY].low : unary_rows[op].low;
-    double high = binary ? binary_rows[op - DT_NUNARY].high : unary_rows[op].high;
-    dt_element zero = {.bytes = {0}}, one = {.bytes = {1}};
-    dt_dtype to = dtype;
-    bool taken = binary ? binary_references[dtype]((dt_binary_op)(op - DT_NUNARY),
-                                                   &zero, &one, &zero, &to)
-                        : unary_references[dtype]((dt_unary_op)op, &zero, &zero, &to);
-    const int noperands = binary ? 3 : 2;
+    return operand < 3 ? operand : 1;
+}
+
+static void run_case(const dt_backend *cpu, dt_elementwise_op op, dt_dtype dtype,
+                     const layout *l)
+{
+    const dt_elementwise_row *row = &dt_elementwise_rows[op];
+    const char *name = row->name;
+    const double low = row->low, high = row->high;
+    const int noperands = row->arity + 1;
+    const dt_element zero = {.bytes = {0}}, one = {.bytes = {1}};
+    dt_element unused;
+    bool taken =
+        references[dtype](op, &zero, row->arity == 1 ? &zero : &one, &zero, &unused);
+    if (row->class_.choice && !taken)
+        return; /* moves elements of any type by their size */
+    dt_dtype to = row->class_.truth ? DT_BOOL : dtype;
     dt_plan plan = {.ndim = l->ndim, .noperands = noperands, .numel = 1};
-    char *memory[3] = {NULL};
-    size_t bytes[3] = {0};
+    char *memory[4] = {NULL};
+    size_t bytes[4] = {0};
     for (int d = 0; d < l->ndim; d++)
         plan.numel *= plan.shape[d] = l->shape[d];
     bool least = dt_dtype_kind(dtype) == DT_KIND_INTEGER && low >= 0.5;
     for (int i = 0; i < noperands; i++) {
         dt_operand *o = &plan.operands[i];
-        o->dtype = i ? dtype : to;
+        o->dtype = i == 0 ? to : i == 1 && row->class_.choice ? DT_BOOL : dtype;
         size_t size = dt_dtype_size(o->dtype);
-        bytes[i] = (size_t)lay_out(l, i, size, o->strides);
+        bytes[i] = (size_t)lay_out(l, place_of(i), size, o->strides);
         memory[i] = guarded_new(bytes[i]);
         memset(memory[i], 0, bytes[i]);
         for (size_t at = 0; i && at + size <= bytes[i]; at += size) {
             double x = noise_between(low, high);
-            if (dt_dtype_kind(dtype) == DT_KIND_BOOL)
+            if (dt_dtype_kind(o->dtype) == DT_KIND_BOOL)
                 x = (double)(noise() & 1);
             if (dtype == DT_UINT8)
                 x = fabs(x);
-            put(dtype, memory[i] + at, least && x < 1 ? 1 : x);
+            put(o->dtype, memory[i] + at, least && x < 1 ? 1 : x);
         }
         o->data = memory[i];
-        o->immediate = i && l->operands[i].immediate;
+        o->immediate = i && l->operands[place_of(i)].immediate;
         if (o->immediate) {
             memcpy(o->value.bytes, memory[i], size);
             o->data = NULL;
@@ -263,8 +250,7 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
     }
     dt_plan merged = plan;
     merge(&merged);
-    int status = binary ? cpu->binary(queue, (dt_binary_op)(op - DT_NUNARY), &merged)
-                        : cpu->unary(queue, (dt_unary_op)op, &merged);
+    int status = cpu->elementwise(queue, op, &merged);
     if (!taken) {
         CHECK(status == -1 && dt_error_slot()->code == DT_ERROR_RUNTIME &&
                   strstr(dt_error_slot()->text, name) &&
@@ -275,7 +261,7 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
         CHECK(status == 0, "%s: %s", name, dt_error_slot()->text);
         for (int64_t item = 0; item < plan.numel; item++) {
             int64_t rest = item;
-            const char *at[3] = {NULL};
+            const char *at[4] = {NULL};
             for (int i = 0; i < noperands; i++)
                 at[i] = plan.operands[i].immediate
                             ? (const char *)plan.operands[i].value.bytes
@@ -287,12 +273,8 @@ static void run_case(const dt_backend *cpu, int op, dt_dtype dtype, const layout
                     at[i] += index * plan.operands[i].strides[d];
             }
             dt_element wanted = {.bytes = {0}};
-            dt_dtype ignored;
-            if (binary)
-                binary_references[dtype]((dt_binary_op)(op - DT_NUNARY), at[1], at[2],
-                                         &wanted, &ignored);
-            else
-                unary_references[dtype]((dt_unary_op)op, at[1], &wanted, &ignored);
+            references[dtype](op, at[1], at[noperands > 2 ? 2 : 1], at[noperands - 1],
+                              &wanted);
             bool differs = !strcmp(name, "logaddexp") || !strcmp(name, "logaddexp2");
             double part = differs ? fabs(get(dtype, at[1])) + 1 : 0;
             if (!close_enough(to, at[0], &wanted, part)) {
@@ -319,17 +301,17 @@ static void test_zero_divisors(const dt_backend *cpu)
         plan.operands[i].strides[0] = 8;
         plan.operands[i].dtype = DT_INT64;
     }
-    dt_binary_op ops[] = {DT_BINARY_floor_divide, DT_BINARY_remainder, DT_BINARY_fmod};
+    dt_elementwise_op ops[] = {DT_OP_floor_divide, DT_OP_remainder, DT_OP_fmod};
     for (int i = 0; i < 3; i++) {
         b[1] = 0;
-        CHECK(cpu->binary(queue, ops[i], &plan) == -1 &&
+        CHECK(cpu->elementwise(queue, ops[i], &plan) == -1 &&
                   strstr(dt_error_slot()->text, "ZeroDivisionError"),
               "a zero divisor is an error");
         dt_error_clear();
         b[1] = -2;
-        CHECK(cpu->binary(queue, ops[i], &plan) == 0, "no zero, no error");
+        CHECK(cpu->elementwise(queue, ops[i], &plan) == 0, "no zero, no error");
     }
-    cpu->binary(queue, DT_BINARY_floor_divide, &plan);
+    cpu->elementwise(queue, DT_OP_floor_divide, &plan);
     CHECK(out[0] == 3 && out[1] == 3 && out[2] == INT64_MIN, "quotients %" PRId64,
           out[2]);
 }
@@ -350,7 +332,7 @@ static void test_in_place(const dt_backend *cpu)
         plan.operands[i].strides[0] = 4;
         plan.operands[i].dtype = DT_FLOAT32;
     }
-    CHECK(cpu->binary(queue, DT_BINARY_add, &plan) == 0, "add in place");
+    CHECK(cpu->elementwise(queue, DT_OP_add, &plan) == 0, "add in place");
     for (int i = 0; i < 100000; i++)
         if (x[i] != (float)(2 * i)) {
             CHECK(false, "element %d is %g", i, (double)x[i]);
@@ -361,11 +343,11 @@ static void test_in_place(const dt_backend *cpu)
 int main(void)
 {
     const dt_backend *cpu = dt_cpu_backend();
-    for (int op = 0; op < DT_NUNARY + DT_NBINARY; op++)
+    for (int op = 0; op < DT_NELEMENTWISE; op++)
         for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
             for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
                 if (!dt_dtype_is_half((dt_dtype)dtype))
-                    run_case(cpu, op, (dt_dtype)dtype, &layouts[i]);
+                    run_case(cpu, (dt_elementwise_op)op, (dt_dtype)dtype, &layouts[i]);
     test_zero_divisors(cpu);
     test_in_place(cpu);
     return failures != 0;

@@ -5,7 +5,8 @@
 
 static const dt_backend *cpu;
 
-static void apply(dt_unary_op op, dt_dtype dtype, int64_t n, const void *x, void *out)
+static void apply(dt_elementwise_op op, dt_dtype dtype, int64_t n, const void *x,
+                  void *out)
 {
     dt_plan plan = {
         .ndim = 1, .noperands = 2, .numel = n, .shape = {n}, .contiguous = true};
@@ -15,7 +16,7 @@ static void apply(dt_unary_op op, dt_dtype dtype, int64_t n, const void *x, void
         plan.operands[i].dtype = dtype;
         plan.operands[i].strides[0] = (int64_t)dt_dtype_size(dtype);
     }
-    CHECK(cpu->unary(queue, op, &plan) == 0, "%s", dt_error_slot()->text);
+    CHECK(cpu->elementwise(queue, op, &plan) == 0, "%s", dt_error_slot()->text);
 }
 
 static double sigmoid(double x)
@@ -26,17 +27,17 @@ static double sigmoid(double x)
 /* Allowed error of the vector code in ulp; 0.5 is correct rounding. */
 static const struct function {
     const char *name;
-    dt_unary_op op;
+    dt_elementwise_op op;
     double (*exact)(double);
     double allowed;
 } functions[] = {
-    {"exp", DT_UNARY_exp, exp, 1},          {"log", DT_UNARY_log, log, 1},
-    {"tanh", DT_UNARY_tanh, tanh, 1.6},     {"sigmoid", DT_UNARY_sigmoid, sigmoid, 2.5},
-    {"expm1", DT_UNARY_expm1, expm1, 0.51}, {"log1p", DT_UNARY_log1p, log1p, 0.51},
-    {"log2", DT_UNARY_log2, log2, 0.51},    {"log10", DT_UNARY_log10, log10, 0.51},
-    {"sin", DT_UNARY_sin, sin, 0.51},       {"cos", DT_UNARY_cos, cos, 0.51},
-    {"tan", DT_UNARY_tan, tan, 0.51},       {"sinh", DT_UNARY_sinh, sinh, 0.51},
-    {"cosh", DT_UNARY_cosh, cosh, 0.51},
+    {"exp", DT_OP_exp, exp, 1},          {"log", DT_OP_log, log, 1},
+    {"tanh", DT_OP_tanh, tanh, 1.6},     {"sigmoid", DT_OP_sigmoid, sigmoid, 2.5},
+    {"expm1", DT_OP_expm1, expm1, 0.51}, {"log1p", DT_OP_log1p, log1p, 0.51},
+    {"log2", DT_OP_log2, log2, 0.51},    {"log10", DT_OP_log10, log10, 0.51},
+    {"sin", DT_OP_sin, sin, 0.51},       {"cos", DT_OP_cos, cos, 0.51},
+    {"tan", DT_OP_tan, tan, 0.51},       {"sinh", DT_OP_sinh, sinh, 0.51},
+    {"cosh", DT_OP_cosh, cosh, 0.51},
 };
 
 static double distance(float got, double exact)
@@ -74,7 +75,7 @@ static void measure(const struct function *f, uint32_t step)
             double exact = f->exact((double)x[i]), d = distance(out[i], exact);
             /* The formula overflows internally, to 0, where the true value is
              * subnormal. */
-            if (f->op == DT_UNARY_sigmoid && exact < 0x1p-126 && out[i] >= 0 &&
+            if (f->op == DT_OP_sigmoid && exact < 0x1p-126 && out[i] >= 0 &&
                 out[i] < 0x1p-125f)
                 continue;
             if (d > worst) {
@@ -95,7 +96,7 @@ static void measure_exp64(void)
            worst = 0, at = 0;
     for (int i = 0; i < BATCH; i++)
         x[i] = i % 3 ? noise_between(-1, 1) : noise_between(-745, 709);
-    apply(DT_UNARY_exp, DT_FLOAT64, BATCH, x, out);
+    apply(DT_OP_exp, DT_FLOAT64, BATCH, x, out);
     for (int i = 0; i < BATCH; i++) {
         long double exact = expl((long double)x[i]);
         int e;

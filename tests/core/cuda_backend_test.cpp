@@ -4,11 +4,13 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <type_traits>
 
 #include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
 #include "device/backend.h"
 #include "device/random.h"
+#include "ops/elementwise.h"
 #include "ops/philox.h"
 
 extern "C" const dt_backend *dt_backend_open(const dt_host *host);
@@ -173,23 +175,6 @@ static bool same_values(const char *what, Values<T> got, Values<T> wanted)
 /* --- elementwise ops --- */
 
 enum { KIND_BOOL, KIND_INTEGER, KIND_FLOAT };
-#define TAKES_ANY(kind)       true
-#define TAKES_PREDICATE(kind) true
-#define TAKES_COMPARE(kind)   true
-#define TAKES_NUMBER(kind)    ((kind) != KIND_BOOL)
-#define TAKES_DIVIDES(kind)   ((kind) != KIND_BOOL)
-#define TAKES_FLOAT(kind)     ((kind) == KIND_FLOAT)
-#define TAKES_REAL(kind)      ((kind) == KIND_FLOAT)
-#define TAKES_BITS(kind)      ((kind) != KIND_FLOAT)
-#define GIVES_ANY             T
-#define GIVES_NUMBER          T
-#define GIVES_DIVIDES         T
-#define GIVES_FLOAT           T
-#define GIVES_REAL            T
-#define GIVES_BITS            T
-#define GIVES_PREDICATE       bool
-#define GIVES_COMPARE         bool
-
 static dt_plan flat_plan(int noperands, int64_t n)
 {
     dt_plan plan = {};
@@ -225,139 +210,124 @@ static void strides(dt_operand *operand, int64_t row, int64_t column)
 
 static const int64_t kSizes[] = {1, 15, 257, 4099};
 
-template <class T, class R>
-static void check_unary(dt_unary_op op, const char *name, dt_dtype dtype,
-                        dt_dtype result, double low, double high, R (*f)(T))
-{
-    for (int64_t n : kSizes)
-        for (size_t shift = 0; shift < 2; shift++) {
-            Values<T> x = draw<T>((size_t)n, low, high);
-            Values<R> wanted((size_t)n);
-            for (int64_t i = 0; i < n; i++)
-                wanted[(size_t)i] = f(x[(size_t)i]);
-            Buffer in((size_t)n * sizeof(T), shift * sizeof(T));
-            Buffer out((size_t)n * sizeof(R), shift * sizeof(R));
-            in.set(x.data());
-            dt_plan plan = flat_plan(2, n);
-            flat_operand(&plan.operands[0], out.data, result);
-            flat_operand(&plan.operands[1], in.data, dtype);
-            FINE(gpu->unary(kDefault, op, &plan));
-            same_values(name, values_of<R>(out), wanted);
-        }
-    size_t n = (size_t)(kRows * kColumns);
-    Values<T> x = draw<T>(n, low, high);
-    Values<R> wanted(n);
-    for (int64_t i = 0; i < kRows; i++)
-        for (int64_t j = 0; j < kColumns; j++)
-            wanted[(size_t)(i * kColumns + j)] = f(x[(size_t)(j * kRows + i)]);
-    Buffer in(n * sizeof(T)), out(n * sizeof(R));
-    in.set(x.data());
-    dt_plan plan = flat_plan(2, 1);
-    flat_operand(&plan.operands[0], out.data, result);
-    flat_operand(&plan.operands[1], in.data, dtype);
-    strided_plan(&plan);
-    strides(&plan.operands[0], kColumns, 1);
-    strides(&plan.operands[1], 1, kRows);
-    FINE(gpu->unary(kDefault, op, &plan));
-    same_values(name, values_of<R>(out), wanted);
-}
+template <class First, class T, class R>
+struct Case {
+    dt_elementwise_op op;
+    int arity;
+    const char *name;
+    dt_dtype dtypes[3]; /* of the result, the first input, the others */
+    double low, high;
+    R (*f)(First, T, T);
 
-template <class T, class R>
-static void check_binary(dt_binary_op op, const char *name, dt_dtype dtype,
-                         dt_dtype result, double low, double high, R (*f)(T, T))
-{
-    for (int64_t n : kSizes)
-        for (int form = 0; form < 4; form++) { /* 1, 2: a scalar operand; 3:
-                                                  misaligned */
-            Values<T> a = draw<T>((size_t)n, low, high),
-                      b = draw<T>((size_t)n, low, high);
-            Values<R> wanted((size_t)n);
-            for (size_t i = 0; i < (size_t)n; i++)
-                wanted[i] = f(a[form == 1 ? 0 : i], b[form == 2 ? 0 : i]);
-            size_t shift = form == 3;
-            Buffer left((size_t)n * sizeof(T)),
-                right((size_t)n * sizeof(T), shift * sizeof(T)),
-                out((size_t)n * sizeof(R));
-            left.set(a.data());
-            right.set(b.data());
-            dt_plan plan = flat_plan(3, n);
-            flat_operand(&plan.operands[0], out.data, result);
-            flat_operand(&plan.operands[1], left.data, dtype);
-            flat_operand(&plan.operands[2], right.data, dtype);
-            if (form == 1 || form == 2) {
-                plan.operands[form].immediate = true;
-                plan.operands[form].data = nullptr;
-                memcpy(plan.operands[form].value.bytes, form == 1 ? a.data() : b.data(),
-                       sizeof(T));
-            }
-            FINE(gpu->binary(kDefault, op, &plan));
-            same_values(name, values_of<R>(out), wanted);
+    dt_dtype dtype(int operand) const { return dtypes[operand < 2 ? operand : 2]; }
+
+    /* Row-major operands: all tensors; one of them a scalar; the last one misaligned. */
+    void check_flat(int64_t count, int form) const
+    {
+        size_t n = (size_t)count, shift = form == arity + 1 ? 1 : 0;
+        Values<First> a = draw<First>(n, low, high);
+        Values<T> b = draw<T>(n, low, high), c = draw<T>(n, low, high);
+        Values<R> wanted(n);
+        for (size_t i = 0; i < n; i++)
+            wanted[i] =
+                f(a[form == 1 ? 0 : i], b[form == 2 ? 0 : i], c[form == 3 ? 0 : i]);
+        Buffer out(n * sizeof(R)),
+            first(n * sizeof(First), arity == 1 ? shift * sizeof(First) : 0),
+            second(n * sizeof(T), shift * sizeof(T)),
+            third(n * sizeof(T), shift * sizeof(T));
+        first.set(a.data());
+        second.set(b.data());
+        third.set(c.data());
+        void *data[] = {out.data, first.data, second.data, third.data};
+        const void *values[] = {nullptr, a.data(), b.data(), c.data()};
+        dt_plan plan = flat_plan(arity + 1, count);
+        for (int i = 0; i <= arity; i++)
+            flat_operand(&plan.operands[i], data[i], dtype(i));
+        if (form && form <= arity) {
+            plan.operands[form].immediate = true;
+            plan.operands[form].data = nullptr;
+            memcpy(plan.operands[form].value.bytes, values[form],
+                   dt_dtype_size(dtype(form)));
         }
-    size_t n = (size_t)(kRows * kColumns);
-    Values<T> a = draw<T>(n, low, high), b = draw<T>((size_t)kColumns, low, high);
-    Values<R> wanted(n);
-    for (int64_t i = 0; i < kRows; i++)
-        for (int64_t j = 0; j < kColumns; j++)
-            wanted[(size_t)(i * kColumns + j)] =
-                f(a[(size_t)(j * kRows + i)], b[(size_t)j]);
-    Buffer left(n * sizeof(T)), right((size_t)kColumns * sizeof(T)), out(n * sizeof(R));
-    left.set(a.data());
-    right.set(b.data());
-    dt_plan plan = flat_plan(3, 1);
-    flat_operand(&plan.operands[0], out.data, result);
-    flat_operand(&plan.operands[1], left.data, dtype);
-    flat_operand(&plan.operands[2], right.data, dtype);
-    strided_plan(&plan);
-    strides(&plan.operands[0], kColumns, 1);
-    strides(&plan.operands[1], 1, kRows);
-    strides(&plan.operands[2], 0, 1);
-    FINE(gpu->binary(kDefault, op, &plan));
-    same_values(name, values_of<R>(out), wanted);
-}
+        FINE(gpu->elementwise(kDefault, op, &plan));
+        same_values(name, values_of<R>(out), wanted);
+    }
+
+    /* The first input transposed, the second broadcast. */
+    void check_strided() const
+    {
+        size_t n = (size_t)(kRows * kColumns);
+        Values<First> a = draw<First>(n, low, high);
+        Values<T> b = draw<T>((size_t)kColumns, low, high), c = draw<T>(n, low, high);
+        Values<R> wanted(n);
+        for (int64_t i = 0; i < kRows; i++)
+            for (int64_t j = 0; j < kColumns; j++)
+                wanted[(size_t)(i * kColumns + j)] =
+                    f(a[(size_t)(j * kRows + i)], b[(size_t)j],
+                      c[(size_t)(i * kColumns + j)]);
+        Buffer out(n * sizeof(R)), first(n * sizeof(First)),
+            second((size_t)kColumns * sizeof(T)), third(n * sizeof(T));
+        first.set(a.data());
+        second.set(b.data());
+        third.set(c.data());
+        void *data[] = {out.data, first.data, second.data, third.data};
+        const int64_t steps[][2] = {{kColumns, 1}, {1, kRows}, {0, 1}, {kColumns, 1}};
+        dt_plan plan = flat_plan(arity + 1, 1);
+        strided_plan(&plan);
+        for (int i = 0; i <= arity; i++) {
+            flat_operand(&plan.operands[i], data[i], dtype(i));
+            strides(&plan.operands[i], steps[i][0], steps[i][1]);
+        }
+        FINE(gpu->elementwise(kDefault, op, &plan));
+        same_values(name, values_of<R>(out), wanted);
+    }
+
+    void check() const
+    {
+        for (int64_t n : kSizes)
+            for (int form = 0; form <= arity + 1; form++)
+                if (arity > 1 || form != 1) /* some input is a tensor */
+                    check_flat(n, form);
+        check_strided();
+    }
+};
 
 template <class T>
-static void refuses(bool unary, int op, dt_dtype dtype)
+static void refuses(dt_elementwise_op op, dt_dtype dtype)
 {
     Buffer in(16 * sizeof(T)), out(16 * sizeof(T));
-    dt_plan plan = flat_plan(unary ? 2 : 3, 16);
+    dt_plan plan = flat_plan(dt_elementwise_rows[op].arity + 1, 16);
     for (int k = 0; k < plan.noperands; k++)
         flat_operand(&plan.operands[k], k ? in.data : out.data, dtype);
-    if (unary)
-        FAILS(gpu->unary(kDefault, (dt_unary_op)op, &plan), DT_ERROR_RUNTIME);
-    else
-        FAILS(gpu->binary(kDefault, (dt_binary_op)op, &plan), DT_ERROR_RUNTIME);
+    FAILS(gpu->elementwise(kDefault, op, &plan), DT_ERROR_RUNTIME);
 }
 
-template <class R, class T>
-static dt_dtype result_type(dt_dtype dtype)
-{
-    return sizeof(R) == 1 && (R)2 == (R)1 ? DT_BOOL : dtype;
-}
+#define KERNEL(name, arity, class_, low, high, operands, value)                        \
+    static constexpr dt_class class_of_##name = DT_CLASS_VALUE(DT_CLASS_##class_);
+#include "ops/elementwise_kernels.def"
 
 template <class T, int kind>
 static void check_elementwise(dt_dtype dtype)
 {
     bool is_unsigned = (T)-1 > (T)0;
-#define UNARY(name, class, low, high, value, derivative, doc)                          \
-    if constexpr (TAKES_##class(kind)) {                                               \
-        typedef GIVES_##class R;                                                       \
-        check_unary<T, R>(DT_UNARY_##name, #name " " #class, dtype,                    \
-                          result_type<R, T>(dtype), is_unsigned && low < 0 ? 0 : low,  \
-                          high, [](T X) -> R { return (R)(value); });                  \
-    } else                                                                             \
-        refuses<T>(true, DT_UNARY_##name, dtype);
-#include "ops/unary.def"
-#undef UNARY
-#define BINARY(name, class, low, high, value, da, db, doc)                             \
-    if constexpr (TAKES_##class(kind)) {                                               \
-        typedef GIVES_##class R;                                                       \
-        check_binary<T, R>(DT_BINARY_##name, #name " " #class, dtype,                  \
-                           result_type<R, T>(dtype), is_unsigned && low < 0 ? 0 : low, \
-                           high, [](T A, T B) -> R { return (R)(value); });            \
-    } else                                                                             \
-        refuses<T>(false, DT_BINARY_##name, dtype);
-#include "ops/kernels.def"
-#undef BINARY
+#define KERNEL(name, arity, class_, low, high, operands, value)                        \
+    if constexpr (class_of_##name.takes[kind]) {                                       \
+        typedef std::conditional_t<class_of_##name.choice, bool, T> First;             \
+        typedef std::conditional_t<class_of_##name.truth, bool, T> R;                  \
+        Case<First, T, R>{DT_OP_##name,                                                \
+                          arity,                                                       \
+                          #name " " #class_,                                           \
+                          {class_of_##name.truth ? DT_BOOL : dtype,                    \
+                           class_of_##name.choice ? DT_BOOL : dtype, dtype},           \
+                          (double)(is_unsigned && low < 0 ? 0 : low),                  \
+                          high,                                                        \
+                          [](First a, T b, T d) -> R {                                 \
+                              operands(First, a, b, d) return (R)(value);              \
+                          }}                                                           \
+            .check();                                                                  \
+    } else if constexpr (!class_of_##name.choice) /* which moves any type */           \
+        refuses<T>(DT_OP_##name, dtype);
+#include "ops/elementwise_kernels.def"
 }
 
 static void check_all_elementwise()

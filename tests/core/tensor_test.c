@@ -90,14 +90,16 @@ static void test_elementwise(void)
     int64_t shape[] = {3, 4}, row[] = {4}, other[] = {3};
     dt_tensor x = counting(DT_FLOAT32, 2, shape), r = counting(DT_INT64, 1, row);
     dt_tensor bad = counting(DT_FLOAT32, 1, other), y, t, z;
-    assert(!dt_binary(DT_BINARY_add, &y, dt_arg_tensor(&x), dt_arg_tensor(&r)));
+    assert(
+        !dt_elementwise(DT_OP_add, &y, DT_ARGS(dt_arg_tensor(&x), dt_arg_tensor(&r))));
     assert(y.dtype == DT_FLOAT32 && at(&y, 2, 3) == 14);
-    expect_failure(dt_binary(DT_BINARY_mul, &z, dt_arg_tensor(&x), dt_arg_tensor(&bad)),
-                   DT_ERROR_RUNTIME, "[3, 4] and [3]");
+    expect_failure(
+        dt_elementwise(DT_OP_mul, &z, DT_ARGS(dt_arg_tensor(&x), dt_arg_tensor(&bad))),
+        DT_ERROR_RUNTIME, "[3, 4] and [3]");
     /* A result takes the layout of its inputs. */
     assert(!dt_view_t(&t, &x));
-    assert(!dt_binary(DT_BINARY_mul, &z, dt_arg_tensor(&t),
-                      dt_arg_scalar(dt_scalar_int(2))));
+    assert(!dt_elementwise(
+        DT_OP_mul, &z, DT_ARGS(dt_arg_tensor(&t), dt_arg_scalar(dt_scalar_int(2)))));
     assert(z.strides[0] == 1 && z.strides[1] == 4 && at(&z, 3, 2) == 22);
     dt_tensor_clear(&z);
     /* Overlap: t is x transposed, so it must be read before x is written. */
@@ -105,30 +107,32 @@ static void test_elementwise(void)
     int64_t sides[] = {3, 3};
     square = counting(DT_FLOAT64, 2, sides);
     assert(!dt_view_t(&across, &square));
-    assert(!dt_binary_into(DT_BINARY_add, &square, dt_arg_tensor(&square),
-                           dt_arg_tensor(&across)));
+    assert(!dt_elementwise_into(
+        DT_OP_add, &square, DT_ARGS(dt_arg_tensor(&square), dt_arg_tensor(&across))));
     assert(at(&square, 0, 1) == 4 && at(&square, 1, 0) == 4 && at(&square, 2, 1) == 12);
     dt_tensor_clear(&across);
     dt_tensor_clear(&square);
     /* In-place types, integer division, powers. */
-    expect_failure(dt_binary_into(DT_BINARY_add, &r, dt_arg_tensor(&r),
-                                  dt_arg_scalar(dt_scalar_float(0.5))),
+    expect_failure(dt_elementwise_into(
+                       DT_OP_add, &r,
+                       DT_ARGS(dt_arg_tensor(&r), dt_arg_scalar(dt_scalar_float(0.5)))),
                    DT_ERROR_RUNTIME, "int64");
-    assert(!dt_binary(DT_BINARY_div, &z, dt_arg_tensor(&r),
-                      dt_arg_scalar(dt_scalar_int(2))));
+    assert(!dt_elementwise(
+        DT_OP_div, &z, DT_ARGS(dt_arg_tensor(&r), dt_arg_scalar(dt_scalar_int(2)))));
     assert(z.dtype == DT_FLOAT32 && at(&z, 3, 0) == 1.5);
     dt_tensor_clear(&z);
+    expect_failure(dt_elementwise(DT_OP_remainder, &z,
+                                  DT_ARGS(dt_arg_tensor(&r), dt_arg_tensor(&r))),
+                   DT_ERROR_RUNTIME, "by zero");
     expect_failure(
-        dt_binary(DT_BINARY_remainder, &z, dt_arg_tensor(&r), dt_arg_tensor(&r)),
-        DT_ERROR_RUNTIME, "by zero");
-    expect_failure(dt_binary(DT_BINARY_pow, &z, dt_arg_tensor(&r),
-                             dt_arg_scalar(dt_scalar_int(-1))),
-                   DT_ERROR_RUNTIME, "negative power");
-    assert(!dt_unary(DT_UNARY_sqrt, &z, &r) && z.dtype == DT_FLOAT32 &&
-           at(&z, 1, 0) == 1);
+        dt_elementwise(DT_OP_pow, &z,
+                       DT_ARGS(dt_arg_tensor(&r), dt_arg_scalar(dt_scalar_int(-1)))),
+        DT_ERROR_RUNTIME, "negative power");
+    assert(!dt_elementwise(DT_OP_sqrt, &z, DT_ARGS(dt_arg_tensor(&r))) &&
+           z.dtype == DT_FLOAT32 && at(&z, 1, 0) == 1);
     dt_tensor_clear(&z);
-    assert(!dt_binary(DT_BINARY_lt, &z, dt_arg_tensor(&r),
-                      dt_arg_scalar(dt_scalar_float(1.5))));
+    assert(!dt_elementwise(
+        DT_OP_lt, &z, DT_ARGS(dt_arg_tensor(&r), dt_arg_scalar(dt_scalar_float(1.5)))));
     assert(z.dtype == DT_BOOL && at(&z, 1, 0) == 1 && at(&z, 2, 0) == 0);
     dt_tensor_clear(&z);
     dt_tensor_clear(&t);

@@ -150,7 +150,8 @@ class Plan:
         return [unit for source in found for unit in self.variants(source)]
 
     def base(self) -> list[Object]:
-        return [self.c(source) for source in sources("csrc/base/*.c")]
+        found = sources("csrc/base/*.c", "csrc/ops/*.c")
+        return [self.c(source) for source in found]
 
     def simulator(self) -> list[Object]:
         return [self.sim(source) for source in sources("csrc/sim/*.cpp")]

@@ -25,7 +25,8 @@ int dt_cumprod_backward(dt_grad *g)
     dt_scope *scope = g->scope;
     dt_arg G = GRAD, X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0);
     dt_arg zero = EQ(X, ZERO), zeros = SUM(zero);
-    dt_arg first = dt_scope_binary(scope, DT_BINARY_bitwise_and, zero, EQ(zeros, ONE));
+    dt_arg first =
+        dt_scope_elementwise(scope, DT_OP_bitwise_and, DT_ARGS(zero, EQ(zeros, ONE)));
     dt_arg others = CALL_OP(cumprod, TENSOR(WHERE(first, ONE, X)), g->args[1]);
     dt_arg before = DIV(REVERSE_SUM(MUL(G, Y)), WHERE(zero, ONE, X));
     dt_arg at = REVERSE_SUM(MUL(G, others));

@@ -192,8 +192,8 @@ static int add_windows(dt_grad *g, const dt_tensor *whole, int64_t position,
         status = DT_CALL(select, &values, dt_value_tensor(grad), dt_value_int(along),
                          dt_value_int(position));
     if (!status)
-        status = dt_recorded_binary_into(DT_BINARY_add, &part, dt_arg_tensor(&part),
-                                         dt_arg_tensor(&values));
+        status = dt_recorded_elementwise_into(
+            DT_OP_add, &part, DT_ARGS(dt_arg_tensor(&part), dt_arg_tensor(&values)));
     dt_tensor_clear(&values);
     dt_tensor_clear(&part);
     dt_tensor_clear(&windows);

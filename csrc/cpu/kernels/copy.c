@@ -94,6 +94,6 @@ int dt_cpu_copy(dt_queue queue, const dt_plan *plan)
     dt_dtype to = plan->operands[0].dtype, from = plan->operands[1].dtype;
     if (plan->ndim > 1 && transpose(plan))
         return 0;
-    dt_loop_run(dt_cpu_kernels.copy->convert[to][from], plan, 1);
+    dt_loop_run(dt_cpu_kernels.copy->convert[to][from], plan, 1, false);
     return 0;
 }

@@ -240,44 +240,6 @@ TRANSPOSE(16)
 TRANSPOSE(32)
 TRANSPOSE(64)
 
-#define WHERE(bits)                                                                    \
-    static void where_##bits(int64_t n, char *const *data, const int64_t *strides)     \
-    {                                                                                  \
-        typedef uint##bits##_t T;                                                      \
-        enum { SIZE = bits / 8 };                                                      \
-        const int64_t as = strides[2], bs = strides[3];                                \
-        if (strides[0] == SIZE && strides[1] == 1 && (as == SIZE || !as) &&            \
-            (bs == SIZE || !bs)) {                                                     \
-            T *out = (T *)data[0];                                                     \
-            const unsigned char *c = (const unsigned char *)data[1];                   \
-            const T *a = (const T *)data[2], *b = (const T *)data[3];                  \
-            const T a0 = *a, b0 = *b;                                                  \
-            if (as && bs) {                                                            \
-                DT_VECTOR_LOOP                                                         \
-                for (int64_t i = 0; i < n; i++)                                        \
-                    out[i] = c[i] ? a[i] : b[i];                                       \
-            } else if (as) {                                                           \
-                DT_VECTOR_LOOP                                                         \
-                for (int64_t i = 0; i < n; i++)                                        \
-                    out[i] = c[i] ? a[i] : b0;                                         \
-            } else {                                                                   \
-                DT_VECTOR_LOOP                                                         \
-                for (int64_t i = 0; i < n; i++)                                        \
-                    out[i] = c[i] ? a0 : bs ? b[i] : b0;                               \
-            }                                                                          \
-            return;                                                                    \
-        }                                                                              \
-        char *out = data[0];                                                           \
-        const char *c = data[1], *a = data[2], *b = data[3];                           \
-        for (int64_t i = 0; i < n;                                                     \
-             i++, out += strides[0], c += strides[1], a += as, b += bs)                \
-            *(T *)out = *c ? *(const T *)a : *(const T *)b;                            \
-    }
-WHERE(8)
-WHERE(16)
-WHERE(32)
-WHERE(64)
-
 static void stream(char *target, const char *source, int64_t bytes)
 {
 #if defined(__AVX2__)
@@ -311,7 +273,6 @@ const dt_copy_kernels DT_ISA_NAME(dt_copy) = {
         },
     .move_16 = from_INT16_INT16,
     .transpose = {transpose_8, transpose_16, transpose_32, transpose_64},
-    .where = {where_8, where_16, where_32, where_64},
     .stream = stream,
     .stream_end = stream_end,
 };

@@ -5,9 +5,7 @@
 #include "device/backend.h"
 
 /* As in dt_backend. */
-int dt_cpu_unary(dt_queue queue, dt_unary_op op, const dt_plan *plan);
-int dt_cpu_binary(dt_queue queue, dt_binary_op op, const dt_plan *plan);
-int dt_cpu_where(dt_queue queue, const dt_plan *plan);
+int dt_cpu_elementwise(dt_queue queue, dt_elementwise_op op, const dt_plan *plan);
 int dt_cpu_copy(dt_queue queue, const dt_plan *plan);
 int dt_cpu_fill(dt_queue queue, const dt_plan *plan);
 

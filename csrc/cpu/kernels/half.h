@@ -6,10 +6,18 @@
 
 #include "cpu/kernels/kernels.h"
 
-extern dt_kernel *const dt_half_unary_FLOAT16[DT_NUNARY];
-extern dt_kernel *const dt_half_unary_BFLOAT16[DT_NUNARY];
-extern dt_kernel *const dt_half_binary_FLOAT16[DT_NBINARY];
-extern dt_kernel *const dt_half_binary_BFLOAT16[DT_NBINARY];
+/* A kernel, and which operands (bits) are of 16 bits where the kernel has float32. */
+typedef struct dt_half_kernel {
+    dt_kernel *kernel;
+    int noperands;
+    unsigned halves;
+    dt_dtype half;
+} dt_half_kernel;
+
+/* As a dt_kernel. A result may lie over an input: a block is read before it is written.
+ */
+void dt_half_run(const dt_half_kernel *k, int64_t n, char *const *data,
+                 const int64_t *strides);
 
 /* dt_half_from_SOURCE_TARGET: conversions in which one of the two is of 16 bits and
  * none is float32. */

@@ -12,13 +12,9 @@
  * bytes. A result may lie exactly over an input, element for element. */
 typedef void dt_kernel(int64_t n, char *const *data, const int64_t *strides);
 
-/* NULL where a row's class does not take the type, which is that of the inputs. */
-typedef struct dt_elementwise_kernels {
-    dt_kernel *const *unary[DT_NDTYPES];  /* [dtype][op] */
-    dt_kernel *const *binary[DT_NDTYPES]; /* [dtype][op] */
-} dt_elementwise_kernels;
-
-typedef dt_kernel *const *dt_ternary_kernels[DT_NDTYPES]; /* [dtype][op] */
+/* [dtype][op], by the type of the inputs; NULL where the row's class does not take it.
+ * Those of a type of 16 bits are float32's (dt_loop_run converts). */
+typedef dt_kernel *const *dt_elementwise_kernels[DT_NDTYPES];
 
 typedef struct dt_copy_kernels {
     dt_kernel *const *convert[DT_NDTYPES]; /* [target dtype][source dtype] */
@@ -28,9 +24,6 @@ typedef struct dt_copy_kernels {
      * By log2 of the size. */
     void (*transpose[4])(int64_t rows, int64_t columns, char *target,
                          int64_t target_row, const char *source, int64_t source_row);
-    /* Elements of the third operand where the second, bools, holds, else of the fourth.
-     * By log2 of the size. */
-    dt_kernel *where[4];
     /* Copies past the caches; bytes and target are multiples of 64. */
     void (*stream)(char *target, const char *source, int64_t bytes);
     void (*stream_end)(void);
@@ -156,7 +149,6 @@ struct dt_nn_kernels;
 typedef struct dt_kernels {
     dt_isa isa;
     const dt_elementwise_kernels *elementwise;
-    const dt_ternary_kernels *ternary;
     const dt_copy_kernels *copy;
     const dt_reduce_kernels *reduce;
     const dt_gemm_kernels *gemm;
@@ -173,7 +165,6 @@ void dt_kernels_choose(void);
 
 #define ISA(name, test)                                                                \
     extern const dt_elementwise_kernels dt_elementwise_##name;                         \
-    extern const dt_ternary_kernels dt_ternary_##name;                                 \
     extern const dt_copy_kernels dt_copy_##name;                                       \
     extern const dt_reduce_kernels dt_reduce_##name;                                   \
     extern const dt_gemm_kernels dt_gemm_##name;                                       \

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cpu/kernels/half.h"
 #include "cpu/runtime/pool.h"
 
 #define DIMS (DT_MAX_NDIM + 1)
@@ -23,20 +24,35 @@ int64_t dt_loop_stream_bytes(void)
     return known;
 }
 
-/* Where an operand's elements are. A number in float32 for elements of 16 bits is told
- * by its odd address (cpu/kernels/half.c). */
-static char *place_of(const dt_plan *plan, int i)
+static dt_half_kernel kernel_of(dt_kernel *kernel, const dt_plan *plan, bool widens)
 {
-    const dt_operand *o = &plan->operands[i];
-    bool wide = o->immediate && i && plan->noperands == 3 && o->dtype == DT_FLOAT32 &&
-                dt_dtype_is_half(plan->operands[3 - i].dtype);
-    return o->immediate ? (char *)&o->value + wide : o->data;
+    dt_half_kernel k = {kernel, plan->noperands, 0, DT_FLOAT16};
+    for (int i = 0; widens && i < plan->noperands; i++)
+        if (dt_dtype_is_half(plan->operands[i].dtype)) {
+            k.half = plan->operands[i].dtype;
+            k.halves |= 1u << i;
+        }
+    return k;
+}
+
+static inline void call(const dt_half_kernel *k, int64_t n, char *const *data,
+                        const int64_t *strides)
+{
+    if (k->halves)
+        dt_half_run(k, n, data, strides);
+    else
+        k->kernel(n, data, strides);
+}
+
+static char *place_of(const dt_operand *o)
+{
+    return o->immediate ? (char *)&o->value : o->data;
 }
 
 /* --- contiguous results --- */
 
 typedef struct flat {
-    dt_kernel *kernel;
+    dt_half_kernel kernel;
     int noperands;
     bool stream;
     char *data[DT_MAX_OPERANDS];
@@ -51,7 +67,7 @@ static void run_flat(void *context, int64_t begin, int64_t end)
         data[i] = f->data[i] + begin * f->strides[i];
     int64_t n = end - begin;
     if (!f->stream) {
-        f->kernel(n, data, f->strides);
+        call(&f->kernel, n, data, f->strides);
         return;
     }
     /* The kernel writes to a buffer in the first cache, from which whole lines go to
@@ -64,14 +80,14 @@ static void run_flat(void *context, int64_t begin, int64_t end)
     if (head > n)
         head = n;
     if (head)
-        f->kernel(head, data, f->strides);
+        call(&f->kernel, head, data, f->strides);
     int64_t done = head;
     while (n - done >= 64 / size) {
         int64_t some = n - done > room ? room : (n - done) / (64 / size) * (64 / size);
         char *part[DT_MAX_OPERANDS] = {buffer};
         for (int i = 1; i < f->noperands; i++)
             part[i] = data[i] + done * f->strides[i];
-        f->kernel(some, part, f->strides);
+        call(&f->kernel, some, part, f->strides);
         copy->stream(data[0] + done * size, buffer, some * size);
         done += some;
     }
@@ -79,14 +95,14 @@ static void run_flat(void *context, int64_t begin, int64_t end)
     if (done < n) {
         for (int i = 0; i < f->noperands; i++)
             data[i] += done * f->strides[i];
-        f->kernel(n - done, data, f->strides);
+        call(&f->kernel, n - done, data, f->strides);
     }
 }
 
 /* --- any layout --- */
 
 typedef struct nest {
-    dt_kernel *kernel;
+    dt_half_kernel kernel;
     int noperands, ndim; /* ndim: of the outer dimensions */
     int64_t shape[DIMS];
     int64_t strides[DIMS][DT_MAX_OPERANDS];
@@ -114,7 +130,7 @@ static void run_nest(void *context, int64_t begin, int64_t end)
             n -= at[t->block_dim] * t->block;
             n = n > t->block ? t->block : n;
         }
-        t->kernel(n, data, t->inner);
+        call(&t->kernel, n, data, t->inner);
         if (++item == end)
             return;
         for (int d = t->ndim - 1;; d--) {
@@ -157,17 +173,18 @@ static void split_inner(nest *t, int64_t block, int place)
         t->strides[place][i] = t->inner[i] * block;
 }
 
-static void run_strided(dt_kernel *kernel, const dt_plan *plan, int64_t grain)
+static void run_strided(const dt_half_kernel *kernel, const dt_plan *plan,
+                        int64_t grain)
 {
     nest t;
-    t.kernel = kernel;
+    t.kernel = *kernel;
     t.noperands = plan->noperands;
     t.ndim = plan->ndim;
     t.block_dim = -1;
     size_t sizes[DT_MAX_OPERANDS];
     for (int i = 0; i < plan->noperands; i++) {
         const dt_operand *o = &plan->operands[i];
-        t.data[i] = place_of(plan, i);
+        t.data[i] = place_of(o);
         sizes[i] = dt_dtype_size(o->dtype);
         for (int d = 0; d < plan->ndim; d++)
             t.strides[d][i] = o->immediate ? 0 : o->strides[d];
@@ -211,21 +228,22 @@ static void run_strided(dt_kernel *kernel, const dt_plan *plan, int64_t grain)
     dt_pool_run(run_nest, &t, items, (grain + each - 1) / each);
 }
 
-void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight)
+void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens)
 {
+    dt_half_kernel k = kernel_of(kernel, plan, widens);
     if (plan->contiguous) {
         flat f;
         for (int i = 0; i < plan->noperands; i++) {
             const dt_operand *o = &plan->operands[i];
-            f.data[i] = place_of(plan, i);
+            f.data[i] = place_of(o);
             f.strides[i] = o->immediate ? 0 : (int64_t)dt_dtype_size(o->dtype);
         }
         int64_t grain = DT_LOOP_GRAIN / weight;
         if (plan->numel < 2 * grain) {
-            kernel(plan->numel, f.data, f.strides);
+            call(&k, plan->numel, f.data, f.strides);
             return;
         }
-        f.kernel = kernel;
+        f.kernel = k;
         f.noperands = plan->noperands;
         f.stream = plan->numel * f.strides[0] >= dt_loop_stream_bytes() &&
                    ((uintptr_t)f.data[0] & (uintptr_t)(f.strides[0] - 1)) == 0;
@@ -238,5 +256,5 @@ void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight)
         dt_pool_run(run_flat, &f, plan->numel, piece);
         return;
     }
-    run_strided(kernel, plan, DT_LOOP_GRAIN / weight);
+    run_strided(&k, plan, DT_LOOP_GRAIN / weight);
 }

@@ -6,8 +6,9 @@
 #include "device/plan.h"
 
 /* `weight` is about how many elements a plain addition does in the time that the kernel
- * takes for one: it decides from which size on threads pay. */
-void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight);
+ * takes for one: it decides from which size on threads pay. widens: the kernel is
+ * float32's for operands of 16 bits. */
+void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens);
 
 /* Elements that one piece of parallel work has at least. */
 #define DT_LOOP_GRAIN 16384

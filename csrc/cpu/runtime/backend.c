@@ -18,7 +18,6 @@
 #include "cpu/kernels/scan.h"
 #include "cpu/kernels/index.h"
 #include "cpu/kernels/sort.h"
-#include "cpu/kernels/ternary.h"
 #include "cpu/kernels/optim.h"
 
 dt_kernels dt_cpu_kernels;
@@ -30,7 +29,6 @@ static void choose(void)
 #define ISA(name, test)                                                                \
     case DT_ISA_##name:                                                                \
         dt_cpu_kernels.elementwise = &dt_elementwise_##name;                           \
-        dt_cpu_kernels.ternary = &dt_ternary_##name;                                   \
         dt_cpu_kernels.copy = &dt_copy_##name;                                         \
         dt_cpu_kernels.reduce = &dt_reduce_##name;                                     \
         dt_cpu_kernels.gemm = &dt_gemm_##name;                                         \
@@ -142,9 +140,7 @@ static const dt_backend backend = {
     .empty_cache = dt_cpu_empty_cache,
     .fill = dt_cpu_fill,
     .copy = dt_cpu_copy,
-    .unary = dt_cpu_unary,
-    .binary = dt_cpu_binary,
-    .where = dt_cpu_where,
+    .elementwise = dt_cpu_elementwise,
     .reduce = dt_cpu_reduce,
     .argreduce = dt_cpu_argreduce,
     .gemm = dt_cpu_gemm,
@@ -152,7 +148,6 @@ static const dt_backend backend = {
     .random = dt_cpu_random,
     .index = dt_cpu_index,
     .optim_step = dt_cpu_optim,
-    .ternary = dt_cpu_ternary,
     .scan = dt_cpu_scan,
     .moments = dt_cpu_moments,
     .sort = dt_cpu_sort,

@@ -2,4 +2,4 @@
  * are compiled side by side. */
 #include "cuda/kernels/elementwise_kernels.h"
 
-ELEMENTWISE(FLOAT32, float)
+ELEMENTWISE_TYPE(FLOAT32, float, ELEMENTWISE_TERNARY(float), nullptr)

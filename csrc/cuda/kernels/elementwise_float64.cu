@@ -2,4 +2,4 @@
  * are compiled side by side. */
 #include "cuda/kernels/elementwise_kernels.h"
 
-ELEMENTWISE(FLOAT64, double)
+ELEMENTWISE_TYPE(FLOAT64, double, ELEMENTWISE_TERNARY(double), nullptr)

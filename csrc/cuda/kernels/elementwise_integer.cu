@@ -1,6 +1,10 @@
 /* The elementwise kernels of integers and bools. */
 #include "cuda/kernels/elementwise_kernels.h"
 
-#define DT_DTYPE(ID, name, alias, type, class) ELEMENTWISE(ID, type)
+#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+    ELEMENTWISE_TYPE(ID, type, nullptr, nullptr)
+#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+    ELEMENTWISE_TYPE(ID, type, ELEMENTWISE_TERNARY(type),                              \
+                     (elementwise_start<bool, type, type, 3>))
 #define DT_DTYPE_FLOAT(...)
 #include "ops/dtype.def"

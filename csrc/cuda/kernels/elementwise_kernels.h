@@ -1,5 +1,5 @@
-/* The kernels for rows of one or two inputs, of any element type and any layout. All
- * rows of a type lie in one kernel, each of them once, since a kernel costs a wheel
+/* The kernels for rows of one to three inputs, of any element type and any layout. All
+ * rows of a type and arity lie in one kernel, each of them once, since a kernel costs a wheel
  * some kilobytes for each architecture and there are hundreds of rows; the threads of a
  * launch take the same branch. */
 #ifndef DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
@@ -10,61 +10,38 @@
 #include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
-
-/* What a class of the op tables makes of a type. */
-#define GIVES_ANY       T
-#define GIVES_NUMBER    T
-#define GIVES_DIVIDES   T
-#define GIVES_FLOAT     T
-#define GIVES_REAL      T
-#define GIVES_BITS      T
-#define GIVES_PREDICATE bool
-#define GIVES_COMPARE   bool
+#include "ops/class.h"
 
 /* --- rows --- */
 
-/* Row `op` of each element, of the rows that give an R. */
-template <typename T, typename R, int N>
-static __device__ __forceinline__ void apply_row(dt_unary_op op, const Pack<T, N> &x,
-                                                 Pack<R, N> &out)
+/* Whether a row of this class is of a kernel <First, T, R>: the types of the first
+ * input, of the others and of the result. */
+template <typename First, typename T, typename R>
+static __host__ __device__ constexpr bool runs(const dt_class &c)
 {
-    constexpr dt_kind kind = kind_of<T>;
-    switch (op) {
-#define UNARY(name, class, low, high, value, derivative, doc)                          \
-    case DT_UNARY_##name:                                                              \
-        if constexpr (TAKES_##class(kind) && std::is_same_v<R, GIVES_##class>) {       \
-            UNROLL                                                                     \
-            for (int k = 0; k < N; k++) {                                              \
-                T X = x.v[k];                                                          \
-                out.v[k] = (R)(value);                                                 \
-            }                                                                          \
-        }                                                                              \
-        break;
-#include "ops/unary.def"
-#undef UNARY
-    default:
-        break;
-    }
+    return c.takes[kind_of<T>] &&
+           (c.choice ? std::is_same_v<First, bool> : std::is_same_v<First, T>) &&
+           (c.truth ? std::is_same_v<R, bool> : std::is_same_v<R, T>);
 }
 
-template <typename T, typename R, int N>
-static __device__ __forceinline__ void apply_row(dt_binary_op op, const Pack<T, N> &a,
-                                                 const Pack<T, N> &b, Pack<R, N> &out)
+/* Row `op` of each element. */
+template <int INPUTS, typename First, typename T, typename R, int N>
+static __device__ __forceinline__ void apply_row(int op, const Pack<First, N> &a,
+                                                 const Pack<T, N> &b,
+                                                 const Pack<T, N> &c, Pack<R, N> &out)
 {
-    constexpr dt_kind kind = kind_of<T>;
     switch (op) {
-#define BINARY(name, class, low, high, value, da, db, doc)                             \
-    case DT_BINARY_##name:                                                             \
-        if constexpr (TAKES_##class(kind) && std::is_same_v<R, GIVES_##class>) {       \
+#define KERNEL(name, arity, class, low, high, operands, value)                         \
+    case DT_OP_##name:                                                                 \
+        if constexpr (arity == INPUTS &&                                               \
+                      runs<First, T, R>(DT_CLASS_VALUE(DT_CLASS_##class))) {           \
             UNROLL                                                                     \
             for (int k = 0; k < N; k++) {                                              \
-                T A = a.v[k], B = b.v[k];                                              \
-                out.v[k] = (R)(value);                                                 \
+                operands(First, a.v[k], b.v[k], c.v[k]) out.v[k] = (R)(value);         \
             }                                                                          \
         }                                                                              \
         break;
-#include "ops/kernels.def"
-#undef BINARY
+#include "ops/elementwise_kernels.def"
     default:
         break;
     }
@@ -92,9 +69,10 @@ constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 /* An input that is NULL is its value. `packs`: everything lies in one run, and packs
  * are aligned; then a block whose elements are all there moves packs. Else a thread's
  * elements are a block apart, so that neighbours have neighbouring ones. */
-template <typename T, typename R, int INPUTS>
+template <typename First, typename T, typename R, int INPUTS>
 __global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *a,
-                                                 const char *b, T a_value, T b_value,
+                                                 const char *b, const char *c,
+                                                 First a_value, T b_value, T c_value,
                                                  Half half, bool packs, int64_t n,
                                                  GRID_CONSTANT(Layout<INPUTS + 1>)
                                                      layout)
@@ -103,33 +81,36 @@ __global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *
     int64_t at[INPUTS + 1], first = (int64_t)blockIdx.x * (BLOCK * N);
     bool whole = packs && first + BLOCK * N <= n;
     first += whole ? threadIdx.x * N : threadIdx.x;
-    Pack<T, N> x, y;
+    Pack<First, N> x;
+    Pack<T, N> y, z;
     UNROLL
     for (int k = 0; k < N; k++) {
         x.v[k] = a_value;
         y.v[k] = b_value;
+        z.v[k] = c_value;
     }
     if (whole) {
         if (a)
-            x = elements_at<T, N>(a + first * stored_size<T>(half), half);
-        if (b)
+            x = elements_at<First, N>(a + first * stored_size<First>(half), half);
+        if (INPUTS > 1 && b)
             y = elements_at<T, N>(b + first * stored_size<T>(half), half);
+        if (INPUTS > 2 && c)
+            z = elements_at<T, N>(c + first * stored_size<T>(half), half);
     } else {
         ROLLED
         for (int k = 0; k < N; k++) {
             int64_t i = first + k * BLOCK;
             layout_offsets(layout, (unsigned)(i < n ? i : n - 1), at);
             if (a)
-                push(x, element_at<T>(a + at[1], half));
-            if (b)
-                push(y, element_at<T>(b + at[INPUTS], half));
+                push(x, element_at<First>(a + at[1], half));
+            if (INPUTS > 1 && b)
+                push(y, element_at<T>(b + at[INPUTS > 1 ? 2 : 1], half));
+            if (INPUTS > 2 && c)
+                push(z, element_at<T>(c + at[INPUTS], half));
         }
     }
     Pack<R, N> results = {};
-    if constexpr (INPUTS == 2)
-        apply_row((dt_binary_op)op, x, y, results);
-    else
-        apply_row((dt_unary_op)op, x, results);
+    apply_row<INPUTS>(op, x, y, z, results);
     if (whole) {
         put_elements(out + first * stored_size<R>(half), results, half);
         return;
@@ -162,35 +143,41 @@ T value_of(const dt_operand &operand)
     return value;
 }
 
-template <typename T, typename R, int INPUTS>
+template <typename First, typename T, typename R, int INPUTS>
 int elementwise_start(dt_queue queue, int op, const dt_plan *plan)
 {
     constexpr int N = elements_each<T>;
+    Half half = half_of(dt_plan_type(plan, false));
     return each_piece(plan, [&](const dt_plan *piece) {
-        const dt_operand &a = piece->operands[1], &b = piece->operands[INPUTS];
-        Half half = half_of((a.immediate ? b : a).dtype);
-        char *out = (char *)piece->operands[0].data;
-        const char *from_a = (const char *)(a.immediate ? nullptr : a.data);
-        const char *from_b = (const char *)(b.immediate ? nullptr : b.data);
-        size_t pack = (size_t)N * stored_size<T>(half);
+        const dt_operand *operands = piece->operands;
+        const dt_operand &a = operands[1], &b = operands[INPUTS > 1 ? 2 : 1],
+                         &c = operands[INPUTS];
+        char *out = (char *)operands[0].data;
         bool packs = piece->contiguous &&
                      is_aligned(out, (size_t)N * stored_size<R>(half)) &&
-                     is_aligned(from_a, pack) && is_aligned(from_b, pack);
+                     is_aligned(a.data, (size_t)N * stored_size<First>(half)) &&
+                     is_aligned(b.data, (size_t)N * stored_size<T>(half)) &&
+                     is_aligned(c.data, (size_t)N * stored_size<T>(half));
         CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((elementwise_kernel<T, R, INPUTS>),
+                 LAUNCH((elementwise_kernel<First, T, R, INPUTS>),
                         blocks_for((piece->numel + N - 1) / N), BLOCK, 0,
-                        (cudaStream_t)queue.stream, op, out, from_a,
-                        INPUTS == 2 ? from_b : nullptr, value_of<T>(a), value_of<T>(b),
-                        half, packs, piece->numel, layout_of<INPUTS + 1>(piece)));
+                        (cudaStream_t)queue.stream, op, out, (const char *)a.data,
+                        INPUTS > 1 ? (const char *)b.data : nullptr,
+                        INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
+                        value_of<T>(b), value_of<T>(c), half, packs, piece->numel,
+                        layout_of<INPUTS + 1>(piece)));
         return 0;
     });
 }
 
 /* What cuda/kernels/elementwise.h says of an element type. */
-#define ELEMENTWISE(ID, type)                                                          \
+#define ELEMENTWISE_TYPE(ID, type, ternary, choice)                                    \
     const elementwise_kernels elementwise_##ID = {                                     \
-        {elementwise_start<type, type, 1>, elementwise_start<type, bool, 1>},          \
-        {elementwise_start<type, type, 2>, elementwise_start<type, bool, 2>},          \
-    };
+        {{elementwise_start<type, type, type, 1>,                                      \
+          elementwise_start<type, type, type, 2>, ternary},                            \
+         {elementwise_start<type, type, bool, 1>,                                      \
+          elementwise_start<type, type, bool, 2>, nullptr}},                           \
+        choice};
+#define ELEMENTWISE_TERNARY(type) elementwise_start<type, type, type, 3>
 
 #endif

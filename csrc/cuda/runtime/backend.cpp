@@ -20,10 +20,8 @@
 #include "cuda/kernels/index.h"
 #include "cuda/kernels/sort.h"
 #include "cuda/runtime/stream.h"
-#include "cuda/kernels/ternary.h"
 #include "cuda/runtime/transfer.h"
 #include "cuda/kernels/optim.h"
-#include "cuda/kernels/where.h"
 #ifdef DT_SIMULATED
 #include "sim/sim.h"
 void sim_cublas_set_gemm(int (*gemm)(dt_queue queue,
@@ -101,9 +99,7 @@ static const dt_backend backend = {
     pinned_download,
     convert_fill,
     convert_copy,
-    elementwise_unary,
-    elementwise_binary,
-    where_run,
+    elementwise_run,
     reduce_run,
     reduce_arg,
     matmul_gemm,
@@ -111,7 +107,6 @@ static const dt_backend backend = {
     random_run,
     index_run,
     optim_run,
-    ternary_run,
     nonzero_count,
     nonzero_write,
     scan_run,

@@ -509,7 +509,9 @@ static int triangle(const char *what, dt_tensor *out, const dt_tensor *x, bool l
     dt_scalar zero = dt_dtype_kind((dt_dtype)x->dtype) == DT_KIND_BOOL
                          ? (dt_scalar){.kind = DT_KIND_BOOL}
                          : dt_scalar_int(0);
-    int status = dt_recorded_where(out, &mask, dt_arg_tensor(x), dt_arg_scalar(zero));
+    int status = dt_recorded_elementwise(
+        DT_OP_where, out,
+        DT_ARGS(dt_arg_tensor(&mask), dt_arg_tensor(x), dt_arg_scalar(zero)));
     dt_tensor_clear(&mask);
     return status;
 }

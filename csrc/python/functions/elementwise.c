@@ -1,9 +1,10 @@
 /* Functions of elements: a function, a method and an in-place method for each row of
- * ops/unary.def and ops/binary.def, and those that are made of several rows. */
+ * ops/elementwise.def. */
 #include <math.h>
 #include <string.h>
 
 #include "python/types/device.h"
+#include "python/types/subscript.h"
 #include "python/functions.h"
 #include "python/output.h"
 #include "autograd/recorded.h"
@@ -13,476 +14,351 @@
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/reduce.h"
 
-static inline bool is_long(const dt_tensor *t)
-{
-    return t && t->numel > DT_LONG_NUMEL;
-}
+/* --- calls --- */
 
-/* --- of one tensor --- */
+/* Instead of the index of a function's parameter `out`. */
+enum { IN_PLACE = -1, NO_OUT = -2 };
 
-static PyObject *unary_to(dt_unary_op op, const dt_args *args, int out_at)
+/* The operands of a call are its first parameters, of the kinds of the signature. */
+static int take_operands(const dt_args *args, int count, dt_arg *out)
 {
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    int status;
-    DT_RUN(status, is_long(x), dt_recorded_unary(op, &out->tensor, x));
-    return dt_finish(args, out_at, out, status);
-}
-
-static PyObject *unary(dt_unary_op op, const dt_args *args)
-{
-    return unary_to(op, args, 1);
-}
-
-static PyObject *unary_in_place(dt_unary_op op, const dt_args *args)
-{
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    int status;
-    DT_RUN(status, is_long(x), dt_recorded_unary_into(op, x, x));
-    return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
-}
-
-/* round to a number of decimals, before the point where that is negative. */
-static PyObject *round_to(const dt_args *args, bool in_place)
-{
-    dt_tensor *x;
-    int64_t decimals;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &decimals) < 0)
-        return NULL;
-    if (decimals && !dt_dtype_is_float((dt_dtype)x->dtype)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "round(): a tensor of type %s has no decimals; leave decimals out",
-                     dt_dtype_name((dt_dtype)x->dtype));
-        return NULL;
+    for (int i = 0; i < count; i++) {
+        dt_tensor *t;
+        if (args->signature->parameters[i].type == DT_PARAM_VALUE) {
+            if (dt_take_value(args, i, &out[i]) < 0)
+                return -1;
+        } else {
+            if (dt_take_tensor(args, i, &t) < 0)
+                return -1;
+            out[i] = dt_arg_tensor(t);
+        }
     }
-    dt_binary_op up = decimals > 0 ? DT_BINARY_mul : DT_BINARY_div;
-    dt_binary_op down = decimals > 0 ? DT_BINARY_div : DT_BINARY_mul;
-    double places = decimals > 0 ? (double)decimals : -(double)decimals;
-    dt_arg power =
-        dt_arg_scalar(dt_scalar_float(places > 308 ? INFINITY : pow(10, places)));
-    dt_tensor scaled = {.storage = NULL};
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    int status;
-    DT_BEGIN_ALLOW_THREADS
-    if (!decimals) {
-        status = dt_recorded_unary(DT_UNARY_round, &out->tensor, x);
-    } else {
-        status = dt_recorded_binary(up, &scaled, dt_arg_tensor(x), power);
-        if (status == 0)
-            status = dt_recorded_unary_into(DT_UNARY_round, &scaled, &scaled);
-        if (status == 0)
-            status =
-                dt_recorded_binary(down, &out->tensor, dt_arg_tensor(&scaled), power);
-        dt_tensor_clear(&scaled);
-    }
-    DT_END_ALLOW_THREADS
-    if (!in_place)
-        return dt_finish(args, 2, out, status);
-    PyObject *made = dt_tensor_result(out, status);
-    status =
-        made ? dt_copy_to_output("round_", args->slots[0], dt_tensor_of(made)) : -1;
-    Py_XDECREF(made);
-    return status < 0 ? NULL : Py_NewRef(args->slots[0]);
+    return 0;
 }
-
-/* A row's parameters where they are not the plain ones: a name that is defined as
- * SHAPE_row expands to a second argument, and the second argument is what counts. */
-#define SECOND(a, b, ...) b
-#define CHOOSE(...)       SECOND(__VA_ARGS__)
-#define SHAPE_round       ~, DECIMALS
-#define DECIMALS(name)                                                                 \
-    DT_PUBLIC(name, #name "(input: Tensor, *, decimals: int = 0, out: Tensor = None)") \
-    {                                                                                  \
-        return round_to(args, false);                                                  \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, *, decimals: int = 0)")         \
-    {                                                                                  \
-        return round_to(args, true);                                                   \
-    }
-/* Elements below eps or above 1 - eps count as the bound. */
-static PyObject *logit_of(const dt_args *args, bool in_place)
-{
-    dt_tensor *x;
-    double eps;
-    if (!dt_given(args, 1))
-        return in_place ? unary_in_place(DT_UNARY_logit, args)
-                        : unary_to(DT_UNARY_logit, args, 2);
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_float(args, 1, &eps) < 0)
-        return NULL;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    dt_scope scope;
-    dt_scope_begin(&scope);
-    dt_arg X = dt_arg_tensor(x), low = dt_arg_scalar(dt_scalar_float(eps)),
-           high = dt_arg_scalar(dt_scalar_float(1 - eps));
-    int status = -1;
-    DT_BEGIN_ALLOW_THREADS
-    dt_arg below = dt_scope_binary(&scope, DT_BINARY_lt, X, low);
-    dt_arg above = dt_scope_binary(&scope, DT_BINARY_gt, X, high);
-    dt_arg kept =
-        dt_scope_where(&scope, below, low, dt_scope_where(&scope, above, high, X));
-    if (!scope.failed)
-        status = dt_recorded_unary(DT_UNARY_logit, &out->tensor, kept.tensor);
-    dt_scope_end(&scope);
-    DT_END_ALLOW_THREADS
-    if (!in_place)
-        return dt_finish(args, 2, out, status);
-    PyObject *made = dt_tensor_result(out, status);
-    status =
-        made ? dt_copy_to_output("logit_", args->slots[0], dt_tensor_of(made)) : -1;
-    Py_XDECREF(made);
-    return status < 0 ? NULL : Py_NewRef(args->slots[0]);
-}
-#define SHAPE_logit ~, BOUNDED
-#define BOUNDED(name)                                                                  \
-    DT_PUBLIC(name, #name "(input: Tensor, eps: float = None, *, out: Tensor = None)") \
-    {                                                                                  \
-        return logit_of(args, false);                                                  \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, eps: float = None)")            \
-    {                                                                                  \
-        return logit_of(args, true);                                                   \
-    }
-#define SIMPLE(name)                                                                   \
-    DT_PUBLIC(name, #name "(input: Tensor, *, out: Tensor = None)")                    \
-    {                                                                                  \
-        return unary(DT_UNARY_##name, args);                                           \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor)")                               \
-    {                                                                                  \
-        return unary_in_place(DT_UNARY_##name, args);                                  \
-    }
-#define UNARY(name, class, low, high, value, derivative, doc)                          \
-    CHOOSE(SHAPE_##name, SIMPLE, ~)(name)
-#include "ops/unary.def"
-#undef UNARY
-
-/* --- of two --- */
 
 /* The shape of out is that of the result: it can be written straight. */
-static bool fits_output(const dt_tensor *out, dt_arg a, dt_arg b)
+static bool fits_output(const dt_tensor *out, const dt_arg *operands, int count)
 {
     int ndim = 0;
     int64_t shape[DT_MAX_NDIM];
-    if (dt_shape_broadcast("", a.tensor ? a.tensor->ndim : 0,
-                           a.tensor ? a.tensor->shape : NULL,
-                           b.tensor ? b.tensor->ndim : 0,
-                           b.tensor ? b.tensor->shape : NULL, &ndim, shape) < 0) {
-        dt_error_clear();
-        return false;
+    for (int i = 0; i < count; i++) {
+        const dt_tensor *t = operands[i].tensor;
+        if (t &&
+            dt_shape_broadcast("", ndim, shape, t->ndim, t->shape, &ndim, shape) < 0) {
+            dt_error_clear();
+            return false;
+        }
     }
     return dt_shape_equal(out->ndim, out->shape, ndim, shape);
 }
 
-static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b,
-                                   const dt_args *args, int out_at);
-
-static PyObject *binary_of(dt_binary_op op, dt_arg a, dt_arg b, const dt_args *args,
-                           int out_at)
+static PyObject *call_into(dt_elementwise_op op, PyObject *target,
+                           const dt_arg *operands, bool releases)
 {
     int status;
-    bool releases = is_long(a.tensor) || is_long(b.tensor);
-    if (!a.tensor && !b.tensor) /* two numbers: the first becomes a tensor */
-        return binary_of_numbers(op, a, b, args, out_at);
-    if (out_at >= 0 && dt_given(args, out_at)) {
+    DT_RUN(status, releases,
+           dt_recorded_elementwise_into(op, dt_tensor_of(target), operands));
+    return status < 0 ? dt_raise() : Py_NewRef(target);
+}
+
+/* The row `op` of operands: into the first argument (IN_PLACE), into `out` where one is
+ * given, or a new Tensor. */
+static PyObject *call(dt_elementwise_op op, dt_arg *operands, const dt_args *args,
+                      int out_at)
+{
+    const int arity = dt_elementwise_rows[op].arity;
+    bool releases = false, has_tensor = false, reads_target = false, records = false;
+    for (int i = 0; i < arity; i++) {
+        const dt_tensor *t = operands[i].tensor;
+        releases |= t && t->numel > DT_LONG_NUMEL;
+        has_tensor |= t != NULL;
+        reads_target |= out_at == IN_PLACE && t == dt_tensor_of(args->slots[0]);
+        records |= dt_recording_arg(operands[i]);
+    }
+    if (reads_target)
+        return call_into(op, args->slots[0], operands, releases);
+    if (out_at >= 0 && dt_given(args, out_at) && has_tensor) {
         dt_tensor *target;
         if (dt_take_tensor(args, out_at, &target) < 0)
             return NULL;
-        if (dt_recording_arg(a) || dt_recording_arg(b) || dt_recording(target)) {
+        if (records || dt_recording(target)) {
             dt_output_refuse(args->signature->name);
             return NULL;
         }
-        if (fits_output(target, a, b)) {
-            DT_RUN(status, releases, dt_recorded_binary_into(op, target, a, b));
-            return status < 0 ? dt_raise() : Py_NewRef(args->slots[out_at]);
-        }
+        if (fits_output(target, operands, arity))
+            return call_into(op, args->slots[out_at], operands, releases);
+    }
+    dt_tensor first = {.storage = NULL};
+    if (!has_tensor) { /* of numbers: the first becomes a tensor */
+        dt_device device;
+        if (dt_default_device(&device) < 0)
+            return NULL;
+        if (dt_full(args->signature->name, &first, dt_result_type(operands, 1), 0, NULL,
+                    device, operands[0].scalar) < 0)
+            return dt_raise();
+        operands[0] = dt_arg_tensor(&first);
     }
     dt_tensor_object *out = dt_tensor_object_new();
+    int status = -1;
+    if (out) {
+        DT_RUN(status, releases, dt_recorded_elementwise(op, &out->tensor, operands));
+    }
+    dt_tensor_clear(&first);
     if (!out)
         return NULL;
-    DT_RUN(status, releases, dt_recorded_binary(op, &out->tensor, a, b));
-    if (out_at < 0)
-        return dt_tensor_result(out, status);
-    return dt_finish(args, out_at, out, status);
+    if (out_at >= 0)
+        return dt_finish(args, out_at, out, status);
+    PyObject *result = dt_tensor_result(out, status);
+    if (out_at == NO_OUT || !result)
+        return result;
+    status =
+        dt_copy_to_output(args->signature->name, args->slots[0], dt_tensor_of(result));
+    Py_DECREF(result);
+    return status < 0 ? NULL : Py_NewRef(args->slots[0]);
 }
 
-static PyObject *binary_of_numbers(dt_binary_op op, dt_arg a, dt_arg b,
-                                   const dt_args *args, int out_at)
+/* As call, when temporaries in `scope` are among the operands. Ends the scope. */
+static PyObject *call_end(dt_scope *scope, dt_elementwise_op op, dt_arg *operands,
+                          const dt_args *args, int out_at)
 {
-    dt_tensor first = {.storage = NULL};
-    dt_device device;
-    if (dt_default_device(&device) < 0)
-        return NULL;
-    if (dt_full(args->signature->name, &first, dt_result_type(&a, 1), 0, NULL, device,
-                a.scalar) < 0)
-        return dt_raise();
-    PyObject *result = binary_of(op, dt_arg_tensor(&first), b, args, out_at);
-    dt_tensor_clear(&first);
+    PyObject *result = scope->failed ? dt_raise() : call(op, operands, args, out_at);
+    dt_scope_end(scope);
     return result;
 }
 
-static PyObject *into_input(dt_binary_op op, const dt_args *args, dt_arg other)
+/* --- rows whose parameters are their operands --- */
+
+static PyObject *regular(dt_elementwise_op op, const dt_args *args, bool in_place)
 {
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
+    dt_arg operands[3];
+    const int arity = dt_elementwise_rows[op].arity;
+    if (take_operands(args, arity, operands) < 0)
         return NULL;
-    int status;
-    DT_RUN(status, is_long(x) || is_long(other.tensor),
-           dt_recorded_binary_into(op, x, dt_arg_tensor(x), other));
-    return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+    return call(op, operands, args, in_place ? IN_PLACE : arity);
 }
 
-static PyObject *binary(dt_binary_op op, const dt_args *args)
+#define REGULAR(name, first, rest)                                                     \
+    DT_PUBLIC(name, #name "(input: " #first rest ", *, out: Tensor = None)")           \
+    {                                                                                  \
+        return regular(DT_OP_##name, args, false);                                     \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor" rest ")")                       \
+    {                                                                                  \
+        return regular(DT_OP_##name, args, true);                                      \
+    }
+#define NOTHING(...)
+#define CALL_INPUT                         REGULAR, Tensor, ""
+#define CALL_INPUT_AND(kind, rest)         REGULAR, kind, ", " rest
+#define CALL_OWN                           NOTHING, ~, ~
+#define CALL_OTHER                         NOTHING, ~, ~
+#define DEFINE_(name, define, first, rest) define(name, first, rest)
+#define DEFINE(...)                        DEFINE_(__VA_ARGS__)
+#define ELEMENTWISE(name, arity, class, flags, low, high, call, ...)                   \
+    DEFINE(name, CALL_##call)
+#include "ops/elementwise.def"
+
+/* --- others --- */
+
+/* round to a number of decimals, before the point where that is negative. */
+static PyObject *round_to(const dt_args *args, int out_at)
 {
-    dt_arg a, b;
-    if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0)
+    dt_arg operands[2];
+    int64_t decimals;
+    if (take_operands(args, 1, operands) < 0 || dt_take_int(args, 1, &decimals) < 0)
         return NULL;
-    return binary_of(op, a, b, args, 2);
+    if (!decimals)
+        return call(DT_OP_round, operands, args, out_at);
+    dt_dtype dtype = (dt_dtype)operands[0].tensor->dtype;
+    if (!dt_dtype_is_float(dtype)) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "round(): a tensor of type %s has no decimals; leave decimals out",
+                     dt_dtype_name(dtype));
+        return NULL;
+    }
+    dt_elementwise_op up = decimals > 0 ? DT_OP_mul : DT_OP_div;
+    dt_elementwise_op down = decimals > 0 ? DT_OP_div : DT_OP_mul;
+    double places = fabs((double)decimals);
+    operands[1] =
+        dt_arg_scalar(dt_scalar_float(places > 308 ? INFINITY : pow(10, places)));
+    dt_scope scope;
+    dt_scope_begin(&scope);
+    DT_BEGIN_ALLOW_THREADS
+    operands[0] = dt_scope_elementwise(&scope, up, operands);
+    operands[0] = dt_scope_elementwise(&scope, DT_OP_round, operands);
+    DT_END_ALLOW_THREADS
+    return call_end(&scope, down, operands, args, out_at);
+}
+DT_PUBLIC(round, "round(input: Tensor, *, decimals: int = 0, out: Tensor = None)")
+{
+    return round_to(args, 2);
+}
+DT_PUBLIC(round_in_place, "round_(input: Tensor, *, decimals: int = 0)")
+{
+    return round_to(args, IN_PLACE);
 }
 
-static PyObject *binary_checked(dt_binary_op op, const dt_args *args)
+/* Elements below eps or above 1 - eps count as the bound. */
+static PyObject *logit_of(const dt_args *args, int out_at)
 {
-    dt_tensor *a, *b;
-    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0)
+    dt_arg operands[1];
+    double eps;
+    if (take_operands(args, 1, operands) < 0)
         return NULL;
-    return binary_of(op, dt_arg_tensor(a), dt_arg_tensor(b), args, 2);
+    if (!dt_given(args, 1))
+        return call(DT_OP_logit, operands, args, out_at);
+    if (dt_take_float(args, 1, &eps) < 0)
+        return NULL;
+    dt_arg low = dt_arg_scalar(dt_scalar_float(eps)),
+           high = dt_arg_scalar(dt_scalar_float(1 - eps));
+    dt_scope scope;
+    dt_scope_begin(&scope);
+    DT_BEGIN_ALLOW_THREADS
+    dt_arg below = dt_scope_elementwise(&scope, DT_OP_lt, DT_ARGS(operands[0], low)),
+           above = dt_scope_elementwise(&scope, DT_OP_gt, DT_ARGS(operands[0], high));
+    operands[0] =
+        dt_scope_elementwise(&scope, DT_OP_where, DT_ARGS(above, high, operands[0]));
+    operands[0] =
+        dt_scope_elementwise(&scope, DT_OP_where, DT_ARGS(below, low, operands[0]));
+    DT_END_ALLOW_THREADS
+    return call_end(&scope, DT_OP_logit, operands, args, out_at);
+}
+DT_PUBLIC(logit, "logit(input: Tensor, eps: float = None, *, out: Tensor = None)")
+{
+    return logit_of(args, 2);
+}
+DT_PUBLIC(logit_in_place, "logit_(input: Tensor, eps: float = None)")
+{
+    return logit_of(args, IN_PLACE);
 }
 
-static PyObject *binary_in_place(dt_binary_op op, const dt_args *args)
+/* a + alpha * b, or a - alpha * b. */
+static PyObject *add_scaled(dt_elementwise_op op, dt_arg a, dt_arg b,
+                            const dt_args *args, int out_at)
 {
-    dt_arg b;
-    if (dt_take_value(args, 1, &b) < 0)
-        return NULL;
-    return into_input(op, args, b);
-}
-
-/* add and sub: other times alpha, into *scaled where that is not 1. */
-static int scale(const dt_args *args, dt_arg a, dt_arg *b, dt_tensor *scaled)
-{
+    dt_arg operands[] = {a, b};
     dt_scalar alpha;
     if (!args->slots[2])
-        return 0;
+        return call(op, operands, args, out_at);
     if (dt_take_number(args, 2, &alpha) < 0)
-        return -1;
-    if (alpha.kind != DT_KIND_FLOAT && alpha.i == 1)
-        return 0;
-    dt_arg both[] = {a, *b};
-    if (alpha.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(both, 2))) {
+        return NULL;
+    if (alpha.kind == DT_KIND_FLOAT &&
+        !dt_dtype_is_float(dt_result_type(operands, 2))) {
         PyErr_Format(
             PyExc_RuntimeError,
             "%s(): alpha is the float %R, and the tensors hold integers; give an int",
             args->signature->name, args->slots[2]);
-        return -1;
-    }
-    if (!b->tensor) {
-        if (b->scalar.kind == DT_KIND_FLOAT || alpha.kind == DT_KIND_FLOAT)
-            b->scalar = dt_scalar_float(dt_scalar_as_double(b->scalar) *
-                                        dt_scalar_as_double(alpha));
-        else
-            b->scalar =
-                dt_scalar_int((int64_t)((uint64_t)b->scalar.i * (uint64_t)alpha.i));
-        return 0;
-    }
-    int status;
-    DT_RUN(status, is_long(b->tensor),
-           dt_recorded_binary(DT_BINARY_mul, scaled, *b, dt_arg_scalar(alpha)));
-    if (status < 0)
-        return dt_raise_status();
-    *b = dt_arg_tensor(scaled);
-    return 0;
-}
-
-static PyObject *add_or_sub(dt_binary_op op, const dt_args *args, bool in_place)
-{
-    dt_arg a, b;
-    dt_tensor scaled; /* an initializer would clear all of it, at every call */
-    scaled.storage = NULL;
-    if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0 ||
-        scale(args, a, &b, &scaled) < 0)
         return NULL;
-    PyObject *result =
-        in_place ? into_input(op, args, b) : binary_of(op, a, b, args, 3);
-    dt_tensor_clear(&scaled);
-    return result;
+    }
+    dt_scope scope;
+    dt_scope_begin(&scope);
+    if (!b.tensor && b.scalar.kind != DT_KIND_FLOAT && alpha.kind != DT_KIND_FLOAT) {
+        if (alpha.i != 1)
+            operands[1].scalar =
+                dt_scalar_int((int64_t)((uint64_t)b.scalar.i * (uint64_t)alpha.i));
+    } else {
+        DT_BEGIN_ALLOW_THREADS
+        operands[1] =
+            dt_scope_elementwise(&scope, DT_OP_mul, DT_ARGS(b, dt_arg_scalar(alpha)));
+        DT_END_ALLOW_THREADS
+    }
+    return call_end(&scope, op, operands, args, out_at);
 }
+static PyObject *add_or_sub(dt_elementwise_op op, const dt_args *args, int out_at)
+{
+    dt_arg operands[2];
+    if (take_operands(args, 2, operands) < 0)
+        return NULL;
+    return add_scaled(op, operands[0], operands[1], args, out_at);
+}
+#define SCALED(name)                                                                   \
+    DT_PUBLIC(name, #name "(input: Value, other: Value, *, alpha: Number = 1, "        \
+                          "out: Tensor = None)")                                       \
+    {                                                                                  \
+        return add_or_sub(DT_OP_##name, args, 3);                                      \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place,                                                         \
+              #name "_(input: Tensor, other: Value, *, alpha: Number = 1)")            \
+    {                                                                                  \
+        return add_or_sub(DT_OP_##name, args, IN_PLACE);                               \
+    }
+SCALED(add)
+SCALED(sub)
 
 DT_PUBLIC(rsub, "rsub(input: Tensor, other: Value, *, alpha: Number = 1)")
 {
-    dt_arg a, b;
-    dt_tensor *x, scaled;
-    scaled.storage = NULL;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_value(args, 1, &a) < 0)
+    dt_arg operands[2];
+    if (take_operands(args, 2, operands) < 0)
         return NULL;
-    b = dt_arg_tensor(x);
-    if (scale(args, a, &b, &scaled) < 0)
-        return NULL;
-    PyObject *result = binary_of(DT_BINARY_sub, a, b, args, -1);
-    dt_tensor_clear(&scaled);
-    return result;
+    return add_scaled(DT_OP_sub, operands[1], operands[0], args, NO_OUT);
 }
 
 /* div: without rounding_mode the row; "floor" another row; "trunc" that of what is left
  * once the remainder is taken away, which is exact for integers too. */
-static PyObject *divide(const dt_args *args, bool in_place)
+static PyObject *divide(const dt_args *args, int out_at)
 {
-    dt_arg a, b;
+    dt_arg operands[2];
     const char *mode;
-    int out_at = in_place ? -1 : 3;
-    if (dt_take_value(args, 0, &a) < 0 || dt_take_value(args, 1, &b) < 0 ||
-        dt_take_str(args, 2, &mode) < 0)
+    if (take_operands(args, 2, operands) < 0 || dt_take_str(args, 2, &mode) < 0)
         return NULL;
-    dt_binary_op op = mode ? DT_BINARY_floor_divide : DT_BINARY_div;
-    if (!mode || !strcmp(mode, "floor"))
-        return in_place ? into_input(op, args, b) : binary_of(op, a, b, args, out_at);
+    if (!mode)
+        return call(DT_OP_div, operands, args, out_at);
+    if (!strcmp(mode, "floor"))
+        return call(DT_OP_floor_divide, operands, args, out_at);
     if (strcmp(mode, "trunc") != 0) {
         PyErr_Format(PyExc_RuntimeError,
                      "div(): rounding_mode is '%s'; give None, 'trunc' or 'floor'",
                      mode);
         return NULL;
     }
-    if (!a.tensor && !b.tensor) {
+    if (!operands[0].tensor && !operands[1].tensor) {
         PyErr_SetString(PyExc_TypeError,
                         "div(): input and other are both numbers; give a Tensor "
                         "for one of them, or use Python's own division");
         return NULL;
     }
-    dt_arg both[] = {a, b};
-    dt_tensor part = {.storage = NULL}, rest = {.storage = NULL};
-    PyObject *result = NULL;
-    int status;
-    if (dt_dtype_is_float(dt_result_type(both, 2))) {
-        dt_tensor_object *out = dt_tensor_object_new();
-        if (!out)
-            return NULL;
-        DT_BEGIN_ALLOW_THREADS
-        status = dt_recorded_binary(DT_BINARY_div, &part, a, b);
-        if (status == 0)
-            status = dt_recorded_unary(DT_UNARY_trunc, &out->tensor, &part);
-        dt_tensor_clear(&part);
-        DT_END_ALLOW_THREADS
-        if (in_place) {
-            PyObject *whole = dt_tensor_result(out, status);
-            status =
-                whole ? dt_copy_to_output("div_", args->slots[0], dt_tensor_of(whole))
-                      : -1;
-            Py_XDECREF(whole);
-            return status < 0 ? NULL : Py_NewRef(args->slots[0]);
-        }
-        return dt_finish(args, out_at, out, status);
-    }
+    dt_elementwise_op last = DT_OP_floor_divide;
+    dt_scope scope;
+    dt_scope_begin(&scope);
     DT_BEGIN_ALLOW_THREADS
-    status = dt_recorded_binary(DT_BINARY_fmod, &rest, a, b);
-    if (status == 0)
-        status = dt_recorded_binary(DT_BINARY_sub, &part, a, dt_arg_tensor(&rest));
+    if (dt_dtype_is_float(dt_result_type(operands, 2))) {
+        operands[0] = dt_scope_elementwise(&scope, DT_OP_div, operands);
+        last = DT_OP_trunc;
+    } else {
+        dt_arg rest = dt_scope_elementwise(&scope, DT_OP_fmod, operands);
+        operands[0] =
+            dt_scope_elementwise(&scope, DT_OP_sub, DT_ARGS(operands[0], rest));
+    }
     DT_END_ALLOW_THREADS
-    if (status < 0)
-        dt_raise();
-    else if (!in_place)
-        result = binary_of(op, dt_arg_tensor(&part), b, args, out_at);
-    else if (dt_recorded_binary_into(op, dt_tensor_of(args->slots[0]),
-                                     dt_arg_tensor(&part), b) < 0)
-        dt_raise();
-    else
-        result = Py_NewRef(args->slots[0]);
-    dt_tensor_clear(&rest);
-    dt_tensor_clear(&part);
-    return result;
+    return call_end(&scope, last, operands, args, out_at);
+}
+DT_PUBLIC(div, "div(input: Value, other: Value, *, rounding_mode: str = None, "
+               "out: Tensor = None)")
+{
+    return divide(args, 3);
+}
+DT_PUBLIC(div_in_place,
+          "div_(input: Tensor, other: Value, *, rounding_mode: str = None)")
+{
+    return divide(args, IN_PLACE);
 }
 
-#define PLAIN(name)                                                                    \
-    DT_PUBLIC(name, #name "(input: Value, other: Value, *, out: Tensor = None)")       \
-    {                                                                                  \
-        return binary(DT_BINARY_##name, args);                                         \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Value)")                 \
-    {                                                                                  \
-        return binary_in_place(DT_BINARY_##name, args);                                \
-    }
-#define SCALED(name)                                                                   \
-    DT_PUBLIC(                                                                         \
-        name, #name                                                                    \
-        "(input: Value, other: Value, *, alpha: Number = 1, out: Tensor = None)")      \
-    {                                                                                  \
-        return add_or_sub(DT_BINARY_##name, args, false);                              \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place,                                                         \
-              #name "_(input: Tensor, other: Value, *, alpha: Number = 1)")            \
-    {                                                                                  \
-        return add_or_sub(DT_BINARY_##name, args, true);                               \
-    }
-#define ROUNDED(name)                                                                  \
-    DT_PUBLIC(name,                                                                    \
-              #name "(input: Value, other: Value, *, rounding_mode: str = None, "      \
-                    "out: Tensor = None)")                                             \
-    {                                                                                  \
-        return divide(args, false);                                                    \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place,                                                         \
-              #name "_(input: Tensor, other: Value, *, rounding_mode: str = None)")    \
-    {                                                                                  \
-        return divide(args, true);                                                     \
-    }
-#define POWER(name)                                                                    \
-    DT_PUBLIC(name, #name "(input: Value, exponent: Value, *, out: Tensor = None)")    \
-    {                                                                                  \
-        return dt_tensor_check(args->slots[0]) || dt_tensor_check(args->slots[1])      \
-                   ? binary(DT_BINARY_##name, args)                                    \
-                   : (dt_argument_error(args, 0), NULL);                               \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, exponent: Value)")              \
-    {                                                                                  \
-        return binary_in_place(DT_BINARY_##name, args);                                \
-    }
-/* Between tensors only: a number on one side has an operator or another function. */
-#define TENSORS(name)                                                                  \
-    DT_PUBLIC(name, #name "(input: Tensor, other: Tensor, *, out: Tensor = None)")     \
-    {                                                                                  \
-        return binary_checked(DT_BINARY_##name, args);                                 \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Tensor)")                \
-    {                                                                                  \
-        return dt_tensor_check(args->slots[1])                                         \
-                   ? binary_in_place(DT_BINARY_##name, args)                           \
-                   : (dt_argument_error(args, 1), NULL);                               \
-    }
-/* Between a tensor and a tensor or number. */
-#define FIRST_TENSOR(name)                                                             \
-    DT_PUBLIC(name, #name "(input: Tensor, other: Value, *, out: Tensor = None)")      \
-    {                                                                                  \
-        dt_tensor *x;                                                                  \
-        return dt_take_tensor(args, 0, &x) < 0 ? NULL                                  \
-                                               : binary(DT_BINARY_##name, args);       \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Value)")                 \
-    {                                                                                  \
-        return binary_in_place(DT_BINARY_##name, args);                                \
-    }
-#define ORDER_OF(name)                                                                 \
-    DT_PUBLIC(name, #name "(n: int, input: Tensor, *, out: Tensor = None) | " #name    \
-                          "(input: Tensor, n: int, *, out: Tensor = None)")            \
-    {                                                                                  \
-        return derivative_of_digamma(args, false);                                     \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, n: int)")                       \
-    {                                                                                  \
-        return derivative_of_digamma(args, true);                                      \
-    }
-static PyObject *derivative_of_digamma(const dt_args *args, bool in_place)
+DT_PUBLIC(pow, "pow(input: Value, exponent: Value, *, out: Tensor = None)")
+{
+    if (dt_tensor_check(args->slots[0]) || dt_tensor_check(args->slots[1]))
+        return regular(DT_OP_pow, args, false);
+    dt_argument_error(args, 0);
+    return NULL;
+}
+DT_PUBLIC(pow_in_place, "pow_(input: Tensor, exponent: Value)")
+{
+    return regular(DT_OP_pow, args, true);
+}
+
+static PyObject *polygamma_of(const dt_args *args, int n_at, int out_at)
 {
     int64_t n;
-    int at = in_place || args->form == 1 ? 1 : 0;
-    dt_arg x;
     dt_tensor *input;
-    if (dt_take_int(args, at, &n) < 0 || dt_take_tensor(args, 1 - at, &input) < 0)
+    if (dt_take_int(args, n_at, &n) < 0 || dt_take_tensor(args, 1 - n_at, &input) < 0)
         return NULL;
     if (n < 0) {
         PyErr_Format(PyExc_RuntimeError,
@@ -490,88 +366,121 @@ static PyObject *derivative_of_digamma(const dt_args *args, bool in_place)
                      (long long)n);
         return NULL;
     }
-    x = dt_arg_tensor(input);
-    dt_arg order = dt_arg_scalar(dt_scalar_float((double)n));
-    if (!in_place)
-        return binary_of(DT_BINARY_polygamma, order, x, args, 2);
-    int status;
-    DT_RUN(status, is_long(input),
-           dt_recorded_binary_into(DT_BINARY_polygamma, input, order, x));
-    return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+    dt_arg operands[] = {dt_arg_scalar(dt_scalar_float((double)n)),
+                         dt_arg_tensor(input)};
+    return call(DT_OP_polygamma, operands, args, out_at);
 }
-/* Integers, and no bools. */
-#define WHOLE(name)                                                                    \
-    DT_PUBLIC(name, #name "(input: Tensor, other: Tensor, *, out: Tensor = None)")     \
-    {                                                                                  \
-        return refuse_bools(args) < 0 ? NULL : binary_checked(DT_BINARY_##name, args); \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, other: Tensor)")                \
-    {                                                                                  \
-        return refuse_bools(args) < 0 ? NULL                                           \
-                                      : binary_in_place(DT_BINARY_##name, args);       \
-    }
-static int refuse_bools(const dt_args *args)
+DT_PUBLIC(polygamma, "polygamma(n: int, input: Tensor, *, out: Tensor = None) | "
+                     "polygamma(input: Tensor, n: int, *, out: Tensor = None)")
 {
-    dt_tensor *a, *b;
-    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0)
-        return -1;
-    if (a->dtype != DT_BOOL || b->dtype != DT_BOOL)
-        return 0;
-    PyErr_Format(PyExc_NotImplementedError,
-                 "%s(): not defined for bools; convert them with .long()",
-                 args->signature->name);
-    return -1;
+    return polygamma_of(args, args->form, 2);
 }
-/* What stands where the sign changes has to be of the same type. */
-#define STEP(name)                                                                     \
-    DT_PUBLIC(name, #name "(input: Tensor, values: Tensor, *, out: Tensor = None)")    \
-    {                                                                                  \
-        return refuse_other_type(args) < 0 ? NULL                                      \
-                                           : binary_checked(DT_BINARY_##name, args);   \
-    }                                                                                  \
-    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, values: Tensor)")               \
-    {                                                                                  \
-        return refuse_other_type(args) < 0 ? NULL                                      \
-                                           : binary_in_place(DT_BINARY_##name, args);  \
-    }
-static int refuse_other_type(const dt_args *args)
+DT_PUBLIC(polygamma_in_place, "polygamma_(input: Tensor, n: int)")
 {
-    dt_tensor *a, *b;
-    if (dt_take_tensor(args, 0, &a) < 0 || dt_take_tensor(args, 1, &b) < 0)
-        return -1;
-    if (a->dtype == b->dtype)
-        return 0;
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s(): input is of type %s and values of type %s; convert one of them "
-                 "with .to()",
-                 args->signature->name, dt_dtype_name((dt_dtype)a->dtype),
-                 dt_dtype_name((dt_dtype)b->dtype));
-    return -1;
+    return polygamma_of(args, 1, IN_PLACE);
 }
-#define SHAPE_gcd         ~, WHOLE
-#define SHAPE_lcm         ~, WHOLE
-#define SHAPE_heaviside   ~, STEP
-#define SHAPE_maximum     ~, TENSORS
-#define SHAPE_fmax        ~, TENSORS
-#define SHAPE_fmin        ~, TENSORS
-#define SHAPE_hypot       ~, TENSORS
-#define SHAPE_logaddexp   ~, TENSORS
-#define SHAPE_logaddexp2  ~, TENSORS
-#define SHAPE_copysign    ~, FIRST_TENSOR
-#define SHAPE_polygamma   ~, ORDER_OF
-#define SHAPE_minimum     ~, TENSORS
-#define SHAPE_atan2       ~, TENSORS
-#define SHAPE_logical_and ~, TENSORS
-#define SHAPE_logical_or  ~, TENSORS
-#define SHAPE_logical_xor ~, TENSORS
-#define SHAPE_add         ~, SCALED
-#define SHAPE_sub         ~, SCALED
-#define SHAPE_div         ~, ROUNDED
-#define SHAPE_pow         ~, POWER
-#define BINARY(name, class, low, high, value, da, db, doc)                             \
-    CHOOSE(SHAPE_##name, PLAIN, ~)(name)
-#include "ops/binary.def"
-#undef BINARY
+
+/* addcmul, addcdiv: tensor1 times value. */
+static PyObject *add_product(dt_elementwise_op op, const dt_args *args, int out_at)
+{
+    dt_arg operands[3];
+    dt_scalar value;
+    if (take_operands(args, 3, operands) < 0 || dt_take_number(args, 3, &value) < 0)
+        return NULL;
+    if (op == DT_OP_addcdiv && !dt_dtype_is_float(dt_result_type(operands + 1, 2))) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "addcdiv(): tensor1 and tensor2 hold integers, whose quotients "
+                        "would be rounded; convert one of them with .float()");
+        return NULL;
+    }
+    if (value.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(operands, 3)))
+        value = dt_scalar_int((int64_t)value.f);
+    dt_scope scope;
+    dt_scope_begin(&scope);
+    DT_BEGIN_ALLOW_THREADS
+    operands[1] = dt_scope_elementwise(&scope, DT_OP_mul,
+                                       DT_ARGS(operands[1], dt_arg_scalar(value)));
+    DT_END_ALLOW_THREADS
+    return call_end(&scope, op, operands, args, out_at);
+}
+#define PRODUCT(name)                                                                  \
+    DT_PUBLIC(name, #name "(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, "      \
+                          "value: Number = 1, out: Tensor = None)")                    \
+    {                                                                                  \
+        return add_product(DT_OP_##name, args, 4);                                     \
+    }                                                                                  \
+    DT_PUBLIC(name##_in_place, #name "_(input: Tensor, tensor1: Tensor, "              \
+                                     "tensor2: Tensor, *, value: Number = 1)")         \
+    {                                                                                  \
+        return add_product(DT_OP_##name, args, IN_PLACE);                              \
+    }
+PRODUCT(addcmul)
+PRODUCT(addcdiv)
+
+/* No bound: what no element of the type lies beyond. */
+static dt_arg boundless(dt_dtype dtype, bool low)
+{
+    if (dt_dtype_is_float(dtype))
+        return dt_arg_scalar(dt_scalar_float(low ? -INFINITY : INFINITY));
+    int bits = 8 * (int)dt_dtype_size(dtype);
+    dt_element minus = dt_element_from_scalar(dtype, dt_scalar_int(-1));
+    bool is_signed = dt_scalar_as_double(dt_element_to_scalar(dtype, &minus)) < 0;
+    int64_t top = is_signed ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
+                            : (int64_t)(((uint64_t)1 << bits) - 1);
+    if (dtype == DT_BOOL)
+        top = 1;
+    return dt_arg_scalar(dt_scalar_int(low ? (is_signed ? -top - 1 : 0) : top));
+}
+
+static PyObject *clamp_to(const dt_args *args, int out_at)
+{
+    dt_arg operands[3], given[3];
+    int count = 1;
+    if (take_operands(args, 1, operands) < 0)
+        return NULL;
+    given[0] = operands[0];
+    for (int i = 1; i < 3; i++)
+        if (dt_given(args, i) && dt_take_value(args, i, &given[count++]) < 0)
+            return NULL;
+    if (count == 1) {
+        PyErr_Format(PyExc_RuntimeError, "%s(): neither min nor max is given; give one",
+                     args->signature->name);
+        return NULL;
+    }
+    dt_dtype dtype = dt_result_type(given, count);
+    operands[1] = dt_given(args, 1) ? given[1] : boundless(dtype, true);
+    operands[2] = dt_given(args, 2) ? given[count - 1] : boundless(dtype, false);
+    return call(DT_OP_clamp, operands, args, out_at);
+}
+DT_PUBLIC(clamp, "clamp(input: Tensor, min: Value = None, max: Value = None, *, "
+                 "out: Tensor = None)")
+{
+    return clamp_to(args, 3);
+}
+DT_PUBLIC(clamp_in_place, "clamp_(input: Tensor, min: Value = None, max: Value = None)")
+{
+    return clamp_to(args, IN_PLACE);
+}
+
+/* where(condition) alone: as nonzero(as_tuple=True). */
+DT_PUBLIC(where, "where(condition: Tensor, input: Value, other: Value, *, "
+                 "out: Tensor = None) | where(condition: Tensor)")
+{
+    dt_tensor *condition;
+    if (args->form == 0)
+        return regular(DT_OP_where, args, false);
+    return dt_take_tensor(args, 0, &condition) < 0 ? NULL : dt_nonzero_tuple(condition);
+}
+DT_PUBLIC(where_of, "where(input: Tensor, condition: Tensor, other: Value)")
+{
+    dt_arg operands[3];
+    if (take_operands(args, 3, operands) < 0)
+        return NULL;
+    dt_arg input = operands[0];
+    operands[0] = operands[1];
+    operands[1] = input;
+    return call(DT_OP_where, operands, args, NO_OUT);
+}
 
 DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
 {
@@ -586,8 +495,8 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
     DT_BEGIN_ALLOW_THREADS
     status = dt_check_same_device("equal", "input", a, "other", b);
     if (status == 0)
-        status =
-            dt_recorded_binary(DT_BINARY_eq, &same, dt_arg_tensor(a), dt_arg_tensor(b));
+        status = dt_recorded_elementwise(DT_OP_eq, &same,
+                                         DT_ARGS(dt_arg_tensor(a), dt_arg_tensor(b)));
     if (status == 0)
         status =
             dt_recorded_reduce(DT_REDUCE_all, &total, &same, 0, NULL, false, -1, 0);
@@ -601,71 +510,51 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
     return PyBool_FromLong(verdict.i != 0);
 }
 
-/* What docstrings say of a class of ops/unary.def. */
-#define UNARY_FLOAT                                                                    \
-    "\n\nFor any shape and type; integers and bools become the default floating "      \
-    "type. "                                                                           \
-    "The result has input's shape."
-#define UNARY_NUMBER                                                                   \
-    "\n\nFor integers and floats of any shape. The result has input's shape and type."
-#define UNARY_ANY "\n\nFor any shape and type. The result has both."
-#define UNARY_BITS                                                                     \
-    "\n\nFor integers and bools of any shape; NotImplementedError for floats. The "    \
-    "result has input's shape and type."
-#define UNARY_PREDICATE                                                                \
-    "\n\nFor any shape and type. The result is of bool, in input's shape."
+/* --- names and docstrings --- */
 
-/* And of one of ops/binary.def. */
-#define BROADCASTS                                                                     \
-    "\n\nThe shapes broadcast and the devices are one (RuntimeError where not). "
-#define BINARY_ANY BROADCASTS "The result has the type that both promote to."
-#define BINARY_NUMBER                                                                  \
-    BROADCASTS "The result has the type that both promote to; not for two of bool."
-#define BINARY_DIVIDES                                                                 \
-    BINARY_NUMBER " An integer divided by 0 is a RuntimeError on the CPU; on a GPU "   \
-                  "it gives 0."
-#define BINARY_FLOAT                                                                   \
-    BROADCASTS "The result has the type that both promote to, and where that is no "   \
-               "floating type, the default one."
-#define BINARY_REAL                                                                    \
-    BROADCASTS "The result has the type that both promote to, which is a floating "    \
-               "one (NotImplementedError where not)."
-#define BINARY_BITS                                                                    \
-    BROADCASTS "For integers and bools (NotImplementedError for floats); the result "  \
-               "has the type that both promote to."
-#define BINARY_COMPARE BROADCASTS "The result is of bool."
-
-/* And of any in-place method. */
+/* doc is the last column of a class. */
+#define CLASS_DOC(...) CLASS_DOC_(__VA_ARGS__)
+#define CLASS_DOC_(b, i, f, truth, choice, exact, cost, rule, doc) doc
+#define ARITY_DOC_1                                                ""
+#define ARITY_DOC_2                                                                    \
+    "The shapes broadcast and the devices are one (RuntimeError where not). "
+#define ARITY_DOC_3 ARITY_DOC_2
 #define WRITES                                                                         \
     "\n\nThe result has to have input's shape, and a type that input's can hold "      \
     "(RuntimeError where not)."
 
+/* Whether name_ is a function of the module, too. */
+enum {
+#define ELEMENTWISE(name, arity, class, flags, ...)                                    \
+    IS_FUNCTION_##name = arity == 1 || ((flags) & DT_IN_PLACE_FUNCTION),
+#include "ops/elementwise.def"
+};
+
 static const dt_function rows[] = {
-#define UNARY(name, class, low, high, value, derivative, doc)                          \
-    {#name, &name##_signature, name##_function, name##_method, doc UNARY_##class},     \
-        {#name "_", &name##_in_place_signature, name##_in_place_function,              \
-         name##_in_place_method, "In place: " doc WRITES},
-#include "ops/unary.def"
-#undef UNARY
-#define BINARY(name, class, low, high, value, da, db, doc)                             \
-    {#name, &name##_signature, name##_function, name##_method, doc BINARY_##class},    \
-        {#name "_", &name##_in_place_signature, CHOOSE(FUNCTION_##name, NULL, ~),      \
-         name##_in_place_method, "In place: " doc WRITES},
-/* The few whose in-place form PyTorch has as a function, too. */
-#define FUNCTION_gcd   ~, gcd_in_place_function
-#define FUNCTION_lcm   ~, lcm_in_place_function
-#define FUNCTION_xlogy ~, xlogy_in_place_function
-#include "ops/binary.def"
-#undef BINARY
-#define NAMED(name, row, in_place)                                                     \
+#define DOC(arity, class, doc) doc "\n\n" ARITY_DOC_##arity CLASS_DOC(DT_CLASS_##class)
+#define ENTRIES(name, arity, class, doc)                                               \
+    {#name, &name##_signature, name##_function, name##_method,                         \
+     DOC(arity, class, doc)},                                                          \
+        {#name "_", &name##_in_place_signature,                                        \
+         IS_FUNCTION_##name ? name##_in_place_function : NULL, name##_in_place_method, \
+         "In place: " doc WRITES},
+#define ENTRIES_INPUT           ENTRIES
+#define ENTRIES_INPUT_AND(a, b) ENTRIES
+#define ENTRIES_OWN             ENTRIES
+#define ENTRIES_OTHER           FUNCTION_ONLY
+#define FUNCTION_ONLY(name, arity, class, doc)                                         \
+    {#name, &name##_signature, name##_function, NULL, DOC(arity, class, doc)},
+#define ENTER(entries, ...) entries(__VA_ARGS__)
+#define ELEMENTWISE(name, arity, class, flags, low, high, call, value, derivatives,    \
+                    doc, ...)                                                          \
+    ENTER(ENTRIES_##call, name, arity, class, doc)
+#define ALIAS(name, row)                                                               \
     {#name, &row##_signature, row##_function, row##_method, "The same as " #row "."},  \
-        {#name "_", &row##_in_place_signature, in_place, row##_in_place_method,        \
+        {#name "_", &row##_in_place_signature,                                         \
+         IS_FUNCTION_##row ? row##_in_place_function : NULL, row##_in_place_method,    \
          "The same as " #row "_."},
-#define UNARY_ALIAS(name, row)  NAMED(name, row, row##_in_place_function)
-#define BINARY_ALIAS(name, row) NAMED(name, row, NULL)
-#include "ops/alias.def"
-#undef UNARY_ALIAS
-#undef BINARY_ALIAS
+#include "ops/elementwise.def"
+    DT_METHOD(where_of, "where", "self where condition holds, else other."),
     DT_FUNCTION(rsub, "rsub", "other minus alpha times input."),
     DT_BOTH(equal, "equal",
             "Whether both have the same shape and elements.\n\n"

@@ -8,46 +8,6 @@
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 
-/* --- masks --- */
-
-/* where(condition) alone: as nonzero(as_tuple=True). */
-DT_PUBLIC(where, "where(condition: Tensor, input: Value, other: Value, *, "
-                 "out: Tensor = None) | where(condition: Tensor)")
-{
-    dt_tensor *condition;
-    dt_arg a, b;
-    if (dt_take_tensor(args, 0, &condition) < 0)
-        return NULL;
-    if (args->form == 1)
-        return dt_nonzero_tuple(condition);
-    if (dt_take_value(args, 1, &a) < 0 || dt_take_value(args, 2, &b) < 0)
-        return NULL;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    int status;
-    DT_RUN(status, condition->numel > DT_LONG_NUMEL,
-           dt_recorded_where(&out->tensor, condition, a, b));
-    return dt_finish(args, 3, out, status);
-}
-
-/* x.where(condition, other) */
-DT_PUBLIC(where_of, "where(input: Tensor, condition: Tensor, other: Value)")
-{
-    dt_tensor *x, *condition;
-    dt_arg b;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &condition) < 0 ||
-        dt_take_value(args, 2, &b) < 0)
-        return NULL;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    int status;
-    DT_RUN(status, condition->numel > DT_LONG_NUMEL,
-           dt_recorded_where(&out->tensor, condition, dt_arg_tensor(x), b));
-    return dt_tensor_result(out, status);
-}
-
 DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
 {
     dt_tensor *x;
@@ -79,13 +39,6 @@ DT_PUBLIC(index_put_in_place, "index_put_(input: Tensor, indices: Any, values: T
 }
 
 static const dt_function rows[] = {
-    DT_FUNCTION(where, "where",
-                "input where condition holds, else other, broadcast. With condition "
-                "alone:\nits nonzero(as_tuple=True).\n\n"
-                "RuntimeError where the shapes do not broadcast."),
-    DT_METHOD(where_of, "where",
-              "self where condition holds, else other.\n\n"
-              "RuntimeError where the shapes do not broadcast."),
     DT_BOTH(
         nonzero, "nonzero",
         "The positions of elements that are not 0: int64 of shape [n, input.ndim];\n"

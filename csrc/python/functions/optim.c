@@ -174,7 +174,7 @@ static int count_step(dt_tensor *t)
         return 0;
     }
     dt_arg one = dt_arg_scalar(dt_scalar_int(1));
-    return dt_binary_into(DT_BINARY_add, t, dt_arg_tensor(t), one);
+    return dt_elementwise_into(DT_OP_add, t, DT_ARGS(dt_arg_tensor(t), one));
 }
 
 DT_PUBLIC(update, "_update(rule: str, parameters: Any, gradients: Any, states: Any, "

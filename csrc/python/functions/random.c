@@ -107,9 +107,9 @@ DT_PUBLIC(normal, "normal(mean: Value, std: Value = 1, " NORMAL_END ") | "
                dt_random_into("normal", made, DT_RANDOM_NORMAL, dt_scalar_float(0),
                               dt_scalar_float(s.tensor ? 1 : std), generator));
     if (!status && s.tensor)
-        status = dt_binary_into(DT_BINARY_mul, made, dt_arg_tensor(made), s);
+        status = dt_elementwise_into(DT_OP_mul, made, DT_ARGS(dt_arg_tensor(made), s));
     if (!status)
-        status = dt_binary_into(DT_BINARY_add, made, dt_arg_tensor(made), m);
+        status = dt_elementwise_into(DT_OP_add, made, DT_ARGS(dt_arg_tensor(made), m));
     return dt_tensor_result(out, status);
 }
 

@@ -118,8 +118,9 @@ static PyObject *extreme(const dt_args *args, bool greatest)
         return NULL;
     }
     DT_RUN(status, x->numel > DT_LONG_NUMEL || y->numel > DT_LONG_NUMEL,
-           dt_recorded_binary(greatest ? DT_BINARY_maximum : DT_BINARY_minimum,
-                              &out->tensor, dt_arg_tensor(x), dt_arg_tensor(y)));
+           dt_recorded_elementwise(greatest ? DT_OP_maximum : DT_OP_minimum,
+                                   &out->tensor,
+                                   DT_ARGS(dt_arg_tensor(x), dt_arg_tensor(y))));
     return dt_finish(args, 2, out, status);
 }
 

@@ -174,7 +174,7 @@ static inline bool is_long(const dt_arg *a)
     return a->tensor && a->tensor->numel > DT_LONG_NUMEL;
 }
 
-static PyObject *binary(dt_binary_op op, PyObject *a, PyObject *b)
+static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
 {
     dt_arg x, y;
     int status = operand(a, &x);
@@ -189,11 +189,11 @@ static PyObject *binary(dt_binary_op op, PyObject *a, PyObject *b)
     if (!out)
         return NULL;
     DT_RUN(status, is_long(&x) || is_long(&y),
-           dt_recorded_binary(op, &out->tensor, x, y));
+           dt_recorded_elementwise(op, &out->tensor, DT_ARGS(x, y)));
     return dt_tensor_result(out, status);
 }
 
-static PyObject *binary_in_place(dt_binary_op op, PyObject *self, PyObject *other)
+static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject *other)
 {
     dt_arg x = dt_arg_tensor(dt_tensor_of(self)), y;
     int status = operand(other, &y);
@@ -203,20 +203,20 @@ static PyObject *binary_in_place(dt_binary_op op, PyObject *self, PyObject *othe
         Py_RETURN_NOTIMPLEMENTED;
     }
     DT_RUN(status, is_long(&x) || is_long(&y),
-           dt_recorded_binary_into(op, dt_tensor_of(self), x, y));
+           dt_recorded_elementwise_into(op, dt_tensor_of(self), DT_ARGS(x, y)));
     return status < 0 ? dt_raise() : Py_NewRef(self);
 }
 
 #define OPERATOR(slot, op)                                                             \
     static PyObject *op_##slot(PyObject *a, PyObject *b)                               \
     {                                                                                  \
-        return binary(DT_BINARY_##op, a, b);                                           \
+        return binary(DT_OP_##op, a, b);                                               \
     }                                                                                  \
     static PyObject *in_place_##slot(PyObject *a, PyObject *b)                         \
     {                                                                                  \
-        return binary_in_place(DT_BINARY_##op, a, b);                                  \
+        return binary_in_place(DT_OP_##op, a, b);                                      \
     }
-/* The binary operators that are ops of ops/binary.def. */
+/* The binary operators that are rows of ops/elementwise.def. */
 #define OPERATORS(OPERATOR)                                                            \
     OPERATOR(add, add)                                                                 \
     OPERATOR(subtract, sub)                                                            \
@@ -239,42 +239,43 @@ static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus)
                         "pow(): tensors take no modulus; use (a ** b) % modulus");
         return NULL;
     }
-    return binary(DT_BINARY_pow, a, b);
+    return binary(DT_OP_pow, a, b);
 }
 
 static PyObject *power_in_place(PyObject *a, PyObject *b, PyObject *modulus)
 {
     (void)modulus;
-    return binary_in_place(DT_BINARY_pow, a, b);
+    return binary_in_place(DT_OP_pow, a, b);
 }
 
 static PyObject *compare(PyObject *a, PyObject *b, int op)
 {
-    static const dt_binary_op ops[] = {
-        [Py_LT] = DT_BINARY_lt, [Py_LE] = DT_BINARY_le, [Py_EQ] = DT_BINARY_eq,
-        [Py_NE] = DT_BINARY_ne, [Py_GT] = DT_BINARY_gt, [Py_GE] = DT_BINARY_ge,
+    static const dt_elementwise_op ops[] = {
+        [Py_LT] = DT_OP_lt, [Py_LE] = DT_OP_le, [Py_EQ] = DT_OP_eq,
+        [Py_NE] = DT_OP_ne, [Py_GT] = DT_OP_gt, [Py_GE] = DT_OP_ge,
     };
     return binary(ops[op], a, b);
 }
 
-static PyObject *unary(dt_unary_op op, PyObject *self)
+static PyObject *unary(dt_elementwise_op op, PyObject *self)
 {
     const dt_tensor *x = dt_tensor_of(self);
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
     int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL, dt_recorded_unary(op, &out->tensor, x));
+    DT_RUN(status, x->numel > DT_LONG_NUMEL,
+           dt_recorded_elementwise(op, &out->tensor, DT_ARGS(dt_arg_tensor(x))));
     return dt_tensor_result(out, status);
 }
 
 static PyObject *negative(PyObject *self)
 {
-    return unary(DT_UNARY_neg, self);
+    return unary(DT_OP_neg, self);
 }
 static PyObject *absolute(PyObject *self)
 {
-    return unary(DT_UNARY_abs, self);
+    return unary(DT_OP_abs, self);
 }
 static PyObject *invert(PyObject *self)
 {
@@ -283,7 +284,7 @@ static PyObject *invert(PyObject *self)
                                          "with .to(torch.int64) or .to(torch.bool)");
         return NULL;
     }
-    return unary(DT_UNARY_bitwise_not, self);
+    return unary(DT_OP_bitwise_not, self);
 }
 static PyObject *positive(PyObject *self)
 {
@@ -433,7 +434,7 @@ static int contains(PyObject *self, PyObject *value)
     dt_scalar found = dt_scalar_bool(false);
     const dt_tensor *x = dt_tensor_of(self);
     DT_BEGIN_ALLOW_THREADS
-    status = dt_recorded_binary(DT_BINARY_eq, &equal, dt_arg_tensor(x), y);
+    status = dt_recorded_elementwise(DT_OP_eq, &equal, DT_ARGS(dt_arg_tensor(x), y));
     if (status == 0)
         status = dt_recorded_reduce(DT_REDUCE_any, &any, &equal, 0, NULL, false, -1, 0);
     if (status == 0)

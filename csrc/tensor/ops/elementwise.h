@@ -1,9 +1,8 @@
-/* Functions of elements: the rows of ops/unary.def, binary.def and ternary.def on whole
- * tensors. */
+/* Functions of elements: the rows of ops/elementwise.def on whole tensors. */
 #ifndef DT_TENSOR_OPS_ELEMENTWISE_H
 #define DT_TENSOR_OPS_ELEMENTWISE_H
 
-#include "ops/ops.h"
+#include "ops/elementwise.h"
 #include "tensor/tensor.h"
 
 /* A tensor, or a Python number. */
@@ -28,31 +27,17 @@ static inline dt_arg dt_arg_scalar(dt_scalar scalar)
     return arg;
 }
 
-/* Names as Python has them. */
-extern const char *const dt_unary_names[DT_NUNARY];
-extern const char *const dt_binary_names[DT_NBINARY];
-extern const char *const dt_ternary_names[DT_NTERNARY];
+/* Operands of a call that are made for it: DT_ARGS(dt_arg_tensor(x), y). */
+#define DT_ARGS(...) ((dt_arg[]){__VA_ARGS__})
 
-int dt_unary(dt_unary_op op, dt_tensor *out, const dt_tensor *x);
-int dt_unary_into(dt_unary_op op, dt_tensor *target, const dt_tensor *x);
+/* A new tensor of op's function of args: as many as the row has inputs, at least one of
+ * them a tensor. They broadcast, in the type that they promote to. On two devices:
+ * DT_ERROR_RUNTIME, but a CPU tensor without dimensions goes with any device. */
+int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args);
+/* Into target, whose shape args broadcast to, and whose type can hold the result. */
+int dt_elementwise_into(dt_elementwise_op op, dt_tensor *target, const dt_arg *args);
 
-/* At least one of a and b is a tensor. On two devices: DT_ERROR_RUNTIME, but a CPU
- * tensor without dimensions goes with any device. */
-int dt_binary(dt_binary_op op, dt_tensor *out, dt_arg a, dt_arg b);
-int dt_binary_into(dt_binary_op op, dt_tensor *target, dt_arg a, dt_arg b);
-
-/* The first is a tensor. */
-int dt_ternary(dt_ternary_op op, dt_tensor *out, dt_arg a, dt_arg b, dt_arg c);
-int dt_ternary_into(dt_ternary_op op, dt_tensor *target, dt_arg a, dt_arg b, dt_arg c);
-
-/* a where condition, a tensor of bools (or of uint8, where 0 is false), holds, else b;
- * broadcasting, in the type in which a and b meet. */
-int dt_where(dt_tensor *out, const dt_tensor *condition, dt_arg a, dt_arg b);
-/* The same in place: a and b promote to target's type. */
-int dt_where_into(const char *what, dt_tensor *target, const dt_tensor *condition,
-                  dt_arg a, dt_arg b);
-
-/* The type in which a and b meet: tensors with dimensions first, then those without,
+/* The type that args promote to: tensors with dimensions first, then those without,
  * then numbers; a later group only counts where its kind is higher. */
 dt_dtype dt_result_type(const dt_arg *args, int count);
 

@@ -554,8 +554,8 @@ int dt_index_add_forward(dt_call *c)
     dt_value source = c->args[3];
     dt_scalar alpha = c->args[4].scalar;
     if (dt_scalar_as_double(alpha) != 1) {
-        if (dt_binary(DT_BINARY_mul, &scaled, dt_value_operand(&source),
-                      dt_arg_scalar(alpha)))
+        if (dt_elementwise(DT_OP_mul, &scaled,
+                           DT_ARGS(dt_value_operand(&source), dt_arg_scalar(alpha))))
             return -1;
         source.tensor = &scaled;
     }
@@ -601,10 +601,9 @@ int dt_masked_fill_forward(dt_call *c)
     if (value ? dt_to(&own, value, dtype, device)
               : dt_full(c->name, &own, dtype, 0, NULL, device, c->args[2].scalar))
         return -1;
-    int status = c->in_place
-                     ? dt_where_into(c->name, c->out[0], mask, dt_arg_tensor(&own),
-                                     dt_arg_tensor(x))
-                     : dt_where(c->out[0], mask, dt_arg_tensor(&own), dt_arg_tensor(x));
+    const dt_arg args[] = {dt_arg_tensor(mask), dt_arg_tensor(&own), dt_arg_tensor(x)};
+    int status = c->in_place ? dt_elementwise_into(DT_OP_where, c->out[0], args)
+                             : dt_elementwise(DT_OP_where, c->out[0], args);
     dt_tensor_clear(&own);
     return status;
 }

@@ -74,8 +74,9 @@ int dt_linspace(const char *what, dt_tensor *out, double start, double end,
         spaced_double(dt_tensor_data(out), start, end, steps);
     }
     if (!isnan(base)) {
-        if (dt_binary(DT_BINARY_pow, &powers, dt_arg_scalar(dt_scalar_float(base)),
-                      dt_arg_tensor(out)))
+        if (dt_elementwise(
+                DT_OP_pow, &powers,
+                DT_ARGS(dt_arg_scalar(dt_scalar_float(base)), dt_arg_tensor(out))))
             goto fail;
         dt_tensor_clear(out);
         *out = powers;
@@ -107,8 +108,8 @@ int dt_triangle(const char *what, dt_tensor *out, int64_t rows, int64_t columns,
         dt_arange(&column, dt_scalar_int(diagonal), dt_scalar_int(diagonal + rows),
                   dt_scalar_int(1), DT_INT64, device) ||
         dt_view_unsqueeze(&tall, &column, 1) ||
-        dt_binary(lower ? DT_BINARY_le : DT_BINARY_ge, out, dt_arg_tensor(&row),
-                  dt_arg_tensor(&tall))) {
+        dt_elementwise(lower ? DT_OP_le : DT_OP_ge, out,
+                       DT_ARGS(dt_arg_tensor(&row), dt_arg_tensor(&tall)))) {
         dt_fail_prefix("%s: ", what);
         goto done;
     }

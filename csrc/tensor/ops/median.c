@@ -103,17 +103,18 @@ int dt_kthvalue_forward(dt_call *c)
 
 /* --- medians --- */
 
-static int update(dt_binary_op op, dt_tensor *t, int64_t number)
+static int update(dt_elementwise_op op, dt_tensor *t, int64_t number)
 {
-    return dt_binary_into(op, t, dt_arg_tensor(t),
-                          dt_arg_scalar(dt_scalar_int(number)));
+    return dt_elementwise_into(
+        op, t, DT_ARGS(dt_arg_tensor(t), dt_arg_scalar(dt_scalar_int(number))));
 }
 
 /* The number of elements of each row that are not NaN, with size 1 for dim. */
 static int count_numbers(dt_tensor *out, const dt_tensor *x, int64_t dim)
 {
     dt_tensor number;
-    if (dt_binary(DT_BINARY_eq, &number, dt_arg_tensor(x), dt_arg_tensor(x)) < 0)
+    if (dt_elementwise(DT_OP_eq, &number, DT_ARGS(dt_arg_tensor(x), dt_arg_tensor(x))) <
+        0)
         return -1;
     int status = dt_reduce(DT_REDUCE_sum, out, &number, 1, &dim, true, -1, 0);
     dt_tensor_clear(&number);
@@ -128,23 +129,24 @@ static int median_index(dt_tensor *out, const dt_tensor *x, int dim, bool skips)
     if (count_numbers(out, x, dim) < 0)
         return -1;
     if (skips)
-        return update(DT_BINARY_maximum, out, 1) < 0 ||
-                       update(DT_BINARY_sub, out, 1) < 0 ||
-                       update(DT_BINARY_floor_divide, out, 2) < 0
+        return update(DT_OP_maximum, out, 1) < 0 || update(DT_OP_sub, out, 1) < 0 ||
+                       update(DT_OP_floor_divide, out, 2) < 0
                    ? -1
                    : 0;
     /* n becomes (n - 1) / 2, and smaller counts stay. */
     dt_tensor whole, shift;
-    if (dt_binary(DT_BINARY_eq, &whole, dt_arg_tensor(out),
-                  dt_arg_scalar(dt_scalar_int(n))) < 0)
+    if (dt_elementwise(DT_OP_eq, &whole,
+                       DT_ARGS(dt_arg_tensor(out), dt_arg_scalar(dt_scalar_int(n)))) <
+        0)
         return -1;
-    int status = dt_binary(DT_BINARY_mul, &shift, dt_arg_tensor(&whole),
-                           dt_arg_scalar(dt_scalar_int((n - 1) / 2 - n)));
+    int status = dt_elementwise(
+        DT_OP_mul, &shift,
+        DT_ARGS(dt_arg_tensor(&whole), dt_arg_scalar(dt_scalar_int((n - 1) / 2 - n))));
     dt_tensor_clear(&whole);
     if (status < 0)
         return -1;
-    status =
-        dt_binary_into(DT_BINARY_add, out, dt_arg_tensor(out), dt_arg_tensor(&shift));
+    status = dt_elementwise_into(DT_OP_add, out,
+                                 DT_ARGS(dt_arg_tensor(out), dt_arg_tensor(&shift)));
     dt_tensor_clear(&shift);
     return status;
 }

@@ -231,9 +231,10 @@ int dt_class_loss(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *x,
     } else {
         status = dt_reduce(DT_REDUCE_sum, &reduced, &losses, 0, NULL, false, -1, 0);
         if (!status && o->reduction == DT_LOSS_MEAN)
-            status =
-                dt_binary_into(DT_BINARY_div, &reduced, dt_arg_tensor(&reduced),
-                               dt_arg_scalar(dt_scalar_float((double)losses.numel)));
+            status = dt_elementwise_into(
+                DT_OP_div, &reduced,
+                DT_ARGS(dt_arg_tensor(&reduced),
+                        dt_arg_scalar(dt_scalar_float((double)losses.numel))));
     }
     if (!status && reduced.dtype != result) {
         status = dt_to(out, &reduced, result, dt_tensor_device(x));

@@ -300,10 +300,10 @@ static int join_norm(dt_tensor *out, const dt_tensor *partials, dt_reduce_op op,
         return -1;
     int status = 0;
     if (op == DT_REDUCE_norm_2) {
-        status = dt_unary(DT_UNARY_sqrt, out, &sum);
+        status = dt_elementwise(DT_OP_sqrt, out, DT_ARGS(dt_arg_tensor(&sum)));
     } else if (op == DT_REDUCE_norm_p) {
         dt_arg power = dt_arg_scalar(dt_scalar_float(1 / p));
-        status = dt_binary(DT_BINARY_pow, out, dt_arg_tensor(&sum), power);
+        status = dt_elementwise(DT_OP_pow, out, DT_ARGS(dt_arg_tensor(&sum), power));
     } else {
         dt_tensor_alias(out, &sum);
     }

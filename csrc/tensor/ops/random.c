@@ -158,7 +158,8 @@ int dt_bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *p,
     if (check_probabilities(what, p) ||
         dt_view_expand(what, &wide, p, target->ndim, target->shape) ||
         uniform_like(what, &drawn, target, dt_dtype_compute(dtype), generator) ||
-        dt_binary(DT_BINARY_lt, &less, dt_arg_tensor(&drawn), dt_arg_tensor(&wide)) ||
+        dt_elementwise(DT_OP_lt, &less,
+                       DT_ARGS(dt_arg_tensor(&drawn), dt_arg_tensor(&wide))) ||
         dt_copy_into(what, target, &less))
         goto done;
     status = 0;
@@ -184,10 +185,11 @@ int dt_exponential_into(const char *what, dt_tensor *target, double rate,
         return dt_fail(DT_ERROR_RUNTIME, "%s: the rate is %g; give one above 0", what,
                        rate);
     if (uniform_like(what, &drawn, target, DT_FLOAT64, generator) ||
-        dt_unary_into(DT_UNARY_neg, &drawn, &drawn) ||
-        dt_unary_into(DT_UNARY_log1p, &drawn, &drawn) ||
-        dt_binary_into(DT_BINARY_mul, &drawn, dt_arg_tensor(&drawn),
-                       dt_arg_scalar(dt_scalar_float(-1 / rate))) ||
+        dt_elementwise_into(DT_OP_neg, &drawn, DT_ARGS(dt_arg_tensor(&drawn))) ||
+        dt_elementwise_into(DT_OP_log1p, &drawn, DT_ARGS(dt_arg_tensor(&drawn))) ||
+        dt_elementwise_into(DT_OP_mul, &drawn,
+                            DT_ARGS(dt_arg_tensor(&drawn),
+                                    dt_arg_scalar(dt_scalar_float(-1 / rate)))) ||
         dt_copy_into(what, target, &drawn))
         goto done;
     status = 0;

@@ -325,8 +325,8 @@ int dt_variance(const char *what, dt_tensor *out, dt_tensor *mean, const dt_tens
                                            mean ? dt_tensor_data(mean) : NULL, &call))
             goto fail;
     }
-    if ((root && dt_unary_into(DT_UNARY_sqrt, out, out)) || turn_into(out, dtype) ||
-        (mean && turn_into(mean, dtype)))
+    if ((root && dt_elementwise_into(DT_OP_sqrt, out, DT_ARGS(dt_arg_tensor(out)))) ||
+        turn_into(out, dtype) || (mean && turn_into(mean, dtype)))
         goto fail;
     dt_tensor_clear(&wide);
     return 0;

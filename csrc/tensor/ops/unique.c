@@ -87,10 +87,11 @@ static int mark_changes(const char *what, work *w)
         dt_view_narrow(&rest, &w->change, 0, 1, n - 1))
         goto done;
     if (t->ndim == 1) {
-        status = dt_binary_into(DT_BINARY_ne, &rest, dt_arg_tensor(&later),
-                                dt_arg_tensor(&earlier));
-    } else if (!dt_binary(DT_BINARY_ne, &w->swap, dt_arg_tensor(&later),
-                          dt_arg_tensor(&earlier))) {
+        status = dt_elementwise_into(
+            DT_OP_ne, &rest, DT_ARGS(dt_arg_tensor(&later), dt_arg_tensor(&earlier)));
+    } else if (!dt_elementwise(
+                   DT_OP_ne, &w->swap,
+                   DT_ARGS(dt_arg_tensor(&later), dt_arg_tensor(&earlier)))) {
         dt_tensor any;
         status = dt_reduce(DT_REDUCE_any, &any, &w->swap, 1, &last, false, -1, 0);
         dt_tensor_clear(&w->swap);
@@ -138,8 +139,8 @@ static int make_counts(const char *what, dt_tensor *out, work *w)
             status = dt_copy_into(what, &most, &later);
     }
     if (!status && m)
-        status = dt_binary_into(DT_BINARY_sub, out, dt_arg_tensor(out),
-                                dt_arg_tensor(&w->starts));
+        status = dt_elementwise_into(
+            DT_OP_sub, out, DT_ARGS(dt_arg_tensor(out), dt_arg_tensor(&w->starts)));
     dt_tensor_clear(&later);
     dt_tensor_clear(&most);
     if (status)
@@ -245,8 +246,9 @@ int dt_unique(const char *what, dt_tensor *out, dt_tensor *inverse, dt_tensor *c
         goto done;
     if (inverse &&
         (dt_cumulative(DT_SCAN_SUM, &w.group, NULL, &w.change, 0, -1, false) ||
-         dt_binary_into(DT_BINARY_sub, &w.group, dt_arg_tensor(&w.group),
-                        dt_arg_scalar(dt_scalar_int(1))) ||
+         dt_elementwise_into(
+             DT_OP_sub, &w.group,
+             DT_ARGS(dt_arg_tensor(&w.group), dt_arg_scalar(dt_scalar_int(1)))) ||
          make_inverse(what, inverse, &w, has_dim ? 1 : x->ndim,
                       has_dim ? &n : x->shape)))
         goto done;

@@ -1,0 +1,42 @@
+/* The rows of ops/elementwise.def at run time. */
+#ifndef DT_OPS_ELEMENTWISE_H
+#define DT_OPS_ELEMENTWISE_H
+
+#include "ops/class.h"
+#include "ops/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Flags of a row. */
+enum {
+    /* Among elements of 16 bits a number stays float32; else it is rounded to them. */
+    DT_WIDE_NUMBERS = 1,
+    DT_ONE_TYPE = 2,          /* tensors of two types are a RuntimeError */
+    DT_IN_PLACE_FUNCTION = 4, /* name_ is also a function of the module */
+};
+
+/* What an expression of a derivative reads (bits of dt_elementwise_row.reads). */
+enum {
+    DT_READS_A = 1,
+    DT_READS_B = 2,
+    DT_READS_C = 4,
+    DT_READS_Y = 8,
+    DT_READS_NOTHING = 16 /* NOT_DIFFERENTIABLE */
+};
+
+typedef struct dt_elementwise_row {
+    const char *name, *class_name;
+    unsigned char arity, flags;
+    unsigned char reads[3]; /* for the gradient of each input */
+    double low, high;
+    dt_class class_;
+} dt_elementwise_row;
+
+extern const dt_elementwise_row dt_elementwise_rows[DT_NELEMENTWISE];
+
+#ifdef __cplusplus
+}
+#endif
+#endif
