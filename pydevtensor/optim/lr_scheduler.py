@@ -576,23 +576,17 @@ class OneCycleLR(LRScheduler):
         self.use_beta1 = "betas" in optimizer.defaults
         highest = _for_each_group("max_momentum", most, optimizer)
         lowest = _for_each_group("base_momentum", base, optimizer)
-        if last_epoch != -1:
-            return
-        for i, group in enumerate(optimizer.param_groups):
-            self._set_momentum(group, highest[i])
-            group["max_momentum"] = highest[i]
-            group["base_momentum"] = lowest[i]
+        if last_epoch == -1:
+            groups = zip(optimizer.param_groups, lowest, highest, strict=True)
+            for group, low, high in groups:
+                self._set_momentum(group, high)
+                group["max_momentum"], group["base_momentum"] = high, low
 
     def _set_momentum(self, group: dict, value: float) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
             group["momentum"] = value
-
-    def _between(self, start: float, end: float, part: float) -> float:
-        if self._anneal_func_type == "cos":
-            return end + (start - end) / 2 * (1 + math.cos(math.pi * part))
-        return start + (end - start) * part
 
     def get_lr(self) -> list[float]:
         """The rates of this step; ValueError after the last one."""
@@ -601,22 +595,22 @@ class OneCycleLR(LRScheduler):
                 f"this is step {self.last_epoch} of a cycle of {self.total_steps}; "
                 "give a larger total_steps"
             )
-        begin: float = 0
-        for phase in self._schedule_phases:
-            if self.last_epoch <= phase["end_step"]:
-                break
-            if phase is not self._schedule_phases[-1]:
-                begin = phase["end_step"]
+        begin, phase = 0.0, self._schedule_phases[0]
+        for following in self._schedule_phases[1:]:
+            if self.last_epoch > phase["end_step"]:
+                begin, phase = phase["end_step"], following
         part = (self.last_epoch - begin) / (phase["end_step"] - begin)
-        rates = []
-        for group in self.optimizer.param_groups:
-            rates.append(
-                self._between(group[phase["start_lr"]], group[phase["end_lr"]], part)
-            )
-            if self.cycle_momentum:
-                start, end = phase["start_momentum"], phase["end_momentum"]
-                self._set_momentum(group, self._between(group[start], group[end], part))
-        return rates
+
+        def now(group: dict, name: str) -> float:
+            start, end = group[phase["start_" + name]], group[phase["end_" + name]]
+            if self._anneal_func_type == "cos":
+                return end + (start - end) / 2 * (1 + math.cos(math.pi * part))
+            return start + (end - start) * part
+
+        if self.cycle_momentum:
+            for group in self.optimizer.param_groups:
+                self._set_momentum(group, now(group, "momentum"))
+        return [now(group, "lr") for group in self.optimizer.param_groups]
 
 
 def _total_steps(total: Any, epochs: Any, each: Any) -> int:
