@@ -9,7 +9,7 @@
 #include "device/random.h"
 
 static const dt_backend *cpu;
-static const dt_queue queue = {0, NULL};
+static const dt_stream stream = {0, NULL};
 
 static double now(void)
 {
@@ -51,7 +51,7 @@ static dt_plan flat(int noperands, int64_t n)
 static void *take(size_t bytes)
 {
     void *data = NULL;
-    if (cpu->allocate(queue, bytes, &data))
+    if (cpu->allocate(stream, bytes, &data))
         exit(1);
     return data;
 }
@@ -62,7 +62,7 @@ static void unary(dt_elementwise_op op, int64_t n, void *x)
     dt_plan p = flat(2, n);
     p.operands[0].data = take((size_t)n * 4);
     p.operands[1].data = x;
-    cpu->elementwise(queue, op, &p);
+    cpu->elementwise(stream, op, &p);
     cpu->release(0, p.operands[0].data, (size_t)n * 4);
 }
 static void binary(dt_elementwise_op op, int64_t n, void *a, void *b)
@@ -71,7 +71,7 @@ static void binary(dt_elementwise_op op, int64_t n, void *a, void *b)
     p.operands[0].data = take((size_t)n * 4);
     p.operands[1].data = a;
     p.operands[2].data = b;
-    cpu->elementwise(queue, op, &p);
+    cpu->elementwise(stream, op, &p);
     cpu->release(0, p.operands[0].data, (size_t)n * 4);
 }
 static void add_row(int64_t rows, int64_t columns, void *a, void *row)
@@ -88,7 +88,7 @@ static void add_row(int64_t rows, int64_t columns, void *a, void *row)
     p.operands[0].data = take((size_t)p.numel * 4);
     p.operands[1].data = a;
     p.operands[2].data = row;
-    cpu->elementwise(queue, DT_OP_add, &p);
+    cpu->elementwise(stream, DT_OP_add, &p);
     cpu->release(0, p.operands[0].data, (size_t)p.numel * 4);
 }
 static void transpose(int64_t rows, int64_t columns, void *x)
@@ -104,7 +104,7 @@ static void transpose(int64_t rows, int64_t columns, void *x)
     p.operands[1].strides[1] = 4 * columns;
     p.operands[0].data = take((size_t)p.numel * 4);
     p.operands[1].data = x;
-    cpu->copy(queue, &p);
+    cpu->copy(stream, &p);
     cpu->release(0, p.operands[0].data, (size_t)p.numel * 4);
 }
 static void fold(dt_reduce_op op, int64_t rows, int64_t columns, int which, void *x,
@@ -126,7 +126,7 @@ static void fold(dt_reduce_op op, int64_t rows, int64_t columns, int which, void
         r.kept_numel = r.kept_shape[0] = which == 1 ? rows : columns;
         r.kept_strides[0] = which == 1 ? 4 * columns : 4;
     }
-    cpu->reduce(queue, op, &r);
+    cpu->reduce(stream, op, &r);
 }
 static void product(int64_t n, void *a, void *b, void *c)
 {
@@ -140,7 +140,7 @@ static void product(int64_t n, void *a, void *b, void *c)
     g.b = b;
     g.c = c;
     g.alpha = 1;
-    cpu->gemm(queue, &g);
+    cpu->gemm(stream, &g);
 }
 static void draw(dt_distribution distribution, int64_t n, void *out, dt_generator *g)
 {
@@ -152,7 +152,7 @@ static void draw(dt_distribution distribution, int64_t n, void *out, dt_generato
     call.numel = n;
     call.low = dt_scalar_float(distribution == DT_RANDOM_BERNOULLI ? 0.5 : 0);
     call.high = dt_scalar_float(1);
-    cpu->random(queue, g, &call);
+    cpu->random(stream, g, &call);
 }
 
 int main(int argc, char **argv)
@@ -171,9 +171,9 @@ int main(int argc, char **argv)
     tiny.operands[0].data = c;
     tiny.operands[1].data = a;
     tiny.operands[2].data = b;
-    TIME("add_3", 20, 100000, cpu->elementwise(queue, DT_OP_add, &tiny));
+    TIME("add_3", 20, 100000, cpu->elementwise(stream, DT_OP_add, &tiny));
     tiny.operands[2].immediate = true;
-    TIME("add_3_number", 20, 100000, cpu->elementwise(queue, DT_OP_add, &tiny));
+    TIME("add_3_number", 20, 100000, cpu->elementwise(stream, DT_OP_add, &tiny));
     TIME("exp_3", 20, 100000, unary(DT_OP_exp, 3, a));
     TIME("sum_3", 20, 100000, fold(DT_REDUCE_sum, 1, 3, 0, a, c));
     TIME("matmul_4", 20, 100000, product(4, a, b, c));

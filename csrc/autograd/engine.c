@@ -294,18 +294,18 @@ static int deliver(pass *p, dt_scope *scope, dt_edge edge, dt_tensor *gradient,
  * of the device; the host does not wait. */
 static int switch_stream(dt_device device, void *stream, void **previous)
 {
-    *previous = dt_queue_current(device).stream;
+    *previous = dt_stream_current(device).handle;
     if (*previous == stream)
         return 0;
     const dt_backend *backend = dt_backend_of(device);
     void *event = NULL;
     if (dt_device_is_cpu(device) || backend->event_new(device.index, false, &event))
         return dt_device_is_cpu(device) ? 0 : -1;
-    int status = backend->event_record(event, dt_queue_current(device));
+    int status = backend->event_record(event, dt_stream_current(device));
     if (!status)
         status = dt_stream_set_current(device, stream);
     if (!status)
-        status = backend->event_block(event, dt_queue_current(device));
+        status = backend->stream_wait_event(event, dt_stream_current(device));
     backend->event_free(event);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 
-int dt_in_place_check(const char *what, const dt_tensor *t)
+int dt_in_place_check(const char *op_name, const dt_tensor *t)
 {
     const dt_variable *v = dt_variable_of(t);
     if (!v || !dt_grad_enabled)
@@ -16,13 +16,13 @@ int dt_in_place_check(const char *what, const dt_tensor *t)
                        "%s: a view of a leaf Variable that requires grad is being used "
                        "in an in-place operation, which would lose its gradient; write "
                        "under no_grad(), or to a clone() of the leaf",
-                       what);
+                       op_name);
     if (v->requires_grad && !v->made.node)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: a leaf Variable that requires grad is being used in an "
                        "in-place operation, which would lose its gradient; write under "
                        "no_grad(), or to a clone()",
-                       what);
+                       op_name);
     return 0;
 }
 
@@ -211,10 +211,10 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
 
 /* --- changing the shape in place --- */
 
-int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
+int dt_recorded_become_steal(const char *op_name, const char *name, dt_tensor *t,
                              dt_tensor *view)
 {
-    int status = dt_in_place_check(what, t);
+    int status = dt_in_place_check(op_name, t);
     dt_variable *v = dt_variable_of(t), *of = dt_variable_of(view);
     if (!status && of && of->made.node) {
         of->made.node->name = name;

@@ -105,7 +105,7 @@ void dt_node_set_result(dt_node *node, int i, const dt_tensor *t)
     for (int d = 0; d < t->ndim; d++)
         result->shape[d] = t->shape[d];
     if (i == 0)
-        node->stream = dt_queue_current(result->device).stream;
+        node->stream = dt_stream_current(result->device).handle;
 }
 
 static void set_saved(dt_saved *saved, const dt_tensor *t, int output)

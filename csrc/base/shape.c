@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t item)
+int64_t dt_shape_numel(const char *op_name, int ndim, const int64_t *shape, size_t item)
 {
     int64_t numel = 1, nonzero = 1;
     char text[DT_SHAPE_TEXT];
@@ -15,7 +15,7 @@ int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t 
                 DT_ERROR_RUNTIME,
                 "%s: size %" PRId64 " of dimension %d is negative in %s; give sizes "
                 "of 0 or more",
-                what, shape[d], d, dt_shape_text(ndim, shape, text, sizeof text));
+                op_name, shape[d], d, dt_shape_text(ndim, shape, text, sizeof text));
         /* Zero sizes must not hide an overflow: the strides would overflow all the
          * same. */
         if (shape[d] && __builtin_mul_overflow(nonzero, shape[d], &nonzero))
@@ -29,8 +29,8 @@ int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t 
 overflow:
     return dt_fail(
         DT_ERROR_RUNTIME,
-        "%s: a tensor of shape %s exceeds the address space; use a smaller shape", what,
-        dt_shape_text(ndim, shape, text, sizeof text));
+        "%s: a tensor of shape %s exceeds the address space; use a smaller shape",
+        op_name, dt_shape_text(ndim, shape, text, sizeof text));
 }
 
 void dt_shape_strides(int ndim, const int64_t *shape, int64_t *strides)
@@ -68,7 +68,7 @@ int64_t dt_shape_extent(int ndim, const int64_t *shape, const int64_t *strides)
     return extent;
 }
 
-int dt_shape_broadcast(const char *what, int andim, const int64_t *ashape, int bndim,
+int dt_shape_broadcast(const char *op_name, int andim, const int64_t *ashape, int bndim,
                        const int64_t *bshape, int *out_ndim, int64_t *out)
 {
     int ndim = andim > bndim ? andim : bndim;
@@ -82,7 +82,7 @@ int dt_shape_broadcast(const char *what, int andim, const int64_t *ashape, int b
                 "%s: shapes %s and %s do not broadcast: size %" PRId64
                 " does not match size %" PRId64 " in dimension %d; make them equal "
                 "or one of them 1",
-                what, dt_shape_text(andim, ashape, atext, sizeof atext),
+                op_name, dt_shape_text(andim, ashape, atext, sizeof atext),
                 dt_shape_text(bndim, bshape, btext, sizeof btext), a, b, ndim - d);
         }
         out[ndim - d] = a == 1 ? b : a;
@@ -114,7 +114,7 @@ char *dt_shape_text(int ndim, const int64_t *shape, char *text, size_t size)
     return text;
 }
 
-int dt_shape_wrap_dim(const char *what, int64_t dim, int ndim)
+int dt_shape_wrap_dim(const char *op_name, int64_t dim, int ndim)
 {
     int range = ndim ? ndim : 1;
     if (dim < -range || dim >= range)
@@ -122,6 +122,6 @@ int dt_shape_wrap_dim(const char *what, int64_t dim, int ndim)
                        "%s: dimension %" PRId64
                        " is out of range for a tensor of %d dimension%s; "
                        "use one from %d to %d",
-                       what, dim, ndim, ndim == 1 ? "" : "s", -range, range - 1);
+                       op_name, dim, ndim, ndim == 1 ? "" : "s", -range, range - 1);
     return (int)(dim < 0 ? dim + range : dim);
 }

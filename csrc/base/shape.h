@@ -16,7 +16,8 @@ extern "C" {
 /* Number of elements (1 for ndim 0). -1 after dt_fail if a size is negative or if
  * the elements, of `item` bytes each, exceed the address space. `op_name` is for the
  * message. */
-int64_t dt_shape_numel(const char *what, int ndim, const int64_t *shape, size_t item);
+int64_t dt_shape_numel(const char *op_name, int ndim, const int64_t *shape,
+                       size_t item);
 
 /* Row-major strides in elements. As in PyTorch, a dimension of size 0 counts as size
  * 1. Cannot fail. */
@@ -32,7 +33,7 @@ int64_t dt_shape_extent(int ndim, const int64_t *shape, const int64_t *strides);
 
 /* Broadcasts two shapes into out (DT_MAX_NDIM entries) and *out_ndim. -1 after
  * dt_fail with both shapes in the message. */
-int dt_shape_broadcast(const char *what, int andim, const int64_t *ashape, int bndim,
+int dt_shape_broadcast(const char *op_name, int andim, const int64_t *ashape, int bndim,
                        const int64_t *bshape, int *out_ndim, int64_t *out);
 
 bool dt_shape_equal(int andim, const int64_t *ashape, int bndim, const int64_t *bshape);
@@ -43,7 +44,7 @@ char *dt_shape_text(int ndim, const int64_t *shape, char *text, size_t size);
 
 /* Wraps a negative dimension into 0..ndim-1 (ndim 0 accepts 0 and -1). -1 after
  * dt_fail(DT_ERROR_INDEX). */
-int dt_shape_wrap_dim(const char *what, int64_t dim, int ndim);
+int dt_shape_wrap_dim(const char *op_name, int64_t dim, int ndim);
 
 #ifdef __cplusplus
 }

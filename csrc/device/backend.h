@@ -17,12 +17,12 @@ extern "C" {
 
 #define DT_BACKEND_VERSION 1
 
-/* A device and one of its streams. stream is the backend's handle, NULL for the
+/* A device and one of its streams. handle is the backend's, NULL for the
  * default stream. The CPU has no streams and runs work at once. */
-typedef struct dt_queue {
+typedef struct dt_stream {
     int device;
-    void *stream;
-} dt_queue;
+    void *handle;
+} dt_stream;
 
 typedef struct dt_device_properties {
     char name[256];
@@ -83,32 +83,32 @@ typedef struct dt_backend {
     void (*facts)(dt_fact_visitor visit, void *context);
     bool (*can_access_peer)(int device, int peer);
     /* Synchronizes with all work of the device. */
-    int (*device_wait)(int device);
+    int (*device_synchronize)(int device);
 
     /* --- streams and events (NULL for the CPU) --- */
     int (*stream_new)(int device, int priority, void **out_stream);
     void (*stream_free)(int device, void *stream); /* queued work still runs */
-    int (*stream_query)(dt_queue queue);           /* 1: all done, 0: not yet */
-    int (*stream_wait)(dt_queue queue);            /* synchronizes */
+    int (*stream_query)(dt_stream stream);         /* 1: all done, 0: not yet */
+    int (*stream_synchronize)(dt_stream stream);   /* synchronizes */
     int (*event_new)(int device, bool timing, void **out_event);
     void (*event_free)(void *event);
-    int (*event_record)(void *event, dt_queue queue);
-    int (*event_query)(void *event); /* 1: reached or never recorded */
-    int (*event_wait)(void *event);  /* synchronizes */
-    int (*event_block)(void *event,
-                       dt_queue queue); /* the stream waits; the host does not */
+    int (*event_record)(void *event, dt_stream stream);
+    int (*event_query)(void *event);       /* 1: reached or never recorded */
+    int (*event_synchronize)(void *event); /* synchronizes */
+    int (*stream_wait_event)(
+        void *event, dt_stream stream); /* the stream waits; the host does not */
     int (*event_elapsed)(void *start, void *end, float *out_milliseconds);
 
     /* --- memory --- */
     /* Allocates at least `bytes` (1 or more), aligned to 64 bytes or better,
      * contents undefined, for use on stream. Frees cached blocks before it fails
      * with DT_ERROR_DEVICE_MEMORY (CPU: DT_ERROR_HOST_MEMORY). */
-    int (*allocate)(dt_queue queue, size_t bytes, void **out);
+    int (*allocate)(dt_stream stream, size_t bytes, void **out);
     /* Frees the block; queued work may still use it. `bytes` as allocated. */
     void (*release)(int device, void *data, size_t bytes);
     /* Records a use on a stream other than the block's own: its memory is not reused
      * before that stream's queued work is done. NULL for the CPU. */
-    int (*record_use)(dt_queue queue, void *data);
+    int (*record_use)(dt_stream stream, void *data);
     int (*memory_info)(int device, size_t *out_free, size_t *out_total);
     void (*memory_stats)(int device, dt_memory_stats *out);
     void (*reset_peaks)(int device);
@@ -117,12 +117,14 @@ typedef struct dt_backend {
     /* --- copies of bytes (NULL for the CPU) --- */
     /* Host to device. The source may be changed or freed on return; large copies may
      * synchronize. */
-    int (*upload)(dt_queue queue, void *target, const void *source, size_t bytes);
+    int (*copy_to_device)(dt_stream stream, void *target, const void *source,
+                          size_t bytes);
     /* Device to host. Synchronizes. */
-    int (*download)(dt_queue queue, void *target, const void *source, size_t bytes);
+    int (*copy_to_host)(dt_stream stream, void *target, const void *source,
+                        size_t bytes);
     /* Device to device, directly or staged through the host. Ordered after the work
      * queued on both streams, and before later work on both. Does not synchronize. */
-    int (*copy_peer)(dt_queue target_queue, void *target, dt_queue source_queue,
+    int (*copy_peer)(dt_stream target_stream, void *target, dt_stream source_stream,
                      const void *source, size_t bytes);
 
     /* --- page-locked (pinned) host memory (NULL for the CPU) --- */
@@ -134,44 +136,44 @@ typedef struct dt_backend {
     void (*pinned_release)(void *data);
     /* Host to device from pinned memory, which must not change until the copy is
      * done. Does not synchronize. */
-    int (*pinned_upload)(dt_queue queue, void *target, const void *source,
-                         size_t bytes);
+    int (*pinned_to_device)(dt_stream stream, void *target, const void *source,
+                            size_t bytes);
     /* Device to host into pinned memory, which must not be read until the copy is
      * done. Does not synchronize. */
-    int (*pinned_download)(dt_queue queue, void *target, const void *source,
-                           size_t bytes);
+    int (*pinned_to_host)(dt_stream stream, void *target, const void *source,
+                          size_t bytes);
 
     /* --- work: operands are on the stream's device --- */
-    int (*fill)(dt_queue queue, const dt_plan *plan); /* operand 1 is a scalar
+    int (*fill)(dt_stream stream, const dt_plan *plan); /* operand 1 is a scalar
                                                          operand */
-    int (*copy)(dt_queue queue, const dt_plan *plan); /* converts operand 1 to
+    int (*copy)(dt_stream stream, const dt_plan *plan); /* converts operand 1 to
                                                          operand 0's type */
-    int (*elementwise)(dt_queue queue, dt_elementwise_op op, const dt_plan *plan);
-    int (*reduce)(dt_queue queue, dt_reduce_op op, const dt_reduction *reduction);
+    int (*elementwise)(dt_stream stream, dt_elementwise_op op, const dt_plan *plan);
+    int (*reduce)(dt_stream stream, dt_reduce_op op, const dt_reduction *reduction);
     /* First maximum or minimum and its row-major index along the reduced dimensions.
      * A NaN wins over numbers. */
-    int (*argreduce)(dt_queue queue, bool greatest, const dt_reduction *reduction);
-    int (*gemm)(dt_queue queue, const dt_gemm *gemm);
-    int (*arange)(dt_queue queue, const dt_arange_call *call);
-    int (*random)(dt_queue queue, struct dt_generator *generator,
+    int (*argreduce)(dt_stream stream, bool greatest, const dt_reduction *reduction);
+    int (*gemm)(dt_stream stream, const dt_gemm *gemm);
+    int (*arange)(dt_stream stream, const dt_arange_call *call);
+    int (*random)(dt_stream stream, struct dt_generator *generator,
                   const dt_random_call *call);
-    int (*index)(dt_queue queue, dt_index_op op, const dt_index_call *selection);
-    int (*optim_step)(dt_queue queue, const dt_optim_call *call);
+    int (*index)(dt_stream stream, dt_index_op op, const dt_index_call *selection);
+    int (*optim_step)(dt_stream stream, const dt_optim_call *call);
     /* nonzero in two steps, as the result's size is not known before: the first
      * stores the count in the last element of the workspace. NULL for the CPU. */
-    int (*nonzero_count)(dt_queue queue, const dt_nonzero_call *call);
-    int (*nonzero_write)(dt_queue queue, const dt_nonzero_call *call);
-    int (*scan)(dt_queue queue, dt_scan_op op, const dt_scan *scan);
+    int (*nonzero_count)(dt_stream stream, const dt_nonzero_call *call);
+    int (*nonzero_write)(dt_stream stream, const dt_nonzero_call *call);
+    int (*scan)(dt_stream stream, dt_scan_op op, const dt_scan *scan);
     /* Variance over the reduced dimensions, with divisor max(0, count - parameter),
      * into output, and the mean into mean if not NULL. float32 or float64; NaN if
      * nothing is reduced. */
-    int (*moments)(dt_queue queue, void *mean, const dt_reduction *reduction);
-    int (*sort)(dt_queue queue, const dt_sorting *sorting);
-    int (*search)(dt_queue queue, const dt_search *search);
+    int (*moments)(dt_stream stream, void *mean, const dt_reduction *reduction);
+    int (*sort)(dt_stream stream, const dt_sorting *sorting);
+    int (*search)(dt_stream stream, const dt_search *search);
     /* Class index out of range: the CPU fails with DT_ERROR_INDEX before anything is
      * written; a GPU skips the row and the next synchronization fails. */
-    int (*nn)(dt_queue queue, const struct dt_nn_call *call);
-    int (*foreach_norm)(dt_queue queue, dt_reduce_op op,
+    int (*nn)(dt_stream stream, const struct dt_nn_call *call);
+    int (*foreach_norm)(dt_stream stream, dt_reduce_op op,
                         const dt_foreach_norm_call *call);
 } dt_backend;
 
@@ -180,7 +182,7 @@ typedef struct dt_host {
     int version; /* DT_BACKEND_VERSION */
     dt_error *(*error_slot)(void);
     /* The CPU's matrix product, for simulated cuBLAS. */
-    int (*cpu_gemm)(dt_queue queue, const dt_gemm *gemm);
+    int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
     int simulated_devices; /* number of simulated devices (simulator only) */
     int virtual_devices;   /* 0: physical GPUs; n: n devices that share the first GPU */
     const char *library_directories; /* colon-separated directories of Python packages,

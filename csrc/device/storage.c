@@ -191,9 +191,9 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
     if (dt_device_is_cpu(device) && bytes <= DT_INLINE_BYTES) {
         storage->data = storage->inline_data;
     } else if (bytes) {
-        dt_queue queue = dt_queue_current(device);
-        storage->stream = queue.stream;
-        if (dt_backend_of(device)->allocate(queue, bytes, &storage->data)) {
+        dt_stream stream = dt_stream_current(device);
+        storage->stream = stream.handle;
+        if (dt_backend_of(device)->allocate(stream, bytes, &storage->data)) {
             put_back(storage);
             if (dt_error_slot()->code == DT_ERROR_DEVICE_MEMORY)
                 append_largest(device);
@@ -265,8 +265,8 @@ int dt_storage_use(dt_storage *storage)
     /* External memory does not come from the allocator. */
     if (dt_device_is_cpu(storage->device) || !storage->data || storage->borrowed)
         return 0;
-    dt_queue queue = dt_queue_current(storage->device);
-    if (queue.stream == storage->stream)
+    dt_stream stream = dt_stream_current(storage->device);
+    if (stream.handle == storage->stream)
         return 0;
-    return dt_backend_of(storage->device)->record_use(queue, storage->data);
+    return dt_backend_of(storage->device)->record_use(stream, storage->data);
 }

@@ -26,12 +26,12 @@ static void make_key(void)
     pthread_key_create(&key, forget);
 }
 
-dt_queue dt_queue_current(dt_device device)
+dt_stream dt_stream_current(dt_device device)
 {
-    dt_queue queue = {device.index, NULL};
+    dt_stream stream = {device.index, NULL};
     if (current && device.type == DT_CUDA)
-        queue.stream = current[(int)device.index];
-    return queue;
+        stream.handle = current[(int)device.index];
+    return stream;
 }
 
 int dt_stream_set_current(dt_device device, void *stream)

@@ -5,7 +5,7 @@
 #include "device/device.h"
 
 /* The device's current stream in the calling thread. */
-dt_queue dt_queue_current(dt_device device);
+dt_stream dt_stream_current(dt_device device);
 
 /* Makes stream (NULL: the default stream) current for the device in the calling
  * thread. */

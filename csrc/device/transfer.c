@@ -4,7 +4,7 @@
 
 #include "device/stream.h"
 
-static dt_traffic counted;
+static dt_transfer_counters counted;
 
 static void count(int64_t *times, int64_t *total, size_t bytes)
 {
@@ -16,16 +16,16 @@ static void count(int64_t *times, int64_t *total, size_t bytes)
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes)
 {
-    dt_queue to = dt_queue_current(target_device),
-             from = dt_queue_current(source_device);
+    dt_stream to = dt_stream_current(target_device),
+              from = dt_stream_current(source_device);
     if (dt_device_is_cpu(target_device)) {
         COUNT(device_to_host, bytes);
         COUNT(waits, 0);
-        return dt_backend_of(source_device)->download(from, target, source, bytes);
+        return dt_backend_of(source_device)->copy_to_host(from, target, source, bytes);
     }
     if (dt_device_is_cpu(source_device)) {
         COUNT(host_to_device, bytes);
-        return dt_backend_of(target_device)->upload(to, target, source, bytes);
+        return dt_backend_of(target_device)->copy_to_device(to, target, source, bytes);
     }
     COUNT(device_to_device, bytes);
     return dt_backend_of(target_device)->copy_peer(to, target, from, source, bytes);
@@ -37,49 +37,49 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
     if (dt_device_is_cpu(target_device)) {
         COUNT(device_to_host, bytes);
         return dt_backend_of(source_device)
-            ->pinned_download(dt_queue_current(source_device), target, source, bytes);
+            ->pinned_to_host(dt_stream_current(source_device), target, source, bytes);
     }
     COUNT(host_to_device, bytes);
     return dt_backend_of(target_device)
-        ->pinned_upload(dt_queue_current(target_device), target, source, bytes);
+        ->pinned_to_device(dt_stream_current(target_device), target, source, bytes);
 }
 
-int dt_wait_queue(dt_device device, dt_queue queue)
+int dt_stream_synchronize(dt_device device, dt_stream stream)
 {
     if (dt_device_is_cpu(device))
         return 0;
     COUNT(waits, 0);
-    return dt_backend_of(device)->stream_wait(queue);
+    return dt_backend_of(device)->stream_synchronize(stream);
 }
 
-int dt_wait_device(dt_device device)
+int dt_device_synchronize(dt_device device)
 {
     if (dt_device_is_cpu(device))
         return 0;
     COUNT(waits, 0);
-    return dt_backend_of(device)->device_wait(device.index);
+    return dt_backend_of(device)->device_synchronize(device.index);
 }
 
-int dt_wait_event(dt_device device, void *event)
+int dt_event_synchronize(dt_device device, void *event)
 {
     COUNT(waits, 0);
-    return dt_backend_of(device)->event_wait(event);
+    return dt_backend_of(device)->event_synchronize(event);
 }
 
-void dt_traffic_read(dt_traffic *out)
+void dt_transfer_counters_read(dt_transfer_counters *out)
 {
-#define TRAFFIC(name)                                                                  \
+#define COUNTER(name)                                                                  \
     out->name = __atomic_load_n(&counted.name, __ATOMIC_RELAXED);                      \
     out->name##_bytes = __atomic_load_n(&counted.name##_bytes, __ATOMIC_RELAXED);
-    DT_TRAFFIC(TRAFFIC)
-#undef TRAFFIC
+    DT_TRANSFER_COUNTERS(COUNTER)
+#undef COUNTER
 }
 
-void dt_traffic_reset(void)
+void dt_transfer_counters_reset(void)
 {
-#define TRAFFIC(name)                                                                  \
+#define COUNTER(name)                                                                  \
     __atomic_store_n(&counted.name, 0, __ATOMIC_RELAXED);                              \
     __atomic_store_n(&counted.name##_bytes, 0, __ATOMIC_RELAXED);
-    DT_TRAFFIC(TRAFFIC)
-#undef TRAFFIC
+    DT_TRANSFER_COUNTERS(COUNTER)
+#undef COUNTER
 }

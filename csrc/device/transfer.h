@@ -6,17 +6,17 @@
 #include "device/device.h"
 
 /* COUNTER(name): a counter, with bytes for copies. */
-#define DT_TRAFFIC(TRAFFIC)                                                            \
-    TRAFFIC(host_to_device)                                                            \
-    TRAFFIC(device_to_host)                                                            \
-    TRAFFIC(device_to_device)                                                          \
-    TRAFFIC(waits)
+#define DT_TRANSFER_COUNTERS(COUNTER)                                                  \
+    COUNTER(host_to_device)                                                            \
+    COUNTER(device_to_host)                                                            \
+    COUNTER(device_to_device)                                                          \
+    COUNTER(waits)
 
-typedef struct dt_traffic {
-#define TRAFFIC(name) int64_t name, name##_bytes;
-    DT_TRAFFIC(TRAFFIC)
-#undef TRAFFIC
-} dt_traffic;
+typedef struct dt_transfer_counters {
+#define COUNTER(name) int64_t name, name##_bytes;
+    DT_TRANSFER_COUNTERS(COUNTER)
+#undef COUNTER
+} dt_transfer_counters;
 
 /* Copies bytes between two different devices in the order of their current streams.
  * Device to host synchronizes; host to device returns when the source may change;
@@ -32,12 +32,12 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
 
 /* Block the host until the stream, the device or the event is done. No-ops on the
  * CPU. */
-int dt_wait_queue(dt_device device, dt_queue queue);
-int dt_wait_device(dt_device device);
-int dt_wait_event(dt_device device, void *event);
+int dt_stream_synchronize(dt_device device, dt_stream stream);
+int dt_device_synchronize(dt_device device);
+int dt_event_synchronize(dt_device device, void *event);
 
 /* The counts since the last reset. */
-void dt_traffic_read(dt_traffic *out);
-void dt_traffic_reset(void);
+void dt_transfer_counters_read(dt_transfer_counters *out);
+void dt_transfer_counters_reset(void);
 
 #endif

@@ -138,7 +138,7 @@ static PyObject *cuda_synchronize(PyObject *self, PyObject *value)
     if (dt_cuda_device_from_python("synchronize", value, &device) < 0)
         return NULL;
     int status;
-    DT_RUN(status, true, dt_wait_device(device));
+    DT_RUN(status, true, dt_device_synchronize(device));
     return none_or_raise(status);
 }
 
@@ -237,7 +237,7 @@ static PyObject *current_stream(PyObject *self, PyObject *value)
     dt_device device;
     if (dt_cuda_device_from_python("current_stream", value, &device) < 0)
         return NULL;
-    return dt_stream_object_new(device, dt_queue_current(device).stream);
+    return dt_stream_object_new(device, dt_stream_current(device).handle);
 }
 
 static PyObject *default_stream(PyObject *self, PyObject *value)
@@ -254,10 +254,10 @@ static PyObject *set_stream(PyObject *self, PyObject *value)
 {
     (void)self;
     dt_device device;
-    dt_queue queue;
-    if (dt_stream_from_python("set_stream", value, &device, &queue) < 0)
+    dt_stream stream;
+    if (dt_stream_from_python("set_stream", value, &device, &stream) < 0)
         return NULL;
-    return none_or_raise(dt_stream_set_current(device, queue.stream));
+    return none_or_raise(dt_stream_set_current(device, stream.handle));
 }
 
 /* --- seeds --- */
@@ -290,30 +290,30 @@ static PyObject *cuda_initial_seed(PyObject *self, PyObject *value)
 
 /* --- counters and the simulator --- */
 
-static PyObject *traffic(PyObject *self, PyObject *unused)
+static PyObject *transfers(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    dt_traffic counted;
-    dt_traffic_read(&counted);
+    dt_transfer_counters counted;
+    dt_transfer_counters_read(&counted);
     PyObject *dict = PyDict_New();
     bool good = dict != NULL;
-#define TRAFFIC(name)                                                                  \
+#define COUNTER(name)                                                                  \
     good = good && put(dict, #name,                                                    \
                        Py_BuildValue("LL", (long long)counted.name,                    \
                                      (long long)counted.name##_bytes));
-    DT_TRAFFIC(TRAFFIC)
-#undef TRAFFIC
+    DT_TRANSFER_COUNTERS(COUNTER)
+#undef COUNTER
     if (!good)
         Py_CLEAR(dict);
     return dict;
 }
 
-static PyObject *traffic_reset(PyObject *self, PyObject *unused)
+static PyObject *reset_transfers(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    dt_traffic_reset();
+    dt_transfer_counters_reset();
     Py_RETURN_NONE;
 }
 
@@ -364,8 +364,8 @@ static PyMethodDef functions[] = {
     {"_cuda_seed", cuda_seed, METH_VARARGS, NULL},
     {"_cuda_initial_seed", cuda_initial_seed, METH_O, NULL},
     {"_facts", facts, METH_VARARGS, NULL},
-    {"_traffic", traffic, METH_NOARGS, NULL},
-    {"_traffic_reset", traffic_reset, METH_NOARGS, NULL},
+    {"_traffic", transfers, METH_NOARGS, NULL},
+    {"_traffic_reset", reset_transfers, METH_NOARGS, NULL},
     {"_sim_control", sim_control, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

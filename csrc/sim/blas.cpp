@@ -9,9 +9,9 @@ struct cublasContext {
     int device;
 };
 
-static int (*cpu_gemm)(dt_queue queue, const dt_gemm *gemm);
+static int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
 
-void sim_cublas_set_gemm(int (*gemm)(dt_queue queue, const dt_gemm *gemm))
+void sim_cublas_set_gemm(int (*gemm)(dt_stream stream, const dt_gemm *gemm))
 {
     cpu_gemm = gemm;
 }
@@ -95,7 +95,7 @@ static int gemm(const char *name, dt_dtype dtype, dt_cublas_handle handle, int o
             call.a = seen[0];
             call.b = seen[1];
             call.c = seen[2];
-            dt_queue host = {0, nullptr};
+            dt_stream host = {0, nullptr};
             cpu_gemm(host, &call);
         });
     return error == cudaSuccess ? DT_CUBLAS_SUCCESS

@@ -121,15 +121,15 @@ static const dt_tensor *common_layout(const dt_input *inputs, int ninputs, int n
     return first;
 }
 
-static int make_result(const char *what, dt_tensor *out, dt_dtype dtype,
+static int make_result(const char *op_name, dt_tensor *out, dt_dtype dtype,
                        dt_device device, const dt_input *inputs, int ninputs, int ndim,
                        const int64_t *shape)
 {
     if (ndim < 2 || all_row_major(inputs, ninputs))
-        return dt_tensor_empty(what, out, dtype, ndim, shape, device);
+        return dt_tensor_empty(op_name, out, dtype, ndim, shape, device);
     const dt_tensor *like = common_layout(inputs, ninputs, ndim, shape);
     if (like)
-        return dt_tensor_empty_strided(what, out, dtype, ndim, shape, like->strides,
+        return dt_tensor_empty_strided(op_name, out, dtype, ndim, shape, like->strides,
                                        device);
     int order[DT_MAX_NDIM];
     int64_t strides[DT_MAX_NDIM], step = 1;
@@ -138,7 +138,7 @@ static int make_result(const char *what, dt_tensor *out, dt_dtype dtype,
         strides[order[i]] = step;
         step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
     }
-    return dt_tensor_empty_strided(what, out, dtype, ndim, shape, strides, device);
+    return dt_tensor_empty_strided(op_name, out, dtype, ndim, shape, strides, device);
 }
 
 /* --- the plan --- */
@@ -224,32 +224,33 @@ static void plan_strided(dt_plan *plan, const dt_tensor *out, const dt_input *in
                                 (int64_t)dt_dtype_size(plan->operands[i].dtype);
 }
 
-static int check_target(const char *what, const dt_tensor *out, const dt_input *inputs,
-                        int ninputs, int ndim, const int64_t *shape)
+static int check_target(const char *op_name, const dt_tensor *out,
+                        const dt_input *inputs, int ninputs, int ndim,
+                        const int64_t *shape)
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
     if (!dt_shape_equal(ndim, shape, out->ndim, out->shape))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the result has shape %s, which does not fit the target of "
                        "shape %s; an in-place target is not broadcast",
-                       what, dt_shape_text(ndim, shape, from, sizeof from),
+                       op_name, dt_shape_text(ndim, shape, from, sizeof from),
                        dt_shape_text(out->ndim, out->shape, to, sizeof to));
     if (dt_tensor_overlaps_itself(out))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: elements of the target share memory (shape %s, strides "
                        "%s), as after expand; clone() it before writing",
-                       what, dt_shape_text(out->ndim, out->shape, to, sizeof to),
+                       op_name, dt_shape_text(out->ndim, out->shape, to, sizeof to),
                        dt_shape_text(out->ndim, out->strides, from, sizeof from));
     if (out->storage->read_only)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: the target's memory is read-only; clone() it before writing", what);
+            "%s: the target's memory is read-only; clone() it before writing", op_name);
     (void)inputs;
     (void)ninputs;
     return 0;
 }
 
-int dt_iterate_plan(dt_plan *plan, const char *what, dt_tensor *out, dt_dtype dtype,
+int dt_iterate_plan(dt_plan *plan, const char *op_name, dt_tensor *out, dt_dtype dtype,
                     dt_device device, const dt_input *inputs, int ninputs)
 {
     int64_t shape[DT_MAX_NDIM];
@@ -265,7 +266,7 @@ int dt_iterate_plan(dt_plan *plan, const char *what, dt_tensor *out, dt_dtype dt
                 shape[d] = t->shape[d];
             first = false;
         } else if (!dt_shape_equal(ndim, shape, t->ndim, t->shape) &&
-                   dt_shape_broadcast(what, ndim, shape, t->ndim, t->shape, &ndim,
+                   dt_shape_broadcast(op_name, ndim, shape, t->ndim, t->shape, &ndim,
                                       shape)) {
             return -1;
         }
@@ -273,12 +274,12 @@ int dt_iterate_plan(dt_plan *plan, const char *what, dt_tensor *out, dt_dtype dt
     if (out->storage) {
         int64_t joint[DT_MAX_NDIM];
         int joint_ndim;
-        if (dt_shape_broadcast(what, ndim, shape, out->ndim, out->shape, &joint_ndim,
+        if (dt_shape_broadcast(op_name, ndim, shape, out->ndim, out->shape, &joint_ndim,
                                joint) ||
-            check_target(what, out, inputs, ninputs, joint_ndim, joint))
+            check_target(op_name, out, inputs, ninputs, joint_ndim, joint))
             return -1;
         dt_tensor_written(out);
-    } else if (make_result(what, out, dtype, device, inputs, ninputs, ndim, shape)) {
+    } else if (make_result(op_name, out, dtype, device, inputs, ninputs, ndim, shape)) {
         return -1;
     }
     if (!out->numel)

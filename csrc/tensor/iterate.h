@@ -16,7 +16,7 @@ typedef struct dt_input {
  * broadcast shape, dtype and device, and the layout of the inputs (PyTorch's rule).
  * Otherwise the inputs must broadcast to it, and its elements must not overlap.
  * Returns 0, 1 if there are no elements and nothing to run, -1 after dt_fail. */
-int dt_iterate_plan(dt_plan *plan, const char *what, dt_tensor *out, dt_dtype dtype,
+int dt_iterate_plan(dt_plan *plan, const char *op_name, dt_tensor *out, dt_dtype dtype,
                     dt_device device, const dt_input *inputs, int ninputs);
 
 /* Whether t and other share memory other than element for element, so that writing

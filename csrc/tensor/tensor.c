@@ -12,16 +12,16 @@ void dt_tensor_update(dt_tensor *t)
 }
 
 /* Checks the shape and sets everything but strides and storage. */
-static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+static int begin(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
                  const int64_t *shape)
 {
     out->storage = NULL;
     if (ndim > DT_MAX_NDIM)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: %d dimensions were given; at most %d are possible, merge some", what,
-            ndim, DT_MAX_NDIM);
-    int64_t numel = dt_shape_numel(what, ndim, shape, dt_dtype_size(dtype));
+            "%s: %d dimensions were given; at most %d are possible, merge some",
+            op_name, ndim, DT_MAX_NDIM);
+    int64_t numel = dt_shape_numel(op_name, ndim, shape, dt_dtype_size(dtype));
     if (numel < 0)
         return -1;
     out->history = NULL;
@@ -36,7 +36,7 @@ static int begin(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
 }
 
 /* Allocates for the elements and for the gaps between them. */
-static int allocate(const char *what, dt_tensor *out, dt_device device)
+static int allocate(const char *op_name, dt_tensor *out, dt_device device)
 {
     dt_dtype dtype = (dt_dtype)out->dtype;
     int64_t count = out->contiguous
@@ -44,32 +44,32 @@ static int allocate(const char *what, dt_tensor *out, dt_device device)
                         : dt_shape_extent(out->ndim, out->shape, out->strides);
     out->storage = dt_storage_new(device, (size_t)count * dt_dtype_size(dtype));
     if (!out->storage)
-        return dt_fail_prefix("%s: ", what);
+        return dt_fail_prefix("%s: ", op_name);
     if (!dt_device_is_cpu(device))
         dt_storage_asked_for(out->storage, dtype, out->ndim, out->shape);
     return 0;
 }
 
-int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+int dt_tensor_empty(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
                     const int64_t *shape, dt_device device)
 {
-    if (begin(what, out, dtype, ndim, shape))
+    if (begin(op_name, out, dtype, ndim, shape))
         return -1;
     dt_shape_strides(ndim, shape, out->strides);
     out->contiguous = true;
-    return allocate(what, out, device);
+    return allocate(op_name, out, device);
 }
 
-int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
-                            const int64_t *shape, const int64_t *strides,
+int dt_tensor_empty_strided(const char *op_name, dt_tensor *out, dt_dtype dtype,
+                            int ndim, const int64_t *shape, const int64_t *strides,
                             dt_device device)
 {
-    if (begin(what, out, dtype, ndim, shape))
+    if (begin(op_name, out, dtype, ndim, shape))
         return -1;
     for (int d = 0; d < ndim; d++)
         out->strides[d] = strides[d];
     out->contiguous = dt_shape_is_contiguous(ndim, shape, strides);
-    return allocate(what, out, device);
+    return allocate(op_name, out, device);
 }
 
 void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)

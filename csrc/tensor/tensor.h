@@ -48,13 +48,13 @@ static inline void *dt_tensor_data(const dt_tensor *t)
 }
 
 /* Creates a row-major tensor, contents undefined. `op_name` is for error messages. */
-int dt_tensor_empty(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+int dt_tensor_empty(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
                     const int64_t *shape, dt_device device);
 
 /* The same with the given strides, which must not be negative; the memory ends after
  * the last element. */
-int dt_tensor_empty_strided(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
-                            const int64_t *shape, const int64_t *strides,
+int dt_tensor_empty_strided(const char *op_name, dt_tensor *out, dt_dtype dtype,
+                            int ndim, const int64_t *shape, const int64_t *strides,
                             dt_device device);
 
 /* Makes `out` a second view of t's storage, without autograd metadata. Cannot fail. */

@@ -25,12 +25,12 @@ static void drop_dim(dt_tensor *t, int dim)
     }
 }
 
-static int insert_dim(const char *what, dt_tensor *t, int dim, int64_t stride)
+static int insert_dim(const char *op_name, dt_tensor *t, int dim, int64_t stride)
 {
     if (t->ndim == DT_MAX_NDIM)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: the result would have %d dimensions; at most %d are possible", what,
+            "%s: the result would have %d dimensions; at most %d are possible", op_name,
             t->ndim + 1, DT_MAX_NDIM);
     for (int d = t->ndim; d > dim; d--) {
         t->shape[d] = t->shape[d - 1];
@@ -44,7 +44,7 @@ static int insert_dim(const char *what, dt_tensor *t, int dim, int64_t stride)
 
 /* --- subscripts --- */
 
-static int take_integer(const char *what, dt_tensor *t, int dim, int64_t index,
+static int take_integer(const char *op_name, dt_tensor *t, int dim, int64_t index,
                         int shown_dim)
 {
     int64_t size = t->shape[dim];
@@ -56,7 +56,7 @@ static int take_integer(const char *what, dt_tensor *t, int dim, int64_t index,
                  : "%s: index %" PRId64
                    " is out of range: dimension %d has size %" PRId64
                    " and no elements%.0" PRId64 "%.0" PRId64,
-            what, index, shown_dim, size, size ? -size : 0, size ? size - 1 : 0);
+            op_name, index, shown_dim, size, size ? -size : 0, size ? size - 1 : 0);
     t->offset += (index < 0 ? index + size : index) * t->strides[dim];
     drop_dim(t, dim);
     return 0;
@@ -175,14 +175,14 @@ static bool strides_for(const dt_tensor *t, int ndim, const int64_t *shape,
 }
 
 /* Infers one size of -1; fails if the number of elements does not match. */
-static int resolve(const char *what, const dt_tensor *t, int ndim,
+static int resolve(const char *op_name, const dt_tensor *t, int ndim,
                    const int64_t *wanted, int64_t *shape)
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
     if (ndim > DT_MAX_NDIM)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: a shape of %d dimensions was given; at most %d are possible", what,
+            "%s: a shape of %d dimensions was given; at most %d are possible", op_name,
             ndim, DT_MAX_NDIM);
     int unknown = -1;
     int64_t known = 1;
@@ -194,14 +194,14 @@ static int resolve(const char *what, const dt_tensor *t, int ndim,
                 return dt_fail(
                     DT_ERROR_RUNTIME,
                     "%s: %s has more than one size of -1; at most one can be inferred",
-                    what, dt_shape_text(ndim, wanted, to, sizeof to));
+                    op_name, dt_shape_text(ndim, wanted, to, sizeof to));
             unknown = d;
         } else if (wanted[d] < 0) {
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: size %" PRId64
-                           " in %s is negative; give sizes of 0 or more, or "
-                           "one -1 to have it inferred",
-                           what, wanted[d], dt_shape_text(ndim, wanted, to, sizeof to));
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "%s: size %" PRId64 " in %s is negative; give sizes of 0 or more, or "
+                "one -1 to have it inferred",
+                op_name, wanted[d], dt_shape_text(ndim, wanted, to, sizeof to));
         } else {
             overflow |= __builtin_mul_overflow(known, wanted[d], &known);
         }
@@ -209,14 +209,14 @@ static int resolve(const char *what, const dt_tensor *t, int ndim,
     if (unknown >= 0 && known == 0)
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: the -1 in %s is ambiguous next to a size of 0; give the size", what,
+            "%s: the -1 in %s is ambiguous next to a size of 0; give the size", op_name,
             dt_shape_text(ndim, wanted, to, sizeof to));
     if (overflow || (unknown >= 0 ? t->numel % known != 0 : t->numel != known))
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: shape %s does not fit the %" PRId64
             " element%s of a tensor of shape %s; give sizes with that product",
-            what, dt_shape_text(ndim, wanted, to, sizeof to), t->numel,
+            op_name, dt_shape_text(ndim, wanted, to, sizeof to), t->numel,
             t->numel == 1 ? "" : "s",
             dt_shape_text(t->ndim, t->shape, from, sizeof from));
     if (unknown >= 0)
@@ -414,7 +414,7 @@ int dt_view_unsqueeze(dt_tensor *out, const dt_tensor *t, int64_t wanted)
     return finish(out, insert_dim("unsqueeze", out, dim, stride));
 }
 
-int dt_view_expand(const char *what, dt_tensor *out, const dt_tensor *t, int ndim,
+int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int ndim,
                    const int64_t *shape)
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
@@ -424,37 +424,39 @@ int dt_view_expand(const char *what, dt_tensor *out, const dt_tensor *t, int ndi
             DT_ERROR_RUNTIME,
             "%s: %d size%s given for a tensor of %d dimension%s; give at least as "
             "many and at most %d",
-            what, ndim, ndim == 1 ? " was" : "s were", t->ndim, t->ndim == 1 ? "" : "s",
-            DT_MAX_NDIM);
+            op_name, ndim, ndim == 1 ? " was" : "s were", t->ndim,
+            t->ndim == 1 ? "" : "s", DT_MAX_NDIM);
     dt_tensor_alias(out, t);
     for (int d = ndim - 1, own = t->ndim - 1; d >= 0; d--, own--) {
         int64_t size = shape[d], stride = 0;
         if (own < 0 ? size < 0 : size < -1)
             return finish(
-                out, dt_fail(DT_ERROR_RUNTIME,
-                             "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
-                             "more%s",
-                             what, size, d, dt_shape_text(ndim, shape, to, sizeof to),
-                             own < 0 ? " for a new dimension" : ", or -1 to keep it"));
+                out,
+                dt_fail(DT_ERROR_RUNTIME,
+                        "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
+                        "more%s",
+                        op_name, size, d, dt_shape_text(ndim, shape, to, sizeof to),
+                        own < 0 ? " for a new dimension" : ", or -1 to keep it"));
         if (own >= 0) {
             if (size == -1)
                 size = t->shape[own];
             if (t->shape[own] != 1 && size != t->shape[own])
                 return finish(
                     out,
-                    dt_fail(DT_ERROR_RUNTIME,
-                            "%s: a tensor of shape %s does not expand to %s: dimension "
-                            "%d has size %" PRId64 "; only sizes of 1 expand",
-                            what, dt_shape_text(t->ndim, t->shape, from, sizeof from),
-                            dt_shape_text(ndim, shape, to, sizeof to), d,
-                            t->shape[own]));
+                    dt_fail(
+                        DT_ERROR_RUNTIME,
+                        "%s: a tensor of shape %s does not expand to %s: dimension "
+                        "%d has size %" PRId64 "; only sizes of 1 expand",
+                        op_name, dt_shape_text(t->ndim, t->shape, from, sizeof from),
+                        dt_shape_text(ndim, shape, to, sizeof to), d, t->shape[own]));
             stride = t->shape[own] == size ? t->strides[own] : 0;
         }
         out->shape[d] = size;
         out->strides[d] = stride;
     }
     out->ndim = (unsigned char)ndim;
-    if (dt_shape_numel(what, ndim, out->shape, dt_dtype_size((dt_dtype)t->dtype)) < 0)
+    if (dt_shape_numel(op_name, ndim, out->shape, dt_dtype_size((dt_dtype)t->dtype)) <
+        0)
         return finish(out, -1);
     return finish(out, 0);
 }

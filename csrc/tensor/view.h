@@ -40,7 +40,7 @@ int dt_view_reverse(dt_tensor *out, const dt_tensor *t);
 int dt_view_squeeze(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims);
 int dt_view_unsqueeze(dt_tensor *out, const dt_tensor *t, int64_t dim);
 /* Expands to a shape; -1 keeps t's size. `op_name` is expand or broadcast_to. */
-int dt_view_expand(const char *what, dt_tensor *out, const dt_tensor *t, int ndim,
+int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int ndim,
                    const int64_t *shape);
 int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t end);
 int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t dim, int64_t start,

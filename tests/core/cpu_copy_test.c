@@ -73,7 +73,7 @@ static void test_pair(dt_dtype to, dt_dtype from)
             (dt_operand){.data = out, .dtype = to, .strides = {step * (int64_t)ts}};
         p.operands[1] =
             (dt_operand){.data = x, .dtype = from, .strides = {(int64_t)fs}};
-        CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
+        CHECK(cpu->copy(stream, &p) == 0, "%s", dt_error_slot()->text);
         for (int i = 0; i < N; i++) {
             const char *at = x + (size_t)i * fs;
             dt_scalar s = dt_element_to_scalar(from, at), got;
@@ -111,11 +111,11 @@ static void test_halves(dt_dtype dtype)
         p.operands[0] =
             (dt_operand){.data = wide + shift, .dtype = DT_FLOAT32, .strides = {4}};
         p.operands[1] = (dt_operand){.data = x + shift, .dtype = dtype, .strides = {2}};
-        CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
+        CHECK(cpu->copy(stream, &p) == 0, "%s", dt_error_slot()->text);
         p.operands[1] = p.operands[0];
         p.operands[0] =
             (dt_operand){.data = back + shift, .dtype = dtype, .strides = {2}};
-        CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
+        CHECK(cpu->copy(stream, &p) == 0, "%s", dt_error_slot()->text);
         for (int i = 0; i < ALL; i++) {
             bool half = dtype == DT_FLOAT16;
             float wanted =
@@ -135,7 +135,7 @@ static void test_halves(dt_dtype dtype)
             bits += (uint32_t)(noise() & 0xffff) + (noise() & 1 ? 0x8000u : 0x1000u);
             wide[i + shift] = dt_float32_of_bits(bits);
         }
-        CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
+        CHECK(cpu->copy(stream, &p) == 0, "%s", dt_error_slot()->text);
         for (int i = 0; i < ALL; i++) {
             float value = wide[i + shift];
             uint16_t bits = dtype == DT_FLOAT16 ? dt_float16_narrow(value)
@@ -174,7 +174,7 @@ static void test_permuted(dt_dtype dtype, const int64_t *shape, const int *axes,
     p.operands[0].data = out;
     p.operands[1].data = x;
     p.operands[0].dtype = p.operands[1].dtype = dtype;
-    CHECK(cpu->copy(queue, &p) == 0, "%s", dt_error_slot()->text);
+    CHECK(cpu->copy(stream, &p) == 0, "%s", dt_error_slot()->text);
     for (int64_t i = 0, item = 0; i < p.shape[0]; i++)
         for (int64_t j = 0; j < p.shape[1]; j++)
             for (int64_t k = 0; k < p.shape[2]; k++, item++)
@@ -211,12 +211,12 @@ static void test_large(void)
         p.operands[0] =
             (dt_operand){.data = out + at, .dtype = DT_FLOAT32, .strides = {4}};
         p.operands[1] = (dt_operand){.data = x, .dtype = DT_FLOAT32, .strides = {4}};
-        cpu->copy(queue, &p);
+        cpu->copy(stream, &p);
         CHECK(!memcmp(out + at, x, (size_t)(n - at) * 4), "a large copy at %d", at);
         CHECK(isnan(out[n]) && (at == 0 || isnan(out[at - 1])), "no more than that");
         p.operands[1] = (dt_operand){
             .dtype = DT_FLOAT32, .immediate = true, .value = {.as_float32 = 7}};
-        cpu->fill(queue, &p);
+        cpu->fill(stream, &p);
         int64_t wrong = 0;
         for (int64_t i = at; i < n; i++)
             wrong += out[i] != 7;

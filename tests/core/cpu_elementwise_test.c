@@ -250,7 +250,7 @@ static void run_case(const dt_backend *cpu, dt_elementwise_op op, dt_dtype dtype
     }
     dt_plan merged = plan;
     merge(&merged);
-    int status = cpu->elementwise(queue, op, &merged);
+    int status = cpu->elementwise(stream, op, &merged);
     if (!taken) {
         CHECK(status == -1 && dt_error_slot()->code == DT_ERROR_RUNTIME &&
                   strstr(dt_error_slot()->text, name) &&
@@ -304,14 +304,14 @@ static void test_zero_divisors(const dt_backend *cpu)
     dt_elementwise_op ops[] = {DT_OP_floor_divide, DT_OP_remainder, DT_OP_fmod};
     for (int i = 0; i < 3; i++) {
         b[1] = 0;
-        CHECK(cpu->elementwise(queue, ops[i], &plan) == -1 &&
+        CHECK(cpu->elementwise(stream, ops[i], &plan) == -1 &&
                   strstr(dt_error_slot()->text, "ZeroDivisionError"),
               "a zero divisor is an error");
         dt_error_clear();
         b[1] = -2;
-        CHECK(cpu->elementwise(queue, ops[i], &plan) == 0, "no zero, no error");
+        CHECK(cpu->elementwise(stream, ops[i], &plan) == 0, "no zero, no error");
     }
-    cpu->elementwise(queue, DT_OP_floor_divide, &plan);
+    cpu->elementwise(stream, DT_OP_floor_divide, &plan);
     CHECK(out[0] == 3 && out[1] == 3 && out[2] == INT64_MIN, "quotients %" PRId64,
           out[2]);
 }
@@ -332,7 +332,7 @@ static void test_in_place(const dt_backend *cpu)
         plan.operands[i].strides[0] = 4;
         plan.operands[i].dtype = DT_FLOAT32;
     }
-    CHECK(cpu->elementwise(queue, DT_OP_add, &plan) == 0, "add in place");
+    CHECK(cpu->elementwise(stream, DT_OP_add, &plan) == 0, "add in place");
     for (int i = 0; i < 100000; i++)
         if (x[i] != (float)(2 * i)) {
             CHECK(false, "element %d is %g", i, (double)x[i]);

@@ -16,7 +16,7 @@ static void apply(dt_elementwise_op op, dt_dtype dtype, int64_t n, const void *x
         plan.operands[i].dtype = dtype;
         plan.operands[i].strides[0] = (int64_t)dt_dtype_size(dtype);
     }
-    CHECK(cpu->elementwise(queue, op, &plan) == 0, "%s", dt_error_slot()->text);
+    CHECK(cpu->elementwise(stream, op, &plan) == 0, "%s", dt_error_slot()->text);
 }
 
 static double sigmoid(double x)

@@ -59,7 +59,7 @@ static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
     g.a = a;
     g.b = b;
     g.c = c;
-    CHECK(cpu->gemm(queue, &g) == 0, "%s", dt_error_slot()->text);
+    CHECK(cpu->gemm(stream, &g) == 0, "%s", dt_error_slot()->text);
     for (int64_t t = 0; t < batch; t++)
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < g.c_row; j++) {
@@ -127,10 +127,10 @@ static void test_no_inner_length(const dt_backend *cpu)
                  .c_row = 2,
                  .alpha = 1,
                  .beta = 0.5};
-    CHECK(cpu->gemm(queue, &g) == 0 && c[0] == 0.5f && c[3] == 2, "beta * c");
+    CHECK(cpu->gemm(stream, &g) == 0 && c[0] == 0.5f && c[3] == 2, "beta * c");
     g.beta = 0;
     c[0] = NAN;
-    CHECK(cpu->gemm(queue, &g) == 0 && c[0] == 0 && c[3] == 0, "zeros");
+    CHECK(cpu->gemm(stream, &g) == 0 && c[0] == 0 && c[3] == 0, "zeros");
 }
 
 static int run_all(void)

@@ -15,8 +15,8 @@ static void test_sizes(void)
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < COUNT; i++) {
             bytes[i] = 1 + noise() % ((size_t)1 << noise() % 24);
-            CHECK(cpu->allocate(queue, bytes[i], (void **)&blocks[i]) == 0, "%zu bytes",
-                  bytes[i]);
+            CHECK(cpu->allocate(stream, bytes[i], (void **)&blocks[i]) == 0,
+                  "%zu bytes", bytes[i]);
             CHECK((uintptr_t)blocks[i] % 64 == 0, "%zu bytes are aligned", bytes[i]);
             memset(blocks[i], i, bytes[i]);
         }
@@ -56,17 +56,17 @@ static void test_reuse(void)
 #endif
     for (int i = 0; i < 6; i++) {
         void *first, *second;
-        cpu->allocate(queue, sizes[i], &first);
+        cpu->allocate(stream, sizes[i], &first);
         cpu->release(0, first, sizes[i]);
-        cpu->allocate(queue, sizes[i], &second);
+        cpu->allocate(stream, sizes[i], &second);
         CHECK(!cached || first == second, "%zu bytes are reused at once", sizes[i]);
         cpu->release(0, second, sizes[i]);
     }
     /* A slightly smaller request takes a larger block, and returns it whole. */
     void *a, *b;
-    cpu->allocate(queue, (size_t)30 << 20, &a);
+    cpu->allocate(stream, (size_t)30 << 20, &a);
     cpu->release(0, a, (size_t)30 << 20);
-    cpu->allocate(queue, (size_t)25 << 20, &b);
+    cpu->allocate(stream, (size_t)25 << 20, &b);
     memset(b, 1, (size_t)25 << 20);
     cpu->release(0, b, (size_t)25 << 20);
     cpu->empty_cache(0);
@@ -82,7 +82,7 @@ static void test_cap(void)
     for (int i = 0; i < 64; i++) {
         void *blocks[4];
         for (int j = 0; j < 4; j++)
-            CHECK(cpu->allocate(queue, ((size_t)150 + (size_t)i) << 20, &blocks[j]) ==
+            CHECK(cpu->allocate(stream, ((size_t)150 + (size_t)i) << 20, &blocks[j]) ==
                       0,
                   "%s", dt_error_slot()->text);
         for (int j = 0; j < 4; j++)
@@ -102,7 +102,7 @@ static void test_too_much(void)
         void *data = NULL;
         char text[32];
         snprintf(text, sizeof text, "%zu", sizes[i]);
-        CHECK(cpu->allocate(queue, sizes[i], &data) == -1, "%zu bytes cannot be had",
+        CHECK(cpu->allocate(stream, sizes[i], &data) == -1, "%zu bytes cannot be had",
               sizes[i]);
         CHECK(dt_error_slot()->code == DT_ERROR_HOST_MEMORY &&
                   strstr(dt_error_slot()->text, text),
@@ -130,7 +130,7 @@ static void *churn(void *seed)
             cpu->release(0, blocks[slot], bytes[slot]);
         }
         bytes[slot] = 1 + (size_t)(state >> 40) % (i % 100 ? 3000 : 3000000);
-        cpu->allocate(queue, bytes[slot], (void **)&blocks[slot]);
+        cpu->allocate(stream, bytes[slot], (void **)&blocks[slot]);
         blocks[slot][0] = blocks[slot][bytes[slot] - 1] = (char)slot;
     }
     for (int i = 0; i < 50; i++)

@@ -14,7 +14,7 @@ static void draw(dt_distribution distribution, dt_dtype dtype, int64_t n, void *
                            .numel = n,
                            .low = low,
                            .high = high};
-    CHECK(cpu->random(queue, &generator, &call) == 0, "%s", dt_error_slot()->text);
+    CHECK(cpu->random(stream, &generator, &call) == 0, "%s", dt_error_slot()->text);
 }
 static void draw_floats(dt_distribution distribution, dt_dtype dtype, int64_t n,
                         void *out, double low, double high)
@@ -127,7 +127,7 @@ static void test_integers(void)
     }
     dt_random_call call = {
         .distribution = DT_RANDOM_NORMAL, .dtype = DT_INT32, .out = i, .numel = 3};
-    CHECK(cpu->random(queue, &generator, &call) == -1,
+    CHECK(cpu->random(stream, &generator, &call) == -1,
           "no normal numbers among integers");
     dt_error_clear();
 }
@@ -153,18 +153,18 @@ static void test_progression(void)
                         .numel = 15,
                         .start = dt_scalar_float(-5),
                         .step = dt_scalar_float(0.7)};
-    cpu->arange(queue, &p);
+    cpu->arange(stream, &p);
     expect("progression", DT_FLOAT32, f, 15, floats, 0);
     p.dtype = DT_FLOAT64;
     p.out = d;
-    cpu->arange(queue, &p);
+    cpu->arange(stream, &p);
     expect("progression of float64", DT_FLOAT64, d, 15, doubles, 0);
     dt_arange_call q = {.dtype = DT_FLOAT32,
                         .out = f,
                         .numel = 334,
                         .start = dt_scalar_int(0),
                         .step = dt_scalar_float(0.3)};
-    cpu->arange(queue, &q);
+    cpu->arange(stream, &q);
     CHECK(f[319] == 0x1.7eccccp+6f && f[320] == 0x1.8p+6f && f[331] == 0x1.8d3334p+6f &&
               f[333] == 0x1.8f999ap+6f,
           "%a %a %a", (double)f[319], (double)f[320], (double)f[331]);
@@ -173,14 +173,14 @@ static void test_progression(void)
                         .numel = 5,
                         .start = dt_scalar_int(INT64_MAX - 2),
                         .step = dt_scalar_int(1)};
-    cpu->arange(queue, &w);
+    cpu->arange(stream, &w);
     CHECK(i[2] == INT64_MAX && i[3] == INT64_MIN, "integers wrap");
     dt_arange_call s = {.dtype = DT_INT8,
                         .out = b,
                         .numel = 300,
                         .start = dt_scalar_int(-3),
                         .step = dt_scalar_int(1)};
-    cpu->arange(queue, &s);
+    cpu->arange(stream, &s);
     CHECK(b[0] == -3 && b[130] == 127 && b[131] == -128, "small integers wrap");
 }
 

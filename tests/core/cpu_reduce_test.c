@@ -154,17 +154,17 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
     merge(&r.folded_ndim, r.folded_shape, r.folded_strides);
     r.output = again;
     dt_cpu_set_num_threads(1);
-    CHECK(cpu->reduce(queue, op, &r) == 0, "%s", dt_error_slot()->text);
+    CHECK(cpu->reduce(stream, op, &r) == 0, "%s", dt_error_slot()->text);
     r.output = out;
     dt_cpu_set_num_threads(3);
-    CHECK(cpu->reduce(queue, op, &r) == 0, "%s", dt_error_slot()->text);
+    CHECK(cpu->reduce(stream, op, &r) == 0, "%s", dt_error_slot()->text);
     CHECK(!memcmp(out, again, bytes), "%s does not depend on threads", names[op]);
     int64_t *where = malloc((size_t)r.kept_numel * 8);
     bool extreme = op == DT_REDUCE_amax || op == DT_REDUCE_amin;
     if (extreme) {
         r.output = again;
         r.index = where;
-        CHECK(cpu->argreduce(queue, op == DT_REDUCE_amax, &r) == 0, "%s",
+        CHECK(cpu->argreduce(stream, op == DT_REDUCE_amax, &r) == 0, "%s",
               dt_error_slot()->text);
         CHECK(!memcmp(out, again, bytes),
               "the extreme and the value of its place agree");
@@ -245,13 +245,13 @@ static void test_nothing_folded(const dt_backend *cpu)
                       .kept_shape = {3},
                       .kept_strides = {4},
                       .folded_strides = {4}};
-    cpu->reduce(queue, DT_REDUCE_sum, &r);
+    cpu->reduce(stream, DT_REDUCE_sum, &r);
     CHECK(out[0] == 0 && out[2] == 0, "the sum of nothing");
-    cpu->reduce(queue, DT_REDUCE_prod, &r);
+    cpu->reduce(stream, DT_REDUCE_prod, &r);
     CHECK(out[0] == 1 && out[2] == 1, "the product of nothing");
-    cpu->reduce(queue, DT_REDUCE_mean, &r);
+    cpu->reduce(stream, DT_REDUCE_mean, &r);
     CHECK(isnan(out[0]) && isnan(out[2]), "the mean of nothing");
-    CHECK(cpu->reduce(queue, DT_REDUCE_amax, &r) == -1, "the greatest of nothing");
+    CHECK(cpu->reduce(stream, DT_REDUCE_amax, &r) == -1, "the greatest of nothing");
     dt_error_clear();
 }
 
@@ -276,9 +276,9 @@ static void test_nan(const dt_backend *cpu)
                           .index = &where};
         for (int greatest = 0; greatest < 2; greatest++) {
             out = 0;
-            cpu->reduce(queue, greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &r);
+            cpu->reduce(stream, greatest ? DT_REDUCE_amax : DT_REDUCE_amin, &r);
             CHECK(isnan(out), "a NaN is the extreme");
-            cpu->argreduce(queue, greatest, &r);
+            cpu->argreduce(stream, greatest, &r);
             CHECK(isnan(out) && where == at, "the first NaN is at %d, not %" PRId64, at,
                   where);
         }
@@ -292,10 +292,10 @@ static void test_nan(const dt_backend *cpu)
         int64_t places[10];
         r.output = values;
         r.index = places;
-        cpu->argreduce(queue, true, &r);
+        cpu->argreduce(stream, true, &r);
         CHECK(isnan(values[at % 10]) && places[at % 10] == at / 10,
               "a NaN in a column");
-        cpu->reduce(queue, DT_REDUCE_amin, &r);
+        cpu->reduce(stream, DT_REDUCE_amin, &r);
         CHECK(isnan(values[at % 10]) && isnan(values[9]), "a NaN in a column");
     }
     free(x);
@@ -317,11 +317,11 @@ static void test_accuracy(const dt_backend *cpu)
                       .folded_numel = n,
                       .folded_shape = {n},
                       .folded_strides = {4}};
-    cpu->reduce(queue, DT_REDUCE_sum, &r);
+    cpu->reduce(stream, DT_REDUCE_sum, &r);
     double exact = (double)n * (double)0.1f;
     CHECK(fabs((double)out - exact) <= 1e-6 * exact, "sum %.9g, exact %.9g",
           (double)out, exact);
-    cpu->reduce(queue, DT_REDUCE_mean, &r);
+    cpu->reduce(stream, DT_REDUCE_mean, &r);
     CHECK(fabsf(out - 0.1f) <= 4e-8f, "mean %.9g", (double)out);
     free(x);
 }

@@ -26,7 +26,7 @@ static int failures;
         }                                                                              \
     } while (0)
 
-static const dt_queue queue = {0, NULL};
+static const dt_stream stream = {0, NULL};
 
 static uint64_t noise_state = 88172645463325252u;
 static inline uint64_t noise(void)

@@ -17,7 +17,7 @@ extern "C" const dt_backend *dt_backend_open(const dt_host *host);
 extern "C" int dt_sim_control(const char *command, char *text, size_t size);
 
 static const dt_backend *gpu;
-static const dt_queue kDefault = {0, nullptr};
+static const dt_stream kDefault = {0, nullptr};
 
 /* The call returns 0; else prints the error. */
 #define FINE(call)                                                                     \
@@ -49,7 +49,7 @@ static double element_at(const dt_gemm *g, const void *m, int64_t i)
     return g->dtype == DT_FLOAT32 ? ((const float *)m)[i] : ((const double *)m)[i];
 }
 
-static int plain_gemm(dt_queue, const dt_gemm *g)
+static int plain_gemm(dt_stream, const dt_gemm *g)
 {
     for (int64_t s = 0; s < g->batch; s++)
         for (int64_t i = 0; i < g->m; i++)
@@ -78,27 +78,30 @@ static const unsigned char kUntouched = 0x5b;
 struct Buffer {
     char *whole = nullptr, *data = nullptr;
     size_t bytes, shift;
-    dt_queue queue;
+    dt_stream stream;
 
-    explicit Buffer(size_t n, size_t misaligned = 0, dt_queue q = kDefault)
-        : bytes(n), shift(misaligned), queue(q)
+    explicit Buffer(size_t n, size_t misaligned = 0, dt_stream q = kDefault)
+        : bytes(n), shift(misaligned), stream(q)
     {
         void *got = nullptr;
-        FINE(gpu->allocate(queue, total(), &got));
+        FINE(gpu->allocate(stream, total(), &got));
         whole = (char *)got;
         data = whole + kMargin + shift;
         std::vector<unsigned char> all(total(), kUntouched);
-        FINE(gpu->upload(queue, whole, all.data(), all.size()));
+        FINE(gpu->copy_to_device(stream, whole, all.data(), all.size()));
     }
     Buffer(const Buffer &) = delete;
-    ~Buffer() { gpu->release(queue.device, whole, total()); }
+    ~Buffer() { gpu->release(stream.device, whole, total()); }
     size_t total() const { return bytes + 2 * kMargin + shift; }
-    void set(const void *source) { FINE(gpu->upload(queue, data, source, bytes)); }
+    void set(const void *source)
+    {
+        FINE(gpu->copy_to_device(stream, data, source, bytes));
+    }
     template <class T>
     std::vector<T> get()
     {
         std::vector<unsigned char> all(total());
-        FINE(gpu->download(queue, all.data(), whole, all.size()));
+        FINE(gpu->copy_to_host(stream, all.data(), whole, all.size()));
         for (size_t i = 0; i < all.size(); i++)
             if ((i < kMargin + shift || i >= kMargin + shift + bytes) &&
                 all[i] != kUntouched) {
@@ -377,7 +380,7 @@ int main()
     CHECK(gpu != nullptr);
     EQUAL(gpu->device_count(), 2);
     EQUAL(strlen(gpu->why_unavailable()), 0);
-    FAILS(gpu->device_wait(2), DT_ERROR_ACCELERATOR);
+    FAILS(gpu->device_synchronize(2), DT_ERROR_ACCELERATOR);
     check_philox();
     check_divisions();
     static const char *const schedules[] = {"eager", "lazy", "random:1", "random:7"};

@@ -73,9 +73,9 @@ static dt_scalar whole_number(dt_scalar s)
     return dt_scalar_int(e.as_int64);
 }
 
-int dt_cpu_arange(dt_queue queue, const dt_arange_call *progression)
+int dt_cpu_arange(dt_stream stream, const dt_arange_call *progression)
 {
-    (void)queue;
+    (void)stream;
     dt_arange_call p = *progression;
     if (!dt_dtype_is_float(p.dtype)) {
         p.start = whole_number(p.start);

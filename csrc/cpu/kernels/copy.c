@@ -5,9 +5,9 @@
 #include "cpu/kernels/loop.h"
 #include "cpu/runtime/pool.h"
 
-int dt_cpu_fill(dt_queue queue, const dt_plan *plan)
+int dt_cpu_fill(dt_stream stream, const dt_plan *plan)
 {
-    return dt_cpu_copy(queue, plan);
+    return dt_cpu_copy(stream, plan);
 }
 
 /* A copy in which the target is dense along one dimension and the source along another.
@@ -88,9 +88,9 @@ static bool transpose(const dt_plan *plan)
     return true;
 }
 
-int dt_cpu_copy(dt_queue queue, const dt_plan *plan)
+int dt_cpu_copy(dt_stream stream, const dt_plan *plan)
 {
-    (void)queue;
+    (void)stream;
     dt_dtype to = plan->operands[0].dtype, from = plan->operands[1].dtype;
     if (plan->ndim > 1 && transpose(plan))
         return 0;

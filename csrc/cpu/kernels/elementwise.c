@@ -32,9 +32,9 @@ static bool has_zero(const char *p, size_t size, int ndim, const int64_t *shape,
     return false;
 }
 
-int dt_cpu_elementwise(dt_queue queue, dt_elementwise_op op, const dt_plan *plan)
+int dt_cpu_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *plan)
 {
-    (void)queue;
+    (void)stream;
     const dt_elementwise_row *row = &dt_elementwise_rows[op];
     dt_dtype dtype = dt_plan_type(plan, row->class_.choice);
     dt_kernel *kernel = (*dt_cpu_kernels.elementwise)[dtype][op];

@@ -5,8 +5,8 @@
 #include "device/backend.h"
 
 /* As in dt_backend. */
-int dt_cpu_elementwise(dt_queue queue, dt_elementwise_op op, const dt_plan *plan);
-int dt_cpu_copy(dt_queue queue, const dt_plan *plan);
-int dt_cpu_fill(dt_queue queue, const dt_plan *plan);
+int dt_cpu_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *plan);
+int dt_cpu_copy(dt_stream stream, const dt_plan *plan);
+int dt_cpu_fill(dt_stream stream, const dt_plan *plan);
 
 #endif

@@ -34,10 +34,10 @@ static void run(void *context, int64_t begin, int64_t end)
     }
 }
 
-int dt_cpu_foreach_norm(dt_queue queue, dt_reduce_op op,
+int dt_cpu_foreach_norm(dt_stream stream, dt_reduce_op op,
                         const dt_foreach_norm_call *call)
 {
-    (void)queue;
+    (void)stream;
     const dt_reduce_kernel *kernels = dt_cpu_kernels.reduce->fold[call->dtype];
     if (!kernels || !kernels[op].run)
         return dt_fail(DT_ERROR_RUNTIME, "norm: elements of type %s have none",

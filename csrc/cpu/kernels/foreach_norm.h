@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-int dt_cpu_foreach_norm(dt_queue queue, dt_reduce_op op,
+int dt_cpu_foreach_norm(dt_stream stream, dt_reduce_op op,
                         const dt_foreach_norm_call *call);
 
 #endif

@@ -164,9 +164,9 @@ static void run_rows(void *context, int64_t begin, int64_t end)
 /* Elements from which on a read is shared among threads. */
 #define SHARED 32768
 
-int dt_cpu_index(dt_queue queue, dt_index_op op, const dt_index_call *s)
+int dt_cpu_index(dt_stream stream, dt_index_op op, const dt_index_call *s)
 {
-    (void)queue;
+    (void)stream;
     for (int k = 0; k < s->nindices; k++)
         if (check_index(s, &s->indices[k]))
             return -1;

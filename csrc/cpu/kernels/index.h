@@ -6,6 +6,6 @@
 
 /* Several values for one place are taken in row-major order, the last one staying: the
  * result is the same each time. */
-int dt_cpu_index(dt_queue queue, dt_index_op op, const dt_index_call *selection);
+int dt_cpu_index(dt_stream stream, dt_index_op op, const dt_index_call *selection);
 
 #endif

@@ -180,7 +180,7 @@ static bool by_rows(const matrices *x)
     return x->column == 1 || x->row != 1;
 }
 
-static int convert(dt_queue queue, const matrices *x, bool widens)
+static int convert(dt_stream stream, const matrices *x, bool widens)
 {
     dt_plan plan;
     bool rows = by_rows(x);
@@ -211,11 +211,11 @@ static int convert(dt_queue queue, const matrices *x, bool widens)
         place->strides[0] = 2;
         wide->strides[0] = 4;
     }
-    return plan.numel ? dt_cpu_copy(queue, &plan) : 0;
+    return plan.numel ? dt_cpu_copy(stream, &plan) : 0;
 }
 
 /* Products in float32 between conversions. */
-static int half_gemm(dt_queue queue, const dt_gemm *g)
+static int half_gemm(dt_stream stream, const dt_gemm *g)
 {
     int64_t sizes[] = {g->m * g->k, g->k * g->n, g->m * g->n};
     int64_t each = (sizes[0] + sizes[1] + sizes[2]) * (int64_t)sizeof(float);
@@ -257,18 +257,18 @@ static int half_gemm(dt_queue queue, const dt_gemm *g)
         w.b_row = by_rows(&b) ? g->n : 1;
         w.b_col = by_rows(&b) ? 1 : g->k;
         w.c_row = g->n;
-        status = convert(queue, &a, true) || convert(queue, &b, true) ||
-                 (g->beta != 0 && convert(queue, &c, true)) || dt_cpu_gemm(queue, &w) ||
-                 convert(queue, &c, false);
+        status = convert(stream, &a, true) || convert(stream, &b, true) ||
+                 (g->beta != 0 && convert(stream, &c, true)) ||
+                 dt_cpu_gemm(stream, &w) || convert(stream, &c, false);
     }
     free(room);
     return status ? -1 : 0;
 }
 
-int dt_cpu_gemm(dt_queue queue, const dt_gemm *g)
+int dt_cpu_gemm(dt_stream stream, const dt_gemm *g)
 {
     if (dt_dtype_is_half(g->dtype))
-        return half_gemm(queue, g);
+        return half_gemm(stream, g);
     product p = {.g = g, .row_parts = 1, .column_parts = 1};
     double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
     p.blas = work > TINY && dt_blas_has(g->dtype) && fits(g);

@@ -5,6 +5,6 @@
 #include "device/backend.h"
 
 /* As in dt_backend. */
-int dt_cpu_gemm(dt_queue queue, const dt_gemm *gemm);
+int dt_cpu_gemm(dt_stream stream, const dt_gemm *gemm);
 
 #endif

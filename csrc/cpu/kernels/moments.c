@@ -124,9 +124,9 @@ static void finish(const job *j, void *mean, int64_t width)
     }
 }
 
-int dt_cpu_moments(dt_queue queue, void *mean, const dt_reduction *r)
+int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *r)
 {
-    (void)queue;
+    (void)stream;
     const dt_moments_kernels *kernels = dt_cpu_kernels.moments;
     int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
     job j = {.r = r, .size = (size_t)size};

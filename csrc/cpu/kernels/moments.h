@@ -4,6 +4,6 @@
 
 #include "device/backend.h"
 
-int dt_cpu_moments(dt_queue queue, void *mean, const dt_reduction *reduction);
+int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *reduction);
 
 #endif

@@ -222,9 +222,9 @@ static int check_indices(const dt_nn_call *call, const int64_t *indices)
     return 0;
 }
 
-int dt_cpu_nn(dt_queue queue, const dt_nn_call *call)
+int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
 {
-    (void)queue;
+    (void)stream;
     if (ways[call->op] == BY_COLUMNS)
         return dt_cpu_columnwise(call);
     job j = {.call = call, .kinds = dt_nn_kinds[call->op], .size = 8};

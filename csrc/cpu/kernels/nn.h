@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-int dt_cpu_nn(dt_queue queue, const struct dt_nn_call *call);
+int dt_cpu_nn(dt_stream stream, const struct dt_nn_call *call);
 
 /* The part of it that sums over rows. */
 int dt_cpu_columnwise(const struct dt_nn_call *call);

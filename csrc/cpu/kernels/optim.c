@@ -38,9 +38,9 @@ static void run(void *context, int64_t begin, int64_t end)
     }
 }
 
-int dt_cpu_optim(dt_queue queue, const dt_optim_call *call)
+int dt_cpu_optim(dt_stream stream, const dt_optim_call *call)
 {
-    (void)queue;
+    (void)stream;
     dt_optim_kernel *const *kernels = dt_cpu_kernels.update->update[call->dtype];
     if (!kernels)
         return dt_fail(DT_ERROR_RUNTIME,

@@ -4,6 +4,6 @@
 
 #include "device/backend.h"
 
-int dt_cpu_optim(dt_queue queue, const dt_optim_call *call);
+int dt_cpu_optim(dt_stream stream, const dt_optim_call *call);
 
 #endif

@@ -307,9 +307,9 @@ static void bernoulli(dt_generator *g, const dt_random_call *call)
     }
 }
 
-int dt_cpu_random(dt_queue queue, dt_generator *g, const dt_random_call *call)
+int dt_cpu_random(dt_stream stream, dt_generator *g, const dt_random_call *call)
 {
-    (void)queue;
+    (void)stream;
     bool floats = dt_dtype_is_float(call->dtype);
     if (!floats && call->distribution <= DT_RANDOM_NORMAL)
         return dt_fail(

@@ -5,8 +5,8 @@
 #include "device/backend.h"
 
 /* As in dt_backend. */
-int dt_cpu_random(dt_queue queue, struct dt_generator *generator,
+int dt_cpu_random(dt_stream stream, struct dt_generator *generator,
                   const dt_random_call *call);
-int dt_cpu_arange(dt_queue queue, const dt_arange_call *progression);
+int dt_cpu_arange(dt_stream stream, const dt_arange_call *progression);
 
 #endif

@@ -232,7 +232,7 @@ static void narrow(dt_dtype dtype, int64_t n, void *out, const float *x)
 }
 
 /* A result of 16 bits is rounded at the very end. */
-static int reduce_to_half(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
+static int reduce_to_half(dt_stream stream, dt_reduce_op op, const dt_reduction *r)
 {
     float few[64], *wide = few;
     if (r->kept_numel > 64 && !(wide = malloc((size_t)r->kept_numel * sizeof *wide)))
@@ -240,7 +240,7 @@ static int reduce_to_half(dt_queue queue, dt_reduce_op op, const dt_reduction *r
     dt_reduction same = *r;
     same.output = wide;
     same.output_dtype = DT_FLOAT32;
-    int status = dt_cpu_reduce(queue, op, &same);
+    int status = dt_cpu_reduce(stream, op, &same);
     if (!status)
         narrow(r->output_dtype, r->kept_numel, r->output, wide);
     if (wide != few)
@@ -248,11 +248,11 @@ static int reduce_to_half(dt_queue queue, dt_reduce_op op, const dt_reduction *r
     return status;
 }
 
-int dt_cpu_reduce(dt_queue queue, dt_reduce_op op, const dt_reduction *r)
+int dt_cpu_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *r)
 {
     const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
     if (dt_dtype_is_half(r->output_dtype))
-        return reduce_to_half(queue, op, r);
+        return reduce_to_half(stream, op, r);
     call c = {.r = r, .compute = r->output_dtype};
     c.kernel = &kernels->fold[r->input_dtype][op];
     if (c.kernel->run && c.kernel->gives_bool)
@@ -414,9 +414,9 @@ static void find_blocks(void *context, int64_t begin, int64_t end)
     }
 }
 
-int dt_cpu_argreduce(dt_queue queue, bool greatest, const dt_reduction *r)
+int dt_cpu_argreduce(dt_stream stream, bool greatest, const dt_reduction *r)
 {
-    (void)queue;
+    (void)stream;
     const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
     if (r->folded_numel < 1)
         return dt_fail(DT_ERROR_INDEX,

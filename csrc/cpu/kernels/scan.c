@@ -88,9 +88,9 @@ static int scan_long_row(job *j)
     return 0;
 }
 
-int dt_cpu_scan(dt_queue queue, dt_scan_op op, const dt_scan *s)
+int dt_cpu_scan(dt_stream stream, dt_scan_op op, const dt_scan *s)
 {
-    (void)queue;
+    (void)stream;
     job j = {.s = s, .size = (int64_t)dt_dtype_size(s->dtype)};
     const dt_scan_kernels *kernels = dt_cpu_kernels.scan;
     j.kernel = op + (s->dtype == DT_INT64     ? kernels->int64

@@ -4,6 +4,6 @@
 
 #include "device/backend.h"
 
-int dt_cpu_scan(dt_queue queue, dt_scan_op op, const dt_scan *scan);
+int dt_cpu_scan(dt_stream stream, dt_scan_op op, const dt_scan *scan);
 
 #endif

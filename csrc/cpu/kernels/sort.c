@@ -112,9 +112,9 @@ static inline wide_item make_wide(uint64_t key, int64_t place)
 #define LESS(a, b) ((a).key < (b).key || ((a).key == (b).key && (a).place < (b).place))
 #include "cpu/kernels/sort.inc"
 
-int dt_cpu_sort(dt_queue queue, const dt_sorting *s)
+int dt_cpu_sort(dt_stream stream, const dt_sorting *s)
 {
-    (void)queue;
+    (void)stream;
     job j = {.s = s,
              .order = order_of(s->dtype, s->descending),
              .size = (int)dt_dtype_size(s->dtype),
@@ -171,9 +171,9 @@ SEARCH(int64, int64_t)
 SEARCH(float32, float)
 SEARCH(float64, double)
 
-int dt_cpu_search(dt_queue queue, const dt_search *s)
+int dt_cpu_search(dt_stream stream, const dt_search *s)
 {
-    (void)queue;
+    (void)stream;
     dt_search call = *s;
     const int64_t sequences = s->rows > 1 ? s->rows : 1;
     for (int64_t i = 0; s->sorter && i < sequences * s->n; i++)

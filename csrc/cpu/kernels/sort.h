@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-int dt_cpu_sort(dt_queue queue, const dt_sorting *sorting);
-int dt_cpu_search(dt_queue queue, const dt_search *search);
+int dt_cpu_sort(dt_stream stream, const dt_sorting *sorting);
+int dt_cpu_search(dt_stream stream, const dt_search *search);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct block {
 static struct {
     int lock;
     bool ready, bypass;
-    size_t limit, cached, most;
+    size_t limit, cached, memory;
     block *bins[CLASSES];
     block *newest, *oldest;
     dt_memory_stats stats;
@@ -102,7 +102,7 @@ static void start(void)
         swap = (size_t)info.totalswap * info.mem_unit;
     }
     size_t group = read_limit("/sys/fs/cgroup/memory.max");
-    heap.most = memory + swap;
+    heap.memory = memory + swap;
     if (group && group < memory)
         memory = group;
     size_t limit = memory / 8;
@@ -245,18 +245,18 @@ static int fail_for_memory(size_t bytes)
         DT_ERROR_HOST_MEMORY,
         "no memory on the CPU for %zu bytes (%.2f GiB): this machine has %.2f GiB, of "
         "which tensors use %.2f GiB; use smaller tensors or delete some first",
-        bytes, (double)bytes / (1 << 30), (double)heap.most / (1 << 30),
+        bytes, (double)bytes / (1 << 30), (double)heap.memory / (1 << 30),
         (double)used / (1 << 30));
 }
 
-int dt_cpu_allocate(dt_queue queue, size_t bytes, void **out)
+int dt_cpu_allocate(dt_stream stream, size_t bytes, void **out)
 {
-    (void)queue;
+    (void)stream;
     ensure_started();
     if (bytes == 0)
         bytes = 1;
     /* Linux overcommits and would kill the process on use. */
-    if (bytes > heap.most)
+    if (bytes > heap.memory)
         return fail_for_memory(bytes);
     size_t size = bytes;
     int bin = heap.bypass ? 0 : class_of(bytes, &size);

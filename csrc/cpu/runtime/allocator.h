@@ -5,7 +5,7 @@
 #include "device/backend.h"
 
 /* As in dt_backend. */
-int dt_cpu_allocate(dt_queue queue, size_t bytes, void **out);
+int dt_cpu_allocate(dt_stream stream, size_t bytes, void **out);
 void dt_cpu_release(int device, void *data, size_t bytes);
 void dt_cpu_memory_stats(int device, dt_memory_stats *out);
 void dt_cpu_reset_peaks(int device);

@@ -117,7 +117,7 @@ static bool can_access_peer(int device, int peer)
     return true;
 }
 
-static int device_wait(int device)
+static int device_synchronize(int device)
 {
     (void)device;
     return 0;
@@ -131,7 +131,7 @@ static const dt_backend backend = {
     .device_properties = device_properties,
     .facts = facts,
     .can_access_peer = can_access_peer,
-    .device_wait = device_wait,
+    .device_synchronize = device_synchronize,
     .allocate = dt_cpu_allocate,
     .release = dt_cpu_release,
     .memory_info = dt_cpu_memory_info,

@@ -15,30 +15,30 @@ __global__ void progression_kernel(T *out, int64_t n, Step start, Step step, boo
 }
 
 template <typename T, typename Step>
-static int run(dt_queue queue, const dt_arange_call *p, Step start, Step step)
+static int run(dt_stream stream, const dt_arange_call *p, Step start, Step step)
 {
     CUDA_TRY("starting a progression",
              LAUNCH((progression_kernel<T, Step>), blocks_for(p->numel), BLOCK, 0,
-                    (cudaStream_t)queue.stream, (T *)p->out, p->numel, start, step,
+                    (cudaStream_t)stream.handle, (T *)p->out, p->numel, start, step,
                     p->dtype == DT_BFLOAT16));
     return 0;
 }
 
-int arange_run(dt_queue queue, const dt_arange_call *p)
+int arange_run(dt_stream stream, const dt_arange_call *p)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     switch (p->dtype) {
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
     case DT_##ID:                                                                      \
-        return run<type>(queue, p, (int64_t)p->start.i, (int64_t)p->step.i);
+        return run<type>(stream, p, (int64_t)p->start.i, (int64_t)p->step.i);
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
-        return run<type>(queue, p, dt_scalar_as_double(p->start),                      \
+        return run<type>(stream, p, dt_scalar_as_double(p->start),                     \
                          dt_scalar_as_double(p->step));
 #define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
     case DT_##ID:                                                                      \
-        return run<Bits16>(queue, p, dt_scalar_as_double(p->start),                    \
+        return run<Bits16>(stream, p, dt_scalar_as_double(p->start),                   \
                            dt_scalar_as_double(p->step));
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)
 #include "ops/dtype.def"

@@ -4,6 +4,6 @@
 
 #include "device/backend.h"
 
-int arange_run(dt_queue queue, const dt_arange_call *progression);
+int arange_run(dt_stream stream, const dt_arange_call *progression);
 
 #endif

@@ -98,16 +98,16 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
 }
 
 template <typename T>
-static int launch(dt_queue queue, T *values, int64_t *indices, const void *input,
+static int launch(dt_stream stream, T *values, int64_t *indices, const void *input,
                   const int64_t *places, Folding *f, bool greatest, bool brain)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     int64_t blocks = reduce_blocks(f);
     cudaError_t error =
         f->threads == 1
-            ? LAUNCH((argreduce_kernel<T>), blocks, BLOCK, 0, stream, values, indices,
+            ? LAUNCH((argreduce_kernel<T>), blocks, BLOCK, 0, handle, values, indices,
                      (const char *)input, places, *f, greatest, brain)
-            : LAUNCH_BARRIERS((argreduce_kernel<T>), blocks, BLOCK, 0, stream, values,
+            : LAUNCH_BARRIERS((argreduce_kernel<T>), blocks, BLOCK, 0, handle, values,
                               indices, (const char *)input, places, *f, greatest,
                               brain);
     CUDA_TRY("starting a search for an extreme", error);
@@ -115,7 +115,7 @@ static int launch(dt_queue queue, T *values, int64_t *indices, const void *input
 }
 
 template <typename T>
-static int run(dt_queue queue, bool greatest, const dt_reduction *call)
+static int run(dt_stream stream, bool greatest, const dt_reduction *call)
 {
     Folding f;
     T *values = (T *)call->output;
@@ -123,38 +123,38 @@ static int run(dt_queue queue, bool greatest, const dt_reduction *call)
     if (reduce_plan(call, &f))
         return -1;
     if (f.parts == 1)
-        return launch(queue, values, call->index, call->input, nullptr, &f, greatest,
+        return launch(stream, values, call->index, call->input, nullptr, &f, greatest,
                       brain);
     void *partial = nullptr, *places = nullptr;
     size_t count = (size_t)(f.results * f.parts);
     int status = -1;
-    if (!allocator_allocate(queue, count * sizeof(T), &partial) &&
-        !allocator_allocate(queue, count * sizeof(int64_t), &places)) {
+    if (!allocator_allocate(stream, count * sizeof(T), &partial) &&
+        !allocator_allocate(stream, count * sizeof(int64_t), &places)) {
         Folding second = reduce_plan_parts(f.results, f.parts, sizeof(T));
-        status = launch(queue, (T *)partial, (int64_t *)places, call->input, nullptr,
+        status = launch(stream, (T *)partial, (int64_t *)places, call->input, nullptr,
                         &f, greatest, brain);
         if (!status)
-            status = launch(queue, values, call->index, partial,
+            status = launch(stream, values, call->index, partial,
                             (const int64_t *)places, &second, greatest, brain);
     }
     if (places)
-        allocator_release(queue.device, places, count * sizeof(int64_t));
+        allocator_release(stream.device, places, count * sizeof(int64_t));
     if (partial)
-        allocator_release(queue.device, partial, count * sizeof(T));
+        allocator_release(stream.device, partial, count * sizeof(T));
     return status;
 }
 
-int reduce_arg(dt_queue queue, bool greatest, const dt_reduction *call)
+int reduce_arg(dt_stream stream, bool greatest, const dt_reduction *call)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     switch (call->input_dtype) {
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     case DT_##ID:                                                                      \
-        return run<type>(queue, greatest, call);
+        return run<type>(stream, greatest, call);
 #define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
     case DT_##ID:                                                                      \
-        return run<Bits16>(queue, greatest, call);
+        return run<Bits16>(stream, greatest, call);
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME,

@@ -133,12 +133,12 @@ __global__ void fill_flat(Word *out, Word value, int64_t n, bool aligned)
 }
 
 template <typename Word>
-static int copy_words(dt_queue queue, const dt_plan *plan)
+static int copy_words(dt_stream stream, const dt_plan *plan)
 {
     return each_piece(plan, [&](const dt_plan *piece) {
         CUDA_TRY("starting a copy",
                  LAUNCH((copy_strided<Word>), blocks_for(piece->numel), BLOCK, 0,
-                        (cudaStream_t)queue.stream, (char *)piece->operands[0].data,
+                        (cudaStream_t)stream.handle, (char *)piece->operands[0].data,
                         (const char *)piece->operands[1].data, (unsigned)piece->numel,
                         layout_of<2>(piece)));
         return 0;
@@ -146,9 +146,9 @@ static int copy_words(dt_queue queue, const dt_plan *plan)
 }
 
 template <typename Word>
-static int fill_words(dt_queue queue, const dt_plan *plan)
+static int fill_words(dt_stream stream, const dt_plan *plan)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     Word value;
     __builtin_memcpy(&value, plan->operands[1].value.bytes, sizeof value);
     if (plan->contiguous) {
@@ -157,28 +157,28 @@ static int fill_words(dt_queue queue, const dt_plan *plan)
             "starting a fill",
             LAUNCH((fill_flat<Word>),
                    blocks_for((plan->numel + pack_size<Word> - 1) / pack_size<Word>),
-                   BLOCK, 0, stream, out, value, plan->numel, is_aligned(out, 16)));
+                   BLOCK, 0, handle, out, value, plan->numel, is_aligned(out, 16)));
         return 0;
     }
     return each_piece(plan, [&](const dt_plan *piece) {
         CUDA_TRY("starting a fill",
                  LAUNCH((fill_strided<Word>), blocks_for(piece->numel), BLOCK, 0,
-                        stream, (char *)piece->operands[0].data, value,
+                        handle, (char *)piece->operands[0].data, value,
                         (unsigned)piece->numel, layout_of<1>(piece)));
         return 0;
     });
 }
 
-int convert_copy(dt_queue queue, const dt_plan *plan)
+int convert_copy(dt_stream stream, const dt_plan *plan)
 {
     dt_dtype to = plan->operands[0].dtype, from = plan->operands[1].dtype;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    if (device_use(queue.device))
+    cudaStream_t handle = (cudaStream_t)stream.handle;
+    if (device_use(stream.device))
         return -1;
     if (to != from)
         return each_piece(plan, [&](const dt_plan *piece) {
             CUDA_TRY("starting a conversion",
-                     LAUNCH(convert_strided, blocks_for(piece->numel), BLOCK, 0, stream,
+                     LAUNCH(convert_strided, blocks_for(piece->numel), BLOCK, 0, handle,
                             (char *)piece->operands[0].data, to,
                             (const char *)piece->operands[1].data, from,
                             (unsigned)piece->numel, layout_of<2>(piece)));
@@ -188,33 +188,33 @@ int convert_copy(dt_queue queue, const dt_plan *plan)
         CUDA_TRY("copying on a device",
                  cudaMemcpyAsync(plan->operands[0].data, plan->operands[1].data,
                                  (size_t)plan->numel * dt_dtype_size(to),
-                                 cudaMemcpyDeviceToDevice, stream));
+                                 cudaMemcpyDeviceToDevice, handle));
         return 0;
     }
     switch (dt_dtype_size(to)) {
     case 1:
-        return copy_words<uint8_t>(queue, plan);
+        return copy_words<uint8_t>(stream, plan);
     case 2:
-        return copy_words<uint16_t>(queue, plan);
+        return copy_words<uint16_t>(stream, plan);
     case 4:
-        return copy_words<uint32_t>(queue, plan);
+        return copy_words<uint32_t>(stream, plan);
     default:
-        return copy_words<uint64_t>(queue, plan);
+        return copy_words<uint64_t>(stream, plan);
     }
 }
 
-int convert_fill(dt_queue queue, const dt_plan *plan)
+int convert_fill(dt_stream stream, const dt_plan *plan)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     switch (dt_dtype_size(plan->operands[0].dtype)) {
     case 1:
-        return fill_words<uint8_t>(queue, plan);
+        return fill_words<uint8_t>(stream, plan);
     case 2:
-        return fill_words<uint16_t>(queue, plan);
+        return fill_words<uint16_t>(stream, plan);
     case 4:
-        return fill_words<uint32_t>(queue, plan);
+        return fill_words<uint32_t>(stream, plan);
     default:
-        return fill_words<uint64_t>(queue, plan);
+        return fill_words<uint64_t>(stream, plan);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-int convert_fill(dt_queue queue, const dt_plan *plan);
-int convert_copy(dt_queue queue, const dt_plan *plan);
+int convert_fill(dt_stream stream, const dt_plan *plan);
+int convert_copy(dt_stream stream, const dt_plan *plan);
 
 #endif

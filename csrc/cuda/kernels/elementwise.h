@@ -5,7 +5,7 @@
 #include "device/backend.h"
 
 /* Starts the row `op`. device_use has been called, and the row takes the plan's type. */
-typedef int (*elementwise_fn)(dt_queue queue, int op, const dt_plan *plan);
+typedef int (*elementwise_fn)(dt_stream stream, int op, const dt_plan *plan);
 typedef struct elementwise_kernels {
     elementwise_fn fn[2][3]; /* [whether the result is of bool][arity - 1] */
     elementwise_fn choice;   /* for DT_RULE_CHOICE */
@@ -16,6 +16,6 @@ typedef struct elementwise_kernels {
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
 
-int elementwise_run(dt_queue queue, dt_elementwise_op op, const dt_plan *plan);
+int elementwise_run(dt_stream stream, dt_elementwise_op op, const dt_plan *plan);
 
 #endif

@@ -144,7 +144,7 @@ T value_of(const dt_operand &operand)
 }
 
 template <typename First, typename T, typename R, int INPUTS>
-int elementwise_start(dt_queue queue, int op, const dt_plan *plan)
+int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
 {
     constexpr int N = elements_each<T>;
     Half half = half_of(dt_plan_type(plan, false));
@@ -161,7 +161,7 @@ int elementwise_start(dt_queue queue, int op, const dt_plan *plan)
         CUDA_TRY("starting an elementwise kernel",
                  LAUNCH((elementwise_kernel<First, T, R, INPUTS>),
                         blocks_for((piece->numel + N - 1) / N), BLOCK, 0,
-                        (cudaStream_t)queue.stream, op, out, (const char *)a.data,
+                        (cudaStream_t)stream.handle, op, out, (const char *)a.data,
                         INPUTS > 1 ? (const char *)b.data : nullptr,
                         INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
                         value_of<T>(b), value_of<T>(c), half, packs, piece->numel,

@@ -53,14 +53,15 @@ static int fold_start(cudaStream_t stream, dt_reduce_op op,
     return 0;
 }
 
-int foreach_norm_run(dt_queue queue, dt_reduce_op op, const dt_foreach_norm_call *call)
+int foreach_norm_run(dt_stream stream, dt_reduce_op op,
+                     const dt_foreach_norm_call *call)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     size_t bytes = (size_t)call->count * sizeof(FoldRow);
     FoldRow *rows = (FoldRow *)calloc((size_t)call->count, sizeof(FoldRow));
     void **pointers = (void **)malloc((size_t)call->count * sizeof(void *));
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     void *table = nullptr;
     int status = -1;
     if (!rows || !pointers) {
@@ -72,13 +73,13 @@ int foreach_norm_run(dt_queue queue, dt_reduce_op op, const dt_foreach_norm_call
                    call->entries[i].first};
         pointers[i] = (void *)call->entries[i].data;
     }
-    if (allocator_allocate(queue, bytes, &table) ||
-        transfer_upload_table(queue, table, rows, bytes))
+    if (allocator_allocate(stream, bytes, &table) ||
+        transfer_to_device_staged(stream, table, rows, bytes))
         goto done;
     switch (call->dtype) {
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
-        status = fold_start<type>(stream, op, call, (const FoldRow *)table, pointers); \
+        status = fold_start<type>(handle, op, call, (const FoldRow *)table, pointers); \
         break;
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
@@ -88,7 +89,7 @@ int foreach_norm_run(dt_queue queue, dt_reduce_op op, const dt_foreach_norm_call
     }
 done:
     if (table)
-        allocator_release(queue.device, table, bytes);
+        allocator_release(stream.device, table, bytes);
     free(pointers);
     free(rows);
     return status;

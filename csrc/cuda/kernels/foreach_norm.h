@@ -5,6 +5,7 @@
 #include "device/backend.h"
 
 /* One launch, however many tensors there are. */
-int foreach_norm_run(dt_queue queue, dt_reduce_op op, const dt_foreach_norm_call *call);
+int foreach_norm_run(dt_stream stream, dt_reduce_op op,
+                     const dt_foreach_norm_call *call);
 
 #endif

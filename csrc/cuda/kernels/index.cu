@@ -152,7 +152,7 @@ __global__ void select_kernel(GRID_CONSTANT(Selection) s, char *table, char *val
 
 /* Elements of one launch: as many as a Divider divides. */
 template <class Op, typename T, bool reads>
-static int run_part(dt_queue queue, const dt_index_call *s, Report *report)
+static int run_part(dt_stream stream, const dt_index_call *s, Report *report)
 {
     Selection given;
     __builtin_memset(&given, 0, sizeof given);
@@ -170,20 +170,20 @@ static int run_part(dt_queue queue, const dt_index_call *s, Report *report)
         given.indices[k] = s->indices[k];
     CUDA_TRY("starting a selection",
              LAUNCH((select_kernel<Op, T, reads>), blocks_for(s->numel), BLOCK, 0,
-                    (cudaStream_t)queue.stream, given, (char *)s->table,
+                    (cudaStream_t)stream.handle, given, (char *)s->table,
                     (char *)s->values, report, (unsigned)s->numel));
     return 0;
 }
 
 /* In parts along the outermost dimension, where there is more than one launch takes. */
 template <class Op, typename T, bool reads>
-static int run(dt_queue queue, const dt_index_call *s)
+static int run(dt_stream stream, const dt_index_call *s)
 {
-    Report *report = report_of(queue.device);
+    Report *report = report_of(stream.device);
     if (!report)
         return -1;
     if (s->numel < MAX_LAYOUT_NUMEL)
-        return run_part<Op, T, reads>(queue, s, report);
+        return run_part<Op, T, reads>(stream, s, report);
     int outermost = 0;
     while (s->shape[outermost] == 1)
         outermost++;
@@ -200,55 +200,55 @@ static int run(dt_queue queue, const dt_index_call *s)
             part.indices[k].data =
                 (const int64_t *)((const char *)s->indices[k].data +
                                   first * s->indices[k].strides[outermost]);
-        if (run<Op, T, reads>(queue, &part))
+        if (run<Op, T, reads>(stream, &part))
             return -1;
     }
     return 0;
 }
 
 template <class Op, bool reads>
-static int move(dt_queue queue, const dt_index_call *s)
+static int move(dt_stream stream, const dt_index_call *s)
 {
     switch (dt_dtype_size(s->dtype)) {
     case 1:
-        return run<Op, uint8_t, reads>(queue, s);
+        return run<Op, uint8_t, reads>(stream, s);
     case 2:
-        return run<Op, uint16_t, reads>(queue, s);
+        return run<Op, uint16_t, reads>(stream, s);
     case 4:
-        return run<Op, uint32_t, reads>(queue, s);
+        return run<Op, uint32_t, reads>(stream, s);
     default:
-        return run<Op, uint64_t, reads>(queue, s);
+        return run<Op, uint64_t, reads>(stream, s);
     }
 }
 
 template <class Op>
-static int fold(dt_queue queue, const dt_index_call *s)
+static int fold(dt_stream stream, const dt_index_call *s)
 {
     switch (s->dtype) {
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     case DT_##ID:                                                                      \
-        return run<Op, type, false>(queue, s);
+        return run<Op, type, false>(stream, s);
 #define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
     case DT_##ID:                                                                      \
-        return run<Op, Bits16, false>(queue, s);
+        return run<Op, Bits16, false>(stream, s);
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME, "%s: not defined for this type", s->what);
     }
 }
 
-int index_run(dt_queue queue, dt_index_op op, const dt_index_call *s)
+int index_run(dt_stream stream, dt_index_op op, const dt_index_call *s)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     switch (op) {
     case DT_INDEX_READ:
-        return move<Read, true>(queue, s);
+        return move<Read, true>(stream, s);
     case DT_INDEX_WRITE:
-        return move<Write, false>(queue, s);
+        return move<Write, false>(stream, s);
     case DT_INDEX_ADD:
-        return fold<Add>(queue, s);
+        return fold<Add>(stream, s);
     default:
-        return fold<Fold<Product>>(queue, s);
+        return fold<Fold<Product>>(stream, s);
     }
 }

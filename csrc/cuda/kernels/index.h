@@ -4,6 +4,6 @@
 
 #include "device/backend.h"
 
-int index_run(dt_queue queue, dt_index_op op, const dt_index_call *selection);
+int index_run(dt_stream stream, dt_index_op op, const dt_index_call *selection);
 
 #endif

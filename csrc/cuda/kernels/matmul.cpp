@@ -33,18 +33,18 @@ static int fail_cublas(int status, const char *doing)
 }
 
 /* The lock is held. */
-static dt_cublas_handle handle_for(const dt_cublas *cublas, dt_queue queue)
+static dt_cublas_handle handle_for(const dt_cublas *cublas, dt_stream stream)
 {
     if (!handles.made)
         handles.made = new std::map<std::pair<int, void *>, dt_cublas_handle>;
     dt_cublas_handle &handle =
-        (*handles.made)[std::make_pair(queue.device, queue.stream)];
+        (*handles.made)[std::make_pair(stream.device, stream.handle)];
     if (handle)
         return handle;
     dt_cublas_handle fresh = nullptr;
     int status = cublas->create(&fresh);
     if (!status)
-        status = cublas->set_stream(fresh, (cudaStream_t)queue.stream);
+        status = cublas->set_stream(fresh, (cudaStream_t)stream.handle);
     if (status) {
         if (fresh)
             cublas->destroy(fresh);
@@ -103,17 +103,17 @@ static bool fits(const dt_gemm *g)
     return true;
 }
 
-int matmul_gemm(dt_queue queue, const dt_gemm *g)
+int matmul_gemm(dt_stream stream, const dt_gemm *g)
 {
     if (!dt_dtype_is_float(g->dtype))
-        return matmul_integers(queue, g);
+        return matmul_integers(stream, g);
     if (!fits(g))
         return dt_fail(
             DT_ERROR_RUNTIME,
             "a matrix is too large for cuBLAS, which takes sizes up to %d; multiply it "
             "in parts",
             INT_MAX);
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     if (!g->k && g->beta == 0) {
         /* Rows may lie in a wider matrix, of which nothing else is touched. */
@@ -131,14 +131,14 @@ int matmul_gemm(dt_queue queue, const dt_gemm *g)
         zeros.operands[0].data = g->c;
         zeros.operands[0].dtype = zeros.operands[1].dtype = g->dtype;
         zeros.operands[1].immediate = true;
-        return convert_fill(queue, &zeros);
+        return convert_fill(stream, &zeros);
     }
     const dt_cublas *cublas = cublas_get();
     if (!cublas)
         return -1;
     int status = -1;
     pthread_mutex_lock(&handles.lock);
-    dt_cublas_handle handle = handle_for(cublas, queue);
+    dt_cublas_handle handle = handle_for(cublas, stream);
     if (handle) {
         status = dt_dtype_is_half(g->dtype) ? call_half(cublas, handle, g)
                  : g->dtype == DT_FLOAT32   ? call<float>(cublas->sgemm, handle, g)

@@ -4,8 +4,8 @@
 
 #include "device/backend.h"
 
-int matmul_gemm(dt_queue queue, const dt_gemm *gemm);
-int matmul_integers(dt_queue queue, const dt_gemm *gemm);
+int matmul_gemm(dt_stream stream, const dt_gemm *gemm);
+int matmul_integers(dt_stream stream, const dt_gemm *gemm);
 
 /* The version of cuBLAS once a product has been computed; 0 before. */
 int matmul_cublas_version(void);

@@ -26,23 +26,23 @@ __global__ void integer_gemm(T *c, const T *a, const T *b, int64_t alpha, int64_
 }
 
 template <typename T>
-static int run(dt_queue queue, const dt_gemm *g)
+static int run(dt_stream stream, const dt_gemm *g)
 {
     CUDA_TRY("multiplying matrices",
              LAUNCH((integer_gemm<T>), blocks_for(g->batch * g->m * g->n), BLOCK, 0,
-                    (cudaStream_t)queue.stream, (T *)g->c, (const T *)g->a,
+                    (cudaStream_t)stream.handle, (T *)g->c, (const T *)g->a,
                     (const T *)g->b, (int64_t)g->alpha, (int64_t)g->beta, *g));
     return 0;
 }
 
-int matmul_integers(dt_queue queue, const dt_gemm *g)
+int matmul_integers(dt_stream stream, const dt_gemm *g)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     switch (g->dtype) {
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
     case DT_##ID:                                                                      \
-        return run<type>(queue, g);
+        return run<type>(stream, g);
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME,

@@ -90,16 +90,16 @@ __global__ void moments_kernel(T *variances, T *means, Moments<T> *parts,
 }
 
 template <typename T, bool First>
-static int launch(dt_queue queue, T *variances, T *means, Moments<T> *parts,
+static int launch(dt_stream stream, T *variances, T *means, Moments<T> *parts,
                   const void *input, Folding *f, double divisor)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     int64_t blocks = reduce_blocks(f);
     cudaError_t error =
         f->threads == 1
-            ? LAUNCH((moments_kernel<T, First>), blocks, BLOCK, 0, stream, variances,
+            ? LAUNCH((moments_kernel<T, First>), blocks, BLOCK, 0, handle, variances,
                      means, parts, (const char *)input, *f, divisor)
-            : LAUNCH_BARRIERS((moments_kernel<T, First>), blocks, BLOCK, 0, stream,
+            : LAUNCH_BARRIERS((moments_kernel<T, First>), blocks, BLOCK, 0, handle,
                               variances, means, parts, (const char *)input, *f,
                               divisor);
     CUDA_TRY("starting a variance", error);
@@ -107,7 +107,7 @@ static int launch(dt_queue queue, T *variances, T *means, Moments<T> *parts,
 }
 
 template <typename T>
-static int run(dt_queue queue, void *mean, const dt_reduction *call)
+static int run(dt_stream stream, void *mean, const dt_reduction *call)
 {
     Folding f;
     double divisor = (double)call->folded_numel - call->parameter;
@@ -116,26 +116,26 @@ static int run(dt_queue queue, void *mean, const dt_reduction *call)
         return -1;
     T *variances = (T *)call->output, *means = (T *)mean;
     if (f.parts == 1)
-        return launch<T, true>(queue, variances, means, (Moments<T> *)nullptr,
+        return launch<T, true>(stream, variances, means, (Moments<T> *)nullptr,
                                call->input, &f, divisor);
     void *parts = nullptr;
     size_t bytes = (size_t)(f.results * f.parts) * sizeof(Moments<T>);
-    if (allocator_allocate(queue, bytes, &parts))
+    if (allocator_allocate(stream, bytes, &parts))
         return -1;
     Folding second = reduce_plan_parts(f.results, f.parts, sizeof(Moments<T>));
-    int status = launch<T, true>(queue, (T *)nullptr, (T *)nullptr, (Moments<T> *)parts,
-                                 call->input, &f, divisor);
+    int status = launch<T, true>(stream, (T *)nullptr, (T *)nullptr,
+                                 (Moments<T> *)parts, call->input, &f, divisor);
     if (!status)
-        status = launch<T, false>(queue, variances, means, (Moments<T> *)nullptr, parts,
-                                  &second, divisor);
-    allocator_release(queue.device, parts, bytes);
+        status = launch<T, false>(stream, variances, means, (Moments<T> *)nullptr,
+                                  parts, &second, divisor);
+    allocator_release(stream.device, parts, bytes);
     return status;
 }
 
-int moments_run(dt_queue queue, void *mean, const dt_reduction *call)
+int moments_run(dt_stream stream, void *mean, const dt_reduction *call)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
-    return call->input_dtype == DT_FLOAT32 ? run<float>(queue, mean, call)
-                                           : run<double>(queue, mean, call);
+    return call->input_dtype == DT_FLOAT32 ? run<float>(stream, mean, call)
+                                           : run<double>(stream, mean, call);
 }

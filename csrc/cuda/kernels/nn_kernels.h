@@ -365,7 +365,7 @@ __global__ void nn_kernel(GRID_CONSTANT(NnCall) call)
 /* --- launches --- */
 
 /* The call as kernels take it. */
-static inline int nn_prepare(dt_queue queue, const dt_nn_call *given, bool reports,
+static inline int nn_prepare(dt_stream stream, const dt_nn_call *given, bool reports,
                              NnCall *out)
 {
     out->what = given->what;
@@ -378,24 +378,24 @@ static inline int nn_prepare(dt_queue queue, const dt_nn_call *given, bool repor
     out->by_n = long_divider_for(given->n);
     out->by_inner = long_divider_for(given->inner);
     out->params = given->params;
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
-    return reports && !(out->report = report_of(queue.device)) ? -1 : 0;
+    return reports && !(out->report = report_of(stream.device)) ? -1 : 0;
 }
 
 template <class Op, typename T, bool GROUP, int KEPT, int N>
-static int nn_launch(dt_queue queue, NnCall &call, int threads)
+static int nn_launch(dt_stream stream, NnCall &call, int threads)
 {
     int64_t each = BLOCK / threads, blocks = (call.rows + each - 1) / each;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     cudaError_t error;
     call.threads = threads;
     if constexpr (GROUP)
         error = LAUNCH_BARRIERS((nn_kernel<Op, T, true, KEPT, N>), blocks, BLOCK, 0,
-                                stream, call);
+                                handle, call);
     else
         error =
-            LAUNCH((nn_kernel<Op, T, false, KEPT, N>), blocks, BLOCK, 0, stream, call);
+            LAUNCH((nn_kernel<Op, T, false, KEPT, N>), blocks, BLOCK, 0, handle, call);
     CUDA_TRY("starting an operation on rows", error);
     return 0;
 }
@@ -405,13 +405,13 @@ static int nn_launch(dt_queue queue, NnCall &call, int threads)
 #define ROWS_SHORT 16
 
 template <class Op, typename T>
-static int nn_start(dt_queue queue, const dt_nn_call *given, bool reports)
+static int nn_start(dt_stream stream, const dt_nn_call *given, bool reports)
 {
     NnCall call;
     bool vectors = given->inner == 1 && given->n % pack_size<T> == 0;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
         vectors = vectors && is_aligned(given->operands[k], 16);
-    if (nn_prepare(queue, given, reports, &call))
+    if (nn_prepare(stream, given, reports, &call))
         return -1;
     bool alone = call.n <= ROWS_SHORT ||
                  (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256));
@@ -419,20 +419,20 @@ static int nn_start(dt_queue queue, const dt_nn_call *given, bool reports)
     constexpr bool rare = sizeof(T) > 4;
     constexpr int N = rare ? 1 : pack_size<T>, KEPT = 8;
     if constexpr (Op::passes == 0) {
-        return nn_launch<Op, T, false, 0, 1>(queue, call, 1);
+        return nn_launch<Op, T, false, 0, 1>(stream, call, 1);
     } else {
         if constexpr (!rare)
             if (alone)
-                return nn_launch<Op, T, false, 0, 1>(queue, call, 1);
+                return nn_launch<Op, T, false, 0, 1>(stream, call, 1);
         if constexpr (!rare && Op::passes > 1)
             if (vectors && call.n <= BLOCK * KEPT)
                 return nn_launch<Op, T, true, KEPT, N>(
-                    queue, call, call.n <= 32 * KEPT ? 32 : BLOCK);
+                    stream, call, call.n <= 32 * KEPT ? 32 : BLOCK);
         int threads = call.n <= 512 ? 32 : BLOCK;
         if constexpr (!rare)
             if (vectors)
-                return nn_launch<Op, T, true, 0, N>(queue, call, threads);
-        return nn_launch<Op, T, true, 0, 1>(queue, call, threads);
+                return nn_launch<Op, T, true, 0, N>(stream, call, threads);
+        return nn_launch<Op, T, true, 0, 1>(stream, call, threads);
     }
 }
 
@@ -454,9 +454,9 @@ static int nn_start(dt_queue queue, const dt_nn_call *given, bool reports)
 
 /* The two functions of cuda/kernels/nn.h for an operation, by a `start` of T. */
 #define NN_ENTRY_OF(op, start, dtype, T)                                               \
-    int nn_##op##_##dtype(dt_queue queue, const dt_nn_call *call)                      \
+    int nn_##op##_##dtype(dt_stream stream, const dt_nn_call *call)                    \
     {                                                                                  \
-        return start<nn::op, T>(queue, call, has_index_##op);                          \
+        return start<nn::op, T>(stream, call, has_index_##op);                         \
     }
 #define NN_ENTRY(op, start)                                                            \
     NN_ENTRY_OF(op, start, float32, float)                                             \

@@ -84,34 +84,34 @@ __global__ void write_places(const bool *holds, const int64_t *counts, int64_t *
     }
 }
 
-int nonzero_count(dt_queue queue, const dt_nonzero_call *call)
+int nonzero_count(dt_stream stream, const dt_nonzero_call *call)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     Tiles t = dt_tiles_of(call->numel);
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     CUDA_TRY("counting what is not 0",
-             LAUNCH(count_tiles, blocks_for(t.tiles), BLOCK, 0, stream, call->holds,
+             LAUNCH(count_tiles, blocks_for(t.tiles), BLOCK, 0, handle, call->holds,
                     call->workspace, t));
     CUDA_TRY("numbering what is not 0", LAUNCH(number_tiles, blocks_for(t.groups),
-                                               BLOCK, 0, stream, call->workspace, t));
+                                               BLOCK, 0, handle, call->workspace, t));
     CUDA_TRY("numbering what is not 0",
-             LAUNCH(number_groups, 1, 1, 0, stream, call->workspace, t));
+             LAUNCH(number_groups, 1, 1, 0, handle, call->workspace, t));
     return 0;
 }
 
-int nonzero_write(dt_queue queue, const dt_nonzero_call *call)
+int nonzero_write(dt_stream stream, const dt_nonzero_call *call)
 {
     Tiles t = dt_tiles_of(call->numel);
     Shape shape = {};
     shape.ndim = call->ndim;
     for (int d = 0; d < call->ndim; d++)
         shape.sizes[d] = call->shape[d];
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     CUDA_TRY("writing where something is not 0",
              LAUNCH(write_places, blocks_for(t.tiles), BLOCK, 0,
-                    (cudaStream_t)queue.stream, call->holds, call->workspace, call->out,
-                    t, shape));
+                    (cudaStream_t)stream.handle, call->holds, call->workspace,
+                    call->out, t, shape));
     return 0;
 }

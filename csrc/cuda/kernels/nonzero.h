@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-int nonzero_count(dt_queue queue, const dt_nonzero_call *call);
-int nonzero_write(dt_queue queue, const dt_nonzero_call *call);
+int nonzero_count(dt_stream stream, const dt_nonzero_call *call);
+int nonzero_write(dt_stream stream, const dt_nonzero_call *call);
 
 #endif

@@ -212,9 +212,9 @@ static int launch_type(cudaStream_t stream, const dt_optim_call *call,
     }
 }
 
-int optim_run(dt_queue queue, const dt_optim_call *call)
+int optim_run(dt_stream stream, const dt_optim_call *call)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     size_t bytes = (size_t)call->count * sizeof(UpdateRow);
     UpdateRow *rows = (UpdateRow *)calloc((size_t)call->count, sizeof(UpdateRow));
@@ -228,14 +228,14 @@ int optim_run(dt_queue queue, const dt_optim_call *call)
     }
     {
         int64_t blocks = fill_rows(call, rows, pointers);
-        if (!allocator_allocate(queue, bytes, &table) &&
-            !transfer_upload_table(queue, table, rows, bytes))
-            status = launch_type((cudaStream_t)queue.stream, call,
+        if (!allocator_allocate(stream, bytes, &table) &&
+            !transfer_to_device_staged(stream, table, rows, bytes))
+            status = launch_type((cudaStream_t)stream.handle, call,
                                  (const UpdateRow *)table, blocks, pointers);
     }
 done:
     if (table)
-        allocator_release(queue.device, table, bytes);
+        allocator_release(stream.device, table, bytes);
     free(pointers);
     free(rows);
     return status;

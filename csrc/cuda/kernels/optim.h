@@ -5,6 +5,6 @@
 #include "device/backend.h"
 
 /* One launch, however many tensors there are. */
-int optim_run(dt_queue queue, const dt_optim_call *call);
+int optim_run(dt_stream stream, const dt_optim_call *call);
 
 #endif

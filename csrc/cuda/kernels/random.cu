@@ -99,60 +99,60 @@ __global__ void bernoulli_kernel(T *out, int64_t n, uint64_t seed, uint64_t offs
 }
 
 template <typename T>
-static int run_float(dt_queue queue, const dt_random_call *call, uint64_t seed,
+static int run_float(dt_stream stream, const dt_random_call *call, uint64_t seed,
                      uint64_t offset)
 {
     typedef Compute<T> C;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     bool brain = call->dtype == DT_BFLOAT16;
     C low = (C)dt_scalar_as_double(call->low),
       high = (C)dt_scalar_as_double(call->high);
     cudaError_t error =
         call->distribution == DT_RANDOM_UNIFORM
-            ? LAUNCH((uniform_kernel<T, C>), blocks_for(call->numel), BLOCK, 0, stream,
+            ? LAUNCH((uniform_kernel<T, C>), blocks_for(call->numel), BLOCK, 0, handle,
                      (T *)call->out, call->numel, seed, offset, low, high, brain)
-            : LAUNCH((normal_kernel<T, C>), blocks_for(call->numel), BLOCK, 0, stream,
+            : LAUNCH((normal_kernel<T, C>), blocks_for(call->numel), BLOCK, 0, handle,
                      (T *)call->out, call->numel, seed, offset, low, high, brain);
     CUDA_TRY("drawing random numbers", error);
     return 0;
 }
 
 template <typename T>
-static int run_any(dt_queue queue, const dt_random_call *call, uint64_t seed,
+static int run_any(dt_stream stream, const dt_random_call *call, uint64_t seed,
                    uint64_t offset)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     bool brain = call->dtype == DT_BFLOAT16;
     cudaError_t error =
         call->distribution == DT_RANDOM_INTEGERS
-            ? LAUNCH((integers_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
+            ? LAUNCH((integers_kernel<T>), blocks_for(call->numel), BLOCK, 0, handle,
                      (T *)call->out, call->numel, seed, offset, call->low.i,
                      call->high.i == INT64_MIN
                          ? (uint64_t)1 << (8 * sizeof(T) - 1)
                          : (uint64_t)call->high.i - (uint64_t)call->low.i,
                      brain)
-            : LAUNCH((bernoulli_kernel<T>), blocks_for(call->numel), BLOCK, 0, stream,
+            : LAUNCH((bernoulli_kernel<T>), blocks_for(call->numel), BLOCK, 0, handle,
                      (T *)call->out, call->numel, seed, offset,
                      dt_scalar_as_double(call->low), brain);
     CUDA_TRY("drawing random numbers", error);
     return 0;
 }
 
-int random_run(dt_queue queue, struct dt_generator *generator,
+int random_run(dt_stream stream, struct dt_generator *generator,
                const dt_random_call *call)
 {
     uint64_t seed = 0;
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     uint64_t offset = dt_generator_reserve(generator, (uint64_t)call->numel, &seed);
     if (call->distribution == DT_RANDOM_UNIFORM ||
         call->distribution == DT_RANDOM_NORMAL) {
         if (dt_dtype_is_half(call->dtype))
-            return run_float<Bits16>(queue, call, seed, offset);
+            return run_float<Bits16>(stream, call, seed, offset);
         if (call->dtype == DT_FLOAT32)
-            return run_float<float>(queue, call, seed, offset);
+            return run_float<float>(stream, call, seed, offset);
         if (call->dtype == DT_FLOAT64)
-            return run_float<double>(queue, call, seed, offset);
+            return run_float<double>(stream, call, seed, offset);
         return dt_fail(DT_ERROR_RUNTIME,
                        "random numbers of this distribution are floats; the "
                        "type is %s",
@@ -161,10 +161,10 @@ int random_run(dt_queue queue, struct dt_generator *generator,
     switch (call->dtype) {
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     case DT_##ID:                                                                      \
-        return run_any<type>(queue, call, seed, offset);
+        return run_any<type>(stream, call, seed, offset);
 #define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
     case DT_##ID:                                                                      \
-        return run_any<Bits16>(queue, call, seed, offset);
+        return run_any<Bits16>(stream, call, seed, offset);
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME, "no random numbers of this type");

@@ -5,7 +5,7 @@
 
 #include "device/backend.h"
 
-int random_run(dt_queue queue, struct dt_generator *generator,
+int random_run(dt_stream stream, struct dt_generator *generator,
                const dt_random_call *call);
 
 #endif

@@ -20,7 +20,7 @@ static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
     }
 }
 
-/* Enough threads to fill a large card. */
+/* Enough threads to fill a large GPU. */
 static const int64_t kThreads = 1 << 18;
 /* Elements that one thread adds up before partial sums meet. */
 static const int64_t kRun = 64;
@@ -104,7 +104,7 @@ static const Row rows[] = {
 #undef REDUCE
 };
 /* The kernels for each input type, by what a row folds it as. */
-typedef int (*reduce_fn)(dt_queue queue, const Reduction *call);
+typedef int (*reduce_fn)(dt_stream stream, const Reduction *call);
 static const reduce_fn kernels[DT_NDTYPES][WAYS_TO_FOLD] = {
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     {reduce_start<type, type>, reduce_start<type, Total<type>>,                        \
@@ -115,7 +115,7 @@ static const reduce_fn kernels[DT_NDTYPES][WAYS_TO_FOLD] = {
 };
 static_assert(AS_ITSELF == 0 && AS_TOTAL == 1 && AS_TRUTH == 2, "the order of kernels");
 
-int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
+int reduce_run(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
 {
     const Row &row = rows[op];
     dt_dtype in = call->input_dtype;
@@ -125,7 +125,7 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
             "%s: not defined for tensors of type %s on a GPU; convert them first",
             row.name, dt_dtype_name(in));
     Reduction c = {};
-    if (device_use(queue.device) || reduce_plan(call, &c.f))
+    if (device_use(stream.device) || reduce_plan(call, &c.f))
         return -1;
     c.input = (const char *)call->input;
     c.out = call->output;
@@ -136,18 +136,18 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
     c.starts = row.starts;
     c.from = c.to = half_of(in);
     if (c.f.parts == 1)
-        return kernels[in][row.folds](queue, &c);
+        return kernels[in][row.folds](stream, &c);
 
     dt_dtype partial = c.from ? DT_FLOAT32 : call->output_dtype;
     int64_t results = c.f.results, parts = c.f.parts;
     size_t item = dt_dtype_size(partial), bytes = (size_t)(results * parts) * item;
     void *memory = nullptr;
-    if (allocator_allocate(queue, bytes, &memory))
+    if (allocator_allocate(stream, bytes, &memory))
         return -1;
     c.out = memory;
     c.finished = false;
     c.to = WHOLE;
-    int status = kernels[in][row.folds](queue, &c);
+    int status = kernels[in][row.folds](stream, &c);
     c.input = (const char *)memory;
     c.out = call->output;
     c.mapped = false;
@@ -156,9 +156,9 @@ int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call)
     c.finished = true;
     c.f = reduce_plan_parts(results, parts, item);
     if (!status)
-        status = kernels[partial][AS_ITSELF](queue, &c);
+        status = kernels[partial][AS_ITSELF](stream, &c);
     /* Given back at once: who takes it next on this stream comes after these kernels.
      */
-    allocator_release(queue.device, memory, bytes);
+    allocator_release(stream.device, memory, bytes);
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-int reduce_run(dt_queue queue, dt_reduce_op op, const dt_reduction *call);
-int reduce_arg(dt_queue queue, bool greatest, const dt_reduction *call);
+int reduce_run(dt_stream stream, dt_reduce_op op, const dt_reduction *call);
+int reduce_arg(dt_stream stream, bool greatest, const dt_reduction *call);
 
 #endif

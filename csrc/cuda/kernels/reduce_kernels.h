@@ -274,10 +274,10 @@ __global__ void ENOUGH_BLOCKS reduce_kernel(GRID_CONSTANT(Reduction) c)
 /* --- launches --- */
 
 template <typename T, typename Acc>
-int reduce_start(dt_queue queue, const Reduction *given)
+int reduce_start(dt_stream stream, const Reduction *given)
 {
     const size_t item = stored_size<T>(given->from), bytes = chains_of<T> * item;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     Reduction c = *given;
     c.packs = c.f.folded.ndim == 1 && c.f.folded.strides[0][0] == (int64_t)item &&
               is_aligned(c.input, bytes);
@@ -287,8 +287,8 @@ int reduce_start(dt_queue queue, const Reduction *given)
     /* A result that one thread folds needs no barrier. */
     cudaError_t error =
         c.f.threads == 1
-            ? LAUNCH((reduce_kernel<T, Acc>), blocks, BLOCK, 0, stream, c)
-            : LAUNCH_BARRIERS((reduce_kernel<T, Acc>), blocks, BLOCK, 0, stream, c);
+            ? LAUNCH((reduce_kernel<T, Acc>), blocks, BLOCK, 0, handle, c)
+            : LAUNCH_BARRIERS((reduce_kernel<T, Acc>), blocks, BLOCK, 0, handle, c);
     CUDA_TRY("starting a reduction", error);
     return 0;
 }

@@ -207,26 +207,26 @@ __global__ void scan_columns_kernel(void *out, int64_t *index, const void *x,
 
 /* --- launches --- */
 
-/* Blocks that fill a large card, and as many parts as one thread may go through. */
+/* Blocks that fill a large GPU, and as many parts as one thread may go through. */
 static const int64_t kBlocks = 1024;
 static const int64_t kParts = 512;
 
 template <class Op>
-static int start(dt_queue queue, const dt_scan *s, typename Op::State *carries,
+static int start(dt_stream stream, const dt_scan *s, typename Op::State *carries,
                  const Rows &r, bool totals)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     CUDA_TRY("starting a scan",
-             LAUNCH_BARRIERS((scan_kernel<Op>), r.rows * r.parts, BLOCK, 0, stream,
+             LAUNCH_BARRIERS((scan_kernel<Op>), r.rows * r.parts, BLOCK, 0, handle,
                              s->out, s->index, s->x, carries, totals, r));
     if (totals)
         CUDA_TRY("starting a scan", LAUNCH((carry_kernel<Op>), blocks_for(r.rows),
-                                           BLOCK, 0, stream, carries, r));
+                                           BLOCK, 0, handle, carries, r));
     return 0;
 }
 
 template <class Op>
-static int run(dt_queue queue, const dt_scan *s, bool min = false)
+static int run(dt_stream stream, const dt_scan *s, bool min = false)
 {
     typedef typename Op::State State;
     Rows r = {s->outer * s->inner,
@@ -241,7 +241,7 @@ static int run(dt_queue queue, const dt_scan *s, bool min = false)
     if ((s->inner >= 32 && r.rows >= 1024) || s->n <= 16) {
         CUDA_TRY("starting a scan",
                  LAUNCH((scan_columns_kernel<Op>), blocks_for(r.rows), BLOCK, 0,
-                        (cudaStream_t)queue.stream, s->out, s->index, s->x, r));
+                        (cudaStream_t)stream.handle, s->out, s->index, s->x, r));
         return 0;
     }
     if (r.rows < kBlocks) {
@@ -254,43 +254,43 @@ static int run(dt_queue queue, const dt_scan *s, bool min = false)
         r.parts = (s->n + r.part - 1) / r.part;
     }
     if (r.parts == 1)
-        return start<Op>(queue, s, nullptr, r, false);
+        return start<Op>(stream, s, nullptr, r, false);
     void *carries = nullptr;
     size_t bytes = (size_t)(r.rows * r.parts) * sizeof(State);
-    if (allocator_allocate(queue, bytes, &carries))
+    if (allocator_allocate(stream, bytes, &carries))
         return -1;
-    int status = start<Op>(queue, s, (State *)carries, r, true);
+    int status = start<Op>(stream, s, (State *)carries, r, true);
     if (!status)
-        status = start<Op>(queue, s, (State *)carries, r, false);
-    allocator_release(queue.device, carries, bytes);
+        status = start<Op>(stream, s, (State *)carries, r, false);
+    allocator_release(stream.device, carries, bytes);
     return status;
 }
 
 template <typename T>
-static int choose(dt_queue queue, dt_scan_op op, const dt_scan *s)
+static int choose(dt_stream stream, dt_scan_op op, const dt_scan *s)
 {
     switch (op) {
     case DT_SCAN_SUM:
-        return run<scan::Sum<T>>(queue, s);
+        return run<scan::Sum<T>>(stream, s);
     case DT_SCAN_PRODUCT:
-        return run<scan::Product<T>>(queue, s);
+        return run<scan::Product<T>>(stream, s);
     case DT_SCAN_MAX:
-        return run<scan::Max<T>>(queue, s);
+        return run<scan::Max<T>>(stream, s);
     case DT_SCAN_MIN:
-        return run<scan::Max<T>>(queue, s, true);
+        return run<scan::Max<T>>(stream, s, true);
     default:
         if constexpr (T(0.5) != T(0))
-            return run<scan::LogSumExp<T>>(queue, s);
+            return run<scan::LogSumExp<T>>(stream, s);
         return dt_fail(DT_ERROR_RUNTIME, "logcumsumexp: not defined for integers");
     }
 }
 
 } // namespace
 
-int scan_run(dt_queue queue, dt_scan_op op, const dt_scan *s)
+int scan_run(dt_stream stream, dt_scan_op op, const dt_scan *s)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
-    return s->dtype == DT_INT64 ? choose<int64_t>(queue, op, s)
-                                : choose<double>(queue, op, s);
+    return s->dtype == DT_INT64 ? choose<int64_t>(stream, op, s)
+                                : choose<double>(stream, op, s);
 }

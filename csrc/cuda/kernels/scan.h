@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-int scan_run(dt_queue queue, dt_scan_op op, const dt_scan *scan);
-int moments_run(dt_queue queue, void *mean, const dt_reduction *reduction);
+int scan_run(dt_stream stream, dt_scan_op op, const dt_scan *scan);
+int moments_run(dt_stream stream, void *mean, const dt_reduction *reduction);
 
 #endif

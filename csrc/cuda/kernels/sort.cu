@@ -202,13 +202,13 @@ struct Buffers {
 };
 
 template <typename Key>
-static int take_buffers(dt_queue queue, int64_t items, Buffers<Key> *b)
+static int take_buffers(dt_stream stream, int64_t items, Buffers<Key> *b)
 {
     size_t each = ((size_t)items * sizeof(Key) + 255) / 256 * 256;
     size_t small = ((size_t)items * sizeof(unsigned) + 255) / 256 * 256;
     b->bytes = 2 * (each + small);
     b->memory = nullptr;
-    if (allocator_allocate(queue, b->bytes, &b->memory))
+    if (allocator_allocate(stream, b->bytes, &b->memory))
         return -1;
     char *at = (char *)b->memory;
     for (int i = 0; i < 2; i++) {
@@ -219,7 +219,7 @@ static int take_buffers(dt_queue queue, int64_t items, Buffers<Key> *b)
 }
 
 template <typename B>
-static int sort_chunks(dt_queue queue, const dt_sorting *s, const B *x, int64_t n,
+static int sort_chunks(dt_stream stream, const dt_sorting *s, const B *x, int64_t n,
                        int64_t keep, const Buffers<typename key_of_bits<B>::Key> *b,
                        int from)
 {
@@ -235,18 +235,18 @@ static int sort_chunks(dt_queue queue, const dt_sorting *s, const B *x, int64_t 
     int64_t blocks = (c.rows * c.of_row + c.count - 1) / c.count;
     CUDA_TRY("starting a sort",
              LAUNCH_BARRIERS((chunk_kernel<B>), blocks, BLOCK, 0,
-                             (cudaStream_t)queue.stream, x, b->keys[from],
+                             (cudaStream_t)stream.handle, x, b->keys[from],
                              b->places[from], b->keys[1 - from], b->places[1 - from], c,
                              order_of(s->dtype, s->descending)));
     return 0;
 }
 
 template <typename B>
-static int sort_with(dt_queue queue, const dt_sorting *s,
+static int sort_with(dt_stream stream, const dt_sorting *s,
                      const Buffers<typename key_of_bits<B>::Key> *b)
 {
     typedef typename key_of_bits<B>::Key Key;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     const B *x = (const B *)s->x;
     int at = 1; /* the set that holds the items */
     int64_t width = s->n;
@@ -254,7 +254,7 @@ static int sort_with(dt_queue queue, const dt_sorting *s,
         /* Rounds, each of which leaves the first k of every chunk. */
         for (bool first = true;; first = false) {
             at = first ? 0 : at;
-            if (sort_chunks<B>(queue, s, first ? x : nullptr, width, s->k, b, at))
+            if (sort_chunks<B>(stream, s, first ? x : nullptr, width, s->k, b, at))
                 return -1;
             at = 1 - at;
             int64_t span = power_from(width), chunks = (width + span - 1) / span;
@@ -265,39 +265,39 @@ static int sort_with(dt_queue queue, const dt_sorting *s,
     } else {
         width = (s->n + CHUNK - 1) / CHUNK * CHUNK; /* with what pads the last chunk */
         int64_t all = s->rows * width;
-        if (sort_chunks<B>(queue, s, x, s->n, CHUNK, b, 0))
+        if (sort_chunks<B>(stream, s, x, s->n, CHUNK, b, 0))
             return -1;
         for (int64_t run = CHUNK; run < width; run *= 2, at = 1 - at)
             CUDA_TRY("starting a merge",
-                     LAUNCH((merge_kernel<Key>), blocks_for(all), BLOCK, 0, stream,
+                     LAUNCH((merge_kernel<Key>), blocks_for(all), BLOCK, 0, handle,
                             b->keys[at], b->places[at], b->keys[1 - at],
                             b->places[1 - at], width, run, all));
     }
     int64_t all = s->rows * s->k;
     CUDA_TRY("gathering what was sorted",
-             LAUNCH((gather_kernel<B>), blocks_for(all), BLOCK, 0, stream,
+             LAUNCH((gather_kernel<B>), blocks_for(all), BLOCK, 0, handle,
                     (B *)s->values, s->index, x, b->places[at], s->n, width, s->k,
                     all));
     return 0;
 }
 
 template <typename B>
-static int run(dt_queue queue, const dt_sorting *s)
+static int run(dt_stream stream, const dt_sorting *s)
 {
     Buffers<typename key_of_bits<B>::Key> b;
     int64_t chunks = (s->n + CHUNK - 1) / CHUNK;
     /* A chunk that is not full may be padded to what is kept of it. */
     int64_t items = s->rows * chunks * (s->n <= CHUNK ? power_from(s->n) : CHUNK);
-    if (take_buffers(queue, items, &b))
+    if (take_buffers(stream, items, &b))
         return -1;
-    int status = sort_with<B>(queue, s, &b);
-    allocator_release(queue.device, b.memory, b.bytes);
+    int status = sort_with<B>(stream, s, &b);
+    allocator_release(stream.device, b.memory, b.bytes);
     return status;
 }
 
-int sort_run(dt_queue queue, const dt_sorting *s)
+int sort_run(dt_stream stream, const dt_sorting *s)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     if (s->n >= UINT_MAX)
         return dt_fail(DT_ERROR_RUNTIME,
@@ -306,13 +306,13 @@ int sort_run(dt_queue queue, const dt_sorting *s)
                        (long long)s->n);
     switch (dt_dtype_size(s->dtype)) {
     case 1:
-        return run<uint8_t>(queue, s);
+        return run<uint8_t>(stream, s);
     case 2:
-        return run<uint16_t>(queue, s);
+        return run<uint16_t>(stream, s);
     case 4:
-        return run<uint32_t>(queue, s);
+        return run<uint32_t>(stream, s);
     default:
-        return run<uint64_t>(queue, s);
+        return run<uint64_t>(stream, s);
     }
 }
 
@@ -358,24 +358,24 @@ __global__ void search_kernel(const T *sequence, const T *values, Report *report
 }
 
 template <typename T>
-static int search(dt_queue queue, const dt_search *s)
+static int search(dt_stream stream, const dt_search *s)
 {
     Search call = {s->what, s->sorter, s->out, s->rows, s->n, s->m, s->right};
-    Report *report = report_of(queue.device);
+    Report *report = report_of(stream.device);
     if (!report)
         return -1;
     CUDA_TRY("starting a search",
              LAUNCH((search_kernel<T>), blocks_for(s->rows * s->m), BLOCK, 0,
-                    (cudaStream_t)queue.stream, (const T *)s->sequence,
+                    (cudaStream_t)stream.handle, (const T *)s->sequence,
                     (const T *)s->values, report, call));
     return 0;
 }
 
-int search_run(dt_queue queue, const dt_search *s)
+int search_run(dt_stream stream, const dt_search *s)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
-    return s->dtype == DT_INT64     ? search<int64_t>(queue, s)
-           : s->dtype == DT_FLOAT32 ? search<float>(queue, s)
-                                    : search<double>(queue, s);
+    return s->dtype == DT_INT64     ? search<int64_t>(stream, s)
+           : s->dtype == DT_FLOAT32 ? search<float>(stream, s)
+                                    : search<double>(stream, s);
 }

@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-int sort_run(dt_queue queue, const dt_sorting *sorting);
-int search_run(dt_queue queue, const dt_search *search);
+int sort_run(dt_stream stream, const dt_sorting *sorting);
+int search_run(dt_stream stream, const dt_search *search);
 
 #endif

@@ -286,27 +286,27 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
 
 /* --- the interface --- */
 
-int allocator_allocate(dt_queue queue, size_t bytes, void **out)
+int allocator_allocate(dt_stream stream, size_t bytes, void **out)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
-    Heap &heap = heap_of(queue.device);
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    Heap &heap = heap_of(stream.device);
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     Guard guard(&heap.lock);
     if (bytes > SIZE_MAX / 2)
-        return fail_out_of_memory(heap, queue.device, bytes);
+        return fail_out_of_memory(heap, stream.device, bytes);
     size_t size = round_up(bytes, kRound);
     settle_uses(heap, false);
-    Block *block = find_free(heap, size, stream);
+    Block *block = find_free(heap, size, handle);
     if (!block)
-        block = new_segment(heap, queue.device, size, stream);
+        block = new_segment(heap, stream.device, size, handle);
     if (!block) {
         heap.stats.num_alloc_retries++;
         free_segments(heap);
-        block = new_segment(heap, queue.device, size, stream);
+        block = new_segment(heap, stream.device, size, handle);
     }
     if (!block)
-        return fail_out_of_memory(heap, queue.device, bytes);
+        return fail_out_of_memory(heap, stream.device, bytes);
     split(heap, block, size);
     block->taken = true;
     block->requested = bytes;
@@ -314,7 +314,7 @@ int allocator_allocate(dt_queue queue, size_t bytes, void **out)
     add(heap.stats.allocated_bytes, block->size);
     add(heap.stats.requested_bytes, bytes);
     add(heap.stats.allocation, 1);
-    SIM_BLOCK_TAKEN(block->data, bytes, block->size, stream);
+    SIM_BLOCK_TAKEN(block->data, bytes, block->size, handle);
     *out = block->data;
     return 0;
 }
@@ -348,20 +348,20 @@ void allocator_release(int device, void *data, size_t bytes)
         make_free(heap, block);
 }
 
-int allocator_record_use(dt_queue queue, void *data)
+int allocator_record_use(dt_stream stream, void *data)
 {
-    Heap &heap = heap_of(queue.device);
+    Heap &heap = heap_of(stream.device);
     Guard guard(&heap.lock);
     auto found = heap.taken.find(data);
     if (found == heap.taken.end())
         return 0;
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    if (stream == found->second->stream)
+    cudaStream_t handle = (cudaStream_t)stream.handle;
+    if (handle == found->second->stream)
         return 0;
     for (cudaStream_t known : found->second->used_on)
-        if (known == stream)
+        if (known == handle)
             return 0;
-    found->second->used_on.push_back(stream);
+    found->second->used_on.push_back(handle);
     return 0;
 }
 

@@ -8,17 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_CARDS 64
+#define MAX_GPUS 64
 
 static struct {
     pthread_once_t once;
     int virtual_devices;
-    int ncards;
-    int cards[MAX_CARDS]; /* CUDA ordinals of the usable GPUs */
+    int ngpus;
+    int gpus[MAX_GPUS]; /* CUDA ordinals of the usable GPUs */
     char why[2048];
     pid_t used_by; /* the process that first used a device, or 0 */
     pthread_mutex_t peers_lock;
-    bool peers[MAX_CARDS][MAX_CARDS]; /* enabling was tried */
+    bool peers[MAX_GPUS][MAX_GPUS]; /* enabling was tried */
 } table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, PTHREAD_MUTEX_INITIALIZER, {{false}}};
 
 int cuda_fail(cudaError_t error, const char *doing)
@@ -104,13 +104,13 @@ static void explain(cudaError_t error)
     cudaGetLastError();
 }
 
-static void leave_out(int card, int capability)
+static void leave_out(int gpu, int capability)
 {
     size_t used = strlen(table.why);
     snprintf(table.why + used, sizeof table.why - used,
              "%sGPU %d has compute capability %d.%d, which this build of pydevtensor "
              "does not support: build it with PYDEVTENSOR_CUDA_ARCHS=native.",
-             used ? " " : "", card, capability / 10, capability % 10);
+             used ? " " : "", gpu, capability / 10, capability % 10);
 }
 
 static void fill_table(void)
@@ -123,14 +123,14 @@ static void fill_table(void)
     }
     if (!count)
         explain(cudaErrorNoDevice);
-    for (int card = 0; card < count && table.ncards < MAX_CARDS; card++) {
+    for (int gpu = 0; gpu < count && table.ngpus < MAX_GPUS; gpu++) {
         int major = 0, minor = 0;
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, card);
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, card);
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu);
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu);
         if (runs_on(10 * major + minor))
-            table.cards[table.ncards++] = card;
+            table.gpus[table.ngpus++] = gpu;
         else
-            leave_out(card, 10 * major + minor);
+            leave_out(gpu, 10 * major + minor);
     }
 }
 
@@ -147,7 +147,7 @@ void device_table_configure(int virtual_devices)
 int device_count(void)
 {
     need_table();
-    return table.ncards && table.virtual_devices ? table.virtual_devices : table.ncards;
+    return table.ngpus && table.virtual_devices ? table.virtual_devices : table.ngpus;
 }
 
 const char *device_why_unavailable(void)
@@ -156,9 +156,9 @@ const char *device_why_unavailable(void)
     return table.why;
 }
 
-int device_card(int device)
+int device_ordinal(int device)
 {
-    return table.cards[table.virtual_devices ? 0 : device];
+    return table.gpus[table.virtual_devices ? 0 : device];
 }
 
 int device_sharing(int device)
@@ -184,10 +184,10 @@ int device_use(int device)
                              "using a GPU in a forked process");
     }
     /* Asked each time: other libraries (PyTorch, CuPy) set the current device too. */
-    int card = device_card(device), current = -1;
+    int gpu = device_ordinal(device), current = -1;
     CUDA_TRY("setting the device", cudaGetDevice(&current));
-    if (card != current)
-        CUDA_TRY("setting the device", cudaSetDevice(card));
+    if (gpu != current)
+        CUDA_TRY("setting the device", cudaSetDevice(gpu));
     return 0;
 }
 
@@ -198,8 +198,8 @@ int device_properties(int device, dt_device_properties *out)
     cudaDeviceProp p;
     if (device_use(device))
         return -1;
-    int card = device_card(device);
-    CUDA_TRY("reading a device's properties", cudaGetDeviceProperties(&p, card));
+    int gpu = device_ordinal(device);
+    CUDA_TRY("reading a device's properties", cudaGetDeviceProperties(&p, gpu));
     memset(out, 0, sizeof *out);
     if (device_sharing(device) > 1)
         snprintf(out->name, sizeof out->name, "%.200s (virtual GPU %d of %d)", p.name,
@@ -220,7 +220,7 @@ int device_properties(int device, dt_device_properties *out)
 #ifdef DT_SIMULATED
     out->simulated = true;
 #endif
-    out->physical = card;
+    out->physical = gpu;
     const unsigned char *u = (const unsigned char *)p.uuid.bytes;
     snprintf(out->uuid, sizeof out->uuid,
              "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
@@ -236,9 +236,9 @@ bool device_can_access_peer(int device, int peer)
 {
     int can = 0;
     need_table();
-    if (device_card(device) == device_card(peer))
+    if (device_ordinal(device) == device_ordinal(peer))
         return true;
-    if (cudaDeviceCanAccessPeer(&can, device_card(device), device_card(peer)) !=
+    if (cudaDeviceCanAccessPeer(&can, device_ordinal(device), device_ordinal(peer)) !=
         cudaSuccess)
         cudaGetLastError();
     return can != 0;
@@ -246,8 +246,8 @@ bool device_can_access_peer(int device, int peer)
 
 void device_enable_peer(int device, int peer)
 {
-    int card = device_card(device), other = device_card(peer);
-    if (card == other)
+    int gpu = device_ordinal(device), other = device_ordinal(peer);
+    if (gpu == other)
         return;
     pthread_mutex_lock(&table.peers_lock);
     bool tried = table.peers[device][peer];
@@ -260,7 +260,7 @@ void device_enable_peer(int device, int peer)
         cudaGetLastError();
 }
 
-int device_wait(int device)
+int device_synchronize(int device)
 {
     if (device_use(device))
         return -1;

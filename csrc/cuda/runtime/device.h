@@ -13,14 +13,14 @@ int device_count(void);
 const char *device_why_unavailable(void);
 int device_properties(int device, dt_device_properties *out);
 bool device_can_access_peer(int device, int peer);
-int device_wait(int device);
+int device_synchronize(int device);
 
 /* Makes the GPU behind the device current in the calling thread. -1 after dt_fail if
  * there is no such device, or if the process was forked after CUDA was used. */
 int device_use(int device);
 
 /* The CUDA ordinal of the GPU behind a device. */
-int device_card(int device);
+int device_ordinal(int device);
 
 /* Number of devices that share the device's GPU: 1 unless it is virtual. */
 int device_sharing(int device);

@@ -88,41 +88,41 @@ Block *block_of(Heap &all, const void *data)
 }
 
 /* Records a queued copy from or to the block. */
-int note_use(Block *block, dt_queue queue)
+int note_use(Block *block, dt_stream stream)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
+    cudaStream_t handle = (cudaStream_t)stream.handle;
     for (const Use &use : block->uses)
-        if (use.stream == stream && use.device == queue.device) {
-            CUDA_TRY("recording an event", cudaEventRecord(use.event, stream));
+        if (use.stream == handle && use.device == stream.device) {
+            CUDA_TRY("recording an event", cudaEventRecord(use.event, handle));
             return 0;
         }
     cudaEvent_t event = nullptr;
     CUDA_TRY("creating an event",
              cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    cudaError_t error = cudaEventRecord(event, stream);
+    cudaError_t error = cudaEventRecord(event, handle);
     if (error != cudaSuccess) {
         cudaEventDestroy(event);
         return cuda_fail(error, "recording an event");
     }
-    block->uses.push_back({stream, event, queue.device});
+    block->uses.push_back({handle, event, stream.device});
     return 0;
 }
 
 /* Copies from or to the block that holds `inside`. */
-int copy(dt_queue queue, void *target, const void *source, size_t bytes,
-         cudaMemcpyKind kind, const void *inside, const char *what)
+int copy(dt_stream stream, void *target, const void *source, size_t bytes,
+         cudaMemcpyKind kind, const void *inside, const char *doing)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    if (device_use(queue.device))
+    cudaStream_t handle = (cudaStream_t)stream.handle;
+    if (device_use(stream.device))
         return -1;
     Heap &all = heap();
     Guard guard(&all.lock);
     Block *block = block_of(all, inside);
-    CUDA_TRY(what, cudaMemcpyAsync(target, source, bytes, kind, stream));
-    if (block && !note_use(block, queue))
+    CUDA_TRY(doing, cudaMemcpyAsync(target, source, bytes, kind, handle));
+    if (block && !note_use(block, stream))
         return 0;
     /* Nothing keeps the memory alive until the copy is done, so synchronize. */
-    CUDA_TRY(what, cudaStreamSynchronize(stream));
+    CUDA_TRY(doing, cudaStreamSynchronize(handle));
     return block ? -1 : 0;
 }
 
@@ -167,14 +167,14 @@ void pinned_release(void *data)
         all.waiting.push_back(block);
 }
 
-int pinned_upload(dt_queue queue, void *target, const void *source, size_t bytes)
+int pinned_to_device(dt_stream stream, void *target, const void *source, size_t bytes)
 {
-    return copy(queue, target, source, bytes, cudaMemcpyHostToDevice, source,
+    return copy(stream, target, source, bytes, cudaMemcpyHostToDevice, source,
                 "copying to a device");
 }
 
-int pinned_download(dt_queue queue, void *target, const void *source, size_t bytes)
+int pinned_to_host(dt_stream stream, void *target, const void *source, size_t bytes)
 {
-    return copy(queue, target, source, bytes, cudaMemcpyDeviceToHost, target,
+    return copy(stream, target, source, bytes, cudaMemcpyDeviceToHost, target,
                 "copying from a device");
 }

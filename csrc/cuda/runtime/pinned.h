@@ -6,7 +6,7 @@
 
 int pinned_allocate(int device, size_t bytes, void **out);
 void pinned_release(void *data);
-int pinned_upload(dt_queue queue, void *target, const void *source, size_t bytes);
-int pinned_download(dt_queue queue, void *target, const void *source, size_t bytes);
+int pinned_to_device(dt_stream stream, void *target, const void *source, size_t bytes);
+int pinned_to_host(dt_stream stream, void *target, const void *source, size_t bytes);
 
 #endif

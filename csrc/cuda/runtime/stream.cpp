@@ -14,13 +14,13 @@ struct Event {
 int stream_new(int device, int priority, void **out_stream)
 {
     cudaStream_t stream;
-    int least = 0, greatest = 0;
+    int lowest = 0, highest = 0;
     if (device_use(device))
         return -1;
     CUDA_TRY("querying stream priorities",
-             cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    if (priority < greatest)
-        priority = greatest;
+             cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+    if (priority < highest)
+        priority = highest;
     CUDA_TRY("creating a stream",
              cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
     *out_stream = stream;
@@ -37,11 +37,11 @@ void stream_free(int device, void *stream)
         cudaGetLastError();
 }
 
-int stream_query(dt_queue queue)
+int stream_query(dt_stream stream)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
-    cudaError_t error = cudaStreamQuery((cudaStream_t)queue.stream);
+    cudaError_t error = cudaStreamQuery((cudaStream_t)stream.handle);
     if (error == cudaErrorNotReady) {
         cudaGetLastError();
         return 0;
@@ -50,13 +50,13 @@ int stream_query(dt_queue queue)
     return 1;
 }
 
-int stream_wait(dt_queue queue)
+int stream_synchronize(dt_stream stream)
 {
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     CUDA_TRY("synchronizing with a stream",
-             cudaStreamSynchronize((cudaStream_t)queue.stream));
-    return report_take(queue.device);
+             cudaStreamSynchronize((cudaStream_t)stream.handle));
+    return report_take(stream.device);
 }
 
 int event_new(int device, bool timing, void **out_event)
@@ -84,19 +84,19 @@ void event_free(void *handle)
     delete event;
 }
 
-int event_record(void *handle, dt_queue queue)
+int event_record(void *handle, dt_stream stream)
 {
     Event *event = (Event *)handle;
-    if (event->device != queue.device)
+    if (event->device != stream.device)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "record: the event belongs to cuda:%d and the stream to cuda:%d; record it "
             "on a stream of its own device",
-            event->device, queue.device);
-    if (device_use(queue.device))
+            event->device, stream.device);
+    if (device_use(stream.device))
         return -1;
     CUDA_TRY("recording an event",
-             cudaEventRecord(event->handle, (cudaStream_t)queue.stream));
+             cudaEventRecord(event->handle, (cudaStream_t)stream.handle));
     event->recorded = true;
     return 0;
 }
@@ -117,7 +117,7 @@ int event_query(void *handle)
     return 1;
 }
 
-int event_wait(void *handle)
+int event_synchronize(void *handle)
 {
     Event *event = (Event *)handle;
     if (!event->recorded)
@@ -128,15 +128,15 @@ int event_wait(void *handle)
     return report_take(event->device);
 }
 
-int event_block(void *handle, dt_queue queue)
+int stream_wait_event(void *handle, dt_stream stream)
 {
     Event *event = (Event *)handle;
     if (!event->recorded)
         return 0;
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     CUDA_TRY("making a stream wait for an event",
-             cudaStreamWaitEvent((cudaStream_t)queue.stream, event->handle, 0));
+             cudaStreamWaitEvent((cudaStream_t)stream.handle, event->handle, 0));
     return 0;
 }
 

@@ -6,14 +6,14 @@
 
 int stream_new(int device, int priority, void **out_stream);
 void stream_free(int device, void *stream);
-int stream_query(dt_queue queue);
-int stream_wait(dt_queue queue);
+int stream_query(dt_stream stream);
+int stream_synchronize(dt_stream stream);
 int event_new(int device, bool timing, void **out_event);
 void event_free(void *event);
-int event_record(void *event, dt_queue queue);
+int event_record(void *event, dt_stream stream);
 int event_query(void *event);
-int event_wait(void *event);
-int event_block(void *event, dt_queue queue);
+int event_synchronize(void *event);
+int stream_wait_event(void *event, dt_stream stream);
 int event_elapsed(void *start, void *end, float *out_milliseconds);
 
 #endif

@@ -59,76 +59,77 @@ int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *sourc
 }
 } /* namespace */
 
-int transfer_upload(dt_queue queue, void *target, const void *source, size_t bytes)
+int transfer_to_device(dt_stream stream, void *target, const void *source, size_t bytes)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    if (device_use(queue.device))
+    cudaStream_t handle = (cudaStream_t)stream.handle;
+    if (device_use(stream.device))
         return -1;
     if (bytes <= SLOT_BYTES) {
         pthread_once(&once, init_rings);
-        Ring *ring = &rings[queue.device];
+        Ring *ring = &rings[stream.device];
         pthread_mutex_lock(&ring->lock);
-        int status = upload_slot(ring, stream, target, source, bytes);
+        int status = upload_slot(ring, handle, target, source, bytes);
         pthread_mutex_unlock(&ring->lock);
         return status;
     }
     /* The driver pipelines large copies from pageable memory through its own pinned
      * buffers. Synchronize, because the source may change on return. */
     CUDA_TRY("copying to a device",
-             cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream));
-    CUDA_TRY("waiting for a copy to a device", cudaStreamSynchronize(stream));
+             cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, handle));
+    CUDA_TRY("waiting for a copy to a device", cudaStreamSynchronize(handle));
     return 0;
 }
 
-int transfer_upload_table(dt_queue queue, void *target, const void *source,
-                          size_t bytes)
+int transfer_to_device_staged(dt_stream stream, void *target, const void *source,
+                              size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += TRANSFER_STAGED_BYTES) {
         size_t part = bytes - at;
         part = part < TRANSFER_STAGED_BYTES ? part : TRANSFER_STAGED_BYTES;
-        if (transfer_upload(queue, (char *)target + at, (const char *)source + at,
-                            part))
+        if (transfer_to_device(stream, (char *)target + at, (const char *)source + at,
+                               part))
             return -1;
     }
     return 0;
 }
 
-int transfer_download(dt_queue queue, void *target, const void *source, size_t bytes)
+int transfer_to_host(dt_stream stream, void *target, const void *source, size_t bytes)
 {
-    cudaStream_t stream = (cudaStream_t)queue.stream;
-    if (device_use(queue.device))
+    cudaStream_t handle = (cudaStream_t)stream.handle;
+    if (device_use(stream.device))
         return -1;
     CUDA_TRY("copying from a device",
-             cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream));
-    CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(stream));
-    return report_take(queue.device);
+             cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, handle));
+    CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(handle));
+    return report_take(stream.device);
 }
 
-/* Makes stream `waiting` wait for the work queued on `queue`; the host does not
+/* Makes stream `waiting` wait for the work queued on `stream`; the host does not
  * wait. */
-static int order(dt_queue queue, dt_queue waiting)
+static int order(dt_stream stream, dt_stream waiting)
 {
     cudaEvent_t event = nullptr;
-    if (device_use(queue.device))
+    if (device_use(stream.device))
         return -1;
     CUDA_TRY("creating an event",
              cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    cudaError_t error = cudaEventRecord(event, (cudaStream_t)queue.stream);
+    cudaError_t error = cudaEventRecord(event, (cudaStream_t)stream.handle);
     int status = error == cudaSuccess ? device_use(waiting.device) : 0;
     if (error == cudaSuccess && !status)
-        error = cudaStreamWaitEvent((cudaStream_t)waiting.stream, event, 0);
+        error = cudaStreamWaitEvent((cudaStream_t)waiting.handle, event, 0);
     cudaEventDestroy(event); /* CUDA frees it once the wait is over */
     CUDA_TRY("ordering two streams", error);
     return status;
 }
 
-int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queue,
-                       const void *source, size_t bytes)
+int transfer_peer(dt_stream target_stream, void *target, dt_stream source_stream,
+                  const void *source, size_t bytes)
 {
-    int to = device_card(target_queue.device), from = device_card(source_queue.device);
-    cudaStream_t stream = (cudaStream_t)target_queue.stream;
-    device_enable_peer(target_queue.device, source_queue.device);
-    if (order(source_queue, target_queue) || device_use(target_queue.device))
+    int to = device_ordinal(target_stream.device),
+        from = device_ordinal(source_stream.device);
+    cudaStream_t stream = (cudaStream_t)target_stream.handle;
+    device_enable_peer(target_stream.device, source_stream.device);
+    if (order(source_stream, target_stream) || device_use(target_stream.device))
         return -1;
     if (to == from)
         CUDA_TRY(
@@ -137,7 +138,7 @@ int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queu
     else /* CUDA stages copies between GPUs without peer access */
         CUDA_TRY("copying between devices",
                  cudaMemcpyPeerAsync(target, to, source, from, bytes, stream));
-    if (!order(target_queue, source_queue))
+    if (!order(target_stream, source_stream))
         return 0;
     /* The source must not be reused while the copy reads it. */
     if (cudaStreamSynchronize(stream) != cudaSuccess)

@@ -7,12 +7,13 @@
 /* Host-to-device copies of up to this many bytes are staged and do not synchronize. */
 #define TRANSFER_STAGED_BYTES ((size_t)64 << 10)
 
-int transfer_upload(dt_queue queue, void *target, const void *source, size_t bytes);
-/* Like transfer_upload, but in staged chunks, so that no size synchronizes. */
-int transfer_upload_table(dt_queue queue, void *target, const void *source,
-                          size_t bytes);
-int transfer_download(dt_queue queue, void *target, const void *source, size_t bytes);
-int transfer_copy_peer(dt_queue target_queue, void *target, dt_queue source_queue,
-                       const void *source, size_t bytes);
+int transfer_to_device(dt_stream stream, void *target, const void *source,
+                       size_t bytes);
+/* Like transfer_to_device, but in staged chunks, so that no size synchronizes. */
+int transfer_to_device_staged(dt_stream stream, void *target, const void *source,
+                              size_t bytes);
+int transfer_to_host(dt_stream stream, void *target, const void *source, size_t bytes);
+int transfer_peer(dt_stream target_stream, void *target, dt_stream source_stream,
+                  const void *source, size_t bytes);
 
 #endif

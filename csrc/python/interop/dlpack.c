@@ -36,29 +36,29 @@ int dt_dlpack_is_real(dt_device device, dt_device_properties *p)
     return !p->simulated;
 }
 
-static int refuse_simulated(const char *what, dt_device device)
+static int refuse_simulated(const char *op_name, dt_device device)
 {
     char text[DT_DEVICE_TEXT];
     PyErr_Format(PyExc_BufferError,
                  "%s: the Tensor is on %s, a simulated GPU, whose memory no other "
                  "library can access; pass a copy made with .cpu()",
-                 what, dt_device_text(device, text));
+                 op_name, dt_device_text(device, text));
     return -1;
 }
 
 /* The DLPack device. Virtual GPUs are named by their physical GPU. */
-static int name_device(const char *what, dt_device device, dl_device *out)
+static int name_device(const char *op_name, dt_device device, dl_device *out)
 {
     dt_device_properties p;
     int real = dt_dlpack_is_real(device, &p);
     if (real <= 0)
-        return real < 0 ? -1 : refuse_simulated(what, device);
+        return real < 0 ? -1 : refuse_simulated(op_name, device);
     out->type = dt_device_is_cpu(device) ? DL_CPU : DL_CUDA;
     out->id = dt_device_is_cpu(device) ? 0 : p.physical;
     return 0;
 }
 
-int dt_dlpack_find_device(const char *what, dl_device named, dt_device *out)
+int dt_dlpack_find_device(const char *op_name, dl_device named, dt_device *out)
 {
     *out = dt_device_make(DT_CPU, 0);
     if (named.type == DL_CPU || named.type == DL_CUDA_HOST)
@@ -67,7 +67,7 @@ int dt_dlpack_find_device(const char *what, dl_device named, dt_device *out)
         PyErr_Format(PyExc_BufferError,
                      "%s: DLPack's device type %d is neither a CPU (1) nor a CUDA GPU "
                      "(2); copy the data to the CPU first",
-                     what, named.type);
+                     op_name, named.type);
         return -1;
     }
     int count = dt_device_count(DT_CUDA), current = dt_python_current_device();
@@ -85,7 +85,7 @@ int dt_dlpack_find_device(const char *what, dl_device named, dt_device *out)
         }
     }
     PyErr_Format(
-        PyExc_BufferError, "%s: %s; copy the data to the CPU first", what,
+        PyExc_BufferError, "%s: %s; copy the data to the CPU first", op_name,
         simulated
             ? "this program's GPUs are simulated, and cannot access a real GPU's memory"
         : count ? "the memory is on a GPU that this program cannot see"
@@ -94,17 +94,17 @@ int dt_dlpack_find_device(const char *what, dl_device named, dt_device *out)
 }
 
 /* Makes one stream of the device wait for the work queued on another. */
-static int order_queues(dt_device device, dt_queue first, dt_queue then)
+static int order_streams(dt_device device, dt_stream first, dt_stream then)
 {
     const dt_backend *backend = dt_backend_of(device);
     void *event = NULL;
-    if (first.stream == then.stream)
+    if (first.handle == then.handle)
         return 0;
     if (backend->event_new(device.index, false, &event) < 0)
         return -1;
     int status = backend->event_record(event, first);
     if (status == 0)
-        status = backend->event_block(event, then);
+        status = backend->stream_wait_event(event, then);
     backend->event_free(event);
     return status;
 }
@@ -240,9 +240,9 @@ static int hand_over(const dt_args *args, int i, dt_device device)
                      (long long)number);
         return -1;
     }
-    dt_queue from = dt_queue_current(device), to = from;
-    to.stream = number == 1 ? NULL : (void *)(uintptr_t)number;
-    return order_queues(device, from, to) < 0 ? dt_raise_status() : 0;
+    dt_stream from = dt_stream_current(device), to = from;
+    to.handle = number == 1 ? NULL : (void *)(uintptr_t)number;
+    return order_streams(device, from, to) < 0 ? dt_raise_status() : 0;
 }
 
 DT_PUBLIC(dlpack, "__dlpack__(self: Tensor, *, stream: Any = -1, "
@@ -372,7 +372,7 @@ static PyObject *get_cuda_array_interface(PyObject *self, void *unused)
             "writes to its memory are not differentiable; use .detach()");
         return NULL;
     }
-    void *stream = dt_queue_current(device).stream;
+    void *stream = dt_stream_current(device).handle;
     PyObject *shape = dt_int_tuple_new(t->ndim, t->shape);
     PyObject *typestr = cuda_typestr((dt_dtype)t->dtype);
     PyObject *strides = cuda_strides(t);

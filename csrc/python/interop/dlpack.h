@@ -55,6 +55,6 @@ int dt_dlpack_is_real(dt_device device, dt_device_properties *p);
 
 /* The device of a DLPack device, the current one if several share that GPU. -1 with
  * BufferError, prefixed with op_name. */
-int dt_dlpack_find_device(const char *what, dl_device named, dt_device *out);
+int dt_dlpack_find_device(const char *op_name, dl_device named, dt_device *out);
 
 #endif

@@ -210,7 +210,7 @@ static PyObject *keywords(dt_device where, bool all, bool to_cpu, PyObject *copy
         return NULL;
     bool good = true;
     if (!dt_device_is_cpu(where)) {
-        void *stream = dt_queue_current(where).stream;
+        void *stream = dt_stream_current(where).handle;
         good = put(words, "stream",
                    stream ? PyLong_FromVoidPtr(stream) : PyLong_FromLong(1));
     }

@@ -131,24 +131,24 @@ PyObject *dt_numpy_from_tensor(PyObject *object)
     return array;
 }
 
-static int refuse_gpu(const char *what, const dt_tensor *t)
+static int refuse_gpu(const char *op_name, const dt_tensor *t)
 {
     char text[DT_DEVICE_TEXT];
     PyErr_Format(PyExc_TypeError,
                  "%s: the tensor is on %s, and NumPy needs CPU memory; make a copy "
                  "with .cpu().numpy() or .numpy(force=True)",
-                 what, dt_device_text(dt_tensor_device(t), text));
+                 op_name, dt_device_text(dt_tensor_device(t), text));
     return -1;
 }
 
-static int refuse_grad(const char *what, const dt_tensor *t)
+static int refuse_grad(const char *op_name, const dt_tensor *t)
 {
     if (!dt_requires_grad(t))
         return 0;
     PyErr_Format(PyExc_RuntimeError,
                  "%s: this Tensor requires gradients, which NumPy cannot record; use "
                  ".detach().numpy()",
-                 what);
+                 op_name);
     return -1;
 }
 

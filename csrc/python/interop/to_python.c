@@ -64,7 +64,7 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
 /* --- copies and pickles --- */
 
 /* Only leaves can be copied or pickled: their graph cannot. */
-static int refuse_history(const char *what, const dt_tensor *t)
+static int refuse_history(const char *op_name, const dt_tensor *t)
 {
     bool made;
     if (dt_variable_is_made(t, &made) < 0)
@@ -75,7 +75,7 @@ static int refuse_history(const char *what, const dt_tensor *t)
         PyExc_RuntimeError,
         "%s: only Tensors created explicitly by the user (graph leaves) support "
         "it, and this one was computed; detach() it first",
-        what);
+        op_name);
     return -1;
 }
 

@@ -24,7 +24,7 @@ static int check(const char *function, PyObject *value)
     return -1;
 }
 
-PyObject *dt_event_record_on(PyObject *object, dt_device device, dt_queue queue)
+PyObject *dt_event_record_on(PyObject *object, dt_device device, dt_stream stream)
 {
     if (check("record_event", object) < 0)
         return NULL;
@@ -43,13 +43,13 @@ PyObject *dt_event_record_on(PyObject *object, dt_device device, dt_queue queue)
         status = backend->event_new(device.index, self->timing, &self->event);
     }
     if (!status)
-        DT_RUN(status, true, backend->event_record(self->event, queue));
+        DT_RUN(status, true, backend->event_record(self->event, stream));
     if (status < 0)
         return dt_raise();
     Py_RETURN_NONE;
 }
 
-PyObject *dt_event_block(PyObject *object, dt_queue queue)
+PyObject *dt_event_wait_on(PyObject *object, dt_stream stream)
 {
     if (check("wait_event", object) < 0)
         return NULL;
@@ -57,7 +57,7 @@ PyObject *dt_event_block(PyObject *object, dt_queue queue)
     int status = 0;
     if (self->event)
         DT_RUN(status, true,
-               dt_backend_of(self->device)->event_block(self->event, queue));
+               dt_backend_of(self->device)->stream_wait_event(self->event, stream));
     if (status < 0)
         return dt_raise();
     Py_RETURN_NONE;
@@ -94,25 +94,25 @@ static void event_dealloc(PyObject *self)
 static PyObject *event_record(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"stream", NULL};
-    PyObject *stream = NULL;
+    PyObject *value = NULL;
     dt_device device;
-    dt_queue queue;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:record", words, &stream) ||
-        dt_stream_from_python("record", stream, &device, &queue) < 0)
+    dt_stream stream;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:record", words, &value) ||
+        dt_stream_from_python("record", value, &device, &stream) < 0)
         return NULL;
-    return dt_event_record_on(self, device, queue);
+    return dt_event_record_on(self, device, stream);
 }
 
 static PyObject *event_wait(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"stream", NULL};
-    PyObject *stream = NULL;
+    PyObject *value = NULL;
     dt_device device;
-    dt_queue queue;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:wait", words, &stream) ||
-        dt_stream_from_python("wait", stream, &device, &queue) < 0)
+    dt_stream stream;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:wait", words, &value) ||
+        dt_stream_from_python("wait", value, &device, &stream) < 0)
         return NULL;
-    return dt_event_block(self, queue);
+    return dt_event_wait_on(self, stream);
 }
 
 /* 1 if the recorded work is done, 0 if not, -1 after dt_fail. */
@@ -137,7 +137,7 @@ static PyObject *event_synchronize(PyObject *self, PyObject *unused)
     event_object *event = event_of(self);
     int status = 0;
     if (event->event)
-        DT_RUN(status, true, dt_wait_event(event->device, event->event));
+        DT_RUN(status, true, dt_event_synchronize(event->device, event->event));
     if (status < 0)
         return dt_raise();
     Py_RETURN_NONE;

@@ -56,12 +56,12 @@ int dt_cuda_device_from_python(const char *function, PyObject *value, dt_device 
 }
 
 int dt_stream_from_python(const char *function, PyObject *value, dt_device *device,
-                          dt_queue *queue)
+                          dt_stream *stream)
 {
     if (!value || value == Py_None) {
         if (dt_cuda_device_from_python(function, NULL, device) < 0)
             return -1;
-        *queue = dt_queue_current(*device);
+        *stream = dt_stream_current(*device);
         return 0;
     }
     if (!dt_stream_check(value)) {
@@ -71,7 +71,7 @@ int dt_stream_from_python(const char *function, PyObject *value, dt_device *devi
         return -1;
     }
     *device = stream_of(value)->device;
-    *queue = dt_stream_queue(value);
+    *stream = dt_stream_of(value);
     return 0;
 }
 
@@ -115,7 +115,8 @@ static PyObject *stream_synchronize(PyObject *self, PyObject *unused)
 {
     (void)unused;
     int status;
-    DT_RUN(status, true, dt_wait_queue(stream_of(self)->device, dt_stream_queue(self)));
+    DT_RUN(status, true,
+           dt_stream_synchronize(stream_of(self)->device, dt_stream_of(self)));
     if (status < 0)
         return dt_raise();
     Py_RETURN_NONE;
@@ -126,7 +127,7 @@ static PyObject *stream_query(PyObject *self, PyObject *unused)
     (void)unused;
     int done;
     DT_RUN(done, true,
-           dt_backend_of(stream_of(self)->device)->stream_query(dt_stream_queue(self)));
+           dt_backend_of(stream_of(self)->device)->stream_query(dt_stream_of(self)));
     return done < 0 ? dt_raise() : PyBool_FromLong(done);
 }
 
@@ -141,7 +142,7 @@ static PyObject *stream_record_event(PyObject *self, PyObject *args)
     if (!event)
         return NULL;
     PyObject *none =
-        dt_event_record_on(event, stream_of(self)->device, dt_stream_queue(self));
+        dt_event_record_on(event, stream_of(self)->device, dt_stream_of(self));
     if (!none)
         Py_CLEAR(event);
     Py_XDECREF(none);
@@ -150,23 +151,23 @@ static PyObject *stream_record_event(PyObject *self, PyObject *args)
 
 static PyObject *stream_wait_event(PyObject *self, PyObject *event)
 {
-    return dt_event_block(event, dt_stream_queue(self));
+    return dt_event_wait_on(event, dt_stream_of(self));
 }
 
 static PyObject *stream_wait_stream(PyObject *self, PyObject *other)
 {
     dt_device device;
-    dt_queue queue;
+    dt_stream stream;
     if (!dt_stream_check(other)) {
         char text[DT_DESCRIBE_TEXT];
         return PyErr_Format(PyExc_TypeError,
                             "wait_stream(): stream is %s; give a Stream",
                             dt_describe(other, text, sizeof text));
     }
-    dt_stream_from_python("wait_stream", other, &device, &queue);
+    dt_stream_from_python("wait_stream", other, &device, &stream);
     PyObject *event = PyObject_CallNoArgs((PyObject *)dt_py.event_type);
-    PyObject *recorded = event ? dt_event_record_on(event, device, queue) : NULL;
-    PyObject *blocked = recorded ? dt_event_block(event, dt_stream_queue(self)) : NULL;
+    PyObject *recorded = event ? dt_event_record_on(event, device, stream) : NULL;
+    PyObject *blocked = recorded ? dt_event_wait_on(event, dt_stream_of(self)) : NULL;
     Py_XDECREF(recorded);
     Py_XDECREF(event);
     return blocked;
@@ -183,7 +184,7 @@ static PyObject *stream_enter(PyObject *self, PyObject *unused)
     if (!before)
         return PyErr_NoMemory();
     before->device = (unsigned char)current.index;
-    before->stream = dt_queue_current(s->device).stream;
+    before->stream = dt_stream_current(s->device).handle;
     before->next = s->before;
     if (dt_stream_set_current(s->device, s->stream) < 0) {
         PyMem_Free(before);
@@ -317,20 +318,20 @@ DT_PUBLIC(record_stream, "record_stream(input: Tensor, stream: Any)")
         return NULL;
     if (Py_TYPE(args->slots[1]) != dt_py.stream_type)
         return dt_argument_error(args, 1), NULL;
-    const dt_stream_object *stream = stream_of(args->slots[1]);
+    const dt_stream_object *given = stream_of(args->slots[1]);
     dt_device device = dt_tensor_device(x);
-    if (!dt_device_equal(device, stream->device)) {
+    if (!dt_device_equal(device, given->device)) {
         char has[DT_DEVICE_TEXT], is[DT_DEVICE_TEXT];
         PyErr_Format(
             PyExc_RuntimeError,
             "record_stream(): the Tensor is on %s and the stream on %s; give a "
             "stream of the Tensor's device",
-            dt_device_text(device, has), dt_device_text(stream->device, is));
+            dt_device_text(device, has), dt_device_text(given->device, is));
         return NULL;
     }
-    dt_queue queue = {device.index, stream->stream};
-    if (x->storage->data && x->storage->stream != stream->stream &&
-        dt_backend_of(device)->record_use(queue, x->storage->data) < 0)
+    if (x->storage->data && x->storage->stream != given->stream &&
+        dt_backend_of(device)->record_use(dt_stream_of(args->slots[1]),
+                                          x->storage->data) < 0)
         return dt_raise();
     Py_RETURN_NONE;
 }

@@ -28,21 +28,21 @@ static inline bool dt_stream_check(PyObject *value)
     return PyObject_TypeCheck(value, dt_py.stream_type);
 }
 
-static inline dt_queue dt_stream_queue(PyObject *stream)
+static inline dt_stream dt_stream_of(PyObject *object)
 {
-    dt_stream_object *self = (dt_stream_object *)stream;
-    dt_queue queue = {self->device.index, self->stream};
-    return queue;
+    dt_stream_object *self = (dt_stream_object *)object;
+    dt_stream stream = {self->device.index, self->stream};
+    return stream;
 }
 
 /* Converts a Stream or, for None, the device's current stream. -1 with TypeError. */
 int dt_stream_from_python(const char *function, PyObject *value, dt_device *device,
-                          dt_queue *queue);
+                          dt_stream *stream);
 
 /* Records event (an Event) on the stream; makes the stream wait for it. Returns
  * None, or NULL with an exception set. */
-PyObject *dt_event_record_on(PyObject *event, dt_device device, dt_queue queue);
-PyObject *dt_event_block(PyObject *event, dt_queue queue);
+PyObject *dt_event_record_on(PyObject *event, dt_device device, dt_stream stream);
+PyObject *dt_event_wait_on(PyObject *event, dt_stream stream);
 
 /* Converts None, an int, a string or a device to a GPU. -1 with an exception set. */
 int dt_cuda_device_from_python(const char *function, PyObject *value, dt_device *out);

@@ -314,11 +314,11 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
 
 /* --- number protocol --- */
 
-static int item(const char *what, PyObject *self, dt_scalar *out)
+static int item(const char *op_name, PyObject *self, dt_scalar *out)
 {
     const dt_tensor *x = dt_tensor_of(self);
     int status;
-    DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(x)), dt_item(what, x, out));
+    DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(x)), dt_item(op_name, x, out));
     return status < 0 ? dt_raise_status() : 0;
 }
 
@@ -339,7 +339,7 @@ static int to_bool(PyObject *self)
 }
 
 /* Only a tensor of one element converts to a number. */
-static int single(const char *what, PyObject *self)
+static int single(const char *op_name, PyObject *self)
 {
     const dt_tensor *x = dt_tensor_of(self);
     if (x->numel == 1)
@@ -347,7 +347,7 @@ static int single(const char *what, PyObject *self)
     PyErr_Format(PyExc_ValueError,
                  "%s(): only a Tensor with one element converts to a number, and this "
                  "one has %lld; index it, or use .tolist()",
-                 what, (long long)x->numel);
+                 op_name, (long long)x->numel);
     return -1;
 }
 

@@ -106,7 +106,7 @@ static PyObject *get_adjoint(PyObject *self, void *batch)
 }
 
 static PyGetSetDef attributes[] = {
-#define NEVER(name, what) {#name, get_never, NULL, "False: " what, NULL}
+#define NEVER(name, op_name) {#name, get_never, NULL, "False: " op_name, NULL}
     NEVER(is_sparse, "every element is kept."),
     NEVER(is_sparse_csr, "every element is kept."),
     NEVER(is_quantized, "there are no quantized types."),

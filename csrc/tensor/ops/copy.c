@@ -20,7 +20,7 @@ static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
         return status < 0 ? -1 : 0;
     if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
         return -1;
-    return dt_backend_of(device)->copy(dt_queue_current(device), &plan);
+    return dt_backend_of(device)->copy(dt_stream_current(device), &plan);
 }
 
 int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
@@ -47,7 +47,7 @@ int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
         operand->strides[0] = (int64_t)dt_dtype_size(operand->dtype);
         operand->immediate = false;
     }
-    return dt_backend_of(device)->copy(dt_queue_current(device), &plan);
+    return dt_backend_of(device)->copy(dt_stream_current(device), &plan);
 }
 
 /* A row-major or otherwise dense copy of the bytes of t, which is dense in the same

@@ -47,7 +47,7 @@ int dt_fill_into(const char *what, dt_tensor *target, dt_scalar value)
         return status < 0 ? -1 : 0;
     if (dt_storage_use(target->storage))
         return -1;
-    return dt_backend_of(device)->fill(dt_queue_current(device), &plan);
+    return dt_backend_of(device)->fill(dt_stream_current(device), &plan);
 }
 
 int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
@@ -138,7 +138,7 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
                                          dt_element_from_scalar(DT_INT64, step).bytes);
     }
     if (dt_storage_use(out->storage) ||
-        dt_backend_of(device)->arange(dt_queue_current(device), &call)) {
+        dt_backend_of(device)->arange(dt_stream_current(device), &call)) {
         dt_tensor_clear(out);
         return -1;
     }
@@ -276,7 +276,7 @@ int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribu
                            low,          high,  !target->contiguous};
     int status = -1;
     if (!dt_storage_use(filled->storage) &&
-        !dt_backend_of(device)->random(dt_queue_current(device), generator, &call))
+        !dt_backend_of(device)->random(dt_stream_current(device), generator, &call))
         status = filled == target ? 0 : dt_copy_into(what, target, &dense);
     dt_tensor_clear(&dense);
     return status;

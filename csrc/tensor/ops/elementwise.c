@@ -309,8 +309,8 @@ static int run(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
     if (status == 0) {
         status = use_all(written, inputs, arity);
         if (!status)
-            status =
-                dt_backend_of(device)->elementwise(dt_queue_current(device), op, &plan);
+            status = dt_backend_of(device)->elementwise(dt_stream_current(device), op,
+                                                        &plan);
     } else if (status > 0) {
         status = 0;
     }
@@ -375,7 +375,7 @@ static inline int run_plain(dt_elementwise_op op, dt_tensor *out, const dt_arg *
             o->value = dt_element_from_scalar(o->dtype, args[i - 1].scalar);
         }
     }
-    if (!dt_backend_of(device)->elementwise(dt_queue_current(device), op, &plan))
+    if (!dt_backend_of(device)->elementwise(dt_stream_current(device), op, &plan))
         return 0;
 fail:
     dt_tensor_clear(out);

@@ -241,7 +241,7 @@ static int run(dt_index_op op, dt_index_call *s, const dt_tensor *table,
     finish(s);
     if (dt_storage_use(table->storage) || dt_storage_use(values->storage))
         return -1;
-    return dt_backend_of(device)->index(dt_queue_current(device), op, s);
+    return dt_backend_of(device)->index(dt_stream_current(device), op, s);
 }
 
 /* --- reading --- */
@@ -754,14 +754,14 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
     memcpy(call.shape, x->shape, (size_t)x->ndim * sizeof *x->shape);
     call.holds = dt_tensor_data(&holds);
     call.workspace = dt_tensor_data(&workspace);
-    if (backend->nonzero_count(dt_queue_current(device), &call) ||
+    if (backend->nonzero_count(dt_stream_current(device), &call) ||
         dt_transfer(dt_device_make(DT_CPU, 0), &count, device,
                     call.workspace + words - 1, sizeof count) ||
         empty_positions(out, count, x->ndim, device))
         goto done;
     call.out = dt_tensor_data(out);
     status =
-        count && x->ndim ? backend->nonzero_write(dt_queue_current(device), &call) : 0;
+        count && x->ndim ? backend->nonzero_write(dt_stream_current(device), &call) : 0;
     if (status)
         dt_tensor_clear(out);
 done:

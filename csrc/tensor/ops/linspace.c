@@ -39,9 +39,9 @@ static int spaced_there(dt_tensor *out, double start, double end)
         dt_scalar_float(steps > 1 ? end - step * (double)(steps - half - 1) : start),
         dt_scalar_float(step)};
     if (dt_storage_use(out->storage) ||
-        (half && backend->arange(dt_queue_current(device), &low)))
+        (half && backend->arange(dt_stream_current(device), &low)))
         return -1;
-    return backend->arange(dt_queue_current(device), &high);
+    return backend->arange(dt_stream_current(device), &high);
 }
 
 int dt_linspace(const char *what, dt_tensor *out, double start, double end,

@@ -131,7 +131,7 @@ static int multiply(const char *what, dt_tensor *out, const dt_tensor *a,
     }
     if (dt_storage_use(a->storage) || dt_storage_use(b->storage) ||
         dt_storage_use(out->storage) ||
-        dt_backend_of(device)->gemm(dt_queue_current(device), &call)) {
+        dt_backend_of(device)->gemm(dt_stream_current(device), &call)) {
         dt_fail_prefix("%s: ", what);
         goto done;
     }

@@ -111,7 +111,7 @@ int dt_nn_run(dt_nn_rows *rows, dt_nn_op op)
     call->op = op;
     if (!rows->failed && call->outer && call->n && call->inner)
         rows->failed =
-            dt_backend_of(rows->device)->nn(dt_queue_current(rows->device), call) < 0;
+            dt_backend_of(rows->device)->nn(dt_stream_current(rows->device), call) < 0;
     for (int k = 0; k < rows->count; k++)
         dt_tensor_clear(&rows->held[k]);
     for (int k = 0; k < DT_NN_OPERANDS && !rows->failed; k++)

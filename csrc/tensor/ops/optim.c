@@ -232,7 +232,7 @@ static int run_group(batch *b, dt_optim_op op, int64_t count,
     }
     call.entries = b->entries;
     memcpy(call.numbers, numbers, sizeof call.numbers);
-    status = dt_backend_of(device)->optim_step(dt_queue_current(device), &call);
+    status = dt_backend_of(device)->optim_step(dt_stream_current(device), &call);
 done:
     dt_tensor_clear(&factor);
     return drop_copies(b, status);
@@ -363,7 +363,7 @@ int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
     if (dt_tensor_empty(what, &partials, call.dtype, 1, &chunks, device))
         goto done;
     call.partials = dt_tensor_data(&partials);
-    status = dt_backend_of(device)->foreach_norm(dt_queue_current(device), op, &call);
+    status = dt_backend_of(device)->foreach_norm(dt_stream_current(device), op, &call);
     if (!status)
         status = join_norm(out, &partials, op, p);
     if (!status && out->dtype != head->dtype) {

@@ -166,7 +166,7 @@ static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tens
     call.index = NULL;
     call.parameter = parameter;
     if (dt_storage_use(x->storage) || dt_storage_use(out->storage) ||
-        dt_backend_of(device)->reduce(dt_queue_current(device), op, &call)) {
+        dt_backend_of(device)->reduce(dt_stream_current(device), op, &call)) {
         dt_tensor_clear(out);
         return -1;
     }
@@ -262,7 +262,7 @@ int dt_argreduce(const char *what, bool greatest, dt_tensor *values, dt_tensor *
     call.parameter = 0;
     if (dt_storage_use(x->storage) || dt_storage_use(indices->storage) ||
         (values && dt_storage_use(values->storage)) ||
-        dt_backend_of(device)->argreduce(dt_queue_current(device), greatest, &call))
+        dt_backend_of(device)->argreduce(dt_stream_current(device), greatest, &call))
         goto fail;
     return 0;
 fail:
@@ -321,7 +321,7 @@ int dt_variance(const char *what, dt_tensor *out, dt_tensor *mean, const dt_tens
         call.parameter = correction;
         if (dt_storage_use(x->storage) || dt_storage_use(out->storage) ||
             (mean && dt_storage_use(mean->storage)) ||
-            dt_backend_of(device)->moments(dt_queue_current(device),
+            dt_backend_of(device)->moments(dt_stream_current(device),
                                            mean ? dt_tensor_data(mean) : NULL, &call))
             goto fail;
     }

@@ -87,7 +87,7 @@ int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_te
         call.index = indices ? dt_tensor_data(indices) : NULL;
         if (dt_storage_use(input.storage) || dt_storage_use(made.storage) ||
             (indices && dt_storage_use(indices->storage)) ||
-            dt_backend_of(device)->scan(dt_queue_current(device), op, &call))
+            dt_backend_of(device)->scan(dt_stream_current(device), op, &call))
             goto fail;
     }
     if (made.dtype == result) {

@@ -78,7 +78,7 @@ int dt_sort(const char *what, dt_tensor *values, dt_tensor *indices, const dt_te
                            .index = dt_tensor_data(&places)};
         if (dt_storage_use(rows.storage) || dt_storage_use(places.storage) ||
             (values && dt_storage_use(ordered.storage)) ||
-            dt_backend_of(device)->sort(dt_queue_current(device), &call))
+            dt_backend_of(device)->sort(dt_stream_current(device), &call))
             goto fail;
     }
     dt_tensor_clear(&rows);
@@ -178,7 +178,7 @@ int dt_search_in(const char *what, dt_tensor *out, const dt_tensor *sequence,
         call.rows = out->numel / call.m;
         if (dt_storage_use(rows.storage) || dt_storage_use(wanted.storage) ||
             (sorter && dt_storage_use(order.storage)) || dt_storage_use(out->storage) ||
-            dt_backend_of(device)->search(dt_queue_current(device), &call))
+            dt_backend_of(device)->search(dt_stream_current(device), &call))
             goto fail;
     }
     dt_tensor_clear(&rows);
