@@ -1,4 +1,4 @@
-"""Runs code in a fresh Python away from the source tree, on GPUs of its own choice."""
+"""Runs code in a new Python process away from the source tree, with GPUs of its choice."""
 
 import os
 import subprocess

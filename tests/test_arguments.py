@@ -1,5 +1,5 @@
-"""Calls bind as the signatures say: by position, by name, in either spelling, and what does not
-fit is a TypeError that says what was given and what is expected."""
+"""Calls bind as the signatures say: by position, by name, in either spelling; anything else is
+a TypeError that says what was given and what is expected."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Tensors put together: cat, stack and their relatives."""
+"""cat, stack and their relatives."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Cycles through a graph: a module that keeps its output, and hooks that know the module."""
+"""Reference cycles through a graph: a module that keeps its output, hooks that know the module."""
 
 import gc
 import threading

@@ -1,4 +1,4 @@
-"""`device`: a value that names a device, and where tensors are made when none is named."""
+"""`device`: a value that names a device, and the default device of new tensors."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Memory shared through DLPack: capsules both ways, copies, devices, and what is refused."""
+"""Memory shared through DLPack: capsules both ways, copies, devices, and what is rejected."""
 
 import ctypes
 import datetime

@@ -1,4 +1,4 @@
-"""Rows chosen by number: gradients, reports of GPUs, and tables that learn."""
+"""Embeddings: gradients, index errors on GPUs, and tables that are trained."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A forked child computes on the CPU, and is told why it cannot use its parent's GPU."""
+"""A forked child computes on the CPU and learns why it cannot use its parent's GPU."""
 
 from isolated import python
 

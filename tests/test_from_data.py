@@ -1,4 +1,4 @@
-"""tensor() and the classes named after types: from numbers, sequences, arrays, tensors."""
+"""tensor() and the typed constructors: from numbers, sequences, arrays, tensors."""
 
 import array
 import fractions

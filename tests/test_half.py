@@ -1,4 +1,4 @@
-"""float16 and bfloat16: bits, conversions, accuracy, and what is special about them."""
+"""float16 and bfloat16: bits, conversions, accuracy and special cases."""
 
 import copy
 import io

@@ -1,4 +1,4 @@
-"""Elements chosen by index tensors, masks, lists and arrays."""
+"""Indexing with index tensors, masks, lists and arrays."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Layers, losses, optimisers and schedules give PyTorch's numbers, on every device."""
+"""Losses, layers, optimizers and schedules give PyTorch's numbers, on every device."""
 
 import pytest
 from golden.describe import load

@@ -1,4 +1,4 @@
-"""The memory counters, the cache and what happens when memory runs out."""
+"""Memory counters, the caching allocator, and running out of memory."""
 
 import gc
 

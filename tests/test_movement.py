@@ -1,4 +1,4 @@
-"""Elements in another order or several times, diagonals, windows, and parts."""
+"""flip, roll, repeat, diagonals, unfold and views of parts."""
 
 import numpy as np
 import pytest

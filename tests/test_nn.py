@@ -1,4 +1,4 @@
-"""Operations on the rows of tensors, against NumPy and finite differences."""
+"""Softmax, losses, normalization and dropout, against NumPy and finite differences."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Memory shared with NumPy, both ways, and what is refused."""
+"""Memory shared with NumPy in both directions, and what is rejected."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Page-locked memory: who has it, what it is for, and that it is kept as long as it is read."""
+"""Pinned memory: which tensors have it, and that it is kept while a copy reads it."""
 
 import textwrap
 

@@ -1,4 +1,4 @@
-"""Random choices, spaced numbers, triangles and grids, beyond the golden numbers."""
+"""Random functions, linspace, tril and meshgrid, beyond the golden numbers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes."""
+"""Cumulative sums, products and extremes."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The suite's own schedules: tests of simulated GPUs run on work that is put off."""
+"""The schedules of the test suite: tests of simulated GPUs run with delayed work."""
 
 import re
 import shutil

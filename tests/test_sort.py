@@ -1,4 +1,4 @@
-"""Order: sorting, the greatest few, medians, what is there how often, where in order."""
+"""Sorting, topk, medians, unique, searchsorted."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Variances, middles and counts."""
+"""Variances, quantiles and counts."""
 
 import math
 

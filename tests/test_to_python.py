@@ -1,4 +1,4 @@
-"""Values out of tensors: item, tolist, numbers, text, copies, pickles."""
+"""Values as Python objects: item, tolist, numbers, text, copies, pickles."""
 
 import copy
 import io

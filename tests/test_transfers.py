@@ -1,4 +1,4 @@
-"""Every copy between devices and every wait is counted, and there are none but those."""
+"""Every copy between devices and every synchronization is counted, and there are no others."""
 
 import pytest
 

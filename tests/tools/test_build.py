@@ -1,5 +1,5 @@
-"""The build system: what it says where something is missing, and that it builds again
-exactly what a change concerns."""
+"""The build system: its messages where something is missing, and that it rebuilds exactly what a
+change concerns."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What docs/ says is so: the table of operations is what calls give."""
+"""The table of operations in docs/ is what calls give."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The examples in docstrings give what they say, and everything public shows one."""
+"""The examples in docstrings print what they show, and every public name has one."""
 
 import doctest
 import inspect

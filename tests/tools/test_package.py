@@ -1,4 +1,4 @@
-"""What importing the package does, costs, and gives."""
+"""What `import pydevtensor` does, costs and provides."""
 
 import ast
 import builtins

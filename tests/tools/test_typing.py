@@ -1,5 +1,4 @@
-"""What type checkers know of the package: its stubs, which the build makes, against the package itself,
-and programs of readers against the stubs."""
+"""The stubs that the build makes, compared with the package, and programs checked with them."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""Looks into the wheel, installs it where nothing else is, and imports it there."""
+"""Inspects the wheel, installs it into an empty environment, and imports it there."""
 
 import os
 import re
