@@ -25,7 +25,7 @@ def test_nine_stops():
 def test_the_spine_is_short():
     names = set(re.findall(r"`((?:csrc|pydevtensor)/[\w/.*]+)`", STOPS))
     missing = sorted(name for name in names if not files(name))
-    assert not missing, f"docs/reading.md names files that do not exist: {missing}"
+    assert not missing, f"no such files: {missing}; correct docs/reading.md"
     spine = {path for name in names for path in files(name)}
     lines = sum(len(path.read_text().splitlines()) for path in spine)
     assert 15_000 < lines < BUDGET, f"the {len(spine)} files have {lines} lines"
@@ -40,4 +40,4 @@ def test_the_roads_name_what_is_there():
         if not (ROOT / file).exists()
         or not re.search(rf"\b{name}\b", (ROOT / file).read_text())
     ]
-    assert not wrong, f"docs/reading.md tells of {wrong}, which are not there any more"
+    assert not wrong, f"not there any more: {wrong}; correct docs/reading.md"
