@@ -95,8 +95,8 @@ typedef struct dt_backend {
     int (*event_record)(void *event, dt_stream stream);
     int (*event_query)(void *event);       /* 1: reached or never recorded */
     int (*event_synchronize)(void *event); /* synchronizes */
-    int (*stream_wait_event)(
-        void *event, dt_stream stream); /* the stream waits; the host does not */
+    /* The stream waits; the host does not. */
+    int (*stream_wait_event)(void *event, dt_stream stream);
     int (*event_elapsed)(void *start, void *end, float *out_milliseconds);
 
     /* --- memory --- */
@@ -144,10 +144,10 @@ typedef struct dt_backend {
                           size_t bytes);
 
     /* --- work: operands are on the stream's device --- */
-    int (*fill)(dt_stream stream, const dt_plan *plan); /* operand 1 is a scalar
-                                                         operand */
-    int (*copy)(dt_stream stream, const dt_plan *plan); /* converts operand 1 to
-                                                         operand 0's type */
+    /* Operand 1 is a scalar operand. */
+    int (*fill)(dt_stream stream, const dt_plan *plan);
+    /* Converts operand 1 to operand 0's type. */
+    int (*copy)(dt_stream stream, const dt_plan *plan);
     int (*elementwise)(dt_stream stream, dt_elementwise_op op, const dt_plan *plan);
     int (*reduce)(dt_stream stream, dt_reduce_op op, const dt_reduction *reduction);
     /* First maximum or minimum and its row-major index along the reduced dimensions.
@@ -185,8 +185,8 @@ typedef struct dt_host {
     int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
     int simulated_devices; /* number of simulated devices (simulator only) */
     int virtual_devices;   /* 0: physical GPUs; n: n devices that share the first GPU */
-    const char *library_directories; /* colon-separated directories of Python packages,
-                                 borrowed */
+    /* Directories of Python packages, colon-separated; borrowed. */
+    const char *library_directories;
 } dt_host;
 
 /* The exported symbol of such a library, called once. NULL after dt_fail. */
