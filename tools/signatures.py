@@ -209,6 +209,7 @@ BY_WORD = {
     "int": lambda: 0,
     "bool": lambda: False,
     "str": lambda: "ij",
+    "Order": lambda: 2,
     "Dims": lambda: 0,
     "Sizes": lambda: (2, 3),
     "Dtype": lambda: torch.float32,

@@ -407,8 +407,8 @@ int dt_dispatch(dt_call *c)
     return status;
 }
 
-static int call_values(dt_op *op, dt_tensor *out, bool in_place, int count,
-                       const dt_value *values)
+static int call_values(dt_op *op, dt_tensor *const *out, int nout, bool in_place,
+                       int count, const dt_value *values)
 {
     dt_value all[DT_MAX_PARAMETERS];
     const dt_op_info *info = dt_op_info_of(op);
@@ -421,20 +421,25 @@ static int call_values(dt_op *op, dt_tensor *out, bool in_place, int count,
                     .name = info->schema.name,
                     .node = op->node,
                     .args = all,
-                    .in_place = in_place,
-                    .out = {out}};
+                    .in_place = in_place};
+    memcpy(call.out, out, (size_t)nout * sizeof *out);
     return dt_dispatch(&call);
 }
 
 int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
 {
     out->storage = NULL;
-    return call_values(op, out, false, count, values);
+    return call_values(op, &out, 1, false, count, values);
 }
 
 int dt_call_into(dt_op *op, dt_tensor *target, int count, const dt_value *values)
 {
-    return call_values(op, target, true, count, values);
+    return call_values(op, &target, 1, true, count, values);
+}
+
+int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values)
+{
+    return call_values(op, c->out, c->op->info->nresults, false, count, values);
 }
 
 /* --- for backward functions --- */

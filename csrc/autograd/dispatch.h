@@ -58,6 +58,15 @@ int dt_call_into(dt_op *op, dt_tensor *target, int count, const dt_value *values
               sizeof(dt_value)),                                                       \
         (const dt_value[]){dt_value_tensor(target), __VA_ARGS__})
 
+/* The same for a composite c that is another operation with other arguments: it gets the
+ * results of c. */
+int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values);
+#define DT_CALL_OVERLOAD(id, c, ...)                                                   \
+    dt_call_overload(                                                                  \
+        &dt_op_##id, c,                                                                \
+        (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),             \
+        (const dt_value[]){__VA_ARGS__})
+
 /* --- backward functions --- */
 
 /* A backward function gets the gradients of the results and sets those of the inputs,

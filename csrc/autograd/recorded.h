@@ -128,19 +128,6 @@ int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
  * so on; an alias of x where it has them. */
 int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x);
 
-/* --- folds --- */
-
-int dt_recorded_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
-                       const int64_t *dims, bool keepdim, int dtype, double parameter);
-int dt_recorded_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
-                     const int64_t *dims, bool keepdim, int dtype);
-int dt_recorded_variance(const char *what, dt_tensor *out, dt_tensor *mean,
-                         const dt_tensor *x, int count, const int64_t *dims,
-                         bool keepdim, double correction, bool root);
-/* The greatest or least along dim, and where. */
-int dt_recorded_extreme(const char *what, bool greatest, dt_tensor *values,
-                        dt_tensor *indices, const dt_tensor *x, int64_t dim,
-                        bool keepdim);
 /* The sum over the dimensions that were broadcast from shape. */
 int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
                        const int64_t *shape);

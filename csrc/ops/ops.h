@@ -9,7 +9,7 @@ typedef enum dt_elementwise_op {
 } dt_elementwise_op;
 
 typedef enum dt_reduce_op {
-#define REDUCE(name, class, identity, map, combine, finish, doc) DT_REDUCE_##name,
+#define REDUCE(name, class, identity, map, combine, finish, ...) DT_REDUCE_##name,
 #include "ops/reduce.def"
 #undef REDUCE
     DT_NREDUCE

@@ -89,6 +89,8 @@ static bool accepts(const dt_parameter *p, PyObject *value)
         return PyBool_Check(value);
     case DT_PARAM_STR:
         return PyUnicode_Check(value);
+    case DT_PARAM_ORDER:
+        return PyUnicode_Check(value) || is_number(value);
     case DT_PARAM_DIMS:
         return is_int(value) || PyTuple_Check(value) || PyList_Check(value);
     case DT_PARAM_TENSORS:

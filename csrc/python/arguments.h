@@ -119,6 +119,8 @@ int dt_take_tensor(const dt_args *args, int i, dt_tensor **out);
 int dt_take_value(const dt_args *args, int i, dt_arg *out);
 int dt_take_number(const dt_args *args, int i, dt_scalar *out);
 int dt_take_float(const dt_args *args, int i, double *out);
+/* The order of a norm: a number, or 'fro' for 2. */
+int dt_take_order(const dt_args *args, int i, double *out);
 int dt_take_int(const dt_args *args, int i, int64_t *out);
 int dt_take_bool(const dt_args *args, int i, bool *out);
 int dt_take_str(const dt_args *args, int i,

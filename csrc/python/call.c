@@ -91,6 +91,8 @@ static int convert_any(call_state *s, const dt_args *args, int i)
         return dt_take_number(args, i, &v->scalar);
     case DT_PARAM_FLOAT:
         return dt_take_float(args, i, &v->f);
+    case DT_PARAM_ORDER:
+        return dt_take_order(args, i, &v->f);
     case DT_PARAM_INT:
         return dt_take_int(args, i, &v->i);
     case DT_PARAM_BOOL:

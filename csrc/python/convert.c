@@ -306,6 +306,24 @@ int dt_take_float(const dt_args *args, int i, double *out)
     return 0;
 }
 
+int dt_take_order(const dt_args *args, int i, double *out)
+{
+    *out = 2;
+    if (!dt_given(args, i))
+        return 0;
+    PyObject *value = args->slots[i];
+    if (!PyUnicode_Check(value))
+        return dt_take_float(args, i, out);
+    if (PyUnicode_CompareWithASCIIString(value, "fro") == 0)
+        return 0;
+    PyErr_Format(PyUnicode_CompareWithASCIIString(value, "nuc") == 0
+                     ? PyExc_NotImplementedError
+                     : PyExc_RuntimeError,
+                 "%s(): %s is %R; give a number, float('inf') or 'fro'",
+                 args->signature->name, args->signature->parameters[i].name, value);
+    return -1;
+}
+
 /* As dt_int_from_python, but True is no int: it is a flag in the wrong place. */
 static inline int take_plain_int(PyObject *value, int64_t *out)
 {

@@ -26,8 +26,6 @@
     SETUP(elementwise)                                                                 \
     SETUP(operations)                                                                  \
     SETUP(composite)                                                                   \
-    SETUP(reductions)                                                                  \
-    SETUP(statistics)                                                                  \
     SETUP(indexing)                                                                    \
     SETUP(updates)                                                                     \
     SETUP(rowwise)                                                                     \

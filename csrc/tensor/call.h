@@ -19,7 +19,7 @@ typedef struct dt_value {
     union {
         dt_scalar scalar;                /* Value, Number */
         int64_t i;                       /* int */
-        double f;                        /* float */
+        double f;                        /* float, Order */
         bool b;                          /* bool */
         int dtype;                       /* Dtype; -1: None */
         dt_device device;                /* Device */
@@ -122,6 +122,10 @@ static inline dt_value dt_value_float(double f)
 static inline dt_value dt_value_bool(bool b)
 {
     return (dt_value){.b = b, .given = true};
+}
+static inline dt_value dt_value_number(double number)
+{
+    return (dt_value){.scalar = dt_scalar_float(number), .given = true};
 }
 static inline dt_value dt_value_scalar(dt_scalar scalar)
 {

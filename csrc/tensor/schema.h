@@ -27,6 +27,7 @@
     TYPE(INT, "int", "an int")                                                         \
     TYPE(BOOL, "bool", "a bool")                                                       \
     TYPE(STR, "str", "a str")                                                          \
+    TYPE(ORDER, "Order", "a number, float('inf') or 'fro'")                            \
     TYPE(DIMS, "Dims", "an int or a tuple of ints")                                    \
     TYPE(SIZES, "Sizes", "a tuple of ints")                                            \
     TYPE(INTS, "Ints", "a tuple or list of ints, any number of them")                  \

@@ -18,6 +18,7 @@ WORDS = {
     "int": "SupportsIndex",
     "bool": "builtins.bool",
     "str": "builtins.str",
+    "Order": "SupportsFloat | builtins.str",
     "Dims": "SupportsIndex | Sequence[SupportsIndex]",
     "Sizes": "Sequence[SupportsIndex]",
     "Ints": "Sequence[SupportsIndex]",
@@ -46,7 +47,6 @@ PARAMETERS = {
     "out": "tuple[Tensor, Tensor]",
     "hook": "Callable[[Tensor], Tensor | None]",
     "index_put_.indices": "Sequence[Tensor]",
-    "norm.p": "SupportsFloat | builtins.str",
     "type.dtype": "_Dtype | builtins.str | None",
     "backward.gradient": "Tensor | None",
     "backward.retain_graph": "builtins.bool | None",
@@ -87,7 +87,6 @@ NEVER += ("xpu", "ipu", "maia", "mtia", "vulkan")
 TENSORS = "tuple[Tensor, ...]"
 RESULTS = {
     "broadcast_tensors": TENSORS,
-    **dict.fromkeys(("var_mean", "std_mean"), "tuple[Tensor, Tensor]"),
     **dict.fromkeys(
         ("equal", "is_floating_point", "is_complex", "is_signed"),
         "builtins.bool",

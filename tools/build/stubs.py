@@ -38,7 +38,6 @@ for each in IN_PYTHON:
         known.PARAMETERS[f"{each.name}.{parameter}"] = kind
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "csrc" / "python" / "types" / "results.h"
 # The exit status where the extension is another machine's.
 FOREIGN = 3
 NOTE = "# Made by tools/build/stubs.py from the extension and its signatures.\n"
@@ -169,15 +168,9 @@ def with_axis(form: Form) -> list[Form]:
     return [plain, replace(form, parameters=(*others, *words))]
 
 
-def pairs() -> dict[str, tuple[str, str]]:
-    """The named tuples of csrc/python/types/results.h."""
-    rows = re.findall(r"^ +RESULT\((\w+), (\w+), (\w+)\)", RESULTS.read_text(), re.M)
-    return {name: (first, second) for name, first, second in rows}
-
-
 def named_tuples(schemas: dict[str, str]) -> dict[str, tuple[str, ...]]:
     """The named tuples that functions return, by the function's name."""
-    found: dict[str, tuple[str, ...]] = dict(pairs())
+    found = {}
     for name, text in schemas.items():
         fields = re.search(r" -> \(([a-z]\w*(?:, \w+)*)\)", text)
         if fields:
@@ -208,9 +201,6 @@ def forms(name: str, text: str, in_place: bool, shown: bool) -> list[Form]:
 def result_of(name: str, number: int, form: Form, in_place: bool) -> str:
     if in_place:
         return "Self"
-    two = known.PARAMETERS["out"]
-    if name in pairs() and any(two in p.type for p in form.parameters):
-        return f"_{name}"
     return known.FORM_RESULTS.get((name, number), form.result)
 
 

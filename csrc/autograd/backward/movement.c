@@ -55,10 +55,7 @@ int dt_rot90_backward(dt_grad *g)
 /* The sum of x over one dimension, which stays with size 1 if keep. */
 static dt_arg sum_along(dt_grad *g, dt_arg x, int64_t dim, bool keep)
 {
-    dt_tensor *sum = g->scope->failed ? NULL : dt_scope_slot(g->scope);
-    if (!sum || dt_recorded_reduce(DT_REDUCE_sum, sum, x.tensor, 1, &dim, keep, -1, 0))
-        g->scope->failed = true;
-    return sum ? dt_arg_tensor(sum) : x;
+    return CALL_OP(sum, TENSOR(x), dt_value_ints(1, &dim), dt_value_bool(keep));
 }
 
 static dt_arg reshape(dt_grad *g, dt_arg x, int ndim, const int64_t *shape)

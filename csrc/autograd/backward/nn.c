@@ -16,13 +16,8 @@ typedef struct softmax_data {
 static dt_arg row_sum(dt_scope *scope, dt_arg x, int dim)
 {
     int64_t dims[] = {dim};
-    dt_tensor *out = scope->failed ? NULL : dt_scope_slot(scope);
-    if (!out || dt_recorded_reduce(DT_REDUCE_sum, out, x.tensor, x.tensor->ndim ? 1 : 0,
-                                   dims, true, -1, 0) < 0) {
-        scope->failed = true;
-        return x;
-    }
-    return dt_arg_tensor(out);
+    return SCOPE_CALL(scope, sum, TENSOR(x), dt_value_ints(1, dims),
+                      dt_value_bool(true));
 }
 
 static int softmax_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,

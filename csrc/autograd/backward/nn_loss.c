@@ -28,13 +28,8 @@ static int restore(dt_node *node, int i, dt_scope *scope, dt_tensor **out)
 static dt_arg sum_of_classes(dt_scope *scope, dt_arg x, int dim)
 {
     int64_t dims[] = {dim};
-    dt_tensor *out = scope->failed ? NULL : dt_scope_slot(scope);
-    if (!out ||
-        dt_recorded_reduce(DT_REDUCE_sum, out, x.tensor, 1, dims, true, -1, 0) < 0) {
-        scope->failed = true;
-        return x;
-    }
-    return dt_arg_tensor(out);
+    return SCOPE_CALL(scope, sum, TENSOR(x), dt_value_ints(1, dims),
+                      dt_value_bool(true));
 }
 
 static dt_arg softmax_of(dt_scope *scope, dt_nn_op op, const dt_tensor *x, int dim)

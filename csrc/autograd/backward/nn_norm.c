@@ -27,18 +27,12 @@ static int dims_of(const normal_data *data, const dt_tensor *x, bool within,
     return count;
 }
 
-static dt_arg fold(dt_scope *scope, dt_reduce_op op, dt_arg x, int count,
-                   const int64_t *dims, bool keepdim)
+static dt_arg fold(dt_scope *scope, dt_op *op, dt_arg x, int count, const int64_t *dims,
+                   bool keepdim)
 {
-    if (!count)
-        return x;
-    dt_tensor *out = scope->failed ? NULL : dt_scope_slot(scope);
-    if (!out ||
-        dt_recorded_reduce(op, out, x.tensor, count, dims, keepdim, -1, 0) < 0) {
-        scope->failed = true;
-        return x;
-    }
-    return dt_arg_tensor(out);
+    const dt_value values[] = {TENSOR(x), dt_value_ints(count, dims),
+                               dt_value_bool(keepdim)};
+    return count ? dt_scope_call(scope, op, 3, values) : x;
 }
 
 /* An element a channel, so that it broadcasts against x. */
@@ -69,7 +63,7 @@ static int apply_recorded(dt_node *node, dt_scope *scope, dt_tensor *g, dt_tenso
     const int64_t *summed = data->count ? across : within;
     int nsummed = data->count ? nacross : nwithin;
     dt_arg G = dt_arg_tensor(g), X = dt_arg_tensor(x), centred, scale;
-#define AVERAGE(a) fold(scope, DT_REDUCE_mean, a, nwithin, within, true)
+#define AVERAGE(a) fold(scope, &dt_op_mean, a, nwithin, within, true)
     if (data->training) {
         centred = SUB(X, AVERAGE(X));
         scale = DIV(ONE, SQRT(ADD(AVERAGE(MUL(centred, centred)), NUMBER(data->eps))));
@@ -93,14 +87,13 @@ static int apply_recorded(dt_node *node, dt_scope *scope, dt_tensor *g, dt_tenso
 #undef AVERAGE
     if (dt_node_wants(node, 1)) {
         into[1] = dt_scope_tensor(
-            scope, fold(scope, DT_REDUCE_sum, MUL(G, normal), nsummed, summed, false),
-            x);
+            scope, fold(scope, &dt_op_sum, MUL(G, normal), nsummed, summed, false), x);
         if (!into[1])
             return -1;
     }
     if (dt_node_wants(node, 2)) {
         into[2] = dt_scope_tensor(
-            scope, fold(scope, DT_REDUCE_sum, G, nsummed, summed, false), x);
+            scope, fold(scope, &dt_op_sum, G, nsummed, summed, false), x);
         if (!into[2])
             return -1;
     }

@@ -19,7 +19,7 @@
 #define LEVELS     64
 
 static const char *const names[DT_NREDUCE] = {
-#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+#define REDUCE(name, class, identity, map, combine, finish, ...)                       \
     [DT_REDUCE_##name] = #name,
 #include "ops/reduce.def"
 #undef REDUCE

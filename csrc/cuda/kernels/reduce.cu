@@ -94,7 +94,7 @@ static_assert(DT_KIND_BOOL == 0 && DT_KIND_INTEGER == 1 && DT_KIND_FLOAT == 2,
               "the order of Row::takes");
 enum { TOTAL, FLOAT, NORM, ORDER, TRUTH };
 static const Row rows[] = {
-#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+#define REDUCE(name, class, identity, map, combine, finish, ...)                       \
     {#name,                                                                            \
      FOLDS_##class,                                                                    \
      class == ORDER,                                                                   \

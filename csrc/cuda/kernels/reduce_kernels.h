@@ -53,7 +53,7 @@ using Total = std::conditional_t<kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
 #define MAPPED_NORM(In, Acc)  Acc
 #define MAPPED_ORDER(In, Acc) Acc
 #define MAPPED_TRUTH(In, Acc) In
-#define REDUCE(name, class, identity, map_, combine_, finish_, doc)                    \
+#define REDUCE(name, class, identity, map_, combine_, finish_, ...)                    \
     template <typename In>                                                             \
     struct reduce_##name {                                                             \
         typedef ACC_##class(In) Acc;                                                   \
@@ -91,7 +91,7 @@ template <typename T, typename Acc, class F>
 static __device__ __forceinline__ void with_row(dt_reduce_op op, F f)
 {
     switch (op) {
-#define REDUCE(name, class, identity, map, combine, finish, doc)                       \
+#define REDUCE(name, class, identity, map, combine, finish, ...)                       \
     case DT_REDUCE_##name:                                                             \
         if constexpr (TAKES_##class(kind_of<T>) &&                                     \
                       std::is_same_v<ACC_##class(T), Acc>)                             \

@@ -498,8 +498,7 @@ DT_PUBLIC(equal, "equal(input: Tensor, other: Tensor)")
         status = dt_recorded_elementwise(DT_OP_eq, &same,
                                          DT_ARGS(dt_arg_tensor(a), dt_arg_tensor(b)));
     if (status == 0)
-        status =
-            dt_recorded_reduce(DT_REDUCE_all, &total, &same, 0, NULL, false, -1, 0);
+        status = DT_CALL(all, &total, dt_value_tensor(&same));
     if (status == 0)
         status = dt_item("equal", &total, &verdict);
     dt_tensor_clear(&total);

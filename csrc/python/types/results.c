@@ -75,15 +75,6 @@ PyTypeObject *dt_named_tuple_type(const char *name, const char *results)
     return t ? t->type : NULL;
 }
 
-/* The types of functions written by hand. */
-static const struct {
-    const char *name, *results;
-} by_hand[] = {
-#define RESULT(name, first, second) {#name, "(" #first ", " #second ")"},
-    DT_RESULTS(RESULT)
-#undef RESULT
-};
-
 /* Copies the results into the tensors of the tuple `out`, which then replace them. */
 static int into_output(const dt_args *args, PyObject *out, PyObject *results, int count)
 {
@@ -131,23 +122,4 @@ PyObject *dt_finish_results(const dt_args *args, int out_at, PyTypeObject *type,
         into_output(args, args->slots[out_at], tuple, count) < 0)
         Py_CLEAR(tuple);
     return tuple;
-}
-
-PyObject *dt_finish_pair(const dt_args *args, int out_at, dt_pair_type type,
-                         dt_tensor_object *first, dt_tensor_object *second, int status)
-{
-    PyTypeObject *tuple_type = NULL;
-    if (!first || !second)
-        PyErr_NoMemory();
-    else if (status < 0)
-        dt_raise();
-    else
-        tuple_type = dt_named_tuple_type(by_hand[type].name, by_hand[type].results);
-    if (!tuple_type) {
-        Py_XDECREF((PyObject *)first);
-        Py_XDECREF((PyObject *)second);
-        return NULL;
-    }
-    dt_tensor_object *results[] = {first, second};
-    return dt_finish_results(args, out_at, tuple_type, 2, results);
 }

@@ -436,7 +436,7 @@ static int contains(PyObject *self, PyObject *value)
     DT_BEGIN_ALLOW_THREADS
     status = dt_recorded_elementwise(DT_OP_eq, &equal, DT_ARGS(dt_arg_tensor(x), y));
     if (status == 0)
-        status = dt_recorded_reduce(DT_REDUCE_any, &any, &equal, 0, NULL, false, -1, 0);
+        status = DT_CALL(any, &any, dt_value_tensor(&equal));
     if (status == 0)
         status = dt_item("in", &any, &found);
     dt_tensor_clear(&any);

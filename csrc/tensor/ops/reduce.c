@@ -3,21 +3,22 @@
 #include <math.h>
 
 #include "device/stream.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
 #include "tensor/view.h"
 
-/* What a row's class allows and gives; the classes are explained in ops/reduce.def. */
+/* The classes of ops/reduce.def. */
 enum { TOTAL, FLOAT, NORM, ORDER, TRUTH };
 
 const char *const dt_reduce_names[DT_NREDUCE] = {
-#define REDUCE(name, class, identity, map, combine, finish, doc) #name,
+#define REDUCE(name, class, identity, map, combine, finish, ...) #name,
 #include "ops/reduce.def"
 #undef REDUCE
 };
 static const unsigned char reduce_class[DT_NREDUCE] = {
-#define REDUCE(name, class, identity, map, combine, finish, doc) class,
+#define REDUCE(name, class, identity, map, combine, finish, ...) class,
 #include "ops/reduce.def"
 #undef REDUCE
 };
@@ -336,4 +337,111 @@ fail:
         dt_tensor_clear(mean);
     dt_tensor_clear(&wide);
     return -1;
+}
+
+/* --- the rows of ops/functions/reduce.def --- */
+
+static int reduce(dt_call *c, dt_reduce_op op, bool one_dim, int dtype)
+{
+    static const char *const nodes_along_dims[DT_NREDUCE] = {
+        [DT_REDUCE_sum] = "SumBackward1",
+        [DT_REDUCE_prod] = "ProdBackward1",
+        [DT_REDUCE_mean] = "MeanBackward1",
+    };
+    const dt_value *dim = &c->args[1];
+    int count = one_dim ? dim->given : dim->count;
+    if (count > 0 && nodes_along_dims[op])
+        c->node = nodes_along_dims[op];
+    return dt_reduce(op, c->out[0], c->args[0].tensor, count > 0 ? count : 0,
+                     one_dim ? &dim->i : dim->ints, c->args[2].b, dtype, 0);
+}
+
+#define DIMS false
+#define DIM  true
+#define FORWARD(name, one_dim, dtype)                                                  \
+    int dt_##name##_forward(dt_call *c)                                                \
+    {                                                                                  \
+        return reduce(c, DT_REDUCE_##name, one_dim, dtype);                            \
+    }
+#define FORWARD_TOTAL(name, dim, ...) FORWARD(name, dim, c->args[3].dtype)
+#define FORWARD_FLOAT                 FORWARD_TOTAL
+#define FORWARD_ORDER(name, dim, ...) FORWARD(name, dim, -1)
+#define FORWARD_TRUTH                 FORWARD_ORDER
+#define FORWARD_NORM(...)
+#define REDUCE(name, class, identity, map, combine, finish, derivative, ...)           \
+    FORWARD_##class(name, __VA_ARGS__)
+#include "ops/reduce.def"
+#undef REDUCE
+
+int dt_norm_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    const dt_value *dims = &c->args[2];
+    return dt_norm(c->out[0], x, c->args[1].f, dims->count > 0 ? dims->count : 0,
+                   dims->ints, c->args[3].b,
+                   dt_dtype_is_float((dt_dtype)x->dtype) ? c->args[5].dtype : -1);
+}
+
+int dt_max_along_forward(dt_call *c)
+{
+    return dt_argreduce(c->name, true, c->out[0], c->out[1], c->args[0].tensor, true,
+                        c->args[1].i, c->args[2].b);
+}
+
+int dt_min_along_forward(dt_call *c)
+{
+    return dt_argreduce(c->name, false, c->out[0], c->out[1], c->args[0].tensor, true,
+                        c->args[1].i, c->args[2].b);
+}
+
+static int argreduce(dt_call *c, bool greatest)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    if (x->dtype == DT_BOOL)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s(): not defined for dtype bool; convert it first, for example "
+            "with .int()",
+            c->name);
+    return dt_argreduce(c->name, greatest, NULL, c->out[0], x, c->args[1].given,
+                        c->args[1].i, c->args[2].b);
+}
+
+int dt_argmax_forward(dt_call *c)
+{
+    return argreduce(c, true);
+}
+
+int dt_argmin_forward(dt_call *c)
+{
+    return argreduce(c, false);
+}
+
+static int variance(dt_call *c, bool root, bool mean)
+{
+    const dt_value *dims = &c->args[1], *correction = &c->args[2];
+    return dt_variance(c->name, c->out[0], mean ? c->out[1] : NULL, c->args[0].tensor,
+                       dims->count > 0 ? dims->count : 0, dims->ints, c->args[3].b,
+                       correction->given ? dt_scalar_as_double(correction->scalar) : 1,
+                       root);
+}
+
+int dt_var_forward(dt_call *c)
+{
+    return variance(c, false, false);
+}
+
+int dt_std_forward(dt_call *c)
+{
+    return variance(c, true, false);
+}
+
+int dt_var_mean_forward(dt_call *c)
+{
+    return variance(c, false, true);
+}
+
+int dt_std_mean_forward(dt_call *c)
+{
+    return variance(c, true, true);
 }
