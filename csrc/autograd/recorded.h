@@ -122,11 +122,6 @@ int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
 int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
                         const int64_t *shape, const int64_t *strides, int64_t offset);
 
-/* --- joins --- */
-
-/* x with dimensions of size 1 added until it has n (1 to 3) of them, as atleast_1d and
- * so on; an alias of x where it has them. */
-int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x);
 
 /* The sum over the dimensions that were broadcast from shape. */
 int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,

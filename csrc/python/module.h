@@ -30,8 +30,6 @@
     SETUP(updates)                                                                     \
     SETUP(rowwise)                                                                     \
     SETUP(losses)                                                                      \
-    SETUP(views)                                                                       \
-    SETUP(joins)                                                                       \
     SETUP(creation)                                                                    \
     SETUP(random)                                                                      \
     SETUP(conversions)                                                                 \

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from pydevtensor import _C
 from pydevtensor._C import Generator, Size, Tensor
 
+Tensors: TypeAlias = tuple[Tensor, ...]
 Number: TypeAlias = float
 Value: TypeAlias = Tensor | float
 Dims: TypeAlias = tuple[int, ...]
@@ -17,4 +18,4 @@ Dtype: TypeAlias = _C.dtype
 Device: TypeAlias = _C.device
 
 __all__ = ["Device", "Dims", "Dtype", "Generator", "Number", "Size", "Sizes"]
-__all__ += ["Tensor", "Value"]
+__all__ += ["Tensor", "Tensors", "Value"]

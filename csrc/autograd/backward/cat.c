@@ -40,22 +40,3 @@ int dt_stack_backward(dt_grad *g)
     }
     return 0;
 }
-
-int dt_recorded_atleast(int n, dt_tensor *out, const dt_tensor *x)
-{
-    static const int64_t ones[] = {1, 1, 1};
-    if (x->ndim >= n) {
-        dt_variable_alias(out, x);
-        return 0;
-    }
-    if (!x->ndim)
-        return dt_recorded_reshape(out, x, n, ones);
-    if (n == 2 || x->ndim == 2)
-        return dt_recorded_unsqueeze(out, x, x->ndim == 2 ? 2 : 0);
-    dt_tensor row; /* of three dimensions, the vector in the middle */
-    if (dt_recorded_unsqueeze(&row, x, 0) < 0)
-        return -1;
-    int status = dt_recorded_unsqueeze(out, &row, 2);
-    dt_tensor_clear(&row);
-    return status;
-}

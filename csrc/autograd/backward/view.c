@@ -174,6 +174,19 @@ int dt_part_backward(dt_grad *g)
     return g->op->forward(&call) < 0 ? -1 : dt_grad_place(g, 0, whole, &part);
 }
 
+int dt_as_strided_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    const dt_value *size = &c->args[1], *stride = &c->args[2];
+    if (size->count != stride->count)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): size has %d dimensions and stride %d; give as many",
+                       c->name, size->count, stride->count);
+    c->node = "AsStridedBackward1"; /* of as_strided_ */
+    return dt_recorded_strided(c->out[0], x, size->count, size->ints, stride->ints,
+                               c->args[3].given ? c->args[3].i : x->offset);
+}
+
 /* Adds the elements at a position of all windows, or one whole window, of the gradient to
  * where they were read. */
 static int add_windows(dt_grad *g, const dt_tensor *whole, int64_t position,

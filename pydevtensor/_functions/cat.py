@@ -1,0 +1,138 @@
+"""Relatives of cat and stack, and tensors brought to one shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydevtensor import _C
+from pydevtensor._functions import function
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydevtensor._functions.types import Tensor, Tensors
+
+
+def _cat(name: str, parts: Sequence[Tensor], dim: int) -> Tensor:
+    """cat whose errors name the function that was called."""
+    try:
+        return _C.cat(parts, dim)
+    except (RuntimeError, ValueError) as error:
+        raise RuntimeError(f"{name}{str(error).removeprefix('cat')}") from None
+
+
+@function(out=True)
+def hstack(tensors: Tensors) -> Tensor:
+    """Concatenates along dimension 1, vectors along 0.
+
+    >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([1, 2, 3, 4])
+    """
+    parts = [_at_least(1, x) for x in tensors]
+    return _cat("hstack", parts, 0 if parts and parts[0].dim() == 1 else 1)
+
+
+@function(out=True, aliases=("row_stack",))
+def vstack(tensors: Tensors) -> Tensor:
+    """Concatenates along dimension 0, vectors as rows.
+
+    >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    return _cat("vstack", [_at_least(2, x) for x in tensors], 0)
+
+
+@function(out=True)
+def dstack(tensors: Tensors) -> Tensor:
+    """Concatenates atleast_3d of each tensor along dimension 2.
+
+    >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
+    return _cat("dstack", [_at_least(3, x) for x in tensors], 2)
+
+
+@function(out=True)
+def column_stack(tensors: Tensors) -> Tensor:
+    """Concatenates along dimension 1, vectors as columns.
+
+    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    columns = [x if x.dim() > 1 else x.reshape(-1, 1) for x in tensors]
+    return _cat("column_stack", columns, 1)
+
+
+def _at_least(n: int, x: Tensor) -> Tensor:
+    """x with dimensions of size 1 added until it has n."""
+    if x.dim() >= n:
+        return x
+    if x.dim() == 0:
+        return x.reshape((1,) * n)
+    if n == 2:
+        return x.unsqueeze(0)
+    return x.unsqueeze(2) if x.dim() == 2 else x.unsqueeze(0).unsqueeze(2)
+
+
+def _each_at_least(name: str, n: int, given: tuple) -> Any:
+    if len(given) == 1 and isinstance(given[0], _C.Tensor):
+        return _at_least(n, given[0])
+    several = given[0] if len(given) == 1 else given
+    if not isinstance(several, (tuple, list)):
+        shown = f"tensors is {several!r} ({type(several).__name__})"
+        raise TypeError(f"{name}(): {shown}; give Tensors")
+    for i, x in enumerate(several):
+        if not isinstance(x, _C.Tensor):
+            shown = f"item {i} of tensors is {x!r} ({type(x).__name__})"
+            raise TypeError(f"{name}(): {shown}; give Tensors")
+    return tuple(_at_least(n, x) for x in several)
+
+
+@function()
+def atleast_1d(*tensors: Any) -> Any:
+    """The Tensor, or a tuple of several, with at least 1 dimension: views.
+
+    >>> torch.atleast_1d(torch.tensor(1))
+    tensor([1])
+    """
+    return _each_at_least("atleast_1d", 1, tensors)
+
+
+@function()
+def atleast_2d(*tensors: Any) -> Any:
+    """The Tensor, or a tuple of several, with at least 2 dimensions: views.
+
+    A vector becomes a row.
+
+    >>> torch.atleast_2d(torch.tensor(1))
+    tensor([[1]])
+    """
+    return _each_at_least("atleast_2d", 2, tensors)
+
+
+@function()
+def atleast_3d(*tensors: Any) -> Any:
+    """The Tensor, or a tuple of several, with at least 3 dimensions: views.
+
+    The shape [n] becomes [1, n, 1], and [n, m] becomes [n, m, 1].
+
+    >>> torch.atleast_3d(torch.tensor(1))
+    tensor([[[1]]])
+    """
+    return _each_at_least("atleast_3d", 3, tensors)
+
+
+@function()
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Views of the tensors, all broadcast to one shape.
+
+    Raises RuntimeError if their shapes do not broadcast.
+
+    >>> torch.broadcast_tensors(torch.tensor([1, 2]), torch.tensor([[3]]))
+    (tensor([[1, 2]]), tensor([[3, 3]]))
+    """
+    shape = _C.broadcast_shapes(*(x.shape for x in tensors))
+    return tuple(x.expand(shape) for x in tensors)
