@@ -8,6 +8,9 @@
 #include "device/plan.h"
 #include "ops/ops.h"
 
+#define MOMENTS_FN static inline
+#include "ops/moments.h"
+
 /* n elements along one dimension: data[0] is the result, the inputs follow; strides in
  * bytes. A result may lie exactly over an input, element for element. */
 typedef void dt_kernel(int64_t n, char *const *data, const int64_t *strides);
@@ -105,11 +108,6 @@ typedef struct dt_scan_kernel {
 typedef struct dt_scan_kernels {
     const dt_scan_kernel *int64, *float32, *float64; /* [op] */
 } dt_scan_kernels;
-
-/* Mean and sum of squared deviations of so many elements. */
-typedef struct dt_moments {
-    double count, mean, square;
-} dt_moments;
 
 typedef struct dt_moments_kernel {
     /* n elements, 1 or more, next to each other. */

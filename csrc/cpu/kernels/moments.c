@@ -22,20 +22,7 @@ typedef struct job {
     dt_moments *parts; /* [result][group], or [outer][group][column] */
 } job;
 
-/* What two sets have together (Chan, Golub and LeVeque, 1979). */
-static void join(dt_moments *a, const dt_moments *b)
-{
-    if (!a->count) {
-        *a = *b;
-        return;
-    }
-    double count = a->count + b->count, off = b->mean - a->mean;
-    a->square += b->square + off * off * (a->count * b->count / count);
-    a->mean += off * (b->count / count);
-    a->count = count;
-}
-
-static void fold_each(void *context, int64_t begin, int64_t end)
+static void reduce_each(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const dt_reduction *r = j->r;
@@ -56,13 +43,13 @@ static void fold_each(void *context, int64_t begin, int64_t end)
                 x = buffer;
             }
             j->kernel->run(n, x, &leaf);
-            join(&all, &leaf);
+            all = dt_moments_join(all, leaf);
         }
         j->parts[item] = all;
     }
 }
 
-static void fold_blocks(void *context, int64_t begin, int64_t end)
+static void reduce_blocks(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const dt_reduction *r = j->r;
@@ -92,7 +79,7 @@ static void fold_blocks(void *context, int64_t begin, int64_t end)
                 rows = last - first;
             j->kernel->rows(rows, w.strides[w.ndim - 1], columns, w.data, leaf);
             for (int64_t c = 0; c < columns; c++)
-                join(&all[c], &leaf[c]);
+                all[c] = dt_moments_join(all[c], leaf[c]);
             walk_on(&w, rows);
             first += rows;
         }
@@ -117,7 +104,7 @@ static void finish(const job *j, void *mean, int64_t width)
         dt_moments all = {0, NAN, 0};
         const dt_moments *parts = j->parts + i / width * j->groups * width + i % width;
         for (int64_t g = 0; g < j->groups; g++)
-            join(&all, parts + g * width);
+            all = dt_moments_join(all, parts[g * width]);
         store(r, r->output, i, all.count ? all.square / divisor : NAN);
         if (mean)
             store(r, mean, i, all.mean);
@@ -149,9 +136,9 @@ int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *r)
     if (columns)
         each *= width < DT_MOMENTS_COLUMNS ? width : DT_MOMENTS_COLUMNS;
     if (items * each < 2 * WORK)
-        (columns ? fold_blocks : fold_each)(&j, 0, items);
+        (columns ? reduce_blocks : reduce_each)(&j, 0, items);
     else
-        dt_pool_run(columns ? fold_blocks : fold_each, &j, items,
+        dt_pool_run(columns ? reduce_blocks : reduce_each, &j, items,
                     (WORK + each - 1) / each);
     finish(&j, mean, width);
     if (j.parts != few)

@@ -4,6 +4,8 @@
 #include "cuda/runtime/device.h"
 #include "cuda/kernels/layout.h"
 
+namespace {
+
 /* Step is the type to compute in: 64-bit integers or doubles, so that each element is
  * rounded once. */
 template <typename T, typename Step>
@@ -23,6 +25,8 @@ static int run(dt_stream stream, const dt_arange_call *p, Step start, Step step)
                     p->dtype == DT_BFLOAT16));
     return 0;
 }
+
+} // namespace
 
 int arange_run(dt_stream stream, const dt_arange_call *p)
 {

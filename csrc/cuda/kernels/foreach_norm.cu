@@ -6,8 +6,10 @@
 #include "cuda/kernels/reduce_kernels.h"
 #include "cuda/runtime/transfer.h"
 
+namespace {
+
 /* What a block has to know of a tensor; a table of these lies in device memory. */
-struct FoldRow {
+struct NormTensor {
     const void *data;
     int64_t numel;
     int64_t first; /* of its partial results */
@@ -15,11 +17,11 @@ struct FoldRow {
 
 /* A block for each partial result. */
 template <typename T>
-__global__ void ENOUGH_BLOCKS fold_kernel(T *partials, const FoldRow *rows,
+__global__ void ENOUGH_BLOCKS norm_kernel(T *partials, const NormTensor *rows,
                                           int64_t count, GRID_CONSTANT(Reduction) c,
                                           Followed)
 {
-    const FoldRow &row = row_of_block(rows, count);
+    const NormTensor &row = row_of_block(rows, count);
     const char *data = FOLLOW((const char *)row.data);
     int64_t begin = ((int64_t)blockIdx.x - row.first) * DT_FOREACH_NORM_CHUNK;
     int64_t end = begin + DT_FOREACH_NORM_CHUNK;
@@ -33,8 +35,8 @@ __global__ void ENOUGH_BLOCKS fold_kernel(T *partials, const FoldRow *rows,
 }
 
 template <typename T>
-static int fold_start(cudaStream_t stream, dt_reduce_op op,
-                      const dt_foreach_norm_call *call, const FoldRow *rows,
+static int norm_start(cudaStream_t stream, dt_reduce_op op,
+                      const dt_foreach_norm_call *call, const NormTensor *rows,
                       void **pointers)
 {
     const dt_foreach_norm_entry &last = call->entries[call->count - 1];
@@ -47,19 +49,21 @@ static int fold_start(cudaStream_t stream, dt_reduce_op op,
     c.f.folded.ndim = 1;
     c.f.folded.strides[0][0] = sizeof(T);
     CUDA_TRY("starting a norm",
-             LAUNCH_BARRIERS((fold_kernel<T>), blocks, BLOCK, 0, stream,
+             LAUNCH_BARRIERS((norm_kernel<T>), blocks, BLOCK, 0, stream,
                              (T *)call->partials, rows, call->count, c,
                              FOLLOWED(pointers, call->count)));
     return 0;
 }
+
+} // namespace
 
 int foreach_norm_run(dt_stream stream, dt_reduce_op op,
                      const dt_foreach_norm_call *call)
 {
     if (device_use(stream.device))
         return -1;
-    size_t bytes = (size_t)call->count * sizeof(FoldRow);
-    FoldRow *rows = (FoldRow *)calloc((size_t)call->count, sizeof(FoldRow));
+    size_t bytes = (size_t)call->count * sizeof(NormTensor);
+    NormTensor *rows = (NormTensor *)calloc((size_t)call->count, sizeof(NormTensor));
     void **pointers = (void **)malloc((size_t)call->count * sizeof(void *));
     cudaStream_t handle = (cudaStream_t)stream.handle;
     void *table = nullptr;
@@ -79,7 +83,8 @@ int foreach_norm_run(dt_stream stream, dt_reduce_op op,
     switch (call->dtype) {
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
-        status = fold_start<type>(handle, op, call, (const FoldRow *)table, pointers); \
+        status =                                                                       \
+            norm_start<type>(handle, op, call, (const NormTensor *)table, pointers);   \
         break;
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"

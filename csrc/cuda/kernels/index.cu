@@ -6,8 +6,10 @@
 #include "cuda/kernels/layout.h"
 #include "cuda/runtime/report.h"
 
-/* The selection as a kernel sees it: 3.4 KB of the 4 that arguments may take. */
-struct Selection {
+namespace {
+
+/* The call as a kernel sees it: 3.4 KB of the 4 that arguments may take. */
+struct IndexCall {
     const char *what; /* the host's, for the report */
     int ndim, nindices;
     bool wraps, brain;
@@ -15,8 +17,8 @@ struct Selection {
     int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
     dt_index_dims indices[DT_MAX_NDIM];
 };
-POINTERS_OF(Selection, for (int k = 0; k < s.nindices; k++) f(s.indices[k].data);)
-static_assert(sizeof(Selection) <= 3900, "too large for a kernel's arguments");
+POINTERS_OF(IndexCall, for (int k = 0; k < s.nindices; k++) f(s.indices[k].data);)
+static_assert(sizeof(IndexCall) <= 3900, "too large for a kernel's arguments");
 
 struct Read {
     template <typename T>
@@ -73,7 +75,7 @@ struct Word<8> {
 
 /* x = F(x, y) as one step, for elements of any size. */
 template <class F>
-struct Fold {
+struct Atomic {
     template <typename T>
     static __device__ __forceinline__ void apply(T *x, T *y, bool brain)
     {
@@ -92,8 +94,8 @@ struct Fold {
     }
 };
 /* Hardware adds what it can by itself. */
-struct Add : Fold<Sum> {
-    using Fold<Sum>::apply;
+struct Add : Atomic<Sum> {
+    using Atomic<Sum>::apply;
     static __device__ __forceinline__ void apply(float *x, float *y, bool)
     {
         atomicAdd(x, *y);
@@ -115,8 +117,8 @@ struct Add : Fold<Sum> {
 };
 
 template <class Op, typename T, bool reads>
-__global__ void select_kernel(GRID_CONSTANT(Selection) s, char *table, char *values,
-                              Report *report, unsigned numel)
+__global__ void index_kernel(GRID_CONSTANT(IndexCall) s, char *table, char *values,
+                             Report *report, unsigned numel)
 {
     unsigned left = blockIdx.x * blockDim.x + threadIdx.x;
     if (left >= numel)
@@ -154,7 +156,7 @@ __global__ void select_kernel(GRID_CONSTANT(Selection) s, char *table, char *val
 template <class Op, typename T, bool reads>
 static int run_part(dt_stream stream, const dt_index_call *s, Report *report)
 {
-    Selection given;
+    IndexCall given;
     __builtin_memset(&given, 0, sizeof given);
     given.what = s->what;
     given.ndim = s->ndim;
@@ -168,8 +170,8 @@ static int run_part(dt_stream stream, const dt_index_call *s, Report *report)
     }
     for (int k = 0; k < s->nindices; k++)
         given.indices[k] = s->indices[k];
-    CUDA_TRY("starting a selection",
-             LAUNCH((select_kernel<Op, T, reads>), blocks_for(s->numel), BLOCK, 0,
+    CUDA_TRY("starting an index operation",
+             LAUNCH((index_kernel<Op, T, reads>), blocks_for(s->numel), BLOCK, 0,
                     (cudaStream_t)stream.handle, given, (char *)s->table,
                     (char *)s->values, report, (unsigned)s->numel));
     return 0;
@@ -222,7 +224,7 @@ static int move(dt_stream stream, const dt_index_call *s)
 }
 
 template <class Op>
-static int fold(dt_stream stream, const dt_index_call *s)
+static int accumulate(dt_stream stream, const dt_index_call *s)
 {
     switch (s->dtype) {
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
@@ -237,6 +239,8 @@ static int fold(dt_stream stream, const dt_index_call *s)
     }
 }
 
+} // namespace
+
 int index_run(dt_stream stream, dt_index_op op, const dt_index_call *s)
 {
     if (device_use(stream.device))
@@ -247,8 +251,8 @@ int index_run(dt_stream stream, dt_index_op op, const dt_index_call *s)
     case DT_INDEX_WRITE:
         return move<Write, false>(stream, s);
     case DT_INDEX_ADD:
-        return fold<Add>(stream, s);
+        return accumulate<Add>(stream, s);
     default:
-        return fold<Fold<Product>>(stream, s);
+        return accumulate<Atomic<Product>>(stream, s);
     }
 }

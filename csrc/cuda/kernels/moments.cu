@@ -6,64 +6,71 @@
 #include "cuda/kernels/reduce.h"
 #include "cuda/kernels/scan.h"
 
-/* One by one after Welford (1962), two sets as Chan, Golub and LeVeque (1979) join
- * them. */
+#define MOMENTS_FN LONG
+#include "ops/moments.h"
+
+namespace {
+
+/* A run of elements one by one, in their own type (Welford, 1962); runs are joined in
+ * double. */
 template <typename T>
-struct Moments {
+struct MomentsRun {
     T count, mean, square;
+    __device__ __forceinline__ void add(T x)
+    {
+        T off = x - mean;
+        count += T(1);
+        mean += off / count;
+        square += off * (x - mean);
+    }
+    __device__ __forceinline__ dt_moments take()
+    {
+        dt_moments run = {(double)count, (double)mean, (double)square};
+        count = mean = square = 0;
+        return run;
+    }
 };
-template <typename T>
-LONG Moments<T> joined(Moments<T> a, Moments<T> b)
-{
-    if (b.count == T(0))
-        return a;
-    if (a.count == T(0))
-        return b;
-    T count = a.count + b.count, off = b.mean - a.mean, share = b.count / count;
-    return {count, a.mean + off * share,
-            a.square + b.square + off * off * (a.count * share)};
-}
-template <typename T>
-static __device__ __forceinline__ Moments<T> from_lane(const Moments<T> &mine,
-                                                       int delta)
+static __device__ __forceinline__ dt_moments from_lane_above(const dt_moments &mine,
+                                                             int delta)
 {
     return {__shfl_down_sync(0xffffffffu, mine.count, (unsigned)delta),
             __shfl_down_sync(0xffffffffu, mine.mean, (unsigned)delta),
             __shfl_down_sync(0xffffffffu, mine.square, (unsigned)delta)};
 }
 
-/* First: the input is elements; else it is Moments. Where there is one part the results
+/* First: the input is elements; else it is moments. Where there is one part the results
  * are finished, else they are written to parts, [result][part]. */
 template <typename T, bool First>
-__global__ void moments_kernel(T *variances, T *means, Moments<T> *parts,
+__global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
                                const char *input, GRID_CONSTANT(Folding) f,
                                double divisor)
 {
     Place p = place_of(f);
-    Moments<T> all = {0, 0, 0};
+    dt_moments all = {0, 0, 0};
+    MomentsRun<T> run = {0, 0, 0};
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
         ROLLED
         for (int64_t i = p.first; i < p.end; i += f.threads) {
             const char *at = base + offset_in(f.folded, i);
             if constexpr (First) {
-                T x = *(const T *)at;
-                all.count += T(1);
-                T off = x - all.mean;
-                all.mean += off / all.count;
-                all.square += off * (x - all.mean);
+                run.add(*(const T *)at);
+                if (run.count == T(32))
+                    all = dt_moments_join(all, run.take());
             } else {
-                all = joined(all, *(const Moments<T> *)at);
+                all = dt_moments_join(all, *(const dt_moments *)at);
             }
         }
     }
+    if (First)
+        all = dt_moments_join(all, run.take());
     if (f.threads > 1) {
         ROLLED
         for (int delta = 16; delta; delta /= 2)
-            all = joined(all, from_lane(all, delta));
+            all = dt_moments_join(all, from_lane_above(all, delta));
     }
     if (f.threads > 32) {
-        __shared__ T shared[3][BLOCK / 32];
+        __shared__ double shared[3][BLOCK / 32];
         unsigned warp = threadIdx.x / 32;
         if (threadIdx.x % 32 == 0) {
             shared[0][warp] = all.count;
@@ -74,7 +81,7 @@ __global__ void moments_kernel(T *variances, T *means, Moments<T> *parts,
         if (threadIdx.x == 0) {
             ROLLED
             for (int w = 1; w < BLOCK / 32; w++)
-                all = joined(all, Moments<T>{shared[0][w], shared[1][w], shared[2][w]});
+                all = dt_moments_join(all, {shared[0][w], shared[1][w], shared[2][w]});
         }
     }
     if (!p.live || threadIdx.x % (unsigned)f.threads)
@@ -84,13 +91,13 @@ __global__ void moments_kernel(T *variances, T *means, Moments<T> *parts,
         return;
     }
     T none = T(0) / T(0);
-    variances[p.result] = all.count == T(0) ? none : (T)(all.square / (T)divisor);
+    variances[p.result] = all.count == 0 ? none : (T)(all.square / divisor);
     if (means)
-        means[p.result] = all.count == T(0) ? none : all.mean;
+        means[p.result] = all.count == 0 ? none : (T)all.mean;
 }
 
 template <typename T, bool First>
-static int launch(dt_stream stream, T *variances, T *means, Moments<T> *parts,
+static int launch(dt_stream stream, T *variances, T *means, dt_moments *parts,
                   const void *input, Folding *f, double divisor)
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
@@ -116,21 +123,23 @@ static int run(dt_stream stream, void *mean, const dt_reduction *call)
         return -1;
     T *variances = (T *)call->output, *means = (T *)mean;
     if (f.parts == 1)
-        return launch<T, true>(stream, variances, means, (Moments<T> *)nullptr,
+        return launch<T, true>(stream, variances, means, (dt_moments *)nullptr,
                                call->input, &f, divisor);
     void *parts = nullptr;
-    size_t bytes = (size_t)(f.results * f.parts) * sizeof(Moments<T>);
+    size_t bytes = (size_t)(f.results * f.parts) * sizeof(dt_moments);
     if (allocator_allocate(stream, bytes, &parts))
         return -1;
-    Folding second = reduce_plan_parts(f.results, f.parts, sizeof(Moments<T>));
+    Folding second = reduce_plan_parts(f.results, f.parts, sizeof(dt_moments));
     int status = launch<T, true>(stream, (T *)nullptr, (T *)nullptr,
-                                 (Moments<T> *)parts, call->input, &f, divisor);
+                                 (dt_moments *)parts, call->input, &f, divisor);
     if (!status)
-        status = launch<T, false>(stream, variances, means, (Moments<T> *)nullptr,
+        status = launch<T, false>(stream, variances, means, (dt_moments *)nullptr,
                                   parts, &second, divisor);
     allocator_release(stream.device, parts, bytes);
     return status;
 }
+
+} // namespace
 
 int moments_run(dt_stream stream, void *mean, const dt_reduction *call)
 {

@@ -8,8 +8,10 @@
 #include "cuda/kernels/math.h"
 #include "cuda/runtime/transfer.h"
 
+namespace {
+
 /* What a block has to know of a tensor; a table of these lies in device memory. */
-struct UpdateRow {
+struct OptimTensor {
     void *parameter;
     const void *gradient;
     void *states[DT_OPTIM_STATES];
@@ -103,12 +105,12 @@ static __device__ __forceinline__ void each_operand(Elements<T, N> &e, T *parame
 }
 
 template <typename T>
-__global__ void update_kernel(const UpdateRow *rows, int64_t count, dt_optim_op op,
+__global__ void update_kernel(const OptimTensor *rows, int64_t count, dt_optim_op op,
                               int nstates, GRID_CONSTANT(Numbers<T>) numbers,
                               const T *scale, Followed)
 {
     constexpr int N = pack_size<T>;
-    const UpdateRow &row = row_of_block(rows, count);
+    const OptimTensor &row = row_of_block(rows, count);
     int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
     end = end < row.numel ? end : row.numel;
     T *p = FOLLOW((T *)row.parameter), *states[DT_OPTIM_STATES], own[DT_OPTIM_OWN];
@@ -153,12 +155,12 @@ __global__ void update_kernel(const UpdateRow *rows, int64_t count, dt_optim_op 
 }
 
 /* Fills rows, and pointers with all that they hold; gives the number of blocks. */
-static int64_t fill_rows(const dt_optim_call *call, UpdateRow *rows, void **pointers)
+static int64_t fill_rows(const dt_optim_call *call, OptimTensor *rows, void **pointers)
 {
     int64_t blocks = 0;
     for (int64_t i = 0; i < call->count; i++) {
         const dt_optim_entry &e = call->entries[i];
-        UpdateRow &row = rows[i];
+        OptimTensor &row = rows[i];
         row.parameter = e.parameter;
         row.gradient = e.gradient;
         row.aligned = is_aligned(e.parameter, 16) && is_aligned(e.gradient, 16);
@@ -179,8 +181,8 @@ static int64_t fill_rows(const dt_optim_call *call, UpdateRow *rows, void **poin
 }
 
 template <typename T>
-static int launch(cudaStream_t stream, const dt_optim_call *call, const UpdateRow *rows,
-                  int64_t blocks, void **pointers)
+static int launch(cudaStream_t stream, const dt_optim_call *call,
+                  const OptimTensor *rows, int64_t blocks, void **pointers)
 {
     static const int nstates[] = {
 #define OPTIM(name, count, ...) count,
@@ -198,7 +200,7 @@ static int launch(cudaStream_t stream, const dt_optim_call *call, const UpdateRo
 }
 
 static int launch_type(cudaStream_t stream, const dt_optim_call *call,
-                       const UpdateRow *rows, int64_t blocks, void **pointers)
+                       const OptimTensor *rows, int64_t blocks, void **pointers)
 {
     switch (call->dtype) {
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
@@ -212,12 +214,14 @@ static int launch_type(cudaStream_t stream, const dt_optim_call *call,
     }
 }
 
+} // namespace
+
 int optim_run(dt_stream stream, const dt_optim_call *call)
 {
     if (device_use(stream.device))
         return -1;
-    size_t bytes = (size_t)call->count * sizeof(UpdateRow);
-    UpdateRow *rows = (UpdateRow *)calloc((size_t)call->count, sizeof(UpdateRow));
+    size_t bytes = (size_t)call->count * sizeof(OptimTensor);
+    OptimTensor *rows = (OptimTensor *)calloc((size_t)call->count, sizeof(OptimTensor));
     void **pointers =
         (void **)malloc((size_t)call->count * (DT_OPTIM_STATES + 2) * sizeof(void *));
     void *table = nullptr;
@@ -231,7 +235,7 @@ int optim_run(dt_stream stream, const dt_optim_call *call)
         if (!allocator_allocate(stream, bytes, &table) &&
             !transfer_to_device_staged(stream, table, rows, bytes))
             status = launch_type((cudaStream_t)stream.handle, call,
-                                 (const UpdateRow *)table, blocks, pointers);
+                                 (const OptimTensor *)table, blocks, pointers);
     }
 done:
     if (table)

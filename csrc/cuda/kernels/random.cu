@@ -7,6 +7,8 @@
 #include "device/random.h"
 #include "ops/philox.h"
 
+namespace {
+
 /* Every element takes one counter, whatever its type, so element i of a call is always
  * drawn from counter offset + i. */
 
@@ -137,6 +139,8 @@ static int run_any(dt_stream stream, const dt_random_call *call, uint64_t seed,
     CUDA_TRY("drawing random numbers", error);
     return 0;
 }
+
+} // namespace
 
 int random_run(dt_stream stream, struct dt_generator *generator,
                const dt_random_call *call)

@@ -14,6 +14,8 @@
 #include "cuda/kernels/layout.h"
 #include "cuda/runtime/report.h"
 
+namespace {
+
 #define CHUNK 2048 /* items that a block sorts */
 
 /* --- keys --- */
@@ -295,6 +297,8 @@ static int run(dt_stream stream, const dt_sorting *s)
     return status;
 }
 
+} // namespace
+
 int sort_run(dt_stream stream, const dt_sorting *s)
 {
     if (device_use(stream.device))
@@ -317,6 +321,8 @@ int sort_run(dt_stream stream, const dt_sorting *s)
 }
 
 /* --- searching in order --- */
+
+namespace {
 
 struct Search {
     const char *what; /* the host's, for the report */
@@ -370,6 +376,8 @@ static int search(dt_stream stream, const dt_search *s)
                     (const T *)s->values, report, call));
     return 0;
 }
+
+} // namespace
 
 int search_run(dt_stream stream, const dt_search *s)
 {
