@@ -86,11 +86,6 @@ NEVER += ("xpu", "ipu", "maia", "mtia", "vulkan")
 # signature. In-place methods give themselves.
 TENSORS = "tuple[Tensor, ...]"
 RESULTS = {
-<<<<<<< HEAD
-    "broadcast_tensors": TENSORS,
-=======
-    **dict.fromkeys(("var_mean", "std_mean"), "tuple[Tensor, Tensor]"),
->>>>>>> caf0333 (cat: write the stacks in Python, as_strided as a record)
     **dict.fromkeys(
         ("equal", "is_floating_point", "is_complex", "is_signed"),
         "builtins.bool",
