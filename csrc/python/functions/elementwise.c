@@ -88,7 +88,8 @@ static PyObject *call(dt_elementwise_op op, dt_arg *operands, const dt_args *arg
         if (fits_output(target, operands, arity))
             return call_into(op, args->slots[out_at], operands, releases);
     }
-    dt_tensor first = {.storage = NULL};
+    dt_tensor first; /* an initializer would clear all of it, at every call */
+    first.storage = NULL;
     if (!has_tensor) { /* of numbers: the first becomes a tensor */
         dt_device device;
         if (dt_default_device(&device) < 0)
