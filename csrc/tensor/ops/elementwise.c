@@ -329,12 +329,12 @@ done:
 /* The commonest calls by far: row-major tensors of one shape, type and device, and, of
  * floats, numbers. Every question that `run` asks has its answer. Returns 1 where the
  * call is another. */
-static inline int run_plain(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
+static inline __attribute__((always_inline)) int
+run_plain(dt_elementwise_op op, dt_tensor *out, const dt_arg *args, const int arity)
 {
     const dt_elementwise_row *row = &dt_elementwise_rows[op];
     const dt_class *class = &row->class_;
     const dt_tensor *t = args[0].tensor;
-    const int arity = row->arity;
     if (!t || !t->contiguous || !t->numel || class->choice)
         return 1;
     dt_dtype dtype = (dt_dtype)t->dtype;
@@ -385,7 +385,10 @@ fail:
 int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
 {
     out->storage = NULL;
-    int status = run_plain(op, out, args);
+    const int arity = dt_elementwise_rows[op].arity;
+    /* Loops over two inputs are unrolled. */
+    int status =
+        arity == 2 ? run_plain(op, out, args, 2) : run_plain(op, out, args, arity);
     return status > 0 ? run(op, out, NULL, args) : status;
 }
 
