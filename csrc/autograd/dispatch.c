@@ -79,6 +79,10 @@ const dt_op_info *dt_op_prepare(dt_op *op)
             bool input = is_input(info, i) && !(op->saves & DT_NO_GRADIENT(i));
             info->input[i] = (signed char)(input ? info->ninputs++ : -1);
         }
+        info->factory = -1;
+        for (int i = 1; i < info->schema.count; i++)
+            if (info->schema.parameters[i].type == DT_PARAM_LAYOUT)
+                info->factory = i - 1;
         size_t length = strlen(info->schema.name);
         info->in_place = info->schema.name[length - 1] == '_';
         info->list = info->schema.results &&
@@ -407,8 +411,8 @@ int dt_dispatch(dt_call *c)
     return status;
 }
 
-static int call_values(dt_op *op, dt_tensor *const *out, int nout, bool in_place,
-                       int count, const dt_value *values)
+static int call_values(dt_op *op, const char *name, dt_tensor *const *out, int nout,
+                       bool in_place, int count, const dt_value *values)
 {
     dt_value all[DT_MAX_PARAMETERS];
     const dt_op_info *info = dt_op_info_of(op);
@@ -418,7 +422,7 @@ static int call_values(dt_op *op, dt_tensor *const *out, int nout, bool in_place
     for (int i = count; i < info->schema.count; i++)
         all[i] = dt_value_default(&info->schema.parameters[i]);
     dt_call call = {.op = op,
-                    .name = info->schema.name,
+                    .name = name ? name : info->schema.name,
                     .node = op->node,
                     .args = all,
                     .in_place = in_place};
@@ -429,17 +433,18 @@ static int call_values(dt_op *op, dt_tensor *const *out, int nout, bool in_place
 int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
 {
     out->storage = NULL;
-    return call_values(op, &out, 1, false, count, values);
+    return call_values(op, NULL, &out, 1, false, count, values);
 }
 
-int dt_call_into(dt_op *op, dt_tensor *target, int count, const dt_value *values)
+int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
+                 const dt_value *values)
 {
-    return call_values(op, &target, 1, true, count, values);
+    return call_values(op, name, &target, 1, true, count, values);
 }
 
 int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values)
 {
-    return call_values(op, c->out, c->op->info->nresults, false, count, values);
+    return call_values(op, NULL, c->out, c->op->info->nresults, false, count, values);
 }
 
 /* --- for backward functions --- */
@@ -516,7 +521,7 @@ int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index
     const dt_value args[] = {TENSOR(out), dt_value_int(dim), TENSOR(index),
                              TENSOR(grad)};
     if (g->scope->failed ||
-        dt_call_into(op == DT_INDEX_ADD ? &dt_op_scatter_add : &dt_op_scatter,
+        dt_call_into(op == DT_INDEX_ADD ? &dt_op_scatter_add : &dt_op_scatter, NULL,
                      (dt_tensor *)out.tensor, 4, args) < 0)
         return -1;
     return dt_grad_set(g, i, out);

@@ -22,6 +22,7 @@ struct dt_op_info {
     int ninputs;   /* Tensor, Tensors and Value parameters that gradients are for */
     int first;     /* the first of these parameters */
     bool list;     /* the schema returns Tensors, any number of them */
+    int factory;   /* index of dtype of DT_FACTORY_KWARGS, or -1 */
     int nresults;  /* tensors that the schema returns */
     int nmade;     /* tensors that forward makes: kept ones, too */
     bool in_place; /* the name ends in _: always in place */
@@ -49,11 +50,13 @@ int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
                    (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),  \
                    (const dt_value[]){__VA_ARGS__})
 
-/* The same for an operation with DT_WRITES, in place: the first value is target. */
-int dt_call_into(dt_op *op, dt_tensor *target, int count, const dt_value *values);
+/* The same for an operation with DT_WRITES, in place: the first value is target. `name`:
+ * for messages; NULL: the operation's. */
+int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
+                 const dt_value *values);
 #define DT_CALL_INTO(id, target, ...)                                                  \
     dt_call_into(                                                                      \
-        &dt_op_##id, target,                                                           \
+        &dt_op_##id, NULL, target,                                                     \
         (int)(sizeof((const dt_value[]){dt_value_tensor(target), __VA_ARGS__}) /       \
               sizeof(dt_value)),                                                       \
         (const dt_value[]){dt_value_tensor(target), __VA_ARGS__})

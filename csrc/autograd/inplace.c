@@ -160,9 +160,8 @@ static int slices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradie
                            geometry->view.strides, offset) < 0 ||
         (dt_grad_enabled && dt_variable_set_part(part_out, whole) < 0))
         return -1;
-    int status = inside
-                     ? dt_recorded_copy_into("backward", part_out, inside)
-                     : dt_recorded_fill_into("backward", part_out, dt_scalar_float(0));
+    int status = inside ? dt_recorded_copy_into("backward", part_out, inside)
+                        : DT_CALL_INTO(zero, part_out);
     into[0] = whole;
     return status;
 }

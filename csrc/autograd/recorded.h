@@ -62,11 +62,6 @@ int dt_recorded_to_non_blocking(dt_tensor *out, const dt_tensor *x, dt_device de
 int dt_recorded_pin(dt_tensor *out, const dt_tensor *x, int device);
 int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x);
 int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
-int dt_recorded_fill_into(const char *what, dt_tensor *target, dt_scalar value);
-
-int dt_recorded_random_into(const char *what, dt_tensor *target,
-                            dt_distribution distribution, dt_scalar low, dt_scalar high,
-                            dt_generator *generator);
 
 /* --- views --- */
 

@@ -181,15 +181,12 @@ static inline bool dt_small_int(PyObject *value, int64_t *out)
 /* TypeError "sum(): dim is 'a' (str); give an int or a tuple of ints". Returns -1. */
 int dt_argument_error(const dt_args *args, int i);
 
-/* The keywords that every factory takes, last in its signature, and what they say.
- * first is the index of dtype. dtype: *dtype is left as it is where none is given. */
-#define DT_FACTORY_KWARGS                                                              \
-    "dtype: Dtype = None, layout: Layout = None, device: Device = None, "              \
-    "requires_grad: bool = False, pin_memory: bool = False"
-int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device);
-/* The same for a factory that can fill a tensor of the caller's: a given out says type
- * and device, which the words may only repeat. */
-#define DT_FACTORY_KWARGS_OUT DT_FACTORY_KWARGS ", out: Tensor = None"
+/* The arguments of DT_FACTORY_KWARGS, the first of which is parameter `first`. *dtype is
+ * left as it is where none is given. Without a device it is that of like or, with like
+ * NULL, the default device. A given out says type and device, which dtype and device may
+ * only repeat. */
+int dt_take_factory(const dt_args *args, int first, const dt_tensor *like, int *dtype,
+                    dt_device *device);
 /* made, which a factory is about to return (or NULL), wanting gradients where the
  * argument requires_grad, at index i, says so. Takes the reference over; NULL with an
  * exception set. */

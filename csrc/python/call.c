@@ -1,11 +1,13 @@
 /* Public functions made of the rows of ops/functions: each is bound to its schema,
  * dispatched, and its results handed to Python. */
+#include <math.h>
 #include <string.h>
 
 #include "autograd/dispatch.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
 #include "python/output.h"
+#include "python/types/format.h"
 #include "python/types/results.h"
 
 /* --- one call --- */
@@ -14,7 +16,8 @@ typedef struct call_state {
     dt_value values[DT_MAX_PARAMETERS];
     int64_t ints[3][DT_MAX_NDIM]; /* of Dims and Sizes */
     int nints;
-    int64_t numel; /* of all tensors: how long the call may take */
+    int64_t numel;    /* of all tensors: how long the call may take */
+    dt_device device; /* of a factory's result */
     dt_tensor_list list;
     bool has_list;
     int64_t *many_ints; /* of Ints */
@@ -38,14 +41,26 @@ static int convert_ints(call_state *s, const dt_args *args, int i, dt_value *v)
     return 0;
 }
 
+/* For the device of the tensors before it, or of the factory. */
 static int convert_generator(call_state *s, const dt_args *args, int i, dt_value *v)
 {
     dt_generator *generator;
-    const dt_tensor *x = s->values[0].tensor;
-    dt_device device = x ? dt_tensor_device(x) : dt_device_make(DT_CPU, 0);
+    dt_device device = s->device;
+    for (int k = i - 1; k >= 0; k--)
+        if (s->values[k].tensor)
+            device = dt_tensor_device(s->values[k].tensor);
     if (dt_take_generator(args, i, device, &generator) < 0)
         return -1;
     v->generator = generator;
+    return 0;
+}
+
+static int convert_format(const dt_args *args, int i, dt_value *v)
+{
+    dt_format format = DT_FORMAT_PRESERVE;
+    if (dt_take_format(args, i, &format) < 0)
+        return -1;
+    v->i = format;
     return 0;
 }
 
@@ -113,6 +128,8 @@ static int convert_any(call_state *s, const dt_args *args, int i)
         return dt_take_device(args, i, &v->device);
     case DT_PARAM_GENERATOR:
         return convert_generator(s, args, i, v);
+    case DT_PARAM_FORMAT:
+        return convert_format(args, i, v);
     default:
         PyErr_Format(PyExc_SystemError, "%s(): %s cannot be converted",
                      args->signature->name, p->name);
@@ -138,6 +155,46 @@ static inline int convert(call_state *s, const dt_args *args, int i)
         return 0;
     }
     return convert_any(s, args, i);
+}
+
+/* dtype and device of a factory. */
+static int convert_factory(call_state *s, const dt_args *args, int first)
+{
+    const dt_tensor *like = NULL;
+    int dtype = -1;
+    if (args->signature->parameters[0].type == DT_PARAM_TENSOR &&
+        dt_tensor_check(args->slots[0]))
+        like = dt_tensor_of(args->slots[0]);
+    if (dt_take_factory(args, first, like, &dtype, &s->device) < 0)
+        return -1;
+    s->values[first].dtype = dtype;
+    s->values[first + 2].device = s->device;
+    return 0;
+}
+
+/* About how many elements a factory makes: the product of its sizes or, without sizes,
+ * of its ints, or else of its numbers. */
+static double factory_numel(const dt_args *args, const dt_value *values, int first)
+{
+    static const dt_param_type types[] = {DT_PARAM_SIZES, DT_PARAM_INT,
+                                          DT_PARAM_NUMBER};
+    double numel = 1;
+    bool found = false;
+    for (int t = 0; t < 3 && !found; t++)
+        for (int i = 0; i < first; i++) {
+            const dt_value *v = &values[i];
+            if (args->signature->parameters[i].type != types[t])
+                continue;
+            found = true;
+            if (t == 0)
+                for (int d = 0; d < v->count; d++)
+                    numel *= fabs((double)v->ints[d]);
+            else if (t == 2 && v->scalar.kind == DT_KIND_FLOAT)
+                numel = DT_LONG_NUMEL + 1; /* steps may be small */
+            else if ((t == 1 ? v->i : v->scalar.i) != 0)
+                numel *= fabs((double)(t == 1 ? v->i : v->scalar.i));
+        }
+    return numel < 1e18 ? numel : 1e18;
 }
 
 static inline bool is_long(const dt_op *op, int64_t numel)
@@ -247,9 +304,19 @@ static PyObject *run(const dt_args *args, bool in_place)
     if (args->signature->out >= 0 && info->nresults == 1 &&
         dt_take_tensor(args, args->signature->out, &call.target) < 0)
         return NULL;
-    for (int i = 0; i < args->signature->count; i++)
-        if (i != args->signature->out && convert(&s, args, i) < 0)
+    int first = info->factory;
+    s.device = dt_device_make(DT_CPU, 0);
+    if (first >= 0 && convert_factory(&s, args, first) < 0)
+        return NULL;
+    for (int i = 0; i < args->signature->count; i++) {
+        if (i == first)
+            i += DT_FACTORY_NKWARGS;
+        if (i < args->signature->count && i != args->signature->out &&
+            convert(&s, args, i) < 0)
             goto done;
+    }
+    if (first >= 0)
+        s.numel += (int64_t)factory_numel(args, s.values, first);
     if (info->schema.out >= 0)
         s.values[info->schema.out] = dt_value_none();
     if (in_place && (op->flags & DT_WRITES)) {
@@ -274,6 +341,8 @@ static PyObject *run(const dt_args *args, bool in_place)
         result = finish_in_place(args, &call, objects[0], status);
     else if (info->nresults > 1)
         result = finish_tuple(args, info, objects, status);
+    else if (first >= 0)
+        result = dt_finish_factory(args, first, dt_tensor_result(objects[0], status));
     else if (args->signature->out >= 0)
         result = dt_finish(args, args->signature->out, objects[0], status);
     else
@@ -452,9 +521,10 @@ static int add_row(PyObject *module, int i)
             return -1;
     }
     if (op->flags & DT_FUNCTION) {
-        function_signatures[i] = spreads || !(op->flags & DT_METHOD)
-                                     ? make_signature(i, DT_FUNCTION, true, false)
-                                     : method_signatures[i];
+        function_signatures[i] =
+            spreads || !(op->flags & DT_METHOD)
+                ? make_signature(i, DT_FUNCTION, op->flags & DT_METHOD, false)
+                : method_signatures[i];
         if (!function_signatures[i] ||
             add(module, name, function_signatures[i], rows[i].function, NULL, doc) < 0)
             return -1;

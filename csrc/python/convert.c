@@ -564,7 +564,7 @@ PyObject *dt_pinned(const char *function, PyObject *tensor)
     return dt_tensor_result(out, status);
 }
 
-/* The words of DT_FACTORY_KWARGS_OUT. */
+/* The parameters of DT_FACTORY_KWARGS_OUT, counted from dtype. */
 enum { DTYPE, LAYOUT, DEVICE, REQUIRES_GRAD, PIN_MEMORY, OUT };
 
 static bool has_out(const dt_args *args, int first)
@@ -605,18 +605,21 @@ static int take_from_out(const dt_args *args, int first, int chosen, int *dtype,
 }
 
 /* requires_grad and pin_memory are for dt_finish_factory. */
-int dt_take_factory(const dt_args *args, int first, int *dtype, dt_device *device)
+int dt_take_factory(const dt_args *args, int first, const dt_tensor *like, int *dtype,
+                    dt_device *device)
 {
     int chosen;
     bool pinned, wanted, out = has_out(args, first);
     PyObject *const *words = args->slots + first;
+    bool named = like ? dt_given(args, first + DEVICE) : words[DEVICE] || !out;
+    if (like)
+        *device = dt_tensor_device(like);
     if (!words[DTYPE] && !words[DEVICE] && !words[REQUIRES_GRAD] &&
         !words[PIN_MEMORY] && !words[LAYOUT] && !out)
-        return dt_default_device(device);
+        return like ? 0 : dt_default_device(device);
     if (dt_take_layout(args, first + LAYOUT) < 0 ||
         dt_take_dtype(args, first + DTYPE, &chosen) < 0 ||
-        /* Not the default device for an out, which may be elsewhere. */
-        ((words[DEVICE] || !out) && dt_take_device(args, first + DEVICE, device) < 0) ||
+        (named && dt_take_device(args, first + DEVICE, device) < 0) ||
         dt_take_bool(args, first + REQUIRES_GRAD, &wanted) < 0 ||
         dt_take_bool(args, first + PIN_MEMORY, &pinned) < 0)
         return -1;

@@ -30,7 +30,6 @@
     SETUP(updates)                                                                     \
     SETUP(rowwise)                                                                     \
     SETUP(losses)                                                                      \
-    SETUP(creation)                                                                    \
     SETUP(random)                                                                      \
     SETUP(conversions)                                                                 \
     SETUP(properties)                                                                  \

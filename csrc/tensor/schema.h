@@ -38,6 +38,14 @@
     TYPE(GENERATOR, "Generator", "a Generator")                                        \
     TYPE(ANY, "Any", "an object")
 
+/* The last parameters of every factory, which the binding handles: a forward function
+ * sees dtype (-1: not given) and device (resolved). */
+#define DT_FACTORY_KWARGS                                                              \
+    "dtype: Dtype = None, layout: Layout = None, device: Device = None, "              \
+    "requires_grad: bool = False, pin_memory: bool = False"
+#define DT_FACTORY_NKWARGS    5
+#define DT_FACTORY_KWARGS_OUT DT_FACTORY_KWARGS ", out: Tensor = None"
+
 typedef enum dt_param_type {
 #define TYPE(ID, word, expected) DT_PARAM_##ID,
     DT_PARAM_TYPES(TYPE)

@@ -85,54 +85,28 @@ int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *
     return dt_in_place_steal(target, node);
 }
 
-/* The node of a write that does not look at what was there; NULL in *out where none is
- * wanted. -1 where the write is not allowed. */
-static int begin_overwrite(const char *what, const char *name, const dt_tensor *target,
-                           dt_node **out)
+/* --- writes that ignore what was there --- */
+
+/* The gradient of what was overwritten is zero. */
+int dt_overwrite_backward(dt_grad *g)
 {
-    *out = NULL;
-    if (!target->history)
-        return 0;
-    if (dt_in_place_check(what, target) < 0)
-        return -1;
-    if (!dt_recording(target))
-        return 0;
-    *out = dt_record_node(&copy_type, name, 1, &target, 0, 1, 0);
-    return *out ? 0 : -1;
+    (void)g;
+    return 0;
 }
 
-static int end_overwrite(dt_tensor *target, dt_node *node, int status)
+int dt_fill_backward(dt_grad *g)
 {
-    if (!node)
-        return status;
-    if (status < 0) {
-        dt_node_release(node);
-        return -1;
-    }
-    return dt_in_place_steal(target, node);
+    return dt_grad_wants(g, 1) ? dt_grad_set(g, 1, GRAD) : 0;
 }
 
-int dt_recorded_fill_into(const char *what, dt_tensor *target, dt_scalar value)
+/* --- triangles --- */
+
+int dt_tril_backward(dt_grad *g)
 {
-    dt_node *node;
-    if (begin_overwrite(what, "FillBackward0", target, &node) < 0)
-        return -1;
-    return end_overwrite(target, node, dt_fill_into(what, target, value));
+    return dt_grad_set(g, 0, CALL_OP(tril, TENSOR(GRAD), g->args[1]));
 }
 
-int dt_recorded_random_into(const char *what, dt_tensor *target,
-                            dt_distribution distribution, dt_scalar low, dt_scalar high,
-                            dt_generator *generator)
+int dt_triu_backward(dt_grad *g)
 {
-    static const char *const names[DT_NDISTRIBUTIONS] = {
-        [DT_RANDOM_UNIFORM] = "UniformBackward0",
-        [DT_RANDOM_NORMAL] = "NormalBackward0",
-        [DT_RANDOM_INTEGERS] = "RandomBackward0",
-        [DT_RANDOM_BERNOULLI] = "BernoulliBackward0",
-    };
-    dt_node *node;
-    if (begin_overwrite(what, names[distribution], target, &node) < 0)
-        return -1;
-    return end_overwrite(
-        target, node, dt_random_into(what, target, distribution, low, high, generator));
+    return dt_grad_set(g, 0, CALL_OP(triu, TENSOR(GRAD), g->args[1]));
 }

@@ -40,7 +40,8 @@ static PyObject *formatted(const dt_args *args, int i, PyObject *made, bool copy
         return NULL;
     const dt_tensor *x = dt_tensor_of(made);
     if (dt_take_format(args, i, &format) < 0 ||
-        dt_format_check(args->signature->name, format, x->ndim) < 0) {
+        (dt_format_check(args->signature->name, format, x->ndim) < 0 &&
+         (dt_raise(), true))) {
         Py_DECREF(made);
         return NULL;
     }
@@ -339,7 +340,7 @@ DT_PUBLIC(copy_, "copy_(input: Tensor, src: Value, non_blocking: bool = False)")
     else
         DT_RUN(status, waits || x->numel > DT_LONG_NUMEL,
                source.tensor ? dt_recorded_copy_into("copy_", x, source.tensor)
-                             : dt_recorded_fill_into("copy_", x, source.scalar));
+                             : DT_CALL_INTO(fill, x, dt_value_scalar(source.scalar)));
     return status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
 }
 

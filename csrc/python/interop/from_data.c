@@ -336,6 +336,19 @@ DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = No
         args, 0, dt_tensor_from_data("tensor", args->slots[0], dtype, device));
 }
 
+DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_KWARGS ")")
+{
+    dt_tensor *x;
+    dt_device device;
+    if (dt_take_tensor(args, 0, &x) < 0)
+        return NULL;
+    int dtype = x->dtype;
+    if (dt_take_factory(args, 2, x, &dtype, &device) < 0)
+        return NULL;
+    return dt_finish_factory(
+        args, 2, dt_tensor_from_data("new_tensor", args->slots[1], dtype, device));
+}
+
 DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device = None)")
 {
     int dtype;
@@ -454,6 +467,8 @@ static const dt_function rows[] = {
                 "int64 for ints, the default floating type for floats, an array's own "
                 "type.\nValueError for ragged data, TypeError for non-numbers.\n\n>>> "
                 "torch.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])"),
+    DT_METHOD(new_tensor, "new_tensor",
+              "Like tensor, with the type and device of this Tensor."),
     DT_FUNCTION(as_tensor, "as_tensor",
                 "Like tensor(), but without a copy if data is a tensor or NumPy array "
                 "that fits."),

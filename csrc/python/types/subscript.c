@@ -478,7 +478,9 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
         release(&s);
     } else if (is_number) {
         DT_RUN(status, place.numel > DT_LONG_NUMEL,
-               dt_recorded_fill_into("x[...] = value", &place, number));
+               dt_call_into(&dt_op_fill, "x[...] = value", &place, 2,
+                            (const dt_value[]){dt_value_tensor(&place),
+                                               dt_value_scalar(number)}));
     } else {
         status = drop_leading_ones(&source, dt_tensor_of(value), place.ndim);
         if (!status) {

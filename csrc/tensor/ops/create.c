@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "device/stream.h"
+#include "tensor/call.h"
+#include "tensor/format.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
@@ -161,6 +163,352 @@ int dt_eye(dt_tensor *out, int64_t n, int64_t m, dt_dtype dtype, dt_device devic
     if (status)
         dt_tensor_clear(out);
     return status;
+}
+
+/* --- factories --- */
+
+dt_dtype dt_factory_dtype(const dt_call *c, int first, dt_dtype otherwise)
+{
+    int dtype = c->args[first].dtype;
+    return dtype < 0 ? otherwise : (dt_dtype)dtype;
+}
+
+/* How a new tensor is filled. */
+typedef struct recipe {
+    enum { EMPTY, CONSTANT, RANDOM } how;
+    dt_distribution distribution;
+    dt_scalar low, high; /* low alone: the constant */
+    dt_generator *generator;
+} recipe;
+
+static const recipe empty = {.how = EMPTY};
+
+static recipe constant(dt_scalar value)
+{
+    return (recipe){.how = CONSTANT, .low = value};
+}
+
+static recipe uniform(dt_generator *generator)
+{
+    return (recipe){RANDOM, DT_RANDOM_UNIFORM, dt_scalar_float(0), dt_scalar_float(1),
+                    generator};
+}
+
+static recipe normal(dt_generator *generator)
+{
+    return (recipe){RANDOM, DT_RANDOM_NORMAL, dt_scalar_float(0), dt_scalar_float(1),
+                    generator};
+}
+
+static recipe integers(const dt_value *low, const dt_value *high,
+                       dt_generator *generator)
+{
+    return (recipe){RANDOM, DT_RANDOM_INTEGERS, dt_scalar_int(low ? low->i : 0),
+                    dt_scalar_int(high->i), generator};
+}
+
+/* strides NULL: row-major. */
+static int create(dt_call *c, recipe r, int first, dt_dtype otherwise, int ndim,
+                  const int64_t *shape, const int64_t *strides)
+{
+    dt_tensor *out = c->out[0];
+    dt_dtype dtype = dt_factory_dtype(c, first, otherwise);
+    dt_device device = c->args[first + 2].device;
+    int status;
+    if (r.how == CONSTANT && !strides)
+        return dt_full(c->name, out, dtype, ndim, shape, device, r.low);
+    if (strides
+            ? dt_tensor_empty_strided(c->name, out, dtype, ndim, shape, strides, device)
+            : dt_tensor_empty(c->name, out, dtype, ndim, shape, device))
+        return -1;
+    if (r.how == EMPTY)
+        return 0;
+    status = r.how == CONSTANT ? dt_fill_into(c->name, out, r.low)
+                               : dt_random_into(c->name, out, r.distribution, r.low,
+                                                r.high, r.generator);
+    if (status)
+        dt_tensor_clear(out);
+    return status;
+}
+
+/* Row-major, with the sizes of argument `sizes`. */
+static int create_sized(dt_call *c, recipe r, int sizes, int first, dt_dtype otherwise)
+{
+    return create(c, r, first, otherwise, c->args[sizes].count, c->args[sizes].ints,
+                  NULL);
+}
+
+int dt_zeros_forward(dt_call *c)
+{
+    return create_sized(c, constant(dt_scalar_int(0)), 0, 1, dt_default_dtype());
+}
+
+int dt_ones_forward(dt_call *c)
+{
+    return create_sized(c, constant(dt_scalar_int(1)), 0, 1, dt_default_dtype());
+}
+
+int dt_full_forward(dt_call *c)
+{
+    dt_scalar value = c->args[1].scalar;
+    dt_dtype dtype = value.kind == DT_KIND_FLOAT  ? dt_default_dtype()
+                     : value.kind == DT_KIND_BOOL ? DT_BOOL
+                                                  : DT_INT64;
+    return create_sized(c, constant(value), 0, 2, dtype);
+}
+
+int dt_scalar_tensor_forward(dt_call *c)
+{
+    return create(c, constant(c->args[0].scalar), 1, dt_default_dtype(), 0, NULL, NULL);
+}
+
+int dt_rand_forward(dt_call *c)
+{
+    return create_sized(c, uniform(c->args[1].generator), 0, 2, dt_default_dtype());
+}
+
+int dt_randn_forward(dt_call *c)
+{
+    return create_sized(c, normal(c->args[1].generator), 0, 2, dt_default_dtype());
+}
+
+int dt_randint_forward(dt_call *c)
+{
+    recipe r = integers(NULL, &c->args[0], c->args[2].generator);
+    return create_sized(c, r, 1, 3, DT_INT64);
+}
+
+int dt_randint_from_forward(dt_call *c)
+{
+    recipe r = integers(&c->args[0], &c->args[1], c->args[3].generator);
+    return create_sized(c, r, 2, 4, DT_INT64);
+}
+
+int dt_arange_forward(dt_call *c)
+{
+    return dt_arange(c->out[0], dt_scalar_int(0), c->args[0].scalar, dt_scalar_int(1),
+                     c->args[1].dtype, c->args[3].device);
+}
+
+int dt_arange_from_forward(dt_call *c)
+{
+    return dt_arange(c->out[0], c->args[0].scalar, c->args[1].scalar, c->args[2].scalar,
+                     c->args[3].dtype, c->args[5].device);
+}
+
+int dt_eye_forward(dt_call *c)
+{
+    int64_t n = c->args[0].i, m = c->args[1].given ? c->args[1].i : n;
+    return dt_eye(c->out[0], n, m, dt_factory_dtype(c, 2, dt_default_dtype()),
+                  c->args[4].device);
+}
+
+/* --- like another tensor --- */
+
+/* The strides of a dense tensor with the order of dimensions of x. */
+static void strides_like(const dt_tensor *x, int64_t *strides)
+{
+    int order[DT_MAX_NDIM]; /* innermost first */
+    for (int d = x->ndim - 1, count = 0; d >= 0; d--) {
+        int at = count++;
+        for (; at && x->strides[order[at - 1]] > x->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    int64_t step = 1;
+    for (int i = 0; i < x->ndim; i++) {
+        strides[order[i]] = step;
+        step *= x->shape[order[i]] > 1 ? x->shape[order[i]] : 1;
+    }
+}
+
+/* memory_format follows the keywords of all factories. */
+static int create_like(dt_call *c, recipe r, int first)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    int64_t strides[DT_MAX_NDIM];
+    dt_format format = (dt_format)c->args[first + DT_FACTORY_NKWARGS].i;
+    if (dt_format_check(c->name, format, x->ndim))
+        return -1;
+    bool preserve = format == DT_FORMAT_PRESERVE;
+    bool ordered = preserve
+                       ? !x->contiguous && x->numel && !dt_tensor_overlaps_itself(x)
+                       : format != DT_FORMAT_CONTIGUOUS;
+    if (ordered && preserve)
+        strides_like(x, strides);
+    else if (ordered)
+        dt_format_strides(format, x->ndim, x->shape, strides);
+    return create(c, r, first, (dt_dtype)x->dtype, x->ndim, x->shape,
+                  ordered ? strides : NULL);
+}
+
+int dt_empty_like_forward(dt_call *c)
+{
+    return create_like(c, empty, 1);
+}
+
+int dt_zeros_like_forward(dt_call *c)
+{
+    return create_like(c, constant(dt_scalar_int(0)), 1);
+}
+
+int dt_ones_like_forward(dt_call *c)
+{
+    return create_like(c, constant(dt_scalar_int(1)), 1);
+}
+
+int dt_full_like_forward(dt_call *c)
+{
+    return create_like(c, constant(c->args[1].scalar), 2);
+}
+
+int dt_rand_like_forward(dt_call *c)
+{
+    return create_like(c, uniform(NULL), 1);
+}
+
+int dt_randn_like_forward(dt_call *c)
+{
+    return create_like(c, normal(NULL), 1);
+}
+
+int dt_randint_like_forward(dt_call *c)
+{
+    return create_like(c, integers(NULL, &c->args[1], NULL), 2);
+}
+
+int dt_randint_like_from_forward(dt_call *c)
+{
+    return create_like(c, integers(&c->args[1], &c->args[2], NULL), 3);
+}
+
+static int create_new(dt_call *c, recipe r, int first)
+{
+    return create_sized(c, r, 1, first, (dt_dtype)c->args[0].tensor->dtype);
+}
+
+int dt_new_empty_forward(dt_call *c)
+{
+    return create_new(c, empty, 2);
+}
+
+int dt_new_zeros_forward(dt_call *c)
+{
+    return create_new(c, constant(dt_scalar_int(0)), 2);
+}
+
+int dt_new_ones_forward(dt_call *c)
+{
+    return create_new(c, constant(dt_scalar_int(1)), 2);
+}
+
+int dt_new_full_forward(dt_call *c)
+{
+    return create_new(c, constant(c->args[2].scalar), 3);
+}
+
+/* --- with an order in memory --- */
+
+int dt_empty_forward(dt_call *c)
+{
+    int ndim = c->args[0].count;
+    const int64_t *shape = c->args[0].ints;
+    int64_t strides[DT_MAX_NDIM];
+    dt_format format = (dt_format)c->args[7].i;
+    if (!c->args[7].given || format == DT_FORMAT_CONTIGUOUS)
+        return create(c, empty, 1, dt_default_dtype(), ndim, shape, NULL);
+    if (format == DT_FORMAT_PRESERVE)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "empty(): preserve_format needs another tensor to be like; give "
+                       "contiguous_format or channels_last");
+    if (dt_format_check(c->name, format, ndim))
+        return -1;
+    dt_format_strides(format, ndim, shape, strides);
+    return create(c, empty, 1, dt_default_dtype(), ndim, shape, strides);
+}
+
+/* Checks that a tensor of a shape can have the strides; -1 after dt_fail. */
+static int check_strides(const char *what, int ndim, const int64_t *shape, int nstrides,
+                         const int64_t *strides)
+{
+    if (nstrides != ndim)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): size has %d dimensions and stride %d; give as many", what,
+                       ndim, nstrides);
+    int64_t reach = 0;
+    for (int d = 0; d < ndim; d++) {
+        int64_t span;
+        if (strides[d] < 0 ||
+            (shape[d] > 1 &&
+             (__builtin_mul_overflow(shape[d] - 1, strides[d], &span) ||
+              __builtin_add_overflow(reach, span, &reach) || reach >= INT64_MAX / 8)))
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s(): a stride of %" PRId64 " for a size of %" PRId64
+                           " reaches beyond what memory can hold; give smaller strides "
+                           "of 0 or more",
+                           what, strides[d], shape[d]);
+    }
+    return 0;
+}
+
+static int create_strided(dt_call *c, int sizes, const int64_t *strides,
+                          dt_dtype otherwise)
+{
+    const dt_value *size = &c->args[sizes];
+    if (check_strides(c->name, size->count, size->ints, c->args[sizes + 1].count,
+                      strides))
+        return -1;
+    return create(c, empty, sizes + 2, otherwise, size->count, size->ints, strides);
+}
+
+int dt_empty_strided_forward(dt_call *c)
+{
+    return create_strided(c, 0, c->args[1].ints, dt_default_dtype());
+}
+
+int dt_new_empty_strided_forward(dt_call *c)
+{
+    return create_strided(c, 1, c->args[2].ints, (dt_dtype)c->args[0].tensor->dtype);
+}
+
+int dt_empty_permuted_forward(dt_call *c)
+{
+    int ndim = c->args[0].count, norder = c->args[1].count;
+    const int64_t *shape = c->args[0].ints, *order = c->args[1].ints;
+    int64_t strides[DT_MAX_NDIM], step = 1;
+    bool seen[DT_MAX_NDIM] = {false};
+    for (int i = norder - 1; i >= 0; i--) {
+        if (norder != ndim || order[i] < 0 || order[i] >= ndim || seen[order[i]])
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "empty_permuted(): physical_layout has to name each of the %d "
+                "dimensions once, as 0 to %d, the outermost in memory first",
+                ndim, ndim - 1);
+        seen[order[i]] = true;
+        strides[order[i]] = step;
+        if (shape[order[i]] > 1 && __builtin_mul_overflow(step, shape[order[i]], &step))
+            step = INT64_MAX; /* rejected by check_strides */
+    }
+    return create_strided(c, 0, strides, dt_default_dtype());
+}
+
+/* --- into a tensor --- */
+
+int dt_fill_forward(dt_call *c)
+{
+    const dt_tensor *value = c->args[1].tensor;
+    if (value && value->ndim)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): value has %d dimensions; give a number or a Tensor "
+                       "without dimensions, or use copy_()",
+                       c->name, value->ndim);
+    return value ? dt_copy_into(c->name, c->out[0], value)
+                 : dt_fill_into(c->name, c->out[0], c->args[1].scalar);
+}
+
+int dt_zero_forward(dt_call *c)
+{
+    return dt_fill_into(c->name, c->out[0], dt_scalar_int(0));
 }
 
 /* --- random numbers --- */

@@ -5,6 +5,11 @@
 #include "device/random.h"
 #include "tensor/tensor.h"
 
+struct dt_call;
+
+/* The type that a factory is asked for, dtype being parameter `first`. */
+dt_dtype dt_factory_dtype(const struct dt_call *call, int first, dt_dtype otherwise);
+
 /* Fails where the value is not of the type's range. */
 int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
             const int64_t *shape, dt_device device, dt_scalar value);

@@ -1,9 +1,9 @@
-#include "tensor/ops/linspace.h"
-
+/* Evenly spaced numbers, and the two triangles of a matrix. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "device/stream.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
@@ -44,11 +44,17 @@ static int spaced_there(dt_tensor *out, double start, double end)
     return backend->arange(dt_stream_current(device), &high);
 }
 
-int dt_linspace(const char *what, dt_tensor *out, double start, double end,
-                int64_t steps, double base, dt_dtype dtype, dt_device device)
+/* Where base is not NAN: base to the powers of the numbers. */
+static int linspace(dt_call *c, double base, int first)
 {
+    const char *what = c->name;
+    dt_tensor *out = c->out[0];
+    double start = dt_scalar_as_double(c->args[0].scalar);
+    double end = dt_scalar_as_double(c->args[1].scalar);
+    int64_t steps = c->args[2].i;
+    dt_dtype dtype = dt_factory_dtype(c, first, dt_default_dtype());
+    dt_device device = c->args[first + 2].device;
     dt_tensor powers = {.storage = NULL};
-    out->storage = NULL;
     if (steps < 0)
         return dt_fail(DT_ERROR_RUNTIME, "%s: steps is %" PRId64 "; give 0 or more",
                        what, steps);
@@ -94,14 +100,29 @@ fail:
     return -1;
 }
 
-int dt_triangle(const char *what, dt_tensor *out, int64_t rows, int64_t columns,
-                bool lower, int64_t diagonal, dt_device device)
+int dt_linspace_forward(dt_call *c)
+{
+    return linspace(c, NAN, 3);
+}
+
+int dt_logspace_forward(dt_call *c)
+{
+    return linspace(c, c->args[3].f, 4);
+}
+
+/* --- triangles of a matrix --- */
+
+/* Bools, rows x columns: true on the diagonal and below it (lower), or above. Diagonal
+ * k is k columns to the right of the main one. */
+static int triangle_mask(const char *what, dt_tensor *out, int64_t rows,
+                         int64_t columns, bool lower, int64_t diagonal,
+                         dt_device device)
 {
     dt_tensor row = {.storage = NULL}, column = {.storage = NULL},
               tall = {.storage = NULL};
     int status = -1;
     out->storage = NULL;
-    /* Diagonals beyond the corners are all alike, and would overflow. */
+    /* Beyond the corners all diagonals are the same, and would overflow. */
     diagonal = diagonal > columns ? columns : diagonal < -rows ? -rows : diagonal;
     if (dt_arange(&row, dt_scalar_int(0), dt_scalar_int(columns), dt_scalar_int(1),
                   DT_INT64, device) ||
@@ -119,4 +140,34 @@ done:
     dt_tensor_clear(&column);
     dt_tensor_clear(&row);
     return status;
+}
+
+static int triangle(dt_call *c, bool lower)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    dt_tensor mask;
+    if (x->ndim < 2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: input has %d dimensions; give a matrix, or a batch of them",
+                       c->name, x->ndim);
+    if (triangle_mask(c->name, &mask, x->shape[x->ndim - 2], x->shape[x->ndim - 1],
+                      lower, c->args[1].i, dt_tensor_device(x)))
+        return -1;
+    dt_arg zero =
+        dt_arg_scalar(x->dtype == DT_BOOL ? dt_scalar_bool(false) : dt_scalar_int(0));
+    int status = c->in_place
+                     ? dt_where_into(c->name, c->out[0], &mask, dt_arg_tensor(x), zero)
+                     : dt_where(c->out[0], &mask, dt_arg_tensor(x), zero);
+    dt_tensor_clear(&mask);
+    return status;
+}
+
+int dt_tril_forward(dt_call *c)
+{
+    return triangle(c, true);
+}
+
+int dt_triu_forward(dt_call *c)
+{
+    return triangle(c, false);
 }

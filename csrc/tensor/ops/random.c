@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "ops/philox.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* Numbers for the host from the generator of any device, one after the other: the
@@ -76,12 +78,15 @@ static int check_permutation(int64_t n, dt_dtype dtype)
                    n, dt_dtype_name(dtype));
 }
 
-int dt_randperm(dt_tensor *out, int64_t n, dt_dtype dtype, dt_device device,
-                dt_generator *generator)
+/* Drawn on the host, also for a GPU, and then copied. */
+int dt_randperm_forward(dt_call *c)
 {
-    dt_tensor order = {.storage = NULL};
+    dt_tensor *out = c->out[0], order = {.storage = NULL};
+    int64_t n = c->args[0].i;
+    dt_generator *generator = c->args[1].generator;
+    dt_dtype dtype = dt_factory_dtype(c, 2, DT_INT64);
+    dt_device device = c->args[4].device;
     host_draws draws;
-    out->storage = NULL;
     if (check_permutation(n, dtype) ||
         dt_tensor_empty("randperm", &order, DT_INT64, 1, &n, dt_device_make(DT_CPU, 0)))
         return -1;
@@ -143,8 +148,10 @@ static int check_probabilities(const char *what, const dt_tensor *p)
     return status;
 }
 
-int dt_bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *p,
-                      dt_generator *generator)
+/* 1 where a uniform number is less than the probability in p (broadcast to target), else
+ * 0. Probabilities are checked on the CPU only, where that needs no synchronization. */
+static int bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *p,
+                          dt_generator *generator)
 {
     dt_tensor wide = {.storage = NULL}, drawn = {.storage = NULL},
               less = {.storage = NULL};
@@ -170,11 +177,119 @@ done:
     return status;
 }
 
-int dt_exponential_into(const char *what, dt_tensor *target, double rate,
-                        dt_generator *generator)
+/* Row-major, whatever the layout of input: PyTorch's numbers. */
+static int bernoulli(dt_call *c, const double *p, dt_generator *generator)
 {
+    const dt_tensor *x = c->args[0].tensor;
+    dt_tensor *out = c->out[0];
+    if (dt_tensor_empty(c->name, out, (dt_dtype)x->dtype, x->ndim, x->shape,
+                        dt_tensor_device(x)))
+        return -1;
+    int status = p ? dt_random_into(c->name, out, DT_RANDOM_BERNOULLI,
+                                    dt_scalar_float(*p), dt_scalar_float(0), generator)
+                   : bernoulli_into(c->name, out, x, generator);
+    if (status)
+        dt_tensor_clear(out);
+    return status;
+}
+
+int dt_bernoulli_forward(dt_call *c)
+{
+    return bernoulli(c, NULL, c->args[1].generator);
+}
+
+int dt_bernoulli_p_forward(dt_call *c)
+{
+    return bernoulli(c, &c->args[1].f, c->args[2].generator);
+}
+
+/* --- in place --- */
+
+static int check_writable(const dt_call *c)
+{
+    if (!c->out[0]->storage->read_only)
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "%s: the target's memory is read-only; clone() it before writing",
+                   c->name);
+}
+
+int dt_bernoulli_into_forward(dt_call *c)
+{
+    const dt_value *p = &c->args[1];
+    if (check_writable(c))
+        return -1;
+    if (p->tensor)
+        return bernoulli_into(c->name, c->out[0], p->tensor, c->args[2].generator);
+    return dt_random_into(c->name, c->out[0], DT_RANDOM_BERNOULLI,
+                          dt_scalar_float(dt_scalar_as_double(p->scalar)),
+                          dt_scalar_float(0), c->args[2].generator);
+}
+
+static int random_into(dt_call *c, dt_distribution distribution)
+{
+    return dt_random_into(c->name, c->out[0], distribution,
+                          dt_scalar_float(c->args[1].f), dt_scalar_float(c->args[2].f),
+                          c->args[3].generator);
+}
+
+int dt_uniform_forward(dt_call *c)
+{
+    return random_into(c, DT_RANDOM_UNIFORM);
+}
+
+int dt_normal_into_forward(dt_call *c)
+{
+    return random_into(c, DT_RANDOM_NORMAL);
+}
+
+/* One more than the largest integer below which a type holds every integer. */
+static int64_t integers_of(dt_dtype dtype)
+{
+    if (dtype == DT_BOOL)
+        return 2;
+    if (dt_dtype_is_float(dtype))
+        return (int64_t)(2 / dt_dtype_limits(dtype).eps) + 1;
+    if (dtype == DT_INT32 || dtype == DT_INT64)
+        return INT64_MIN; /* all of them: dt_random_call */
+    return INT64_C(1) << (8 * dt_dtype_size(dtype) - (dtype != DT_UINT8));
+}
+
+static int random_integers(dt_call *c, const dt_value *low, const dt_value *high,
+                           dt_generator *generator)
+{
+    int64_t from = low ? low->i : 0;
+    int64_t to =
+        high && high->given ? high->i : integers_of((dt_dtype)c->out[0]->dtype);
+    return dt_random_into(c->name, c->out[0], DT_RANDOM_INTEGERS, dt_scalar_int(from),
+                          dt_scalar_int(to), generator);
+}
+
+int dt_random_forward(dt_call *c)
+{
+    return random_integers(c, NULL, NULL, c->args[1].generator);
+}
+
+int dt_random_to_forward(dt_call *c)
+{
+    return random_integers(c, NULL, &c->args[1], c->args[2].generator);
+}
+
+int dt_random_from_forward(dt_call *c)
+{
+    return random_integers(c, &c->args[1], &c->args[2], c->args[3].generator);
+}
+
+int dt_exponential_forward(dt_call *c)
+{
+    const char *what = c->name;
+    dt_tensor *target = c->out[0];
+    double rate = c->args[1].f;
+    dt_generator *generator = c->args[2].generator;
     dt_tensor drawn = {.storage = NULL};
     int status = -1;
+    if (check_writable(c))
+        return -1;
     if (!dt_dtype_is_float((dt_dtype)target->dtype))
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -195,6 +310,74 @@ int dt_exponential_into(const char *what, dt_tensor *target, double rate,
     status = 0;
 done:
     dt_tensor_clear(&drawn);
+    return status;
+}
+
+/* --- normal numbers of tensors of means and deviations --- */
+
+static int check_deviations(const dt_tensor *std)
+{
+    dt_tensor lowest;
+    dt_scalar value;
+    if (!dt_device_is_cpu(dt_tensor_device(std)) || !std->numel)
+        return 0;
+    if (dt_reduce(DT_REDUCE_amin, &lowest, std, 0, NULL, false, -1, 0))
+        return -1;
+    int status = dt_item("normal", &lowest, &value);
+    dt_tensor_clear(&lowest);
+    if (!status && dt_scalar_as_double(value) < 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "normal: a standard deviation is %g; give 0 or more",
+                       dt_scalar_as_double(value));
+    return status;
+}
+
+int dt_normal_forward(dt_call *c)
+{
+    const dt_tensor *mean = c->args[0].tensor, *std = c->args[1].tensor;
+    const dt_tensor *like = mean ? mean : std;
+    dt_tensor *out = c->out[0];
+    int64_t shape[DT_MAX_NDIM];
+    if (!like)
+        return dt_fail(DT_ERROR_TYPE,
+                       "normal(): mean and std are numbers; give a size too, or one "
+                       "of them as a Tensor");
+    int ndim = like->ndim;
+    memcpy(shape, like->shape, (size_t)ndim * sizeof *shape);
+    if (mean && std &&
+        (dt_check_same_device("normal", "mean", mean, "std", std) ||
+         dt_shape_broadcast("normal", mean->ndim, mean->shape, std->ndim, std->shape,
+                            &ndim, shape)))
+        return -1;
+    if ((std && check_deviations(std)) ||
+        dt_tensor_empty("normal", out, (dt_dtype)like->dtype, ndim, shape,
+                        dt_tensor_device(like)))
+        return -1;
+    double deviation = std ? 1 : dt_scalar_as_double(c->args[1].scalar);
+    int status = dt_random_into("normal", out, DT_RANDOM_NORMAL, dt_scalar_float(0),
+                                dt_scalar_float(deviation), c->args[2].generator);
+    if (!status && std)
+        status = dt_elementwise_into(DT_OP_mul, out,
+                                     DT_ARGS(dt_arg_tensor(out), dt_arg_tensor(std)));
+    if (!status)
+        status = dt_elementwise_into(
+            DT_OP_add, out, DT_ARGS(dt_arg_tensor(out), dt_value_operand(&c->args[0])));
+    if (status)
+        dt_tensor_clear(out);
+    return status;
+}
+
+int dt_normal_sized_forward(dt_call *c)
+{
+    dt_tensor *out = c->out[0];
+    if (dt_tensor_empty("normal", out, dt_factory_dtype(c, 4, dt_default_dtype()),
+                        c->args[2].count, c->args[2].ints, c->args[6].device))
+        return -1;
+    int status =
+        dt_random_into("normal", out, DT_RANDOM_NORMAL, dt_scalar_float(c->args[0].f),
+                       dt_scalar_float(c->args[1].f), c->args[3].generator);
+    if (status)
+        dt_tensor_clear(out);
     return status;
 }
 
@@ -309,15 +492,19 @@ static void choose_once(const host_draws *draws, dt_dtype dtype, const double *r
         out[k] = keys[k].index;
 }
 
-int dt_multinomial(dt_tensor *out, const dt_tensor *p, int64_t count, bool replacement,
-                   dt_generator *generator)
+/* Waits for the weights of a GPU. */
+int dt_multinomial_forward(dt_call *c)
 {
+    const dt_tensor *p = c->args[0].tensor;
+    int64_t count = c->args[1].i;
+    bool replacement = c->args[2].b;
+    dt_generator *generator = c->args[3].generator;
+    dt_tensor *out = c->out[0];
     dt_tensor weights = {.storage = NULL}, chosen = {.storage = NULL};
     dt_device host = dt_device_make(DT_CPU, 0), device = dt_tensor_device(p);
     keyed *room = NULL;
     host_draws draws;
     int status = -1;
-    out->storage = NULL;
     if (check_weights(p, count, replacement))
         return -1;
     int64_t n = p->shape[p->ndim - 1], rows = p->ndim == 2 ? p->shape[0] : 1;
