@@ -513,18 +513,19 @@ static int add_row(PyObject *module, int i)
     const char *doc =
         name ? dt_doc_with_example(op->doc, name, op->example, op->prints, false)
              : NULL;
-    bool spreads = strstr(op->schema, "(*") || strstr(op->schema, ", *");
-    if (op->flags & DT_METHOD) {
+    bool method = op->flags & DT_METHOD, function = op->flags & DT_FUNCTION;
+    bool shared = method && function && !strstr(op->schema, ": Sizes");
+    if (method) {
         method_signatures[i] = make_signature(i, DT_METHOD, false, false);
+        if (shared)
+            function_signatures[i] = method_signatures[i];
         if (!method_signatures[i] ||
-            add(module, name, method_signatures[i], NULL, rows[i].method, doc) < 0)
+            add(module, name, method_signatures[i], shared ? rows[i].function : NULL,
+                rows[i].method, doc) < 0)
             return -1;
     }
-    if (op->flags & DT_FUNCTION) {
-        function_signatures[i] =
-            spreads || !(op->flags & DT_METHOD)
-                ? make_signature(i, DT_FUNCTION, op->flags & DT_METHOD, false)
-                : method_signatures[i];
+    if (function && !shared) {
+        function_signatures[i] = make_signature(i, DT_FUNCTION, method, false);
         if (!function_signatures[i] ||
             add(module, name, function_signatures[i], rows[i].function, NULL, doc) < 0)
             return -1;

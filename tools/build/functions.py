@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "pydevtensor" / "_functions"
 INDEX = "_index.py"
 NOTE = "# Made by tools/build/functions.py from pydevtensor/_functions.\n"
-HEADER = (ROOT / "csrc" / "python" / "arguments.h").read_text()
-MACRO = re.search(r"#define DT_FACTORY_KWARGS (.*\n)+?(?=int )", HEADER)
+HEADER = (ROOT / "csrc" / "tensor" / "schema.h").read_text()
+MACRO = re.search(r"#define DT_FACTORY_KWARGS (.*\n)+?(?=#define)", HEADER)
 assert MACRO
 FACTORY = "".join(re.findall(r'"(.*)"', MACRO[0]))
 

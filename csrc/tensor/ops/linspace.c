@@ -153,11 +153,11 @@ static int triangle(dt_call *c, bool lower)
     if (triangle_mask(c->name, &mask, x->shape[x->ndim - 2], x->shape[x->ndim - 1],
                       lower, c->args[1].i, dt_tensor_device(x)))
         return -1;
-    dt_arg zero =
-        dt_arg_scalar(x->dtype == DT_BOOL ? dt_scalar_bool(false) : dt_scalar_int(0));
-    int status = c->in_place
-                     ? dt_where_into(c->name, c->out[0], &mask, dt_arg_tensor(x), zero)
-                     : dt_where(c->out[0], &mask, dt_arg_tensor(x), zero);
+    dt_scalar zero = x->dtype == DT_BOOL ? dt_scalar_bool(false) : dt_scalar_int(0);
+    const dt_arg *args =
+        DT_ARGS(dt_arg_tensor(&mask), dt_arg_tensor(x), dt_arg_scalar(zero));
+    int status = c->in_place ? dt_elementwise_into(DT_OP_where, c->out[0], args)
+                             : dt_elementwise(DT_OP_where, c->out[0], args);
     dt_tensor_clear(&mask);
     return status;
 }
