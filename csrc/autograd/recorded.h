@@ -117,7 +117,6 @@ int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,
 int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
                         const int64_t *shape, const int64_t *strides, int64_t offset);
 
-
 /* The sum over the dimensions that were broadcast from shape. */
 int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
                        const int64_t *shape);
