@@ -301,7 +301,8 @@ static PyObject *run(const dt_args *args, bool in_place)
     call.args = s.values;
     call.in_place = in_place;
     call.target = NULL;
-    if (args->signature->out >= 0 && info->nresults == 1 &&
+    if (args->signature->out >= 0 && args->slots[args->signature->out] &&
+        info->nresults == 1 &&
         dt_take_tensor(args, args->signature->out, &call.target) < 0)
         return NULL;
     int first = info->factory;
