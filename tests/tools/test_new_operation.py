@@ -1,0 +1,134 @@
+"""A new operation costs what ARCHITECTURE.md says: a row, or a row and a function.
+
+Both are added to a copy of the sources, which is built; the functions are then called,
+differentiated and run on simulated GPUs. Nothing else in the copy knows of them.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pydevtensor
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(pydevtensor.__file__).parent
+
+# An elementwise function is one row.
+ROW = """
+ELEMENTWISE(softsign, 1, FLOAT, 0, -9, 9, INPUT, DIV(A, ADD(ONE, ABS(A))),
+            (DIV(G, MUL(ADD(ONE, ABS(A)), ADD(ONE, ABS(A))))),
+            "Each element divided by 1 plus its magnitude.",
+            "torch.tensor([-1.0, 0.0, 3.0]).softsign()",
+            "tensor([-0.5000,  0.0000,  0.7500])")
+"""
+
+# A function that takes a part, of others that have gradients: a row and a function.
+RECORD = """
+OP(first_half, DT_BOTH, "first_half(input: Tensor, dim: int = 0)", first_half, COMPOSITE,
+   "The first half of a dimension, a view.", "torch.arange(4).first_half()",
+   "tensor([0, 1])")
+"""
+FORWARD = """
+int dt_first_half_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    int dim = dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
+    return dim < 0 ? -1
+                   : DT_CALL(narrow, c->out[0], c->args[0], c->args[1], dt_value_int(0),
+                             dt_value_int(x->shape[dim] / 2));
+}
+"""
+
+PROGRAM = """
+import doctest
+import inspect
+import pydevtensor as torch
+from pydevtensor.autograd import gradcheck
+
+for device in ("cpu", "cuda:0"):
+    x = torch.tensor([-1.0, 0.0, 3.0], dtype=torch.float64, device=device)
+    assert torch.softsign(x).tolist() == x.softsign().tolist() == [-0.5, 0.0, 0.75]
+    assert x.half().softsign().dtype == torch.float16
+    leaf = torch.tensor([-1.0, 0.5, 3.0], dtype=torch.float64, device=device)
+    leaf.requires_grad_()
+    assert gradcheck(torch.softsign, [leaf])
+    assert gradcheck(lambda t: t.reshape(1, 3).first_half(-1), [leaf])
+    assert leaf.softsign().grad_fn.name() == "SoftsignBackward0"
+    y = x.clone()
+    assert y.softsign_() is y and y.tolist() == [-0.5, 0.0, 0.75]
+    out = torch.empty(0, dtype=torch.float64, device=device)
+    assert torch.softsign(x, out=out) is out and out.tolist() == y.tolist()
+    part = torch.arange(6, device=device).reshape(2, 3).first_half()
+    assert part.tolist() == [[0, 1, 2]]
+assert str(inspect.signature(torch.softsign)) == "(input, *, out=None)"
+assert str(inspect.signature(torch.first_half)) == "(input, dim=0)"
+for function in (torch.softsign, torch.first_half):
+    test = doctest.DocTestParser().get_doctest(
+        function.__doc__, {"torch": torch}, function.__name__, None, 0
+    )
+    assert test.examples and not doctest.DocTestRunner().run(test).failed
+for wrong in (lambda: torch.softsign(3), lambda: torch.first_half(x, 2.5)):
+    try:
+        wrong()
+    except TypeError as error:
+        assert "give" in str(error)
+    else:
+        raise AssertionError("no TypeError")
+print("worked")
+"""
+
+
+def insert(path, text, before):
+    old = path.read_text()
+    assert old.count(before) == 1, f"{path.name} has changed: choose another place"
+    path.write_text(old.replace(before, text + before))
+
+
+@pytest.mark.slow
+def test_a_row_is_an_operation(tmp_path):
+    sources = tmp_path / "sources"
+    for part in ("csrc", "tools", "pydevtensor"):
+        shutil.copytree(ROOT / part, sources / part)
+    for part in ("pyproject.toml", "setup.py"):
+        shutil.copy2(ROOT / part, sources / part)
+    # With the objects that a build left, only what the tables reach is compiled.
+    if (ROOT / "build" / "objects").exists():
+        shutil.copytree(ROOT / "build" / "objects", sources / "build" / "objects")
+    csrc = sources / "csrc"
+    insert(csrc / "ops" / "elementwise.def", ROW, "\nFUSED(abs, ")
+    insert(csrc / "ops" / "functions" / "view.def", RECORD, "OP(narrow, ")
+    with (csrc / "autograd" / "backward" / "view.c").open("a") as file:
+        file.write(FORWARD)
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")
+    }
+    environment["PYDEVTENSOR_CUDA"] = "0"
+    # As strict as the build that left the objects, or none of them would do.
+    environment["PYDEVTENSOR_WERROR"] = os.environ.get("PYDEVTENSOR_WERROR", "0")
+    built = subprocess.run(
+        [sys.executable, "tools/build/products.py"],
+        cwd=sources,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    package = tmp_path / "run"
+    shutil.copytree(PACKAGE, package / "pydevtensor")
+    for pattern in ("_C.*.so", "_cuda_sim.so"):
+        # The copied objects brought no products: these are the build's own.
+        (library,) = (sources / "build" / "products").glob(f"*/{pattern}")
+        shutil.copy2(library, package / "pydevtensor" / library.name)
+    environment.update(PYTHONPATH=str(package), PYDEVTENSOR_SIM_GPUS="1")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=package,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "worked\n", done.stdout + done.stderr
