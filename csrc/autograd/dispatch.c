@@ -471,6 +471,8 @@ static int place_of(const dt_grad *g, unsigned bit)
 
 static dt_arg saved(dt_grad *g, int place)
 {
+    if (!g->node->used && !g->node->saved[place].tensor.storage)
+        return dt_arg_scalar(dt_scalar_float(0));
     dt_tensor *t = g->scope->failed ? NULL : dt_node_saved(g->node, place, g->scope);
     if (!t)
         g->scope->failed = true;

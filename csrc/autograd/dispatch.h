@@ -89,7 +89,8 @@ typedef struct dt_grad {
 bool dt_grad_wants(const dt_grad *g, int i);
 /* Sets it. 0, or -1 where the formula has failed. */
 int dt_grad_set(dt_grad *g, int i, dt_arg value);
-/* The tensor saved for parameter i, or for result i: for formulas. */
+/* The tensor saved for parameter i, or for result i: for formulas. No tensor where the
+ * argument was None, or the result was not made. */
 dt_arg dt_grad_input(dt_grad *g, int i);
 dt_arg dt_grad_output(dt_grad *g, int i);
 /* The list saved for parameter i, whose tensors `items` holds; they are the scope's. */

@@ -279,6 +279,25 @@ static PyObject *finish_list(dt_call *call, int status)
     return tuple;
 }
 
+/* Copies the result, whose graph ends here, to the argument out=. */
+static PyObject *finish_without_graph(const dt_args *args, dt_call *call,
+                                      dt_tensor_object *made)
+{
+    dt_tensor_object *result = dt_tensor_object_new();
+    if (result)
+        dt_tensor_alias(&result->tensor, &made->tensor);
+    Py_DECREF((PyObject *)made);
+    if (!result)
+        return NULL;
+    PyObject *out = dt_finish(args, args->signature->out, result, 0);
+    if (out && dt_record_refusal(dt_tensor_of(out), args->signature->name,
+                                 call->args[0].tensor) < 0) {
+        Py_DECREF(out);
+        return dt_raise();
+    }
+    return out;
+}
+
 static PyObject *run(const dt_args *args, bool in_place)
 {
     dt_op *op = args->signature->op;
@@ -344,6 +363,11 @@ static PyObject *run(const dt_args *args, bool in_place)
         result = finish_tuple(args, info, objects, status);
     else if (first >= 0)
         result = dt_finish_factory(args, first, dt_tensor_result(objects[0], status));
+    else if (op->flags & DT_OUT_BREAKS_GRAPH && status == 0 &&
+             dt_given(args, args->signature->out) &&
+             dt_recording(s.values[0].tensor) &&
+             !dt_requires_grad(dt_tensor_of(args->slots[args->signature->out])))
+        result = finish_without_graph(args, &call, objects[0]);
     else if (args->signature->out >= 0)
         result = dt_finish(args, args->signature->out, objects[0], status);
     else

@@ -28,8 +28,6 @@
     SETUP(composite)                                                                   \
     SETUP(indexing)                                                                    \
     SETUP(updates)                                                                     \
-    SETUP(rowwise)                                                                     \
-    SETUP(losses)                                                                      \
     SETUP(random)                                                                      \
     SETUP(conversions)                                                                 \
     SETUP(properties)                                                                  \

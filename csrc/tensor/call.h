@@ -75,6 +75,8 @@ enum {
     DT_LONG = 64,        /* releases the GIL whatever the sizes: it may synchronize */
     DT_COSTLY = 128,     /* releases the GIL for small tensors already */
     DT_BILINEAR = 512,   /* an input is saved for the gradients of the others only */
+    DT_OUT_BREAKS_GRAPH = 2048, /* out= is accepted where a gradient is wanted, but the
+                                   backward pass fails there, as in PyTorch */
     DT_ANY_DEVICE = 256, /* inputs may be on different devices; forward checks */
     DT_WRITES =
         1024, /* in place, forward writes into the first input; has a GRADIENT */

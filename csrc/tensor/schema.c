@@ -96,6 +96,8 @@ int dt_schema_parse(dt_schema *out, const char *text, const char **end)
     memset(out, 0, sizeof *out);
     out->positional = out->rest = out->out = -1;
     const char *c = word_end(text);
+    /* Messages name _cross_entropy() as users do. */
+    text += text[0] == '_' && text[1] != '_';
     if (*c != '(' || !copy_name(out->name, text, (size_t)(c - text)))
         return malformed(text);
     for (c = skip(c + 1); *c && *c != ')';) {

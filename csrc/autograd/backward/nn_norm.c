@@ -1,222 +1,163 @@
-/* Normalising layers: the forward pass keeps mean and 1 / deviation, and the backward
- * pass is one or two operations; for higher derivatives it is written in words. */
-#include "autograd/backward/nn_norm.h"
+/* Normalization layers: kernels for the first derivative, from the mean and 1 / std that
+ * the forward pass keeps, and formulas for higher ones. */
+#include "tensor/ops/nn_norm.h"
 
-#include "autograd/recorded.h"
-#include "autograd/temporaries.h"
+#include "autograd/dispatch.h"
 #include "autograd/formula.h"
 
-enum { INPUT, MEAN, RSTD, WEIGHT, NSAVED };
-
-typedef struct normal_data {
+/* A layer's call, its saved tensors and which dimensions it averages over. */
+typedef struct layer {
+    dt_grad *g;
+    dt_tensor *grad;
+    const dt_tensor *x, *weight, *mean, *rstd; /* weight may be NULL */
     int count; /* dimensions of a row of layer_norm; 0: batch_norm */
     bool training;
     double eps;
-} normal_data;
+    int params[2]; /* the parameters weight and bias */
+} layer;
 
-/* The dimensions that go into one mean (within), or the others. */
-static int dims_of(const normal_data *data, const dt_tensor *x, bool within,
-                   int64_t *dims)
+/* The dimensions of one mean (within), or the others. */
+static int dims_of(const layer *l, bool within, int64_t *dims)
 {
     int count = 0;
-    for (int d = 0; d < x->ndim; d++) {
-        bool in = data->count ? d >= x->ndim - data->count : d != 1;
+    for (int d = 0; d < l->x->ndim; d++) {
+        bool in = l->count ? d >= l->x->ndim - l->count : d != 1;
         if (in == within)
             dims[count++] = d;
     }
     return count;
 }
 
-static dt_arg fold(dt_scope *scope, dt_op *op, dt_arg x, int count, const int64_t *dims,
-                   bool keepdim)
+static dt_arg reduce(dt_grad *g, dt_op *op, dt_arg x, int count, const int64_t *dims,
+                     bool keepdim)
 {
     const dt_value values[] = {TENSOR(x), dt_value_ints(count, dims),
                                dt_value_bool(keepdim)};
-    return count ? dt_scope_call(scope, op, 3, values) : x;
+    return count ? dt_scope_call(g->scope, op, 3, values) : x;
 }
 
-/* An element a channel, so that it broadcasts against x. */
-static dt_arg along_channels(dt_scope *scope, const dt_tensor *t, const dt_tensor *x)
+/* t, with one element a channel, so that it broadcasts against x. */
+static dt_arg along_channels(const layer *l, const dt_tensor *t)
 {
+    dt_grad *g = l->g;
     int64_t shape[DT_MAX_NDIM];
-    for (int d = 0; d < x->ndim; d++)
-        shape[d] = d == 1 ? x->shape[1] : 1;
-    dt_tensor *out = scope->failed ? NULL : dt_scope_slot(scope);
-    if (!out || dt_recorded_reshape(out, t, x->ndim, shape) < 0) {
-        scope->failed = true;
-        return dt_arg_tensor(t);
-    }
-    return dt_arg_tensor(out);
+    for (int d = 0; d < l->x->ndim; d++)
+        shape[d] = d == 1 ? l->x->shape[1] : 1;
+    return CALL_OP(reshape, dt_value_tensor(t), dt_value_ints(l->x->ndim, shape));
 }
 
-/* What apply does, in words. */
-static int apply_recorded(dt_node *node, dt_scope *scope, dt_tensor *g, dt_tensor *x,
-                          dt_tensor *mean, dt_tensor *rstd, dt_tensor *weight,
-                          dt_tensor **into)
+static int set_recorded(const layer *l)
 {
-    const normal_data *data = node->data;
+    dt_grad *g = l->g;
+    dt_scope *scope = g->scope;
     int64_t within[DT_MAX_NDIM], across[DT_MAX_NDIM];
-    int nwithin = dims_of(data, x, true, within);
-    int nacross = dims_of(data, x, false, across);
-    /* The parameters' gradients are sums over the rows of a layer, and over what makes
-     * up a channel. */
-    const int64_t *summed = data->count ? across : within;
-    int nsummed = data->count ? nacross : nwithin;
-    dt_arg G = dt_arg_tensor(g), X = dt_arg_tensor(x), centred, scale;
-#define AVERAGE(a) fold(scope, &dt_op_mean, a, nwithin, within, true)
-    if (data->training) {
+    int nwithin = dims_of(l, true, within), nacross = dims_of(l, false, across);
+    /* The parameters' gradients are sums over the rows of a layer, and over the elements
+     * of a channel. */
+    const int64_t *summed = l->count ? across : within;
+    int nsummed = l->count ? nacross : nwithin;
+    dt_arg G = GRAD, X = dt_arg_tensor(l->x), centred, scale;
+#define AVERAGE(a) reduce(g, &dt_op_mean, a, nwithin, within, true)
+#define TOTAL(a)   reduce(g, &dt_op_sum, a, nsummed, summed, false)
+    if (l->training) {
         centred = SUB(X, AVERAGE(X));
-        scale = DIV(ONE, SQRT(ADD(AVERAGE(MUL(centred, centred)), NUMBER(data->eps))));
+        scale = DIV(ONE, SQRT(ADD(AVERAGE(MUL(centred, centred)), NUMBER(l->eps))));
     } else {
-        centred = SUB(X, along_channels(scope, mean, x));
-        scale = along_channels(scope, rstd, x);
+        centred = SUB(X, along_channels(l, l->mean));
+        scale = along_channels(l, l->rstd);
     }
     dt_arg normal = MUL(centred, scale);
-    if (dt_node_wants(node, 0)) {
+    if (dt_grad_wants(g, 0)) {
         dt_arg part = G;
-        if (weight)
-            part = MUL(G, data->count ? dt_arg_tensor(weight)
-                                      : along_channels(scope, weight, x));
-        if (data->training)
+        if (l->weight)
+            part = MUL(G, l->count ? dt_arg_tensor(l->weight)
+                                   : along_channels(l, l->weight));
+        if (l->training)
             part =
                 SUB(SUB(part, AVERAGE(part)), MUL(normal, AVERAGE(MUL(part, normal))));
-        into[0] = dt_scope_tensor(scope, MUL(part, scale), x);
-        if (!into[0])
+        if (dt_grad_set(g, 0, MUL(part, scale)) < 0)
             return -1;
     }
-#undef AVERAGE
-    if (dt_node_wants(node, 1)) {
-        into[1] = dt_scope_tensor(
-            scope, fold(scope, &dt_op_sum, MUL(G, normal), nsummed, summed, false), x);
-        if (!into[1])
-            return -1;
-    }
-    if (dt_node_wants(node, 2)) {
-        into[2] = dt_scope_tensor(
-            scope, fold(scope, &dt_op_sum, G, nsummed, summed, false), x);
-        if (!into[2])
-            return -1;
-    }
-    return 0;
-}
-
-static int normal_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                        dt_tensor **into)
-{
-    const normal_data *data = node->data;
-    dt_tensor *g = gradients[0], *saved[NSAVED] = {NULL}, *wanted[3] = {NULL};
-    if (!g)
-        return 0;
-    for (int i = 0; i < NSAVED; i++) {
-        if (i == WEIGHT && !node->saved[i].tensor.storage && !node->used)
-            continue;
-        saved[i] = dt_node_saved(node, i, scope);
-        if (!saved[i])
-            return -1;
-    }
-    dt_tensor *x = saved[INPUT], *mean = saved[MEAN], *rstd = saved[RSTD],
-              *weight = saved[WEIGHT];
-    if (x->numel &&
-        (dt_recording(g) || dt_recording(x) || (weight && dt_recording(weight))))
-        return apply_recorded(node, scope, g, x, mean, rstd, weight, into);
-    for (int i = 0; i < 3; i++)
-        if (dt_node_wants(node, i) && !(wanted[i] = dt_scope_slot(scope)))
-            return -1;
-    int status = data->count
-                     ? dt_layer_norm_backward(wanted[0], wanted[1], wanted[2], g, x,
-                                              data->count, weight, mean, rstd)
-                     : dt_batch_norm_backward(wanted[0], wanted[1], wanted[2], g, x,
-                                              weight, mean, rstd, data->training);
-    if (status < 0)
+    if (dt_grad_wants(g, l->params[0]) &&
+        dt_grad_set(g, l->params[0], TOTAL(MUL(G, normal))) < 0)
         return -1;
-    for (int i = 0; i < 3; i++)
-        into[i] = wanted[i];
-    return 0;
+    return dt_grad_wants(g, l->params[1]) ? dt_grad_set(g, l->params[1], TOTAL(G)) : 0;
+#undef AVERAGE
+#undef TOTAL
 }
-static const dt_node_type normal_type = {normal_apply, NULL};
 
-static int record(const char *name, dt_tensor *out, dt_tensor *mean, dt_tensor *rstd,
-                  const dt_tensor *x, const dt_tensor *weight, const dt_tensor *bias,
-                  normal_data like)
+static int set_gradients(const layer *l)
 {
-    const dt_tensor *inputs[] = {x, weight, bias};
-    int status = 0;
-    if (dt_recording(x) || (weight && dt_recording(weight)) ||
-        (bias && dt_recording(bias))) {
-        dt_node *node = dt_record_node(&normal_type, name, 3, inputs, NSAVED, 1,
-                                       sizeof(normal_data));
-        if (node) {
-            *(normal_data *)node->data = like;
-            dt_node_save(node, INPUT, x, -1);
-            dt_node_save(node, MEAN, mean, -1);
-            dt_node_save(node, RSTD, rstd, -1);
-            if (weight)
-                dt_node_save(node, WEIGHT, weight, -1);
-        }
-        status = dt_record_steal(out, node);
-    }
-    dt_tensor_clear(mean);
-    dt_tensor_clear(rstd);
+    dt_grad *g = l->g;
+    const int at[] = {0, l->params[0], l->params[1]};
+    dt_tensor *wanted[3] = {NULL};
+    if (g->scope->failed)
+        return -1;
+    if (l->x->numel && (dt_recording(l->grad) || dt_recording(l->x) ||
+                        (l->weight && dt_recording(l->weight))))
+        return set_recorded(l);
+    for (int i = 0; i < 3; i++)
+        if (dt_grad_wants(g, at[i]) && !(wanted[i] = dt_scope_slot(g->scope)))
+            return -1;
+    int status =
+        l->count ? dt_layer_norm_gradients(wanted[0], wanted[1], wanted[2], l->grad,
+                                           l->x, l->count, l->weight, l->mean, l->rstd)
+                 : dt_batch_norm_gradients(wanted[0], wanted[1], wanted[2], l->grad,
+                                           l->x, l->weight, l->mean, l->rstd,
+                                           l->training);
+    for (int i = 0; i < 3 && !status; i++)
+        if (wanted[i])
+            status = dt_grad_set(g, at[i], dt_arg_tensor(wanted[i]));
     return status;
 }
 
-int dt_recorded_layer_norm(dt_tensor *out, const dt_tensor *x, int count,
-                           const int64_t *shape, const dt_tensor *weight,
-                           const dt_tensor *bias, double eps)
+int dt_layer_norm_backward(dt_grad *g)
 {
-    dt_tensor mean, rstd;
-    if (dt_layer_norm(out, &mean, &rstd, x, count, shape, weight, bias, eps) < 0)
-        return -1;
-    return record("NativeLayerNormBackward0", out, &mean, &rstd, x, weight, bias,
-                  (normal_data){count, true, eps});
+    const layer l = {.g = g,
+                     .grad = g->gradients[0],
+                     .x = dt_grad_input(g, 0).tensor,
+                     .weight = dt_grad_input(g, 2).tensor,
+                     .mean = dt_grad_output(g, 1).tensor,
+                     .rstd = dt_grad_output(g, 2).tensor,
+                     .count = g->args[1].count,
+                     .training = true,
+                     .eps = g->args[4].f,
+                     .params = {2, 3}};
+    return set_gradients(&l);
 }
 
-int dt_recorded_batch_norm(dt_tensor *out, const dt_tensor *x, const dt_tensor *weight,
-                           const dt_tensor *bias, dt_tensor *running_mean,
-                           dt_tensor *running_variance, const dt_batch_norm_options *o)
+int dt_batch_norm_backward(dt_grad *g)
 {
-    dt_tensor mean, rstd;
-    if ((running_mean && dt_recording(running_mean)) ||
-        (running_variance && dt_recording(running_variance)))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "batch_norm: the running statistics want a gradient, and have "
-                       "none; give them detach()ed");
-    if (dt_batch_norm(out, &mean, &rstd, x, weight, bias, running_mean,
-                      running_variance, o) < 0)
-        return -1;
-    return record("NativeBatchNormBackward0", out, &mean, &rstd, x, weight, bias,
-                  (normal_data){0, o->training, o->eps});
+    const layer l = {.g = g,
+                     .grad = g->gradients[0],
+                     .x = dt_grad_input(g, 0).tensor,
+                     .weight = dt_grad_input(g, 1).tensor,
+                     .mean = dt_grad_output(g, 1).tensor,
+                     .rstd = dt_grad_output(g, 2).tensor,
+                     .training = g->args[5].b,
+                     .eps = g->args[7].f,
+                     .params = {1, 2}};
+    return set_gradients(&l);
 }
 
-/* --- dropout --- */
-
-/* Of the gradient goes on what went on of the input. */
-static int dropout_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
-                         dt_tensor **into)
+int dt_batch_norm_forward(dt_call *c)
 {
-    if (!gradients[0] || !dt_node_wants(node, 0))
-        return 0;
-    dt_tensor *mask = dt_node_saved(node, 0, scope), *out = dt_scope_slot(scope);
-    if (!mask || !out ||
-        dt_recorded_dropout(node->name, out, gradients[0], mask,
-                            *(const double *)node->data) < 0)
-        return -1;
-    into[0] = out;
-    return 0;
+    const dt_batch_norm_options options = {.training = c->args[5].b,
+                                           .momentum = c->args[6].f,
+                                           .eps = c->args[7].f};
+    for (int i = 3; i <= 4; i++)
+        if (c->args[i].tensor && dt_recording(c->args[i].tensor))
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "batch_norm: the running statistics require a gradient, but "
+                           "get none; detach() them");
+    return dt_batch_norm(c->out[0], c->out[1], c->out[2], c->args[0].tensor,
+                         c->args[1].tensor, c->args[2].tensor,
+                         (dt_tensor *)c->args[3].tensor, (dt_tensor *)c->args[4].tensor,
+                         &options);
 }
-static const dt_node_type dropout_type = {dropout_apply, NULL};
 
-int dt_recorded_dropout(const char *name, dt_tensor *out, const dt_tensor *x,
-                        const dt_tensor *mask, double kept)
+int dt_dropout_backward(dt_grad *g)
 {
-    if (dt_dropout(out, x, mask, kept) < 0)
-        return -1;
-    if (!dt_recording(x))
-        return 0;
-    dt_node *node = dt_record_node(&dropout_type, name, 1, &x, 1, 1, sizeof kept);
-    if (node) {
-        *(double *)node->data = kept;
-        dt_node_save(node, 0, mask, -1);
-    }
-    return dt_record_steal(out, node);
+    return dt_grad_set(
+        g, 0, CALL_OP(dropout, TENSOR(GRAD), TENSOR(dt_grad_input(g, 1)), g->args[2]));
 }

@@ -4,6 +4,7 @@
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
+#include "tensor/ops/nn.h"
 #include "tensor/ops/reduce.h"
 
 /* --- which dimensions were reduced --- */
@@ -137,6 +138,24 @@ int dt_norm_backward(dt_grad *g)
     double p = g->args[1].f;
     reduction r = reduction_of(g, 2, false);
     return set(&r, derivatives[dt_norm_row(p)](&r, p));
+}
+
+int dt_logsumexp_backward(dt_grad *g)
+{
+    const reduction reduced = reduction_of(g, 1, false), *r = &reduced;
+    dt_scope *scope = g->scope;
+    dt_arg X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0), G = GRAD;
+    if (scope->failed)
+        return -1;
+    if (g->args[1].count == 1 && !dt_recording(G.tensor) && !dt_recording(X.tensor) &&
+        X.tensor->dtype == Y.tensor->dtype) {
+        dt_tensor *out = dt_scope_slot(scope);
+        if (!out || dt_logsumexp_gradient(out, G.tensor, X.tensor, Y.tensor,
+                                          r->ndims ? (int)r->dims[0] : 0) < 0)
+            return -1;
+        return dt_grad_set(g, 0, dt_arg_tensor(out));
+    }
+    return set(r, MUL(kept(r, G), EXP(SUB(X, kept(r, Y)))));
 }
 
 int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "device/stream.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
@@ -146,7 +147,7 @@ int dt_softmax(dt_nn_op op, dt_tensor *out, const dt_tensor *x, int64_t dim, int
     return dt_nn_run(&rows, op);
 }
 
-int dt_softmax_backward(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
+int dt_softmax_gradient(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
                         const dt_tensor *y, int dim)
 {
     dt_nn_rows rows;
@@ -230,7 +231,7 @@ int dt_logsumexp(dt_tensor *out, const dt_tensor *x, int count, const int64_t *d
     return status;
 }
 
-int dt_logsumexp_backward(dt_tensor *out, const dt_tensor *g, const dt_tensor *x,
+int dt_logsumexp_gradient(dt_tensor *out, const dt_tensor *g, const dt_tensor *x,
                           const dt_tensor *y, int dim)
 {
     dt_nn_rows rows;
@@ -241,4 +242,25 @@ int dt_logsumexp_backward(dt_tensor *out, const dt_tensor *g, const dt_tensor *x
     NN_TAKE(&rows, logsumexp_backward, x, x);
     NN_TAKE(&rows, logsumexp_backward, y, y);
     return dt_nn_run(&rows, DT_NN_logsumexp_backward);
+}
+
+/* --- the rows of ops/functions/nn.def --- */
+
+int dt_softmax_forward(dt_call *c)
+{
+    return dt_softmax(DT_NN_softmax, c->out[0], c->args[0].tensor, c->args[1].i,
+                      c->args[2].dtype);
+}
+
+int dt_log_softmax_forward(dt_call *c)
+{
+    return dt_softmax(DT_NN_log_softmax, c->out[0], c->args[0].tensor, c->args[1].i,
+                      c->args[2].dtype);
+}
+
+int dt_logsumexp_forward(dt_call *c)
+{
+    const dt_value *dims = &c->args[1];
+    return dt_logsumexp(c->out[0], c->args[0].tensor, dims->count, dims->ints,
+                        c->args[2].b);
 }

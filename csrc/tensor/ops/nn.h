@@ -42,7 +42,7 @@ int dt_nn_run(dt_nn_rows *rows, dt_nn_op op);
 /* softmax or log_softmax along dim. dtype -1: x's. */
 int dt_softmax(dt_nn_op op, dt_tensor *out, const dt_tensor *x, int64_t dim, int dtype);
 /* From the gradient and the result, along dim (0 to ndim-1). */
-int dt_softmax_backward(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
+int dt_softmax_gradient(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
                         const dt_tensor *y, int dim);
 
 /* Logarithm of the sum of exponentials over `count` dimensions (0: all). Integers
@@ -50,7 +50,7 @@ int dt_softmax_backward(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
 int dt_logsumexp(dt_tensor *out, const dt_tensor *x, int count, const int64_t *dims,
                  bool keepdim);
 /* g and y have an element for each row of x along dim. */
-int dt_logsumexp_backward(dt_tensor *out, const dt_tensor *g, const dt_tensor *x,
+int dt_logsumexp_gradient(dt_tensor *out, const dt_tensor *g, const dt_tensor *x,
                           const dt_tensor *y, int dim);
 
 #endif

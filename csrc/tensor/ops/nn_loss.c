@@ -1,6 +1,7 @@
 #include "tensor/ops/nn_loss.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
@@ -255,7 +256,7 @@ done:
 
 /* --- backward --- */
 
-int dt_class_loss_backward(dt_tensor *out, const dt_tensor *g, const dt_loss_kept *kept,
+int dt_class_loss_gradient(dt_tensor *out, const dt_tensor *g, const dt_loss_kept *kept,
                            const dt_tensor *x, const dt_tensor *target,
                            const dt_tensor *weight, const dt_loss_options *o)
 {
@@ -309,4 +310,78 @@ int dt_class_loss_backward(dt_tensor *out, const dt_tensor *g, const dt_loss_kep
     }
     dt_tensor_clear(&classes);
     return status;
+}
+
+/* --- the rows of ops/functions/nn.def --- */
+
+int dt_loss_options_of(dt_loss_options *o, bool scores, const dt_value *args,
+                       const dt_tensor *x, const dt_tensor *target)
+{
+    const char *reduction = args[4].text ? args[4].text : "mean";
+    *o = (dt_loss_options){.what = scores ? "cross_entropy" : "nll_loss",
+                           .scores = scores,
+                           .ignored = args[3].i};
+    if (scores && args[5].f > 0)
+        o->smoothing = args[5].f;
+    if (!strcmp(reduction, "none"))
+        o->reduction = DT_LOSS_EACH;
+    else if (!strcmp(reduction, "mean"))
+        o->reduction = DT_LOSS_MEAN;
+    else if (!strcmp(reduction, "sum"))
+        o->reduction = DT_LOSS_SUM;
+    else
+        return dt_fail(DT_ERROR_VALUE,
+                       "%s is not a valid value for reduction; give 'mean', 'sum' or "
+                       "'none'",
+                       reduction);
+    o->shares =
+        scores && dt_shape_equal(x->ndim, x->shape, target->ndim, target->shape);
+    if (o->shares && !dt_dtype_is_float((dt_dtype)target->dtype))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "cross_entropy: the target has the input's shape, so it holds "
+                       "class probabilities, which are floats, not %s; give floats, or "
+                       "class indices without the dimension of the classes",
+                       dt_dtype_name((dt_dtype)target->dtype));
+    if (o->shares && o->ignored >= 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "cross_entropy: ignore_index is not supported for a target of "
+                       "class probabilities; leave it out, or give class indices");
+    return 0;
+}
+
+/* PyTorch's graph ends in one of several operations. */
+static const char *node_of(const dt_loss_options *o, int ndim)
+{
+    if (o->shares)
+        return o->reduction == DT_LOSS_MEAN ? "DivBackward1" : "NegBackward0";
+    if (o->scores && o->smoothing > 0)
+        return "AddBackward0";
+    if (o->reduction == DT_LOSS_EACH && (ndim == 3 || ndim > 4))
+        return "ViewBackward0";
+    return ndim > 2 ? "NllLoss2DBackward0" : "NllLossBackward0";
+}
+
+static int class_loss(dt_call *c, bool scores)
+{
+    const dt_tensor *x = c->args[0].tensor, *target = c->args[1].tensor;
+    dt_loss_options options;
+    dt_loss_kept kept;
+    if (dt_loss_options_of(&options, scores, c->args, x, target) < 0 ||
+        dt_class_loss(c->out[0], &kept, x, target, c->args[2].tensor, &options) < 0)
+        return -1;
+    *c->out[1] = kept.max;
+    *c->out[2] = kept.log_sum;
+    *c->out[3] = kept.total;
+    c->node = node_of(&options, x->ndim);
+    return 0;
+}
+
+int dt_cross_entropy_forward(dt_call *c)
+{
+    return class_loss(c, true);
+}
+
+int dt_nll_loss_forward(dt_call *c)
+{
+    return class_loss(c, false);
 }

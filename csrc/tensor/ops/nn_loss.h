@@ -2,7 +2,7 @@
 #ifndef DT_TENSOR_OPS_NN_LOSS_H
 #define DT_TENSOR_OPS_NN_LOSS_H
 
-#include "tensor/tensor.h"
+#include "tensor/call.h"
 
 typedef enum dt_loss_reduction {
     DT_LOSS_EACH,
@@ -27,6 +27,10 @@ typedef struct dt_loss_kept {
 } dt_loss_kept;
 void dt_loss_kept_clear(dt_loss_kept *kept);
 
+/* The options of a call of cross_entropy (scores) or nll_loss. -1 after dt_fail. */
+int dt_loss_options_of(dt_loss_options *out, bool scores, const dt_value *args,
+                       const dt_tensor *x, const dt_tensor *target);
+
 /* The dimension of the classes in an input of that many. */
 static inline int dt_loss_dim(int ndim)
 {
@@ -43,7 +47,7 @@ int dt_class_loss(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *x,
 
 /* The gradient for x where g is that for the loss. Without scores, x is asked for its
  * shape only. */
-int dt_class_loss_backward(dt_tensor *out, const dt_tensor *g, const dt_loss_kept *kept,
+int dt_class_loss_gradient(dt_tensor *out, const dt_tensor *g, const dt_loss_kept *kept,
                            const dt_tensor *x, const dt_tensor *target,
                            const dt_tensor *weight, const dt_loss_options *options);
 

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
@@ -109,7 +110,7 @@ static int clear_sums(const char *what, const dt_tensor *x, dt_tensor *a, dt_ten
                : 0;
 }
 
-int dt_layer_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
+int dt_layer_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
                            const dt_tensor *g, const dt_tensor *x, int count,
                            const dt_tensor *weight, const dt_tensor *mean,
                            const dt_tensor *rstd)
@@ -297,7 +298,7 @@ int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
     return -1;
 }
 
-int dt_batch_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
+int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
                            const dt_tensor *g, const dt_tensor *x,
                            const dt_tensor *weight, const dt_tensor *mean,
                            const dt_tensor *rstd, bool training)
@@ -416,4 +417,22 @@ done:
     dt_tensor_clear(&flat);
     dt_tensor_clear(&dense);
     return status;
+}
+
+/* --- the rows of ops/functions/nn.def --- */
+
+int dt_layer_norm_forward(dt_call *c)
+{
+    return dt_layer_norm(c->out[0], c->out[1], c->out[2], c->args[0].tensor,
+                         c->args[1].count, c->args[1].ints, c->args[2].tensor,
+                         c->args[3].tensor, c->args[4].f);
+}
+
+int dt_dropout_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    /* PyTorch multiplies on the CPU, and has a function on a GPU. */
+    if (!dt_device_is_cpu(dt_tensor_device(x)))
+        c->node = "NativeDropoutBackward0";
+    return dt_dropout(c->out[0], x, c->args[1].tensor, c->args[2].f);
 }

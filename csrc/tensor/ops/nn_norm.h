@@ -12,7 +12,7 @@ int dt_layer_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
                   const dt_tensor *bias, double eps);
 
 /* The gradients for x, weight and bias; NULL: not wanted. */
-int dt_layer_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
+int dt_layer_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
                            const dt_tensor *g, const dt_tensor *x, int count,
                            const dt_tensor *weight, const dt_tensor *mean,
                            const dt_tensor *rstd);
@@ -30,8 +30,8 @@ int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
                   dt_tensor *running_mean, dt_tensor *running_variance,
                   const dt_batch_norm_options *options);
 
-/* As dt_layer_norm_backward. */
-int dt_batch_norm_backward(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
+/* As dt_layer_norm_gradients. */
+int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
                            const dt_tensor *g, const dt_tensor *x,
                            const dt_tensor *weight, const dt_tensor *mean,
                            const dt_tensor *rstd, bool training);
