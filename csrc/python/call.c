@@ -137,7 +137,7 @@ static int convert_any(call_state *s, const dt_args *args, int i)
     }
 }
 
-/* The same, quickly for what is given most. */
+/* The same, quickly for the commonest arguments, and for those left out. */
 static inline int convert(call_state *s, const dt_args *args, int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
@@ -152,6 +152,11 @@ static inline int convert(call_state *s, const dt_args *args, int i)
     if (p->type == DT_PARAM_INT && value && dt_small_int(value, &v->i)) {
         v->tensor = NULL;
         v->given = true;
+        return 0;
+    }
+    if (!value && !p->required && i != args->signature->rest &&
+        p->type != DT_PARAM_DEVICE && p->type != DT_PARAM_ORDER) {
+        *v = dt_value_default(p);
         return 0;
     }
     return convert_any(s, args, i);
@@ -364,8 +369,7 @@ static PyObject *run(const dt_args *args, bool in_place)
     else if (first >= 0)
         result = dt_finish_factory(args, first, dt_tensor_result(objects[0], status));
     else if (op->flags & DT_OUT_BREAKS_GRAPH && status == 0 &&
-             dt_given(args, args->signature->out) &&
-             dt_recording(s.values[0].tensor) &&
+             dt_given(args, args->signature->out) && dt_recording(s.values[0].tensor) &&
              !dt_requires_grad(dt_tensor_of(args->slots[args->signature->out])))
         result = finish_without_graph(args, &call, objects[0]);
     else if (args->signature->out >= 0)

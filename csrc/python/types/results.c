@@ -11,6 +11,7 @@
 /* Made at the first use, and kept. */
 typedef struct named_tuple {
     struct named_tuple *next;
+    const char *results;                   /* the text that it was made from */
     char name[2 * DT_MAX_NAME], names[96]; /* the fields' names follow one another */
     PyStructSequence_Field fields[DT_MAX_RESULTS + 1];
     PyStructSequence_Desc description;
@@ -40,6 +41,7 @@ static named_tuple *make(const char *name, const char *results)
         PyErr_NoMemory();
         return NULL;
     }
+    t->results = results;
     snprintf(t->name, sizeof t->name, "torch.return_types.%s", name);
     size_t used = 0;
     int count = 0;
@@ -68,10 +70,14 @@ static named_tuple *make(const char *name, const char *results)
 PyTypeObject *dt_named_tuple_type(const char *name, const char *results)
 {
     named_tuple *t = named_tuples;
-    while (t && strcmp(strrchr(t->name, '.') + 1, name) != 0)
+    while (t && t->results != results)
         t = t->next;
-    if (!t)
-        t = make(name, results);
+    if (t)
+        return t->type;
+    for (t = named_tuples; t; t = t->next)
+        if (strcmp(strrchr(t->name, '.') + 1, name) == 0)
+            return t->type;
+    t = make(name, results);
     return t ? t->type : NULL;
 }
 
