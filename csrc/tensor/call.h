@@ -71,13 +71,13 @@ enum {
     DT_BOTH = DT_FUNCTION | DT_METHOD,
     DT_INTERNAL = 0, /* for C code alone */
     /* what it is like: */
-    DT_VIEW = 16,        /* the result is, or may be, a view of the first input */
-    DT_LONG = 64,        /* releases the GIL whatever the sizes: it may synchronize */
-    DT_COSTLY = 128,     /* releases the GIL for small tensors already */
-    DT_BILINEAR = 512,   /* an input is saved for the gradients of the others only */
+    DT_VIEW = 16,      /* the result is, or may be, a view of the first input */
+    DT_LONG = 64,      /* releases the GIL whatever the sizes: it may synchronize */
+    DT_COSTLY = 128,   /* releases the GIL for small tensors already */
+    DT_BILINEAR = 512, /* an input is saved for the gradients of the others only */
     DT_OUT_BREAKS_GRAPH = 2048, /* out= is accepted where a gradient is wanted, but the
                                    backward pass fails there, as in PyTorch */
-    DT_ANY_DEVICE = 256, /* inputs may be on different devices; forward checks */
+    DT_ANY_DEVICE = 256,        /* inputs may be on different devices; forward checks */
     DT_WRITES =
         1024, /* in place, forward writes into the first input; has a GRADIENT */
 };

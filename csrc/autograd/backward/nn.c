@@ -13,10 +13,9 @@ int dt_softmax_backward(dt_grad *g)
     if (!dt_recording(G.tensor) && !dt_recording(Y.tensor)) {
         dt_tensor *out = dt_scope_slot(scope);
         int dim = dt_shape_wrap_dim(g->node->name, g->args[1].i, Y.tensor->ndim);
-        if (!out ||
-            dt_softmax_gradient(log ? DT_NN_log_softmax_backward
-                                    : DT_NN_softmax_backward,
-                                out, G.tensor, Y.tensor, dim) < 0)
+        if (!out || dt_softmax_gradient(log ? DT_NN_log_softmax_backward
+                                            : DT_NN_softmax_backward,
+                                        out, G.tensor, Y.tensor, dim) < 0)
             return -1;
         return dt_grad_set(g, 0, dt_arg_tensor(out));
     }

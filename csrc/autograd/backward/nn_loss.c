@@ -13,9 +13,9 @@
 typedef struct loss {
     dt_grad *g;
     dt_loss_options options;
-    dt_loss_kept kept;                      /* borrowed; may hold nothing */
-    const dt_tensor *x, *target, *weight;   /* weight may be NULL */
-    int dim;                                /* of the classes */
+    dt_loss_kept kept;                    /* borrowed; may hold nothing */
+    const dt_tensor *x, *target, *weight; /* weight may be NULL */
+    int dim;                              /* of the classes */
 } loss;
 
 /* The weights along the dimension of the classes. */
@@ -86,8 +86,8 @@ static int set_recorded(const loss *l, bool wants_input, bool wants_target)
         dt_arg part = factors(l), down = NEG(part);
         if (l->options.scores) {
             int64_t dims[] = {l->dim};
-            dt_arg all = CALL_OP(sum, TENSOR(part), dt_value_ints(1, dims),
-                                 dt_value_bool(true));
+            dt_arg all =
+                CALL_OP(sum, TENSOR(part), dt_value_ints(1, dims), dt_value_bool(true));
             down = SUB(MUL(all, CALL_OP(softmax, x, dim)), part);
         }
         if (dt_grad_set(g, 0, MUL(G, down)) < 0)

@@ -100,11 +100,11 @@ static int set_gradients(const layer *l)
         if (dt_grad_wants(g, at[i]) && !(wanted[i] = dt_scope_slot(g->scope)))
             return -1;
     int status =
-        l->count ? dt_layer_norm_gradients(wanted[0], wanted[1], wanted[2], l->grad,
-                                           l->x, l->count, l->weight, l->mean, l->rstd)
-                 : dt_batch_norm_gradients(wanted[0], wanted[1], wanted[2], l->grad,
-                                           l->x, l->weight, l->mean, l->rstd,
-                                           l->training);
+        l->count
+            ? dt_layer_norm_gradients(wanted[0], wanted[1], wanted[2], l->grad, l->x,
+                                      l->count, l->weight, l->mean, l->rstd)
+            : dt_batch_norm_gradients(wanted[0], wanted[1], wanted[2], l->grad, l->x,
+                                      l->weight, l->mean, l->rstd, l->training);
     for (int i = 0; i < 3 && !status; i++)
         if (wanted[i])
             status = dt_grad_set(g, at[i], dt_arg_tensor(wanted[i]));
@@ -142,9 +142,8 @@ int dt_batch_norm_backward(dt_grad *g)
 
 int dt_batch_norm_forward(dt_call *c)
 {
-    const dt_batch_norm_options options = {.training = c->args[5].b,
-                                           .momentum = c->args[6].f,
-                                           .eps = c->args[7].f};
+    const dt_batch_norm_options options = {
+        .training = c->args[5].b, .momentum = c->args[6].f, .eps = c->args[7].f};
     for (int i = 3; i <= 4; i++)
         if (c->args[i].tensor && dt_recording(c->args[i].tensor))
             return dt_fail(DT_ERROR_RUNTIME,

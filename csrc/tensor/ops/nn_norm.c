@@ -110,10 +110,10 @@ static int clear_sums(const char *what, const dt_tensor *x, dt_tensor *a, dt_ten
                : 0;
 }
 
-int dt_layer_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
-                           const dt_tensor *g, const dt_tensor *x, int count,
-                           const dt_tensor *weight, const dt_tensor *mean,
-                           const dt_tensor *rstd)
+int dt_layer_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
+                            dt_tensor *for_bias, const dt_tensor *g, const dt_tensor *x,
+                            int count, const dt_tensor *weight, const dt_tensor *mean,
+                            const dt_tensor *rstd)
 {
     dt_nn_rows rows;
     int64_t kept[DT_MAX_NDIM];
@@ -298,10 +298,10 @@ int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
     return -1;
 }
 
-int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
-                           const dt_tensor *g, const dt_tensor *x,
-                           const dt_tensor *weight, const dt_tensor *mean,
-                           const dt_tensor *rstd, bool training)
+int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
+                            dt_tensor *for_bias, const dt_tensor *g, const dt_tensor *x,
+                            const dt_tensor *weight, const dt_tensor *mean,
+                            const dt_tensor *rstd, bool training)
 {
     dt_nn_rows rows;
     /* The gradients of weight and bias, in the call's type. */

@@ -12,10 +12,10 @@ int dt_layer_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
                   const dt_tensor *bias, double eps);
 
 /* The gradients for x, weight and bias; NULL: not wanted. */
-int dt_layer_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
-                           const dt_tensor *g, const dt_tensor *x, int count,
-                           const dt_tensor *weight, const dt_tensor *mean,
-                           const dt_tensor *rstd);
+int dt_layer_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
+                            dt_tensor *for_bias, const dt_tensor *g, const dt_tensor *x,
+                            int count, const dt_tensor *weight, const dt_tensor *mean,
+                            const dt_tensor *rstd);
 
 typedef struct dt_batch_norm_options {
     bool training; /* by the batch's own statistics; else by the running ones */
@@ -31,10 +31,10 @@ int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
                   const dt_batch_norm_options *options);
 
 /* As dt_layer_norm_gradients. */
-int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight, dt_tensor *for_bias,
-                           const dt_tensor *g, const dt_tensor *x,
-                           const dt_tensor *weight, const dt_tensor *mean,
-                           const dt_tensor *rstd, bool training);
+int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
+                            dt_tensor *for_bias, const dt_tensor *g, const dt_tensor *x,
+                            const dt_tensor *weight, const dt_tensor *mean,
+                            const dt_tensor *rstd, bool training);
 
 /* x where mask, bools of x's shape, holds, divided by kept (the part of the elements
  * that is kept); else x * 0. Laid out as mask is. */
