@@ -76,6 +76,7 @@ const dt_op_info *dt_op_prepare(dt_op *op)
                 info->first = i;
         }
         for (int i = 0; i < info->schema.count; i++) {
+            info->defaults[i] = dt_value_default(&info->schema.parameters[i]);
             bool input = is_input(info, i) && !(op->saves & DT_NO_GRADIENT(i));
             info->input[i] = (signed char)(input ? info->ninputs++ : -1);
         }
@@ -420,7 +421,7 @@ static int call_values(dt_op *op, const char *name, dt_tensor *const *out, int n
         return -1;
     memcpy(all, values, (size_t)count * sizeof *values);
     for (int i = count; i < info->schema.count; i++)
-        all[i] = dt_value_default(&info->schema.parameters[i]);
+        all[i] = info->defaults[i];
     dt_call call = {.op = op,
                     .name = name ? name : info->schema.name,
                     .node = op->node,

@@ -138,7 +138,8 @@ static int convert_any(call_state *s, const dt_args *args, int i)
 }
 
 /* The same, quickly for the commonest arguments, and for those left out. */
-static inline int convert(call_state *s, const dt_args *args, int i)
+static inline int convert(call_state *s, const dt_args *args, const dt_op_info *info,
+                          int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
     PyObject *value = args->slots[i];
@@ -156,7 +157,7 @@ static inline int convert(call_state *s, const dt_args *args, int i)
     }
     if (!value && !p->required && i != args->signature->rest &&
         p->type != DT_PARAM_DEVICE && p->type != DT_PARAM_ORDER) {
-        *v = dt_value_default(p);
+        *v = info->defaults[i];
         return 0;
     }
     return convert_any(s, args, i);
@@ -337,13 +338,13 @@ static PyObject *run(const dt_args *args, bool in_place)
         if (i == first)
             i += DT_FACTORY_NKWARGS;
         if (i < args->signature->count && i != args->signature->out &&
-            convert(&s, args, i) < 0)
+            convert(&s, args, info, i) < 0)
             goto done;
     }
     if (first >= 0)
         s.numel += (int64_t)factory_numel(args, s.values, first);
     if (info->schema.out >= 0)
-        s.values[info->schema.out] = dt_value_none();
+        s.values[info->schema.out] = info->defaults[info->schema.out];
     if (in_place && (op->flags & DT_WRITES)) {
         call.name = args->signature->name;
         call.node = op->node;
