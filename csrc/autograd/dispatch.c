@@ -199,7 +199,7 @@ static void keep_args(op_data *data, const dt_call *c, const dt_op_info *info)
                 memcpy(ints + 1, item->shape, (size_t)item->ndim * sizeof *ints);
             }
         } else if (p->type == DT_PARAM_STR && v->text) {
-            v->text = strcpy((char *)ints, v->text);
+            v->text = memcpy(ints, v->text, strlen(v->text) + 1);
             ints += ints_of_text(v->text);
         }
     }
@@ -295,8 +295,8 @@ static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
         dt_node_set_result(node, k, out);
         status = dt_variable_set_made(out, node, k);
     }
-    const dt_tensor *x = in->items[0];
-    if (!status && (c->op->flags & DT_VIEW) && c->out[0]->storage == x->storage)
+    const dt_tensor *x = c->args[info->first].tensor;
+    if (!status && x && (c->op->flags & DT_VIEW) && c->out[0]->storage == x->storage)
         status = dt_variable_set_view(c->out[0], x);
     dt_node_release(node);
     return status;
@@ -342,7 +342,7 @@ static int record(dt_call *c, const dt_op_info *info)
     inputs_of(&in, c, info);
     if (is_recorded(&in) && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
         return attach(c, info, &in);
-    return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], in.items[0]) : 0;
+    return x && (c->op->flags & DT_VIEW) ? dt_variable_follow(c->out[0], x) : 0;
 }
 
 /* Runs a call that writes into its first input, out[0]. The node's edge to the old
@@ -406,9 +406,12 @@ int dt_dispatch(dt_call *c)
         status = record(c, info);
     if (__builtin_expect(!status && info->nmade == info->nresults, 1))
         return 0;
-    for (int k = 0; k < info->nmade; k++)
+    for (int k = 0; k < info->nmade; k++) {
         if (c->out[k] && (status < 0 || k >= info->nresults))
             dt_tensor_clear(c->out[k]);
+        if (k >= info->nresults)
+            c->out[k] = NULL;
+    }
     return status;
 }
 

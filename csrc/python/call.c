@@ -528,9 +528,12 @@ static int add(PyObject *module, const char *name, dt_signature *signature,
 /* The first `length` letters of text, and a suffix; never freed. */
 static char *joined(const char *text, size_t length, const char *suffix)
 {
-    char *out = PyMem_RawMalloc(length + strlen(suffix) + 1);
-    if (out)
-        strcpy(stpncpy(out, text, length), suffix);
+    size_t more = strlen(suffix) + 1;
+    char *out = PyMem_RawMalloc(length + more);
+    if (out) {
+        memcpy(out, text, length);
+        memcpy(out + length, suffix, more);
+    }
     return out;
 }
 

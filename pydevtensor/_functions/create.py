@@ -79,7 +79,7 @@ def fill(input: Tensor, value: Value) -> Tensor:
     >>> torch.fill(torch.zeros(2), 3)
     tensor([3., 3.])
     """
-    return input.clone().fill_(value)  # type: ignore[arg-type]
+    return input.clone().fill_(value)
 
 
 @function()

@@ -21,7 +21,7 @@ PACKAGE = Path(pydevtensor.__file__).parent
 MUTATIONS = {
     "the host's wait for a download": (
         "transfer.cpp",
-        'CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(stream));',
+        'CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(handle));',
         "",
         "lazy",
     ),
@@ -33,13 +33,13 @@ MUTATIONS = {
     ),
     "the wait of one device for another": (
         "transfer.cpp",
-        "if (order(source_queue, target_queue) || device_use(target_queue.device))",
-        "if (device_use(target_queue.device))",
+        "if (order(source_stream, target_stream) || device_use(target_stream.device))",
+        "if (device_use(target_stream.device))",
         "lazy",
     ),
     "the use of memory on another stream": (
         "allocator.cpp",
-        "    found->second->used_on.push_back(stream);\n",
+        "    found->second->used_on.push_back(handle);\n",
         "",
         "lazy",
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import functools
 import pprint
 import re
 from collections.abc import Iterator
@@ -21,10 +22,15 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "pydevtensor" / "_functions"
 INDEX = "_index.py"
 NOTE = "# Made by tools/build/functions.py from pydevtensor/_functions.\n"
-HEADER = (ROOT / "csrc" / "tensor" / "schema.h").read_text()
-MACRO = re.search(r"#define DT_FACTORY_KWARGS (.*\n)+?(?=#define)", HEADER)
-assert MACRO
-FACTORY = "".join(re.findall(r'"(.*)"', MACRO[0]))
+
+
+@functools.cache
+def factory_keywords() -> str:
+    """The keywords of every factory, as the header has them."""
+    header = (ROOT / "csrc" / "tensor" / "schema.h").read_text()
+    macro = re.search(r"#define DT_FACTORY_KWARGS (.*\n)+?(?=#define)", header)
+    assert macro, "schema.h defines no DT_FACTORY_KWARGS before another macro"
+    return "".join(re.findall(r'"(.*)"', macro[0]))
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def parameters(node: ast.FunctionDef, out: str, factory: bool) -> str:
         kind = many.get(word(given.vararg.annotation), "Any")
         found.append(f"*{given.vararg.arg}: {kind}")
     keywords = list(map(text, given.kwonlyargs, given.kw_defaults))
-    keywords += [FACTORY] if factory else []
+    keywords += [factory_keywords()] if factory else []
     keywords += [out] if out else []
     return ", ".join(
         [*found, *(["*"] if keywords and not given.vararg else []), *keywords]

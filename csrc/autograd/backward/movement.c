@@ -146,12 +146,12 @@ static int repeat_interleave(dt_call *c, const dt_tensor *x)
             "repeat_interleave: a tensor of %d dimensions leaves no room for "
             "the copies; reshape it to fewer first",
             x->ndim);
-    if (c->args[3].given && c->args[3].i >= 0 &&
-        c->args[3].i != repeats * x->shape[dim])
+    long long size = repeats * x->shape[dim];
+    if (c->args[3].given && c->args[3].i >= 0 && c->args[3].i != size)
         return dt_fail(DT_ERROR_RUNTIME,
                        "repeat_interleave: output_size is %lld, and the repeats make "
                        "%lld; leave it out, or give that",
-                       (long long)c->args[3].i, (long long)(repeats * x->shape[dim]));
+                       (long long)c->args[3].i, size);
     for (int d = 0; d < x->ndim; d++)
         shape[d <= dim ? d : d + 1] = x->shape[d];
     shape[dim + 1] = repeats;

@@ -35,6 +35,18 @@ static PyTypeObject *composite_type;
 
 /* --- arguments --- */
 
+static PyObject *tensors_as_tuple(const dt_args *args, int i)
+{
+    dt_tensor_list list;
+    if (dt_take_tensors(args, i, &list) < 0)
+        return NULL;
+    PyObject *tuple = PyTuple_New(list.count);
+    for (Py_ssize_t k = 0; tuple && k < list.count; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(list.objects[k]));
+    dt_tensors_release(&list);
+    return tuple;
+}
+
 /* The argument i as the body receives it (pydevtensor/_functions/types.py). NULL with an
  * exception set, also where it is not of its parameter's type. */
 static PyObject *converted(const dt_args *args, int i)
@@ -85,6 +97,8 @@ static PyObject *converted(const dt_args *args, int i)
     case DT_PARAM_SIZES:
         return dt_take_sizes(args, i, &count, sizes) < 0 ? NULL
                                                          : dt_size_new(count, sizes);
+    case DT_PARAM_TENSORS:
+        return tensors_as_tuple(args, i);
     default:
         break;
     }
@@ -95,19 +109,12 @@ static PyObject *converted(const dt_args *args, int i)
 static PyObject *converted_rest(const dt_args *args)
 {
     int i = args->signature->rest;
-    dt_tensor_list list;
     int64_t sizes[DT_MAX_NDIM];
     int count;
     PyObject *tuple;
     switch (args->signature->parameters[i].type) {
     case DT_PARAM_TENSORS:
-        if (dt_take_tensors(args, i, &list) < 0)
-            return NULL;
-        tuple = PyTuple_New(list.count);
-        for (Py_ssize_t k = 0; tuple && k < list.count; k++)
-            PyTuple_SET_ITEM(tuple, k, Py_NewRef(list.objects[k]));
-        dt_tensors_release(&list);
-        return tuple;
+        return tensors_as_tuple(args, i);
     case DT_PARAM_SIZES:
         return dt_take_sizes(args, i, &count, sizes) < 0
                    ? NULL

@@ -200,11 +200,10 @@ static recipe normal(dt_generator *generator)
                     generator};
 }
 
-static recipe integers(const dt_value *low, const dt_value *high,
-                       dt_generator *generator)
+static recipe integers(int64_t low, int64_t high, dt_generator *generator)
 {
-    return (recipe){RANDOM, DT_RANDOM_INTEGERS, dt_scalar_int(low ? low->i : 0),
-                    dt_scalar_int(high->i), generator};
+    return (recipe){RANDOM, DT_RANDOM_INTEGERS, dt_scalar_int(low), dt_scalar_int(high),
+                    generator};
 }
 
 /* strides NULL: row-major. */
@@ -274,13 +273,13 @@ int dt_randn_forward(dt_call *c)
 
 int dt_randint_forward(dt_call *c)
 {
-    recipe r = integers(NULL, &c->args[0], c->args[2].generator);
+    recipe r = integers(0, c->args[0].i, c->args[2].generator);
     return create_sized(c, r, 1, 3, DT_INT64);
 }
 
 int dt_randint_from_forward(dt_call *c)
 {
-    recipe r = integers(&c->args[0], &c->args[1], c->args[3].generator);
+    recipe r = integers(c->args[0].i, c->args[1].i, c->args[3].generator);
     return create_sized(c, r, 2, 4, DT_INT64);
 }
 
@@ -374,12 +373,12 @@ int dt_randn_like_forward(dt_call *c)
 
 int dt_randint_like_forward(dt_call *c)
 {
-    return create_like(c, integers(NULL, &c->args[1], NULL), 2);
+    return create_like(c, integers(0, c->args[1].i, NULL), 2);
 }
 
 int dt_randint_like_from_forward(dt_call *c)
 {
-    return create_like(c, integers(&c->args[1], &c->args[2], NULL), 3);
+    return create_like(c, integers(c->args[1].i, c->args[2].i, NULL), 3);
 }
 
 static int create_new(dt_call *c, recipe r, int first)
