@@ -6,6 +6,8 @@
 #ifndef DT_PYTHON_ARGUMENTS_H
 #define DT_PYTHON_ARGUMENTS_H
 
+#include <string.h>
+
 #include "device/random.h"
 #include "python/types/tensor.h"
 #include "tensor/ops/copy.h"
@@ -54,12 +56,11 @@ static inline int dt_bind_spread(dt_signature *signature, dt_args *out, PyObject
     out->form = 0;
     out->rest = NULL;
     out->nrest = 0;
+    memset(out->slots, 0, sizeof out->slots);
     if (self)
         out->slots[bound++] = self;
     while (bound < signature->rest)
         out->slots[bound++] = values[v++];
-    for (int i = bound; i < signature->count; i++)
-        out->slots[i] = NULL;
     if (count - v == 1 && (PyTuple_Check(values[v]) || PyList_Check(values[v]))) {
         out->slots[bound] = values[v];
     } else {
@@ -82,13 +83,13 @@ static inline int dt_bind(dt_signature *signature, dt_args *out, PyObject *self,
         return dt_bind_any(signature, out, self, values, count, kwnames);
     out->signature = signature;
     out->form = 0;
+    /* All of them: of a fixed size, this needs no call of memset. */
+    memset(out->slots, 0, sizeof out->slots);
     int i = 0;
     if (self)
         out->slots[i++] = self;
     for (Py_ssize_t v = 0; v < count; v++)
         out->slots[i++] = values[v];
-    for (; i < signature->count; i++)
-        out->slots[i] = NULL;
     return 0;
 }
 
