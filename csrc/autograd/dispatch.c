@@ -76,7 +76,10 @@ const dt_op_info *dt_op_prepare(dt_op *op)
                 info->first = i;
         }
         for (int i = 0; i < info->schema.count; i++) {
-            info->defaults[i] = dt_value_default(&info->schema.parameters[i]);
+            const dt_parameter *p = &info->schema.parameters[i];
+            info->defaults[i] = dt_value_default(p);
+            info->optional[i] = !p->required && i != info->schema.rest &&
+                                p->type != DT_PARAM_DEVICE && p->type != DT_PARAM_ORDER;
             bool input = is_input(info, i) && !(op->saves & DT_NO_GRADIENT(i));
             info->input[i] = (signed char)(input ? info->ninputs++ : -1);
         }
@@ -336,7 +339,7 @@ static int record(dt_call *c, const dt_op_info *info)
 {
     inputs in;
     const dt_tensor *x = c->args[info->first].tensor;
-    if (info->ninputs == 1 && x && !x->history)
+    if (info->ninputs == 1 && x && !dt_recording(x))
         /* The commonest case, for which no list of the inputs is needed. */
         return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], x) : 0;
     inputs_of(&in, c, info);

@@ -137,9 +137,8 @@ static int convert_any(call_state *s, const dt_args *args, int i)
     }
 }
 
-/* The same, quickly for the commonest arguments, and for those left out. */
-static inline int convert(call_state *s, const dt_args *args, const dt_op_info *info,
-                          int i)
+/* The same, quickly for the commonest arguments. */
+static inline int convert(call_state *s, const dt_args *args, int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
     PyObject *value = args->slots[i];
@@ -153,11 +152,6 @@ static inline int convert(call_state *s, const dt_args *args, const dt_op_info *
     if (p->type == DT_PARAM_INT && value && dt_small_int(value, &v->i)) {
         v->tensor = NULL;
         v->given = true;
-        return 0;
-    }
-    if (!value && !p->required && i != args->signature->rest &&
-        p->type != DT_PARAM_DEVICE && p->type != DT_PARAM_ORDER) {
-        *v = info->defaults[i];
         return 0;
     }
     return convert_any(s, args, i);
@@ -304,8 +298,12 @@ static PyObject *finish_without_graph(const dt_args *args, dt_call *call,
     return out;
 }
 
-static PyObject *run(const dt_args *args, bool in_place)
+static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
 {
+    dt_args bound;
+    const dt_args *args = &bound;
+    if (dt_bind(signature, &bound, self, values, count, kwnames) < 0)
+        return NULL;
     dt_op *op = args->signature->op;
     const dt_op_info *info = dt_op_info_of(op);
     dt_tensor_object *objects[DT_MAX_RESULTS];
@@ -326,21 +324,20 @@ static PyObject *run(const dt_args *args, bool in_place)
     call.args = s.values;
     call.in_place = in_place;
     call.target = NULL;
-    if (args->signature->out >= 0 && args->slots[args->signature->out] &&
-        info->nresults == 1 &&
-        dt_take_tensor(args, args->signature->out, &call.target) < 0)
+    int first = info->factory, out = args->signature->out;
+    bool has_out = out >= 0 && args->slots[out];
+    if (has_out && info->nresults == 1 && dt_take_tensor(args, out, &call.target) < 0)
         return NULL;
-    int first = info->factory;
     s.device = dt_device_make(DT_CPU, 0);
     if (first >= 0 && convert_factory(&s, args, first) < 0)
         return NULL;
-    for (int i = 0; i < args->signature->count; i++) {
+    for (int i = 0; i < args->signature->count; i++)
         if (i == first)
-            i += DT_FACTORY_NKWARGS;
-        if (i < args->signature->count && i != args->signature->out &&
-            convert(&s, args, info, i) < 0)
+            i += DT_FACTORY_NKWARGS - 1;
+        else if (!args->slots[i] && info->optional[i])
+            s.values[i] = info->defaults[i];
+        else if (i != out && convert(&s, args, i) < 0)
             goto done;
-    }
     if (first >= 0)
         s.numel += (int64_t)factory_numel(args, s.values, first);
     if (info->schema.out >= 0)
@@ -369,12 +366,12 @@ static PyObject *run(const dt_args *args, bool in_place)
         result = finish_tuple(args, info, objects, status);
     else if (first >= 0)
         result = dt_finish_factory(args, first, dt_tensor_result(objects[0], status));
-    else if (op->flags & DT_OUT_BREAKS_GRAPH && status == 0 &&
-             dt_given(args, args->signature->out) && dt_recording(s.values[0].tensor) &&
-             !dt_requires_grad(dt_tensor_of(args->slots[args->signature->out])))
+    else if (op->flags & DT_OUT_BREAKS_GRAPH && status == 0 && has_out &&
+             dt_given(args, out) && dt_recording(s.values[0].tensor) &&
+             !dt_requires_grad(dt_tensor_of(args->slots[out])))
         result = finish_without_graph(args, &call, objects[0]);
-    else if (args->signature->out >= 0)
-        result = dt_finish(args, args->signature->out, objects[0], status);
+    else if (has_out)
+        result = dt_finish(args, out, objects[0], status);
     else
         result = dt_tensor_result(objects[0], status);
 done:
@@ -382,7 +379,8 @@ done:
         Py_DECREF((PyObject *)objects[--made]);
     if (s.has_list)
         dt_tensors_release(&s.list);
-    PyMem_Free(s.many_ints);
+    if (s.many_ints)
+        PyMem_Free(s.many_ints);
     return result;
 }
 
@@ -399,35 +397,25 @@ enum {
 static dt_signature *function_signatures[NROWS], *method_signatures[NROWS],
     *in_place_signatures[NROWS];
 
-static PyObject *call(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
-{
-    dt_args args;
-    if (dt_bind(signature, &args, self, values, count, kwnames) < 0)
-        return NULL;
-    return run(&args, in_place);
-}
-
 #define OP(id, ...)                                                                    \
     static PyObject *id##_function(DT_CALL_PARAMETERS)                                 \
     {                                                                                  \
         (void)self;                                                                    \
-        return call(function_signatures[ROW_##id], false, NULL, values, count,         \
-                    kwnames);                                                          \
+        return run(function_signatures[ROW_##id], false, NULL, values, count,          \
+                   kwnames);                                                           \
     }                                                                                  \
     static PyObject *id##_method(DT_CALL_PARAMETERS)                                   \
     {                                                                                  \
-        return call(method_signatures[ROW_##id], false, self, values, count, kwnames); \
+        return run(method_signatures[ROW_##id], false, self, values, count, kwnames);  \
     }                                                                                  \
     static PyObject *id##_in_place_function(DT_CALL_PARAMETERS)                        \
     {                                                                                  \
         (void)self;                                                                    \
-        return call(in_place_signatures[ROW_##id], true, NULL, values, count,          \
-                    kwnames);                                                          \
+        return run(in_place_signatures[ROW_##id], true, NULL, values, count, kwnames); \
     }                                                                                  \
     static PyObject *id##_in_place_method(DT_CALL_PARAMETERS)                          \
     {                                                                                  \
-        return call(in_place_signatures[ROW_##id], true, self, values, count,          \
-                    kwnames);                                                          \
+        return run(in_place_signatures[ROW_##id], true, self, values, count, kwnames); \
     }
 #include "ops/functions/all.def"
 #undef OP
