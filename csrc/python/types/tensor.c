@@ -308,7 +308,9 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     int status;
     int64_t columns = y->ndim > 1 ? y->shape[y->ndim - 1] : 1;
     DT_RUN(status, (double)x->numel * (double)columns > 5e5 || y->numel > DT_LONG_NUMEL,
-           DT_CALL(matmul, &out->tensor, dt_value_tensor(x), dt_value_tensor(y)));
+           dt_recording(x) || dt_recording(y)
+               ? DT_CALL(matmul, &out->tensor, dt_value_tensor(x), dt_value_tensor(y))
+               : dt_matmul(&out->tensor, x, y));
     return dt_tensor_result(out, status);
 }
 
