@@ -67,44 +67,9 @@ int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *
 
 int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_subscript *items,
                       int count);
-/* The shape of what an operation computed, before anybody sees it: out is no view. */
+/* Gives the result x of an operation its final shape; out is not recorded as a view. */
 int dt_recorded_shape_of_result(const char *name, dt_tensor *out, const dt_tensor *x,
                                 int ndim, const int64_t *shape);
-static inline int dt_recorded_reshape(dt_tensor *out, const dt_tensor *x, int ndim,
-                                      const int64_t *shape)
-{
-    return DT_CALL(reshape, out, dt_value_tensor(x), dt_value_ints(ndim, shape));
-}
-static inline int dt_recorded_squeeze(dt_tensor *out, const dt_tensor *x, int count,
-                                      const int64_t *dims)
-{
-    return DT_CALL(squeeze, out, dt_value_tensor(x), dt_value_ints(count, dims));
-}
-static inline int dt_recorded_permute(dt_tensor *out, const dt_tensor *x, int count,
-                                      const int64_t *dims)
-{
-    return DT_CALL(permute, out, dt_value_tensor(x), dt_value_ints(count, dims));
-}
-static inline int dt_recorded_unsqueeze(dt_tensor *out, const dt_tensor *x, int64_t dim)
-{
-    return DT_CALL(unsqueeze, out, dt_value_tensor(x), dt_value_int(dim));
-}
-static inline int dt_recorded_transpose(dt_tensor *out, const dt_tensor *x, int64_t a,
-                                        int64_t b)
-{
-    return DT_CALL(transpose, out, dt_value_tensor(x), dt_value_int(a),
-                   dt_value_int(b));
-}
-static inline int dt_recorded_t(dt_tensor *out, const dt_tensor *x)
-{
-    return DT_CALL(t, out, dt_value_tensor(x));
-}
-static inline int dt_recorded_expand(const char *what, dt_tensor *out,
-                                     const dt_tensor *x, int ndim, const int64_t *shape)
-{
-    (void)what;
-    return DT_CALL(expand, out, dt_value_tensor(x), dt_value_ints(ndim, shape));
-}
 /* `name`: of the node, SliceBackward0 or another that takes a part. */
 int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
                        int64_t dim, int64_t start, int64_t length);

@@ -69,14 +69,16 @@ static PyObject *formatted(const dt_args *args, int i, PyObject *made, bool copy
     } else {
         /* Turned so that the channels are last, dense, and turned back. */
         dt_format_order(x->ndim, order, inverse);
-        status = dt_recorded_permute(&turned, x, x->ndim, order);
+        status = DT_CALL(permute, &turned, dt_value_tensor(x),
+                         dt_value_ints(x->ndim, order));
         if (!status)
             status = turned.contiguous
                          ? dt_recorded_to(&dense, &turned, (dt_dtype)x->dtype,
                                           dt_tensor_device(x))
                          : dt_recorded_contiguous(&dense, &turned);
         if (!status)
-            status = dt_recorded_permute(&out->tensor, &dense, x->ndim, inverse);
+            status = DT_CALL(permute, &out->tensor, dt_value_tensor(&dense),
+                             dt_value_ints(x->ndim, inverse));
         dt_tensor_clear(&dense);
         dt_tensor_clear(&turned);
     }

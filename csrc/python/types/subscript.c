@@ -426,7 +426,7 @@ static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
         dims[count] = count;
         count++;
     }
-    return dt_recorded_squeeze(out, value, count, dims);
+    return DT_CALL(squeeze, out, dt_value_tensor(value), dt_value_ints(count, dims));
 }
 
 static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *value)
