@@ -299,8 +299,9 @@ static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
         status = dt_variable_set_made(out, node, k);
     }
     const dt_tensor *x = c->args[info->first].tensor;
-    if (!status && x && (c->op->flags & DT_VIEW) && c->out[0]->storage == x->storage)
-        status = dt_variable_set_view(c->out[0], x);
+    dt_tensor *view = c->op->flags & DT_VIEW ? c->out[0] : NULL;
+    if (!status && x && view && view->storage == x->storage)
+        status = dt_variable_set_view(view, x);
     dt_node_release(node);
     return status;
 }

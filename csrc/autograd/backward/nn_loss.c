@@ -70,7 +70,7 @@ static dt_arg row_gradients(const loss *l)
     case DT_LOSS_MEAN:
         if (!l->options.shares)
             return DIV(GRAD, dt_arg_tensor(&l->kept.total));
-        return DIV(GRAD, NUMBER((double)(l->x->numel / l->x->shape[l->dim])));
+        return DIV(GRAD, NUMBER((double)l->x->numel / (double)l->x->shape[l->dim]));
     default:
         return CALL_OP(unsqueeze, TENSOR(GRAD), dt_value_int(l->dim));
     }

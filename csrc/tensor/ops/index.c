@@ -68,7 +68,7 @@ static void add_dim(dt_index_call *s, int64_t size, int64_t table_stride)
 /* The dimensions that the index tensors have together, as the next ones. */
 static int add_broadcast(dt_index_call *s, const prepared *p)
 {
-    int64_t shape[DT_MAX_NDIM];
+    int64_t shape[DT_MAX_NDIM] = {0};
     int ndim = 0, first = s->ndim;
     for (int k = 0; k < p->count; k++) {
         const dt_tensor *index = &p->indices[k];
@@ -520,13 +520,13 @@ int dt_scatter_add_forward(dt_call *c)
 }
 
 /* A source has the sizes of x, but is as long as the index in the dimension indexed. */
-static int check_source(const dt_indexing *indexing, const dt_tensor *x,
-                        const dt_tensor *source)
+static int check_source(const dt_indexing *indexing, const dt_tensor *index,
+                        const dt_tensor *x, const dt_tensor *source)
 {
     char have[DT_SHAPE_TEXT], want[DT_SHAPE_TEXT];
     int64_t shape[DT_MAX_NDIM];
     memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
-    shape[indexing->dims[0]] = indexing->indices[0]->numel;
+    shape[indexing->dims[0]] = index->numel;
     if (dt_shape_equal(x->ndim, shape, source->ndim, source->shape))
         return 0;
     return dt_fail(
@@ -543,7 +543,8 @@ static int index_write(dt_call *c, dt_index_op op, bool fills, const dt_value *v
     dt_indexing indexing;
     dt_tensor vector;
     if (index_of_dim(&indexing, c, &vector) < 0 ||
-        (!fills && check_source(&indexing, c->args[0].tensor, value->tensor) < 0))
+        (!fills &&
+         check_source(&indexing, &vector, c->args[0].tensor, value->tensor) < 0))
         return -1;
     return write(c, op, &indexing, value);
 }
