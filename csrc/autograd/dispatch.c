@@ -21,7 +21,7 @@
 #undef GRADIENT
 
 #define NOT_DIFFERENTIABLE              NULL, 0, NULL
-#define COMPOSITE                       NULL, DT_SAVES_COMPOSITE, NULL
+#define COMPOSITE                       NULL, DT_SAVES_NOTHING, NULL
 #define GRADIENT(backward, saves, node) dt_##backward##_backward, saves, node
 #define OP(id, flags, schema, forward, derivative, doc, example, prints)               \
     dt_op                                                                              \
@@ -404,8 +404,6 @@ int dt_dispatch(dt_call *c)
         status = op->forward(c);
     if (status < 0 && info->list)
         dt_call_free_list(c);
-    if (op->saves == DT_SAVES_COMPOSITE)
-        return status;
     if (!status && op->backward)
         status = record(c, info);
     if (__builtin_expect(!status && info->nmade == info->nresults, 1))

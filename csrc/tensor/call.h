@@ -91,8 +91,6 @@ enum {
 /* Argument i, a tensor or a list of them, gets no gradient. A list that is saved is the
  * last tensor saved. */
 #define DT_NO_GRADIENT(i) (1u << (20 + (i)))
-/* Of a composite: forward calls other operations, which make the nodes. */
-#define DT_SAVES_COMPOSITE (1u << 31)
 
 typedef struct dt_op {
     const char *schema;
