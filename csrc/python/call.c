@@ -325,7 +325,7 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
     call.in_place = in_place;
     call.target = NULL;
     int first = info->factory, out = args->signature->out;
-    bool has_out = out >= 0 && args->slots[out];
+    bool has_out = out >= 0 && dt_given(args, out);
     if (has_out && info->nresults == 1 && dt_take_tensor(args, out, &call.target) < 0)
         return NULL;
     s.device = dt_device_make(DT_CPU, 0);
