@@ -317,16 +317,17 @@ static void check_elementwise(dt_dtype dtype)
     if constexpr (class_of_##name.takes[kind]) {                                       \
         typedef std::conditional_t<class_of_##name.choice, bool, T> First;             \
         typedef std::conditional_t<class_of_##name.truth, bool, T> R;                  \
-        Case<First, T, R>{DT_OP_##name,                                                \
-                          arity,                                                       \
-                          #name " " #class_,                                           \
-                          {class_of_##name.truth ? DT_BOOL : dtype,                    \
-                           class_of_##name.choice ? DT_BOOL : dtype, dtype},           \
-                          (double)(is_unsigned && low < 0 ? 0 : low),                  \
-                          high,                                                        \
-                          [](First a, T b, T d) -> R {                                 \
-                              operands(First, a, b, d) return (R)(value);              \
-                          }}                                                           \
+        Case<First, T, R>{                                                             \
+            DT_OP_##name,                                                              \
+            arity,                                                                     \
+            #name " " #class_,                                                         \
+            {class_of_##name.truth ? DT_BOOL : dtype,                                  \
+             class_of_##name.choice ? DT_BOOL : dtype, dtype},                         \
+            (double)(is_unsigned && low < 0 ? 0 : low),                                \
+            high,                                                                      \
+            [](First a, [[maybe_unused]] T b, [[maybe_unused]] T d) -> R {             \
+                operands(First, a, b, d) return (R)(value);                            \
+            }}                                                                         \
             .check();                                                                  \
     } else if constexpr (!class_of_##name.choice) /* which moves any type */           \
         refuses<T>(DT_OP_##name, dtype);
