@@ -44,41 +44,38 @@ int dt_ravel_forward(dt_call *c)
     return DT_CALL(flatten, c->out[0], c->args[0]);
 }
 
+/* Calls an operation whose node has the name of the operation that needs it. */
+static int call_as(const char *node, dt_op *op, dt_tensor *out, const dt_value *args)
+{
+    const dt_op_info *info = dt_op_info_of(op);
+    if (!info)
+        return -1;
+    dt_call call = {
+        .op = op, .name = info->schema.name, .node = node, .args = args, .out = {out}};
+    return dt_dispatch(&call);
+}
+
 int dt_recorded_shape_of_result(const char *name, dt_tensor *out, const dt_tensor *x,
                                 int ndim, const int64_t *shape)
 {
-    dt_value args[] = {dt_value_tensor(x), dt_value_ints(ndim, shape)};
-    dt_call call = {.op = &dt_op_reshape_result,
-                    .name = "view",
-                    .node = name,
-                    .args = args,
-                    .out = {out}};
-    return dt_dispatch(&call);
+    const dt_value args[] = {dt_value_tensor(x), dt_value_ints(ndim, shape)};
+    return call_as(name, &dt_op_reshape_result, out, args);
 }
 
 int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
                        int64_t dim, int64_t start, int64_t length)
 {
-    dt_value args[] = {dt_value_tensor(x), dt_value_int(dim), dt_value_int(start),
-                       dt_value_int(length)};
-    dt_call call = {.op = &dt_op_narrow,
-                    .name = "narrow",
-                    .node = name,
-                    .args = args,
-                    .out = {out}};
-    return dt_dispatch(&call);
+    const dt_value args[] = {dt_value_tensor(x), dt_value_int(dim), dt_value_int(start),
+                             dt_value_int(length)};
+    return call_as(name, &dt_op_narrow, out, args);
 }
 
 int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
                        int64_t dim, int64_t index)
 {
-    dt_value args[] = {dt_value_tensor(x), dt_value_int(dim), dt_value_int(index)};
-    dt_call call = {.op = &dt_op_select,
-                    .name = "select",
-                    .node = name,
-                    .args = args,
-                    .out = {out}};
-    return dt_dispatch(&call);
+    const dt_value args[] = {dt_value_tensor(x), dt_value_int(dim),
+                             dt_value_int(index)};
+    return call_as(name, &dt_op_select, out, args);
 }
 
 /* --- orders of dimensions --- */
