@@ -8,14 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-import pydevtensor
-
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = Path(pydevtensor.__file__).parent
+from source_copy import PACKAGE, copy_sources, package_of
 
 # file, what stands there, what is put in its place, the schedule that shows it
 MUTATIONS = {
@@ -104,35 +99,11 @@ def test_the_program_holds_as_it_is(schedule, tmp_path):
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_mutation_is_caught(name, tmp_path):
     file, old, new, schedule = MUTATIONS[name]
-    sources = tmp_path / "sources"
-    for part in ("csrc", "tools", "pydevtensor"):
-        shutil.copytree(ROOT / part, sources / part)
-    for part in ("pyproject.toml", "setup.py"):
-        shutil.copy2(ROOT / part, sources / part)
-    # With the objects that a build left, only what the mutation touches is compiled.
-    if (ROOT / "build" / "objects").exists():
-        shutil.copytree(ROOT / "build" / "objects", sources / "build" / "objects")
+    sources = copy_sources(tmp_path / "sources")
     (path,) = (sources / "csrc" / "cuda").rglob(file)
     text = path.read_text()
     assert text.count(old) == 1, f"{file} has changed: say anew what {name} is"
     path.write_text(text.replace(old, new))
-    environment = {
-        k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")
-    }
-    environment["PYDEVTENSOR_CUDA"] = "0"
-    # As strict as the build that left the objects, or none of them would do.
-    environment["PYDEVTENSOR_WERROR"] = os.environ.get("PYDEVTENSOR_WERROR", "0")
-    built = subprocess.run(
-        [sys.executable, "tools/build/products.py"],
-        cwd=sources,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    (library,) = (sources / "build" / "products").glob("*/_cuda_sim.so")
-    package = tmp_path / "run"
-    shutil.copytree(PACKAGE, package / "pydevtensor")
-    shutil.copy2(library, package / "pydevtensor" / "_cuda_sim.so")
+    package = package_of(sources, tmp_path / "run", "_cuda_sim.so")
     done = run(package, schedule)
     assert "held" not in done.stdout, f"without {name} nothing fails"

@@ -5,17 +5,11 @@ differentiated and run on simulated GPUs. Nothing else in the copy knows of them
 """
 
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-import pydevtensor
-
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = Path(pydevtensor.__file__).parent
+from source_copy import copy_sources, package_of
 
 # An elementwise function is one row.
 ROW = """
@@ -90,39 +84,16 @@ def insert(path, text, before):
 
 @pytest.mark.slow
 def test_a_row_is_an_operation(tmp_path):
-    sources = tmp_path / "sources"
-    for part in ("csrc", "tools", "pydevtensor"):
-        shutil.copytree(ROOT / part, sources / part)
-    for part in ("pyproject.toml", "setup.py"):
-        shutil.copy2(ROOT / part, sources / part)
-    # With the objects that a build left, only what the tables reach is compiled.
-    if (ROOT / "build" / "objects").exists():
-        shutil.copytree(ROOT / "build" / "objects", sources / "build" / "objects")
+    sources = copy_sources(tmp_path / "sources")
     csrc = sources / "csrc"
     insert(csrc / "ops" / "elementwise.def", ROW, "\nFUSED(abs, ")
     insert(csrc / "ops" / "functions" / "view.def", RECORD, "OP(narrow, ")
     with (csrc / "autograd" / "backward" / "view.c").open("a") as file:
         file.write(FORWARD)
+    package = package_of(sources, tmp_path / "run", "_C.*.so", "_cuda_sim.so")
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")
     }
-    environment["PYDEVTENSOR_CUDA"] = "0"
-    # As strict as the build that left the objects, or none of them would do.
-    environment["PYDEVTENSOR_WERROR"] = os.environ.get("PYDEVTENSOR_WERROR", "0")
-    built = subprocess.run(
-        [sys.executable, "tools/build/products.py"],
-        cwd=sources,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    package = tmp_path / "run"
-    shutil.copytree(PACKAGE, package / "pydevtensor")
-    for pattern in ("_C.*.so", "_cuda_sim.so"):
-        # The copied objects brought no products: these are the build's own.
-        (library,) = (sources / "build" / "products").glob(f"*/{pattern}")
-        shutil.copy2(library, package / "pydevtensor" / library.name)
     environment.update(PYTHONPATH=str(package), PYDEVTENSOR_SIM_GPUS="1")
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
