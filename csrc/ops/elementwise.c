@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Expressions of derivatives as sets: what they read. */
+/* Derivatives evaluated as sets: the inputs and results that each one reads. */
 #define G                  0
 #define A                  DT_READS_A
 #define B                  DT_READS_B

@@ -15,8 +15,8 @@ static inline int dt_raise_status(void)
     return -1;
 }
 
-/* As Py_BEGIN_ALLOW_THREADS and Py_END_ALLOW_THREADS, around code that may use the
- * autograd metadata of tensors. */
+/* Release and reacquire the GIL around code that may use the autograd metadata of
+ * tensors. */
 #define DT_BEGIN_ALLOW_THREADS                                                         \
     {                                                                                  \
         dt_py.outside++;                                                               \

@@ -115,7 +115,7 @@ static int apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
 }
 static const dt_node_type type = {apply, NULL};
 
-/* A node with what it keeps of the inputs. target: the tensor that is about to be
+/* Makes a node and saves the inputs that it needs. target: the tensor about to be
  * overwritten, or NULL. */
 static dt_node *node_of(dt_elementwise_op op, const dt_arg *args,
                         const dt_tensor *target)
