@@ -10,9 +10,9 @@ from golden.optim import backward, make_parameters, optimise
 
 import pydevtensor as torch
 from pydevtensor import nn, optim
+from pydevtensor.optim.optimizer import _RULES as RULES
 
 GOLDEN = load("optim")["found"]
-RULES = torch._C._update_rules()
 
 
 def test_everything_is_as_in_pytorch(device):
@@ -30,6 +30,12 @@ def test_everything_is_as_in_pytorch(device):
 
 
 # --- the rules, from the papers, in NumPy ---------------------------------------------
+
+
+def update(rule, parameters, gradients, states, steps, numbers, scale=None):
+    """Update parameters by a rule."""
+    tensors = sum(states, parameters + gradients)
+    torch._C._update(rule, tensors, steps, numbers, scale)
 
 
 def reference(rule, p, g, states, n, step):
@@ -152,7 +158,7 @@ def test_a_rule_is_its_paper(rule, dtype, device):
         expected.append(
             reference(rule, p.astype("float64"), g.astype("float64"), wide, n, step)
         )
-    torch._C._update(rule, parameters, gradients, kept, steps, given)
+    update(rule, parameters, gradients, kept, steps, given)
     tolerance = 2e-5 if dtype == "float32" else 1e-12
     for i, (p, s) in enumerate(expected):
         np.testing.assert_allclose(
@@ -167,16 +173,16 @@ def test_a_rule_is_its_paper(rule, dtype, device):
 def test_scale_multiplies_the_gradients(device):
     g = torch.tensor([1.0, -2.0, 3.0], device=device)
     factor = torch.tensor(0.5, device=device)
-    torch._C._update("scale", [g], [g], [], None, [3.0], factor)
+    update("scale", [g], [g], [], (), [3.0], factor)
     assert g.tolist() == [1.5, -3.0, 4.5]
     p = torch.ones(3, device=device, dtype=torch.float64)
-    torch._C._update("sgd", [p], [g], [], None, [1.0, 0.0, 1.0], torch.tensor([2.0]))
+    update("sgd", [p], [g], [], (), [1.0, 0.0, 1.0], torch.tensor([2.0]))
     assert p.tolist() == [-2.0, 7.0, -8.0]
 
 
 def test_a_nan_stays_one_when_clamped(device):
     g = torch.tensor([float("nan"), 5.0, float("-inf")], device=device)
-    torch._C._update("clamp", [g], [g], [], None, [-1.0, 2.0])
+    update("clamp", [g], [g], [], (), [-1.0, 2.0])
     assert math.isnan(g[0]) and g[1:].tolist() == [2.0, -1.0]
 
 
@@ -185,23 +191,24 @@ def test_a_nan_stays_one_when_clamped(device):
 
 def refuse(error, words, *args):
     with pytest.raises(error, match=words):
-        torch._C._update(*args)
+        update(*args)
 
 
 def test_misfits_fail_before_anything_is_written(device):
     p, q = torch.ones(3, device=device), torch.ones(2, device=device)
     sgd = (0.1, 0.0, 1.0)
-    refuse(ValueError, "no rule", "sgdd", [p], [p], [], None, sgd)
-    refuse(ValueError, "numbers", "sgd", [p], [p], [], None, sgd[:2])
-    refuse(ValueError, "2 gradients for 1", "sgd", [p], [p, p], [], None, sgd)
-    refuse(ValueError, "1 states", "sgd_momentum", [p], [p], [], None, sgd + (0, 0, 0))
-    refuse(TypeError, "Tensors", "sgd", [1.0], [p], [], None, sgd)
-    refuse(TypeError, "Tensors", "sgd", [p], [None], [], None, sgd)
-    refuse(TypeError, "number", "sgd", [p], [p], [], None, ("a", 0.0, 1.0))
-    refuse(RuntimeError, "shape", "sgd", [p, q], [p, p], [], None, sgd)
-    refuse(RuntimeError, "type", "sgd", [p.long()], [p], [], None, sgd)
-    refuse(RuntimeError, "one place", "sgd", [p[:1].expand(3)], [p], [], None, sgd)
-    refuse(RuntimeError, "2 elements", "sgd", [p], [p], [], None, sgd, q)
+    refuse(ValueError, "no rule", "sgdd", [p], [p], [], (), sgd)
+    refuse(ValueError, "numbers", "sgd", [p], [p], [], (), sgd[:2])
+    refuse(ValueError, "3 tensors", "sgd", [p], [p, p], [], (), sgd)
+    refuse(ValueError, "1 states", "sgd_momentum", [p], [p], [], (), sgd + (0, 0, 0))
+    refuse(TypeError, "Tensors", "sgd", [1.0], [p], [], (), sgd)
+    refuse(ValueError, "2 steps", "sgd", [p], [p], [], (1, 2), sgd)
+    refuse(TypeError, "Tensors", "sgd", [p], [None], [], (), sgd)
+    refuse(TypeError, "number", "sgd", [p], [p], [], (), ("a", 0.0, 1.0))
+    refuse(RuntimeError, "shape", "sgd", [p, q], [p, p], [], (), sgd)
+    refuse(RuntimeError, "type", "sgd", [p.long()], [p], [], (), sgd)
+    refuse(RuntimeError, "one place", "sgd", [p[:1].expand(3)], [p], [], (), sgd)
+    refuse(RuntimeError, "2 elements", "sgd", [p], [p], [], (), sgd, q)
     adagrad = (0.1, 0.0, 0.0, 0.0, 1.0)
     refuse(RuntimeError, "shape", "adagrad", [p], [p], [[q]], [1.0], adagrad)
     assert p.tolist() == [1, 1, 1] and q.tolist() == [1, 1]
@@ -212,16 +219,14 @@ def test_memory_of_others_is_not_written():
     array = np.ones(3, np.float32)
     array.flags.writeable = False
     p = torch.from_numpy(array)
-    refuse(RuntimeError, "read-only", "sgd", [p], [p], [], None, (0.1, 0.0, 1.0))
+    refuse(RuntimeError, "read-only", "sgd", [p], [p], [], (), (0.1, 0.0, 1.0))
 
 
 def test_parts_on_two_devices_are_named(two_gpus):
     p = nn.Parameter(torch.ones(2, device=two_gpus[0]))
     state = torch.zeros(2, device=two_gpus[1])
     with pytest.raises(RuntimeError, match="cuda:1"):
-        torch._C._update(
-            "adagrad", [p], [p], [[state]], [1.0], (0.1, 0.0, 0.0, 0.0, 1.0)
-        )
+        update("adagrad", [p], [p], [[state]], [1.0], (0.1, 0.0, 0.0, 0.0, 1.0))
 
 
 # --- norms and clipping ---------------------------------------------------------------
@@ -592,7 +597,7 @@ def test_parameters_in_a_row_of_memory(device):
     flat = torch.arange(1000, dtype=torch.float32, device=device)
     ps = [flat[i : i + 111] for i in range(0, 999, 111)]
     gs = [torch.ones(112, device=device)[1:] for _ in ps]
-    torch._C._update("sgd", ps, gs, [], None, (1.0, 0.0, 1.0))
+    update("sgd", ps, gs, [], (), (1.0, 0.0, 1.0))
     assert flat.tolist() == [*(i - 1.0 for i in range(999)), 999.0]
 
 

@@ -73,7 +73,7 @@ def clip_grads_with_norm_(
     gradients = _gradients(parameters)
     if gradients:
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
-        _C._update("scale", gradients, gradients, (), None, (1.0,), factor)
+        _C._update("scale", gradients * 2, (), (1.0,), factor)
 
 
 @no_grad()
@@ -112,7 +112,7 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
     """
     gradients, limit = _gradients(parameters), float(clip_value)
     if gradients:
-        _C._update("clamp", gradients, gradients, (), None, (-limit, limit))
+        _C._update("clamp", gradients * 2, (), (-limit, limit))
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:

@@ -17,7 +17,10 @@ from pydevtensor import _C
 from pydevtensor.autograd import RemovableHandle, enable_grad
 
 # By rule: the names of a parameter's states and of the numbers that the rule takes.
-_RULES = _C._update_rules()
+_RULES = {
+    name: (states.strip("()").split(", ")[:count], numbers.strip("()").split(", "))
+    for name, count, states, numbers in _C._update_rules()
+}
 
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -242,7 +245,8 @@ class Optimizer:
                     value = kept[name] = self._fresh(name, parameter, group)
                 values.append(value)
         if parameters:
-            _C._update(rule, parameters, gradients, states, steps or None, numbers)
+            tensors = sum(states, parameters + gradients)
+            _C._update(rule, tensors, steps, numbers)
 
     def state_dict(self) -> dict[str, Any]:
         """The states, by the parameters' positions, and the groups' options."""

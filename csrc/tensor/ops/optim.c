@@ -7,15 +7,20 @@
 
 #include "device/plan.h"
 #include "device/stream.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
 #include "tensor/ops/reduce.h"
 
+/* How many names there are in a row's list of them. */
+#define COUNT(...) COUNT_8(__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, 0)
+#define COUNT_8(a, b, c, d, e, f, g, number, ...) number
+
 const dt_optim_rule dt_optim_rules[DT_NOPTIM] = {
 #define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
-    {#name, count, #states, #numbers},
+    {#name, count, COUNT numbers, #states, #numbers},
 #include "ops/optim.def"
 #undef OPTIM
 };
@@ -58,7 +63,6 @@ typedef struct copied {
 
 typedef struct batch {
     const char *what;
-    dt_optim_entry *entries;
     copied *copies; /* the last one first */
 } batch;
 
@@ -145,24 +149,35 @@ static int check_writable(const char *what, const char *name, const dt_tensor *t
     return 0;
 }
 
-static int check(const char *what, dt_optim_op op, const dt_optim_item *item)
+/* What u->tensors has for each parameter, one after the other. */
+enum { PARAMETER, GRADIENT, STATES };
+
+static dt_tensor *tensor_of(const dt_optim_update *u, int which, int64_t i)
 {
-    const dt_tensor *p = item->parameter;
-    if (check_belongs(what, "parameter", p, p) ||
-        check_belongs(what, "gradient", p, item->gradient) ||
-        check_writable(what, "parameter", p))
-        return -1;
-    for (int k = 0; k < dt_optim_rules[op].nstates; k++)
-        if (check_belongs(what, "state", p, item->states[k]) ||
-            check_writable(what, "state", item->states[k]))
+    return (dt_tensor *)u->tensors[which * u->count + i];
+}
+
+static int tensors_each(const dt_optim_update *u)
+{
+    return STATES + dt_optim_rules[u->op].nstates;
+}
+
+static int check(const char *what, const dt_optim_update *u, int64_t i)
+{
+    static const char *const names[] = {"parameter", "gradient", "state"};
+    for (int k = 0; k < tensors_each(u); k++) {
+        const char *name = names[k < STATES ? k : STATES];
+        const dt_tensor *t = tensor_of(u, k, i);
+        if (check_belongs(what, name, tensor_of(u, PARAMETER, i), t) ||
+            (k != GRADIENT && check_writable(what, name, t)))
             return -1;
+    }
     return 0;
 }
 
-static int fill_entry(batch *b, dt_optim_op op, dt_optim_entry *e,
-                      const dt_optim_item *item, const double *numbers)
+static int fill_entry(batch *b, dt_optim_entry *e, const dt_optim_update *u, int64_t i)
 {
-    dt_tensor *p = item->parameter;
+    const dt_tensor *p = tensor_of(u, PARAMETER, i);
     dt_dtype dtype = dt_dtype_compute((dt_dtype)p->dtype);
     int64_t row_major[DT_MAX_NDIM];
     const int64_t *strides = p->strides;
@@ -170,21 +185,19 @@ static int fill_entry(batch *b, dt_optim_op op, dt_optim_entry *e,
         dt_shape_strides(p->ndim, p->shape, row_major);
         strides = row_major;
     }
-    e->numel = p->numel;
-    e->parameter = placed(b, p, p, dtype, strides);
-    e->gradient = placed(b, item->gradient, NULL, dtype, strides);
-    if (!e->parameter || !e->gradient)
-        return -1;
-    for (int k = 0; k < DT_OPTIM_STATES; k++) {
-        e->states[k] = NULL;
-        if (k >= dt_optim_rules[op].nstates)
-            continue;
-        e->states[k] = placed(b, item->states[k], item->states[k], dtype, strides);
-        if (!e->states[k])
+    void *data[STATES + DT_OPTIM_STATES] = {NULL};
+    for (int k = 0; k < tensors_each(u); k++) {
+        dt_tensor *t = tensor_of(u, k, i);
+        data[k] = placed(b, t, k == GRADIENT ? NULL : t, dtype, strides);
+        if (!data[k])
             return -1;
     }
+    e->numel = p->numel;
+    e->parameter = data[PARAMETER];
+    e->gradient = data[GRADIENT];
+    memcpy(e->states, data + STATES, sizeof e->states);
     memset(e->own, 0, sizeof e->own);
-    prepares[op](numbers, item->step, e->own);
+    prepares[u->op](u->numbers, u->steps ? u->steps[i] : 1, e->own);
     return 0;
 }
 
@@ -196,93 +209,83 @@ static bool goes_with(const dt_tensor *a, const dt_tensor *b)
            dt_device_equal(dt_tensor_device(a), dt_tensor_device(b));
 }
 
-/* Runs all items that go with the parameter of the first. */
-static int run_group(batch *b, dt_optim_op op, int64_t count,
-                     const dt_optim_item *items, const double *numbers,
-                     const dt_tensor *scale)
+/* Updates the parameters from the first one on that have its type and device. */
+static int run_group(const char *what, const dt_optim_update *u, int64_t first,
+                     dt_optim_entry *entries)
 {
-    const dt_tensor *head = items[0].parameter;
+    const dt_tensor *head = tensor_of(u, PARAMETER, first);
     dt_device device = dt_tensor_device(head);
-    dt_tensor factor;
+    dt_tensor factor = {.storage = NULL};
+    batch b = {what, NULL};
     /* What is of 16 bits is updated as float32, in copies. */
-    dt_optim_call call = {.op = op, .dtype = dt_dtype_compute((dt_dtype)head->dtype)};
+    dt_optim_call call = {.op = u->op,
+                          .dtype = dt_dtype_compute((dt_dtype)head->dtype),
+                          .entries = entries};
     int64_t total = 0;
     int status = -1;
-    factor.storage = NULL;
-    for (int64_t i = 0; i < count; i++) {
-        const dt_optim_item *item = &items[i];
-        if (!goes_with(item->parameter, head) || !item->parameter->numel)
+    for (int64_t i = first; i < u->count; i++) {
+        const dt_tensor *p = tensor_of(u, PARAMETER, i);
+        if (!goes_with(p, head) || !p->numel)
             continue;
-        dt_optim_entry *e = &b->entries[call.count++];
+        dt_optim_entry *e = &entries[call.count++];
         e->first = total;
-        total += item->parameter->numel;
-        if (fill_entry(b, op, e, item, numbers))
+        total += p->numel;
+        if (fill_entry(&b, e, u, i))
             goto done;
     }
     if (!call.count)
         return 0;
-    if (scale) {
-        if (goes_with(scale, head) && scale->dtype == call.dtype)
-            dt_tensor_alias(&factor, scale);
-        else if (dt_to(&factor, scale, call.dtype, device))
+    if (u->scale) {
+        if (goes_with(u->scale, head) && u->scale->dtype == call.dtype)
+            dt_tensor_alias(&factor, u->scale);
+        else if (dt_to(&factor, u->scale, call.dtype, device))
             goto done;
         if (dt_storage_use(factor.storage))
             goto done;
         call.scale = dt_tensor_data(&factor);
     }
-    call.entries = b->entries;
-    memcpy(call.numbers, numbers, sizeof call.numbers);
+    memcpy(call.numbers, u->numbers, sizeof call.numbers);
     status = dt_backend_of(device)->optim_step(dt_stream_current(device), &call);
 done:
     dt_tensor_clear(&factor);
-    return drop_copies(b, status);
+    return drop_copies(&b, status);
 }
 
-/* Whether an item before number `at` goes with it, so that it has been dealt with. */
-static bool is_done(const dt_optim_item *items, int64_t at)
+/* Whether a parameter before number `at` goes with it, so that it has been updated. */
+static bool is_done(const dt_optim_update *u, int64_t at)
 {
     /* Most often all go with the first. */
     for (int64_t i = 0; i < at; i++)
-        if (goes_with(items[i].parameter, items[at].parameter))
+        if (goes_with(tensor_of(u, PARAMETER, i), tensor_of(u, PARAMETER, at)))
             return true;
     return false;
 }
 
-int dt_optim_step(const char *what, dt_optim_op op, int64_t count,
-                  const dt_optim_item *items, const double *numbers,
-                  const dt_tensor *scale)
+int dt_optim_step(const char *what, const dt_optim_update *u)
 {
-    double all[DT_OPTIM_NUMBERS] = {0};
-    dt_optim_entry few[8];
-    batch b = {what, few, NULL};
+    dt_optim_entry few[8], *entries = few;
     int status = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (check(what, op, &items[i]))
+    for (int64_t i = 0; i < u->count; i++)
+        if (check(what, u, i))
             return -1;
-    if (scale && scale->numel != 1)
+    if (u->scale && u->scale->numel != 1)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the scale has %" PRId64 " elements; give a tensor of one",
-                       what, scale->numel);
-    if (count > (int64_t)(sizeof few / sizeof *few)) {
-        b.entries = malloc((size_t)count * sizeof *b.entries);
-        if (!b.entries)
+                       what, u->scale->numel);
+    if (u->count > (int64_t)(sizeof few / sizeof *few)) {
+        entries = malloc((size_t)u->count * sizeof *entries);
+        if (!entries)
             return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some",
                            what);
     }
-    int given = 1;
-    for (const char *c = dt_optim_rules[op].numbers; *c; c++)
-        given += *c == ',';
-    memcpy(all, numbers, (size_t)given * sizeof *all);
-    for (int64_t i = 0; i < count && !status; i++)
-        if (!is_done(items, i))
-            status = run_group(&b, op, count - i, items + i, all, scale);
-    for (int64_t i = 0; i < count && !status; i++) {
-        dt_tensor_written(items[i].parameter);
-        for (int k = 0; k < dt_optim_rules[op].nstates; k++)
-            dt_tensor_written(items[i].states[k]);
-    }
-    if (b.entries != few)
-        free(b.entries);
+    for (int64_t i = 0; i < u->count && !status; i++)
+        if (!is_done(u, i))
+            status = run_group(what, u, i, entries);
+    for (int k = 0; k < tensors_each(u) && !status; k++)
+        for (int64_t i = 0; i < u->count && k != GRADIENT; i++)
+            dt_tensor_written(tensor_of(u, k, i));
+    if (entries != few)
+        free(entries);
     return status;
 }
 
@@ -311,14 +314,18 @@ static int join_norm(dt_tensor *out, const dt_tensor *partials, dt_reduce_op op,
     return status;
 }
 
-int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
-                  dt_tensor *const *tensors, double p)
+int dt_total_norm_forward(dt_call *c)
 {
+    static const char what[] = "get_total_norm";
+    const dt_tensor *const *tensors = c->args[0].tensors;
+    dt_tensor *out = c->out[0];
+    int count = c->args[0].count;
+    double p = c->args[1].f;
     dt_reduce_op op = dt_norm_row(p);
     const dt_tensor *head = count ? tensors[0] : NULL;
     dt_foreach_norm_call call = {.parameter = p};
     dt_tensor partials = {.storage = NULL};
-    batch b = {what, NULL, NULL};
+    batch b = {what, NULL};
     int64_t chunks = 0;
     int status = -1;
     out->storage = NULL;
@@ -328,7 +335,7 @@ int dt_total_norm(const char *what, dt_tensor *out, int64_t count,
     dt_foreach_norm_entry *entries = malloc((size_t)count * sizeof *entries);
     if (!entries)
         return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", what);
-    for (int64_t i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         const dt_tensor *t = tensors[i];
         if (!dt_dtype_is_float((dt_dtype)t->dtype) || !goes_with(t, head)) {
             dt_fail(DT_ERROR_RUNTIME,
