@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "cpu/runtime/pool.h"
-#include "cpu/kernels/random.h"
+#include "cpu/runtime/backend.h"
 
 /* PyTorch makes a progression in pairs of vectors, each from its own first element
  * rounded to the type; what is left at the end, element by element. So do we, to the

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "cpu/kernels/elementwise.h"
+#include "cpu/runtime/backend.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/loop.h"
 #include "cpu/runtime/pool.h"

@@ -1,4 +1,4 @@
-#include "cpu/kernels/elementwise.h"
+#include "cpu/runtime/backend.h"
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/loop.h"

@@ -1,4 +1,4 @@
-#include "cpu/kernels/index.h"
+#include "cpu/runtime/backend.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "cpu/runtime/isa.h"
+#include "device/nn.h"
 #include "device/plan.h"
 #include "ops/ops.h"
 
@@ -142,37 +143,59 @@ typedef struct dt_optim_kernels {
     dt_optim_kernel *const *update[DT_NDTYPES]; /* [dtype][op] */
 } dt_optim_kernels;
 
-struct dt_nn_kernels;
+/* One row: the addresses of its elements, which are next to each other, or of the one
+ * that an operand has for it. */
+typedef struct dt_nn_row {
+    int64_t n;
+    const dt_nn_params *params;
+    void *at[DT_NN_OPERANDS];
+} dt_nn_row;
 
-typedef struct dt_kernels {
-    dt_isa isa;
-    const dt_elementwise_kernels *elementwise;
-    const dt_copy_kernels *copy;
-    const dt_reduce_kernels *reduce;
-    const dt_gemm_kernels *gemm;
-    const dt_random_kernels *random;
-    const dt_optim_kernels *update;
-    const dt_scan_kernels *scan;
-    const dt_moments_kernels *moments;
-    const struct dt_nn_kernels *nn; /* cpu/kernels/nn_kernels.h */
-} dt_kernels;
+/* Some rows of some columns, or one run of one column, that COLUMNS adds to its sums. */
+typedef struct dt_nn_columns {
+    int64_t rows, columns;
+    int64_t row; /* elements from a row to the next */
+    void *at[DT_NN_OPERANDS];
+    double *sums[2]; /* of each column, or one; the second NULL: not wanted */
+} dt_nn_columns;
 
-/* Chosen before the backend can be called. */
-extern dt_kernels dt_cpu_kernels;
-void dt_kernels_choose(void);
+/* NULL where an operation has no such form. */
+typedef struct dt_nn_kernel {
+    void (*row)(const dt_nn_row *row);
+    void (*channel)(const dt_nn_row *row); /* CHANNELS: a run of one channel */
+    void (*columns)(const dt_nn_columns *columns);
+    void (*run)(const dt_nn_columns *columns);
+} dt_nn_kernel;
 
-#define ISA(name, test)                                                                \
-    extern const dt_elementwise_kernels dt_elementwise_##name;                         \
-    extern const dt_copy_kernels dt_copy_##name;                                       \
-    extern const dt_reduce_kernels dt_reduce_##name;                                   \
-    extern const dt_gemm_kernels dt_gemm_##name;                                       \
-    extern const dt_random_kernels dt_random_##name;                                   \
-    extern const dt_optim_kernels dt_optim_##name;                                     \
-    extern const dt_scan_kernels dt_scan_##name;                                       \
-    extern const dt_moments_kernels dt_moments_##name;                                 \
-    extern const struct dt_nn_kernels dt_nn_##name;
+typedef struct dt_nn_kernels {
+    dt_nn_kernel float32[DT_NNN], float64[DT_NNN];
+} dt_nn_kernels;
+
+/* FAMILY(name, isa): every instruction set exports a dt_NAME_kernels, dt_NAME_ISA. */
+#define DT_KERNEL_FAMILIES(FAMILY, isa)                                                \
+    FAMILY(elementwise, isa)                                                           \
+    FAMILY(copy, isa)                                                                  \
+    FAMILY(reduce, isa)                                                                \
+    FAMILY(gemm, isa)                                                                  \
+    FAMILY(random, isa)                                                                \
+    FAMILY(optim, isa)                                                                 \
+    FAMILY(scan, isa)                                                                  \
+    FAMILY(moments, isa)                                                               \
+    FAMILY(nn, isa)
+
+#define FAMILY(name, isa) extern const dt_##name##_kernels dt_##name##_##isa;
+#define ISA(name, test)   DT_KERNEL_FAMILIES(FAMILY, name)
 DT_ISAS(ISA)
 #undef ISA
+#undef FAMILY
+
+/* Those of the instruction set chosen, which is before the backend can be called. */
+typedef struct dt_kernels {
+#define FAMILY(name, isa) const dt_##name##_kernels *name;
+    DT_KERNEL_FAMILIES(FAMILY, )
+#undef FAMILY
+} dt_kernels;
+extern dt_kernels dt_cpu_kernels;
 
 /* Tells the compiler that iterations do not depend on each other: a result lies over an
  * input exactly or not at all. */

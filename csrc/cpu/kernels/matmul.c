@@ -1,11 +1,10 @@
-#include "cpu/kernels/matmul.h"
+#include "cpu/runtime/backend.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cpu/runtime/blas.h"
-#include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/runtime/pool.h"
 

@@ -1,4 +1,4 @@
-#include "cpu/kernels/moments.h"
+#include "cpu/runtime/backend.h"
 
 #include <math.h>
 #include <stdlib.h>

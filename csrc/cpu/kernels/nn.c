@@ -1,4 +1,4 @@
-#include "cpu/kernels/nn.h"
+#include "cpu/runtime/backend.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,9 +6,23 @@
 
 #include "cpu/kernels/loop.h"
 #include "cpu/runtime/pool.h"
-#include "cpu/kernels/nn_kernels.h"
+#include "cpu/kernels/kernels.h"
 
-const unsigned char dt_nn_kinds[DT_NNN][DT_NN_OPERANDS] = {
+/* What ops/nn.def says of an operand. */
+enum {
+    DT_NN_NONE,
+    DT_NN_OUT,
+    DT_NN_INOUT,
+    DT_NN_OUT_PER_ROW,
+    DT_NN_OUT_SHARED,
+    DT_NN_ROW,
+    DT_NN_PER_ROW,
+    DT_NN_INDEX,
+    DT_NN_SHARED,
+    DT_NN_SINGLE,
+    DT_NN_MASK
+};
+static const unsigned char kinds[DT_NNN][DT_NN_OPERANDS] = {
 #define OUT(name)         DT_NN_OUT,
 #define INOUT(name)       DT_NN_INOUT,
 #define OUT_PER_ROW(name) DT_NN_OUT_PER_ROW,
@@ -40,6 +54,11 @@ static const unsigned char ways[DT_NNN] = {
  * where they are short. */
 #define COLUMNS    16
 #define TILE_BYTES 131072
+/* Of sums over rows: columns whose sums stay in the first cache, elements of a piece
+ * of work, pieces. */
+#define SUM_COLUMNS 512
+#define SUM_WORK    65536
+#define SUM_PIECES  16
 
 typedef struct job {
     const dt_nn_call *call;
@@ -50,33 +69,40 @@ typedef struct job {
     int64_t per_slab; /* tiles of one outer index */
     bool stream;
     int failed;
+    int64_t pieces, rows; /* of sums over rows: pieces, and the rows of one */
+    double *sums;         /* [piece][sum][column] */
 } job;
 
 static bool is_whole(unsigned char kind)
 {
-    return kind == DT_NN_OUT || kind == DT_NN_ROW;
+    return kind == DT_NN_OUT || kind == DT_NN_INOUT || kind == DT_NN_ROW;
 }
 
-/* Where the row's elements are, of operands that need no tile. */
-static void place(const job *j, int64_t number, dt_nn_row *row)
+/* The addresses of operands, from element `column` of a row on. */
+static void place(const job *j, int64_t row, int64_t column, void **at)
 {
     for (int k = 0; k < DT_NN_OPERANDS; k++) {
+        unsigned char kind = j->kinds[k];
+        bool per_row = kind == DT_NN_OUT_PER_ROW || kind == DT_NN_PER_ROW;
+        int64_t size = kind == DT_NN_INDEX  ? (int64_t)sizeof(int64_t)
+                       : kind == DT_NN_MASK ? (int64_t)sizeof(bool)
+                                            : j->size;
+        int64_t i = is_whole(kind) || kind == DT_NN_MASK ? row * j->call->n + column
+                    : per_row || kind == DT_NN_INDEX     ? row
+                    : kind == DT_NN_SINGLE               ? 0
+                                                         : column;
         char *data = j->call->operands[k];
-        switch (j->kinds[k]) {
-        case DT_NN_OUT:
-        case DT_NN_ROW:
-            row->at[k] = data ? data + number * j->call->n * j->size : NULL;
-            break;
-        case DT_NN_OUT_PER_ROW:
-        case DT_NN_PER_ROW:
-            row->at[k] = data ? data + number * j->size : NULL;
-            break;
-        case DT_NN_INDEX:
-            row->at[k] = data ? data + number * (int64_t)sizeof(int64_t) : NULL;
-            break;
-        default:
-            row->at[k] = data;
-        }
+        at[k] = data ? data + i * size : NULL;
+    }
+}
+
+/* The addresses of operands for the run of a channel in one outer index. */
+static void place_channel(const job *j, int64_t outer, int64_t channel, void **at)
+{
+    for (int k = 0; k < DT_NN_OPERANDS; k++) {
+        int64_t run = (outer * j->call->n + channel) * j->call->inner;
+        char *data = j->call->operands[k];
+        at[k] = data ? data + (is_whole(j->kinds[k]) ? run : channel) * j->size : NULL;
     }
 }
 
@@ -100,7 +126,7 @@ static void run_rows(void *context, int64_t begin, int64_t end)
     int64_t bytes = j->call->n * j->size;
     dt_nn_row row = {.n = j->call->n, .params = &j->call->params};
     for (int64_t number = begin; number < end; number++) {
-        place(j, number, &row);
+        place(j, number, 0, row.at);
         if (!j->stream) {
             j->kernel->row(&row);
             continue;
@@ -138,7 +164,7 @@ static void run_tile(const job *j, int64_t tile, char *buffer)
                 line);
     }
     for (int64_t i = 0; i < width; i++) {
-        place(j, slab * call->inner + first + i, &row);
+        place(j, slab * call->inner + first + i, 0, row.at);
         for (int k = 0; k < DT_NN_OPERANDS; k++)
             if (is_whole(j->kinds[k]))
                 row.at[k] = tiles[k] + i * row_bytes;
@@ -179,14 +205,9 @@ static void run_channels(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const dt_nn_call *call = j->call;
-    dt_nn_row row = {.n = j->call->n, .params = &j->call->params};
-    row.n = call->inner;
+    dt_nn_row row = {.n = call->inner, .params = &call->params};
     for (int64_t run = begin; run < end; run++) {
-        for (int k = 0; k < DT_NN_OPERANDS; k++) {
-            char *data = call->operands[k];
-            int64_t first = is_whole(j->kinds[k]) ? run * call->inner : run % call->n;
-            row.at[k] = data ? data + first * j->size : NULL;
-        }
+        place_channel(j, run / call->n, run % call->n, row.at);
         j->kernel->channel(&row);
     }
 }
@@ -196,14 +217,103 @@ static void run_channels(void *context, int64_t begin, int64_t end)
 static void run_elements(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
-    dt_nn_row row = {.n = j->call->n, .params = &j->call->params};
-    row.n = end - begin;
-    for (int k = 0; k < DT_NN_OPERANDS; k++) {
-        char *data = j->call->operands[k];
-        int64_t size = j->kinds[k] == DT_NN_MASK ? 1 : j->size;
-        row.at[k] = data ? data + begin * size : NULL;
-    }
+    dt_nn_row row = {.n = end - begin, .params = &j->call->params};
+    place(j, 0, begin, row.at);
     j->kernel->row(&row);
+}
+
+/* --- sums over rows: partial ones are in double, and how the work is cut depends on
+ * sizes alone, so that a sum is the same each time --- */
+
+static bool wants_sum(const job *j, int s)
+{
+    return j->call->operands[s] && j->kinds[s] == DT_NN_OUT_SHARED;
+}
+
+/* Sums of n columns from 0 on; the kernel always computes the first. */
+static void start_sums(const job *j, dt_nn_columns *c, double *sums, int64_t n)
+{
+    for (int s = 0; s < 2; s++, sums += j->call->n) {
+        c->sums[s] = !s || wants_sum(j, s) ? sums : NULL;
+        memset(sums, 0, (size_t)n * sizeof *sums);
+    }
+}
+
+static void sum_columns(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const dt_nn_call *call = j->call;
+    int64_t blocks = (call->n + SUM_COLUMNS - 1) / SUM_COLUMNS;
+    for (int64_t item = begin; item < end; item++) {
+        int64_t piece = item / blocks, column = item % blocks * SUM_COLUMNS;
+        int64_t row = piece * j->rows;
+        dt_nn_columns c = {.row = call->n};
+        c.rows = call->outer - row < j->rows ? call->outer - row : j->rows;
+        c.columns = call->n - column < SUM_COLUMNS ? call->n - column : SUM_COLUMNS;
+        place(j, row, column, c.at);
+        start_sums(j, &c, j->sums + piece * 2 * call->n + column, c.columns);
+        j->kernel->columns(&c);
+    }
+}
+
+/* One channel after the other, each a run of every outer index. */
+static void sum_channels(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    for (int64_t channel = begin; channel < end; channel++) {
+        dt_nn_columns c = {.rows = 1, .columns = j->call->inner};
+        start_sums(j, &c, j->sums + channel, 1);
+        for (int64_t outer = 0; outer < j->call->outer; outer++) {
+            place_channel(j, outer, channel, c.at);
+            j->kernel->run(&c);
+        }
+    }
+}
+
+static void finish_sums(const job *j)
+{
+    const dt_nn_call *call = j->call;
+    for (int s = 0; s < 2; s++) {
+        float *narrow = call->operands[s];
+        double *wide = call->operands[s];
+        for (int64_t i = 0; wants_sum(j, s) && i < call->n; i++) {
+            double sum = 0;
+            for (int64_t p = 0; p < j->pieces; p++)
+                sum += j->sums[(p * 2 + s) * call->n + i];
+            sum *= call->params.scale;
+            if (call->dtype == DT_FLOAT32)
+                narrow[i] = (float)sum;
+            else
+                wide[i] = sum;
+        }
+    }
+}
+
+static int run_sums(job *j)
+{
+    const dt_nn_call *call = j->call;
+    int64_t channel = call->outer * call->inner;
+    j->pieces = 1;
+    if (call->inner == 1) {
+        j->pieces = call->outer * call->n / SUM_WORK;
+        j->pieces = j->pieces > SUM_PIECES ? SUM_PIECES : j->pieces < 1 ? 1 : j->pieces;
+        j->rows = (call->outer + j->pieces - 1) / j->pieces;
+        j->pieces = (call->outer + j->rows - 1) / j->rows;
+    }
+    j->sums = malloc((size_t)(j->pieces * 2 * call->n) * sizeof *j->sums);
+    if (!j->sums)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "%s: no memory is left for %" PRId64 " sums; free some",
+                       call->what, 2 * call->n);
+    if (call->inner == 1)
+        dt_pool_run(sum_columns, j,
+                    j->pieces * ((call->n + SUM_COLUMNS - 1) / SUM_COLUMNS), 1);
+    else
+        dt_pool_run(sum_channels, j, call->n,
+                    channel < SUM_WORK / 4 ? SUM_WORK / 4 / channel : 1);
+    finish_sums(j);
+    free(j->sums);
+    return 0;
 }
 
 /* --- calls --- */
@@ -225,9 +335,7 @@ static int check_indices(const dt_nn_call *call, const int64_t *indices)
 int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
 {
     (void)stream;
-    if (ways[call->op] == BY_COLUMNS)
-        return dt_cpu_columnwise(call);
-    job j = {.call = call, .kinds = dt_nn_kinds[call->op], .size = 8};
+    job j = {.call = call, .kinds = kinds[call->op], .size = 8};
     j.kernel = &dt_cpu_kernels.nn->float64[call->op];
     if (call->dtype == DT_FLOAT32) {
         j.kernel = &dt_cpu_kernels.nn->float32[call->op];
@@ -237,6 +345,8 @@ int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
         if (j.kinds[k] == DT_NN_INDEX && call->operands[k] &&
             check_indices(call, call->operands[k]))
             return -1;
+    if (ways[call->op] == BY_COLUMNS)
+        return run_sums(&j);
     if (ways[call->op] == BY_ELEMENTS) {
         dt_pool_run(run_elements, &j, call->n, 2 * WORK);
         return 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cpu/kernels/math.h"
-#include "cpu/kernels/nn_kernels.h"
+#include "cpu/kernels/kernels.h"
 
 #define NN_METHOD inline __attribute__((always_inline))
 #define NN_FN     static NN_METHOD

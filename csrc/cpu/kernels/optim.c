@@ -1,4 +1,4 @@
-#include "cpu/kernels/optim.h"
+#include "cpu/runtime/backend.h"
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/loop.h"
@@ -38,10 +38,10 @@ static void run(void *context, int64_t begin, int64_t end)
     }
 }
 
-int dt_cpu_optim(dt_stream stream, const dt_optim_call *call)
+int dt_cpu_optim_step(dt_stream stream, const dt_optim_call *call)
 {
     (void)stream;
-    dt_optim_kernel *const *kernels = dt_cpu_kernels.update->update[call->dtype];
+    dt_optim_kernel *const *kernels = dt_cpu_kernels.optim->update[call->dtype];
     if (!kernels)
         return dt_fail(DT_ERROR_RUNTIME,
                        "update: elements of type %s are not supported on the CPU",

@@ -1,4 +1,4 @@
-#include "cpu/kernels/random.h"
+#include "cpu/runtime/backend.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "cpu/kernels/reduce.h"
+#include "cpu/runtime/backend.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "cpu/kernels/scan.h"
+#include "cpu/runtime/backend.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "cpu/kernels/sort.h"
+#include "cpu/runtime/backend.h"
 
 #include <inttypes.h>
 #include <math.h>

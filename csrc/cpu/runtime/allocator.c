@@ -1,4 +1,4 @@
-#include "cpu/runtime/allocator.h"
+#include "cpu/runtime/backend.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,62 +1,37 @@
+#include "cpu/runtime/backend.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cpu/runtime/allocator.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/runtime/blas.h"
 #include "cpu/runtime/cpu.h"
-#include "cpu/kernels/elementwise.h"
-#include "cpu/kernels/foreach_norm.h"
-#include "cpu/kernels/kernels.h"
-#include "cpu/kernels/matmul.h"
-#include "cpu/kernels/moments.h"
 #include "cpu/runtime/pool.h"
-#include "cpu/kernels/random.h"
-#include "cpu/kernels/reduce.h"
-#include "cpu/kernels/nn.h"
-#include "cpu/kernels/scan.h"
-#include "cpu/kernels/index.h"
-#include "cpu/kernels/sort.h"
-#include "cpu/kernels/optim.h"
 
 dt_kernels dt_cpu_kernels;
+static dt_isa isa;
 
-static void choose(void)
+static void choose_kernels(void)
 {
-    dt_cpu_kernels.isa = dt_isa_choose();
-    switch (dt_cpu_kernels.isa) {
-#define ISA(name, test)                                                                \
-    case DT_ISA_##name:                                                                \
-        dt_cpu_kernels.elementwise = &dt_elementwise_##name;                           \
-        dt_cpu_kernels.copy = &dt_copy_##name;                                         \
-        dt_cpu_kernels.reduce = &dt_reduce_##name;                                     \
-        dt_cpu_kernels.gemm = &dt_gemm_##name;                                         \
-        dt_cpu_kernels.random = &dt_random_##name;                                     \
-        dt_cpu_kernels.update = &dt_optim_##name;                                      \
-        dt_cpu_kernels.scan = &dt_scan_##name;                                         \
-        dt_cpu_kernels.moments = &dt_moments_##name;                                   \
-        dt_cpu_kernels.nn = &dt_nn_##name;                                             \
-        break;
+    static const dt_kernels kernels[] = {
+#define FAMILY(name, isa) &dt_##name##_##isa,
+#define ISA(name, test)   {DT_KERNEL_FAMILIES(FAMILY, name)},
         DT_ISAS(ISA)
 #undef ISA
-    case DT_NISAS:
-        break;
-    }
+#undef FAMILY
+    };
+    isa = dt_isa_choose();
+    dt_cpu_kernels = kernels[isa];
 }
 
-void dt_kernels_choose(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, choose);
-}
-
-static int device_count(void)
+int dt_cpu_device_count(void)
 {
     return 1;
 }
 
-static const char *why_unavailable(void)
+const char *dt_cpu_why_unavailable(void)
 {
     return "";
 }
@@ -78,7 +53,7 @@ static void read_processor_name(char *out, size_t size)
         fclose(file);
 }
 
-static int device_properties(int device, dt_device_properties *out)
+int dt_cpu_device_properties(int device, dt_device_properties *out)
 {
     (void)device;
     memset(out, 0, sizeof *out);
@@ -94,10 +69,10 @@ static int device_properties(int device, dt_device_properties *out)
     return 0;
 }
 
-static void facts(dt_fact_visitor visit, void *context)
+void dt_cpu_facts(dt_fact_visitor visit, void *context)
 {
     char text[64];
-    visit(context, "cpu.isa", dt_isa_name(dt_cpu_kernels.isa));
+    visit(context, "cpu.isa", dt_isa_name(isa));
     snprintf(text, sizeof text, "%d", dt_pool_threads());
     visit(context, "cpu.threads", text);
     snprintf(text, sizeof text, "%zu", dt_cpu_cache_limit());
@@ -110,54 +85,29 @@ static void facts(dt_fact_visitor visit, void *context)
         visit(context, "cpu.blas_core", dt_blas_core());
 }
 
-static bool can_access_peer(int device, int peer)
+bool dt_cpu_can_access_peer(int device, int peer)
 {
     (void)device;
     (void)peer;
     return true;
 }
 
-static int device_synchronize(int device)
+int dt_cpu_device_synchronize(int device)
 {
     (void)device;
     return 0;
 }
 
-static const dt_backend backend = {
-    .version = DT_BACKEND_VERSION,
-    .name = "cpu",
-    .device_count = device_count,
-    .why_unavailable = why_unavailable,
-    .device_properties = device_properties,
-    .facts = facts,
-    .can_access_peer = can_access_peer,
-    .device_synchronize = device_synchronize,
-    .allocate = dt_cpu_allocate,
-    .release = dt_cpu_release,
-    .memory_info = dt_cpu_memory_info,
-    .memory_stats = dt_cpu_memory_stats,
-    .reset_peaks = dt_cpu_reset_peaks,
-    .empty_cache = dt_cpu_empty_cache,
-    .fill = dt_cpu_fill,
-    .copy = dt_cpu_copy,
-    .elementwise = dt_cpu_elementwise,
-    .reduce = dt_cpu_reduce,
-    .argreduce = dt_cpu_argreduce,
-    .gemm = dt_cpu_gemm,
-    .arange = dt_cpu_arange,
-    .random = dt_cpu_random,
-    .index = dt_cpu_index,
-    .optim_step = dt_cpu_optim,
-    .scan = dt_cpu_scan,
-    .moments = dt_cpu_moments,
-    .sort = dt_cpu_sort,
-    .search = dt_cpu_search,
-    .nn = dt_cpu_nn,
-    .foreach_norm = dt_cpu_foreach_norm,
+static const dt_backend backend = {.version = DT_BACKEND_VERSION,
+                                   .name = "cpu",
+#define MEMBER(name) .name = dt_cpu_##name,
+                                   DT_CPU_MEMBERS(MEMBER)
+#undef MEMBER
 };
 
 const dt_backend *dt_cpu_backend(void)
 {
-    dt_kernels_choose();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose_kernels);
     return &backend;
 }
