@@ -125,3 +125,44 @@ int dt_shape_wrap_dim(const char *op_name, int64_t dim, int ndim)
                        op_name, dim, ndim, ndim == 1 ? "" : "s", -range, range - 1);
     return (int)(dim < 0 ? dim + range : dim);
 }
+
+int dt_shape_wrap_dims(const char *op_name, int count, const int64_t *dims, int ndim,
+                       bool *named)
+{
+    for (int d = 0; d < ndim || d == 0; d++)
+        named[d] = false;
+    for (int i = 0; i < count; i++) {
+        int dim = dt_shape_wrap_dim(op_name, dims[i], ndim);
+        if (dim < 0)
+            return -1;
+        if (named[dim])
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: dimension %d is named twice; name each one once",
+                           op_name, dim);
+        named[dim] = true;
+    }
+    return 0;
+}
+
+int dt_shape_wrap_pair(const char *op_name, int64_t dim1, int64_t dim2, int ndim,
+                       int *out1, int *out2)
+{
+    *out1 = dt_shape_wrap_dim(op_name, dim1, ndim);
+    *out2 = *out1 < 0 ? -1 : dt_shape_wrap_dim(op_name, dim2, ndim);
+    if (*out2 < 0)
+        return -1;
+    if (*out1 == *out2)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: both dimensions are number %d; name two different ones",
+                       op_name, *out1);
+    return 0;
+}
+
+int dt_shape_check_ndim(const char *op_name, int ndim)
+{
+    if (ndim <= DT_MAX_NDIM)
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "%s: the result would have %d dimensions; at most %d are possible",
+                   op_name, ndim, DT_MAX_NDIM);
+}

@@ -46,6 +46,18 @@ char *dt_shape_text(int ndim, const int64_t *shape, char *text, size_t size);
  * dt_fail(DT_ERROR_INDEX). */
 int dt_shape_wrap_dim(const char *op_name, int64_t dim, int ndim);
 
+/* Wraps `count` dimensions, each named once, and marks them in `named` (DT_MAX_NDIM
+ * entries, of which ndim, and at least one, are set). -1 after dt_fail. */
+int dt_shape_wrap_dims(const char *op_name, int count, const int64_t *dims, int ndim,
+                       bool *named);
+
+/* Wraps two dimensions, which must differ. -1 after dt_fail. */
+int dt_shape_wrap_pair(const char *op_name, int64_t dim1, int64_t dim2, int ndim,
+                       int *out1, int *out2);
+
+/* Fails where a result would have more dimensions than a tensor can have. */
+int dt_shape_check_ndim(const char *op_name, int ndim);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,10 +1,11 @@
 /* A tensor: a view of a storage. No Python here: the binding's object embeds this
  * struct.
  *
- * Functions that create a tensor fill `out`, an empty struct, which the caller then
- * owns: dt_tensor_clear releases it. After a failure `out` is empty. Functions
- * ending in `_into` write to an existing tensor and keep its shape and dtype. Work
- * on GPUs is queued on the current stream of the tensor's device; only functions
+ * Functions that create a tensor fill `out`, an empty struct, which the caller owns and
+ * clears with dt_tensor_clear, after a failure as well: it may hold something then. The
+ * dispatcher does so for the results of a call, DT_LOCAL for a tensor of a function.
+ * Functions ending in `_into` write to an existing tensor and keep its shape and dtype.
+ * Work on GPUs is queued on the current stream of the tensor's device; only functions
  * documented to synchronize do so. */
 #ifndef DT_TENSOR_TENSOR_H
 #define DT_TENSOR_TENSOR_H
@@ -62,6 +63,20 @@ void dt_tensor_alias(dt_tensor *out, const dt_tensor *t);
 
 /* Releases the storage and leaves the struct empty. An empty struct is allowed. */
 void dt_tensor_clear(dt_tensor *t);
+
+/* Declares an empty tensor that is cleared at the end of the block. (An initializer would
+ * set all of the struct, which is large.) */
+#define DT_LOCAL(name)                                                                 \
+    __attribute__((cleanup(dt_tensor_clear))) dt_tensor name;                          \
+    (name).storage = NULL
+
+/* Moves t, which is empty then, to out, whose contents are released. */
+static inline void dt_tensor_move(dt_tensor *out, dt_tensor *t)
+{
+    dt_tensor_clear(out);
+    *out = *t;
+    t->storage = NULL;
+}
 
 /* Whether two elements share memory (a stride of 0, or strides that interleave). May
  * report an overlap for unusual strides that have none. */

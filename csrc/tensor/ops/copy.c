@@ -159,18 +159,38 @@ int dt_pin(dt_tensor *out, const dt_tensor *t, int device)
 
 int dt_contiguous(dt_tensor *out, const dt_tensor *t)
 {
+    return dt_contiguous_as(out, t, (dt_dtype)t->dtype, dt_tensor_device(t));
+}
+
+int dt_contiguous_as(dt_tensor *out, const dt_tensor *t, dt_dtype dtype,
+                     dt_device device)
+{
     out->storage = NULL;
-    if (t->contiguous) {
+    if (!dt_device_equal(device, dt_tensor_device(t))) {
+        DT_LOCAL(moved);
+        return dt_to(&moved, t, dtype, device) ? -1 : dt_contiguous(out, &moved);
+    }
+    if (t->contiguous && t->dtype == dtype) {
         dt_tensor_alias(out, t);
         return 0;
     }
-    if (dt_tensor_empty("contiguous", out, (dt_dtype)t->dtype, t->ndim, t->shape,
-                        dt_tensor_device(t)))
+    if (dt_tensor_empty("contiguous", out, dtype, t->ndim, t->shape, device))
         return -1;
-    if (copy_here("contiguous", out, (dt_dtype)t->dtype, t)) {
+    if (copy_here("contiguous", out, dtype, t)) {
         dt_tensor_clear(out);
         return -1;
     }
+    return 0;
+}
+
+int dt_retype(dt_tensor *t, dt_dtype dtype)
+{
+    DT_LOCAL(converted);
+    if (t->dtype == dtype)
+        return 0;
+    if (dt_to(&converted, t, dtype, dt_tensor_device(t)))
+        return -1;
+    dt_tensor_move(t, &converted);
     return 0;
 }
 

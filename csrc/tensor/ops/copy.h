@@ -24,6 +24,12 @@ int dt_pin(dt_tensor *out, const dt_tensor *t, int device);
 
 /* t itself, as an alias, where it is row-major already; else a row-major copy. */
 int dt_contiguous(dt_tensor *out, const dt_tensor *t);
+/* The same of a dtype and on a device. Waits as dt_to. */
+int dt_contiguous_as(dt_tensor *out, const dt_tensor *t, dt_dtype dtype,
+                     dt_device device);
+
+/* Converts t itself to dtype, in new memory, unless it has it. */
+int dt_retype(dt_tensor *t, dt_dtype dtype);
 
 /* target[...] = source, broadcasting, converting, across devices. Waits as dt_to. */
 int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
