@@ -28,6 +28,8 @@ _LATER = {
     "inference_mode": "autograd",
     "is_inference_mode_enabled": "autograd",
     "cuda": "cuda",
+    "Event": "_streams",
+    "Stream": "_streams",
     "random": "random",
     "get_rng_state": "random",
     "set_rng_state": "random",

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from typing import Any, Literal, Self
 
-from pydevtensor import _C
-from pydevtensor._C import AcceleratorError, Event, OutOfMemoryError, Stream
+from pydevtensor import _C, _streams
+from pydevtensor._C import AcceleratorError, OutOfMemoryError
+from pydevtensor._streams import Event, Stream
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
 __all__ += ["can_device_access_peer", "current_device", "current_stream"]
@@ -298,7 +299,7 @@ def current_stream(device: Any = None) -> Stream:
     >>> torch.cuda.current_stream().device
     device(type='cuda', index=0)
     """
-    return _C._cuda_current_stream(device)
+    return _streams.current("current_stream", device)
 
 
 def default_stream(device: Any = None) -> Stream:
@@ -307,7 +308,7 @@ def default_stream(device: Any = None) -> Stream:
     >>> torch.cuda.default_stream() == torch.cuda.current_stream()
     True
     """
-    return _C._cuda_default_stream(device)
+    return _streams.existing(_C._cuda_index(device, "default_stream"), 0)
 
 
 def set_stream(stream: Stream | None) -> None:
@@ -317,7 +318,8 @@ def set_stream(stream: Stream | None) -> None:
     """
     if stream is None:
         return
-    _C._cuda_set_stream(stream)
+    stream = _streams.checked("set_stream", stream, Stream)
+    _C._stream_set(stream.device, stream.cuda_stream)
     _C._cuda_set_device(stream.device)
 
 

@@ -9,7 +9,6 @@
 #include "python/arguments.h"
 #include "python/types/device.h"
 #include "python/seed.h"
-#include "python/types/stream.h"
 #include "tensor/ops/create.h"
 
 /* Sets key to value, which is taken over; false with an exception set. */
@@ -26,6 +25,48 @@ static PyObject *none_or_raise(int status)
         return dt_raise();
     Py_RETURN_NONE;
 }
+
+/* Converts None, an int, a string or a device to a GPU. -1 with an exception set. */
+static int take_gpu(const char *function, PyObject *value, dt_device *out)
+{
+    *out = dt_device_make(DT_CUDA, -1);
+    if (value == Py_None)
+        return dt_device_resolve(*out, out);
+    int64_t index;
+    int is_int = PyLong_Check(value) && !PyBool_Check(value)
+                     ? dt_int_from_python(value, &index)
+                     : 0;
+    if (is_int < 0)
+        return -1;
+    if (is_int && (index < 0 || index >= DT_MAX_DEVICES)) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): %R is not a device index; indices start at 0", function,
+                     value);
+        return -1;
+    }
+    if (is_int)
+        out->index = (signed char)index;
+    else if (dt_device_from_python(function, "device", value, out) < 0)
+        return -1;
+    if (out->type != DT_CUDA) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s(): %R is not a CUDA device; give 'cuda', 'cuda:0' or an index",
+                     function, value);
+        return -1;
+    }
+    return dt_device_resolve(*out, out);
+}
+
+/* Begins a function of a GPU; what follows is its body. `function` is for messages. */
+#define OF_DEVICE(NAME, function)                                                      \
+    static PyObject *NAME##_of(dt_device device);                                      \
+    static PyObject *NAME(PyObject *self, PyObject *value)                             \
+    {                                                                                  \
+        dt_device device;                                                              \
+        (void)self;                                                                    \
+        return take_gpu(function, value, &device) < 0 ? NULL : NAME##_of(device);      \
+    }                                                                                  \
+    static PyObject *NAME##_of(dt_device device)
 
 /* --- devices --- */
 
@@ -68,32 +109,28 @@ static PyObject *cuda_choose(PyObject *self, PyObject *args)
     return none_or_raise(dt_registry_choose(simulated, virtual_devices));
 }
 
-static PyObject *cuda_index(PyObject *self, PyObject *value)
+/* _cuda_index(device, function): function is for messages. */
+static PyObject *cuda_index(PyObject *self, PyObject *args)
 {
     (void)self;
+    PyObject *value;
+    const char *function = "cuda";
     dt_device device;
-    if (dt_cuda_device_from_python("cuda", value, &device) < 0)
+    if (!PyArg_ParseTuple(args, "O|s:_cuda_index", &value, &function) ||
+        take_gpu(function, value, &device) < 0)
         return NULL;
     return PyLong_FromLong(device.index);
 }
 
-static PyObject *cuda_set_device(PyObject *self, PyObject *value)
+OF_DEVICE(cuda_set_device, "set_device")
 {
-    (void)self;
-    dt_device device;
-    if (dt_cuda_device_from_python("set_device", value, &device) < 0)
-        return NULL;
     dt_python_set_current_device(device.index);
     Py_RETURN_NONE;
 }
 
-static PyObject *cuda_properties(PyObject *self, PyObject *value)
+OF_DEVICE(cuda_properties, "get_device_properties")
 {
-    (void)self;
-    dt_device device;
     dt_device_properties p;
-    if (dt_cuda_device_from_python("get_device_properties", value, &device) < 0)
-        return NULL;
     if (dt_backend_of(device)->device_properties(device.index, &p) < 0)
         return dt_raise();
     PyObject *dict = PyDict_New();
@@ -124,19 +161,15 @@ static PyObject *cuda_peer(PyObject *self, PyObject *args)
     PyObject *a, *b;
     dt_device device, peer;
     if (!PyArg_ParseTuple(args, "OO:can_device_access_peer", &a, &b) ||
-        dt_cuda_device_from_python("can_device_access_peer", a, &device) < 0 ||
-        dt_cuda_device_from_python("can_device_access_peer", b, &peer) < 0)
+        take_gpu("can_device_access_peer", a, &device) < 0 ||
+        take_gpu("can_device_access_peer", b, &peer) < 0)
         return NULL;
     return PyBool_FromLong(
         dt_backend_of(device)->can_access_peer(device.index, peer.index));
 }
 
-static PyObject *cuda_synchronize(PyObject *self, PyObject *value)
+OF_DEVICE(cuda_synchronize, "synchronize")
 {
-    (void)self;
-    dt_device device;
-    if (dt_cuda_device_from_python("synchronize", value, &device) < 0)
-        return NULL;
     int status;
     DT_RUN(status, true, dt_device_synchronize(device));
     return none_or_raise(status);
@@ -170,12 +203,8 @@ static PyObject *facts(PyObject *self, PyObject *args)
 
 /* --- memory --- */
 
-static PyObject *memory_stats(PyObject *self, PyObject *value)
+OF_DEVICE(memory_stats, "memory_stats")
 {
-    (void)self;
-    dt_device device;
-    if (dt_cuda_device_from_python("memory_stats", value, &device) < 0)
-        return NULL;
     dt_memory_stats stats;
     memset(&stats, 0, sizeof stats);
     dt_backend_of(device)->memory_stats(device.index, &stats);
@@ -196,68 +225,141 @@ static PyObject *memory_stats(PyObject *self, PyObject *value)
     return NULL;
 }
 
-static PyObject *memory_info(PyObject *self, PyObject *value)
+OF_DEVICE(memory_info, "mem_get_info")
 {
-    (void)self;
-    dt_device device;
     size_t unused = 0, total = 0;
-    if (dt_cuda_device_from_python("mem_get_info", value, &device) < 0)
-        return NULL;
     if (dt_backend_of(device)->memory_info(device.index, &unused, &total) < 0)
         return dt_raise();
     return Py_BuildValue("nn", (Py_ssize_t)unused, (Py_ssize_t)total);
 }
 
-static PyObject *reset_peaks(PyObject *self, PyObject *value)
+OF_DEVICE(reset_peaks, "reset_peak_memory_stats")
 {
-    (void)self;
-    dt_device device;
-    if (dt_cuda_device_from_python("reset_peak_memory_stats", value, &device) < 0)
-        return NULL;
     dt_backend_of(device)->reset_peaks(device.index);
     Py_RETURN_NONE;
 }
 
-static PyObject *empty_cache(PyObject *self, PyObject *value)
+OF_DEVICE(empty_cache, "empty_cache")
 {
-    (void)self;
-    dt_device device;
-    if (dt_cuda_device_from_python("empty_cache", value, &device) < 0)
-        return NULL;
     int status;
     DT_RUN(status, true, dt_backend_of(device)->empty_cache(device.index));
     return none_or_raise(status);
 }
 
-/* --- streams --- */
+/* --- streams and events: pydevtensor/_streams.py keeps their handles as ints --- */
 
-static PyObject *current_stream(PyObject *self, PyObject *value)
+/* _stream_new(device, priority): the handle of a stream, which is never destroyed
+ * (device/stream.h). */
+static PyObject *stream_new(PyObject *self, PyObject *args)
 {
     (void)self;
+    PyObject *value;
+    int priority, status;
     dt_device device;
-    if (dt_cuda_device_from_python("current_stream", value, &device) < 0)
+    void *stream;
+    if (!PyArg_ParseTuple(args, "Oi:Stream", &value, &priority) ||
+        take_gpu("Stream", value, &device) < 0)
         return NULL;
-    return dt_stream_object_new(device, dt_stream_current(device).handle);
+    DT_RUN(status, true, dt_stream_acquire(device, priority, &stream));
+    return status < 0 ? dt_raise() : PyLong_FromVoidPtr(stream);
 }
 
-static PyObject *default_stream(PyObject *self, PyObject *value)
+OF_DEVICE(stream_current, "Stream")
 {
-    (void)self;
-    dt_device device;
-    if (dt_cuda_device_from_python("default_stream", value, &device) < 0)
-        return NULL;
-    return dt_stream_object_new(device, NULL);
+    return PyLong_FromVoidPtr(dt_stream_current(device).handle);
 }
 
-/* Makes the stream current on its device; does not change the current device. */
-static PyObject *set_stream(PyObject *self, PyObject *value)
+/* Frees the event of a capsule that _event_new made. */
+static void free_event(PyObject *owner)
+{
+    dt_backends[DT_CUDA]->event_free(PyCapsule_GetPointer(owner, NULL));
+}
+
+/* _event_new(device, timing): the handle of an event, and what keeps it alive. */
+static PyObject *event_new(PyObject *self, PyObject *args)
 {
     (void)self;
+    PyObject *value;
+    int timing;
     dt_device device;
-    dt_stream stream;
-    if (dt_stream_from_python("set_stream", value, &device, &stream) < 0)
+    void *event;
+    if (!PyArg_ParseTuple(args, "Op:Event", &value, &timing) ||
+        take_gpu("Event", value, &device) < 0)
         return NULL;
-    return none_or_raise(dt_stream_set_current(device, stream.handle));
+    if (dt_backend_of(device)->event_new(device.index, timing, &event) < 0)
+        return dt_raise();
+    PyObject *owner = PyCapsule_New(event, NULL, free_event);
+    if (!owner)
+        dt_backend_of(device)->event_free(event);
+    return owner ? Py_BuildValue("NN", PyLong_FromVoidPtr(event), owner) : NULL;
+}
+
+/* _event_elapsed(start, end): milliseconds. */
+static PyObject *event_elapsed(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_ssize_t start, end;
+    float milliseconds = 0;
+    int status;
+    if (!PyArg_ParseTuple(args, "nn:elapsed_time", &start, &end))
+        return NULL;
+    DT_RUN(
+        status, true,
+        dt_backends[DT_CUDA]->event_elapsed((void *)start, (void *)end, &milliseconds));
+    return status < 0 ? dt_raise() : PyFloat_FromDouble((double)milliseconds);
+}
+
+/* Takes (device, stream, event), the last two as handles that may be left out. */
+static bool take_handles(PyObject *args, dt_device *device, dt_stream *stream,
+                         void **event)
+{
+    PyObject *value;
+    Py_ssize_t handles[2] = {0, 0};
+    if (!PyArg_ParseTuple(args, "O|nn:Stream", &value, &handles[0], &handles[1]) ||
+        take_gpu("Stream", value, device) < 0)
+        return false;
+    *stream = (dt_stream){device->index, (void *)handles[0]};
+    *event = (void *)handles[1];
+    return true;
+}
+
+/* A function of these for a call that may take long and returns -1, 0 or 1. */
+#define OF_STREAM(NAME, call)                                                          \
+    static PyObject *NAME(PyObject *self, PyObject *args)                              \
+    {                                                                                  \
+        (void)self;                                                                    \
+        dt_device device;                                                              \
+        dt_stream stream;                                                              \
+        void *event;                                                                   \
+        int status;                                                                    \
+        if (!take_handles(args, &device, &stream, &event))                             \
+            return NULL;                                                               \
+        DT_RUN(status, true, call);                                                    \
+        return status < 0 ? dt_raise() : PyBool_FromLong(status);                      \
+    }
+OF_STREAM(stream_set, dt_stream_set_current(device, stream.handle))
+OF_STREAM(stream_synchronize, dt_stream_synchronize(device, stream))
+OF_STREAM(stream_query, dt_backend_of(device)->stream_query(stream))
+OF_STREAM(event_record, dt_backend_of(device)->event_record(event, stream))
+OF_STREAM(event_wait, dt_backend_of(device)->stream_wait_event(event, stream))
+OF_STREAM(event_query, dt_backend_of(device)->event_query(event))
+OF_STREAM(event_synchronize, dt_event_synchronize(device, event))
+
+/* _stream_use(tensor, stream): the tensor's memory is used on a stream of its device. */
+static PyObject *stream_use(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *tensor;
+    Py_ssize_t handle;
+    if (!PyArg_ParseTuple(args, "O!n:record_stream", dt_py.tensor_type, &tensor,
+                          &handle))
+        return NULL;
+    const dt_storage *storage = dt_tensor_of(tensor)->storage;
+    dt_stream stream = {storage->device.index, (void *)handle};
+    int status = 0;
+    if (storage->data && storage->stream != stream.handle)
+        status = dt_backend_of(storage->device)->record_use(stream, storage->data);
+    return none_or_raise(status);
 }
 
 /* --- seeds --- */
@@ -271,7 +373,7 @@ static PyObject *cuda_seed(PyObject *self, PyObject *args)
     dt_device device;
     uint64_t seed;
     if (!PyArg_ParseTuple(args, "OO:seed", &value, &number) ||
-        dt_cuda_device_from_python("manual_seed", value, &device) < 0 ||
+        take_gpu("manual_seed", value, &device) < 0 ||
         (number == Py_None ? dt_seed_draw(&seed)
                            : dt_seed_from_python("manual_seed", number, &seed)) < 0)
         return NULL;
@@ -279,12 +381,8 @@ static PyObject *cuda_seed(PyObject *self, PyObject *args)
     return PyLong_FromUnsignedLongLong(seed);
 }
 
-static PyObject *cuda_initial_seed(PyObject *self, PyObject *value)
+OF_DEVICE(cuda_initial_seed, "initial_seed")
 {
-    (void)self;
-    dt_device device;
-    if (dt_cuda_device_from_python("initial_seed", value, &device) < 0)
-        return NULL;
     return PyLong_FromUnsignedLongLong(dt_default_generator(device)->seed);
 }
 
@@ -349,7 +447,7 @@ static PyMethodDef functions[] = {
     {"_cuda_why", cuda_why, METH_NOARGS, NULL},
     {"_cuda_loaded", cuda_loaded, METH_NOARGS, NULL},
     {"_cuda_choose", cuda_choose, METH_VARARGS, NULL},
-    {"_cuda_index", cuda_index, METH_O, NULL},
+    {"_cuda_index", cuda_index, METH_VARARGS, NULL},
     {"_cuda_set_device", cuda_set_device, METH_O, NULL},
     {"_cuda_properties", cuda_properties, METH_O, NULL},
     {"_cuda_peer", cuda_peer, METH_VARARGS, NULL},
@@ -358,9 +456,18 @@ static PyMethodDef functions[] = {
     {"_cuda_memory_info", memory_info, METH_O, NULL},
     {"_cuda_reset_peaks", reset_peaks, METH_O, NULL},
     {"_cuda_empty_cache", empty_cache, METH_O, NULL},
-    {"_cuda_current_stream", current_stream, METH_O, NULL},
-    {"_cuda_default_stream", default_stream, METH_O, NULL},
-    {"_cuda_set_stream", set_stream, METH_O, NULL},
+    {"_stream_new", stream_new, METH_VARARGS, NULL},
+    {"_stream_current", stream_current, METH_O, NULL},
+    {"_stream_set", stream_set, METH_VARARGS, NULL},
+    {"_stream_synchronize", stream_synchronize, METH_VARARGS, NULL},
+    {"_stream_query", stream_query, METH_VARARGS, NULL},
+    {"_stream_use", stream_use, METH_VARARGS, NULL},
+    {"_event_new", event_new, METH_VARARGS, NULL},
+    {"_event_record", event_record, METH_VARARGS, NULL},
+    {"_event_wait", event_wait, METH_VARARGS, NULL},
+    {"_event_query", event_query, METH_VARARGS, NULL},
+    {"_event_synchronize", event_synchronize, METH_VARARGS, NULL},
+    {"_event_elapsed", event_elapsed, METH_VARARGS, NULL},
     {"_cuda_seed", cuda_seed, METH_VARARGS, NULL},
     {"_cuda_initial_seed", cuda_initial_seed, METH_O, NULL},
     {"_facts", facts, METH_VARARGS, NULL},

@@ -42,8 +42,6 @@
     SETUP(dlpack)                                                                      \
     SETUP(dlpack_import)                                                               \
     SETUP(generator_type)                                                              \
-    SETUP(stream_type)                                                                 \
-    SETUP(event_type)                                                                  \
     SETUP(cuda)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
@@ -63,8 +61,6 @@ typedef struct dt_python {
     PyTypeObject *dtype_type;
     PyTypeObject *size_type;
     PyTypeObject *generator_type;     /* csrc/python/types/generator.c */
-    PyTypeObject *stream_type;        /* csrc/python/types/stream.c */
-    PyTypeObject *event_type;         /* csrc/python/types/event.c */
     PyObject *dtypes[DT_NDTYPES];     /* the objects behind pydevtensor.float32, ... */
     PyObject *exceptions[DT_NERRORS]; /* by dt_error_code */
     PyObject *cpu;                    /* device('cpu') */

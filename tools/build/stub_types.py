@@ -54,7 +54,6 @@ PARAMETERS = {
     "set_default_device.device": "_Device | None",
     "set_default_dtype.d": "_Dtype",
     "manual_seed.seed": "SupportsIndex",
-    "record_stream.stream": "Stream",
     "from_numpy.ndarray": "numpy.ndarray[Any, Any]",
     "__deepcopy__.memo": "dict[builtins.int, Any]",
     "__reduce_ex__.protocol": "SupportsIndex",
@@ -65,17 +64,6 @@ PARAMETERS = {
     "Generator.device": "_Device",
     "Generator.seed": "SupportsIndex",
     "Generator.new_state": "Tensor",
-    "Stream.device": "_Device | None",
-    "Stream.priority": "builtins.int",
-    "Stream.event": "Event",
-    "Stream.record_event.event": "Event | None",
-    "Stream.stream": "Stream",
-    "Stream.error": "object",
-    "Event.enable_timing": "builtins.bool",
-    "Event.blocking": "builtins.bool",
-    "Event.interprocess": "builtins.bool",
-    "Event.end_event": "Event",
-    "Event.stream": "Stream | None",
 }
 
 # What a Tensor never is, by the names of its properties.
@@ -108,7 +96,7 @@ RESULTS = {
         ("set_default_device", "set_default_dtype", "set_num_threads", "backward"),
         "None",
     ),
-    **dict.fromkeys(("retain_grad", "record_stream"), "None"),
+    "retain_grad": "None",
     "get_default_device": "device",
     "manual_seed": "Generator",
     "register_hook": "RemovableHandle",
@@ -152,23 +140,6 @@ RESULTS = {
     "Generator.manual_seed": "Generator",
     "Generator.seed": "builtins.int",
     "Generator.set_state": "Generator",
-    "Stream.__enter__": "Self",
-    "Stream.__exit__": "None",
-    "Stream.cuda_stream": "builtins.int",
-    "Stream.device": "_device",
-    "Stream.priority": "builtins.int",
-    "Stream.query": "builtins.bool",
-    "Stream.record_event": "Event",
-    "Stream.synchronize": "None",
-    "Stream.wait_event": "None",
-    "Stream.wait_stream": "None",
-    "Event.cuda_event": "builtins.int",
-    "Event.device": "_device | None",
-    "Event.elapsed_time": "builtins.float",
-    "Event.query": "builtins.bool",
-    "Event.record": "None",
-    "Event.synchronize": "None",
-    "Event.wait": "None",
     # Properties of Tensor.
     "Tensor.shape": "Size",
     "Tensor.dtype": "_dtype",
@@ -341,6 +312,7 @@ from typing import (
 import numpy
 from typing_extensions import disjoint_base
 
+from pydevtensor._streams import Stream
 from pydevtensor.autograd import RemovableHandle
 
 # Inside Tensor the plain names are its methods and properties.
