@@ -424,13 +424,16 @@ static int call_values(dt_op *op, const char *name, dt_tensor *const *out, int n
     const dt_op_info *info = dt_op_info_of(op);
     if (!info)
         return -1;
-    memcpy(all, values, (size_t)count * sizeof *values);
-    for (int i = count; i < info->schema.count; i++)
-        all[i] = info->defaults[i];
+    if (count < info->schema.count) {
+        memcpy(all, values, (size_t)count * sizeof *values);
+        for (int i = count; i < info->schema.count; i++)
+            all[i] = info->defaults[i];
+        values = all;
+    }
     dt_call call = {.op = op,
                     .name = name ? name : info->schema.name,
                     .node = op->node,
-                    .args = all,
+                    .args = values,
                     .in_place = in_place};
     memcpy(call.out, out, (size_t)nout * sizeof *out);
     return dt_dispatch(&call);

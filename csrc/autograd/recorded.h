@@ -8,6 +8,7 @@
 
 #include "autograd/dispatch.h"
 #include "autograd/variable.h"
+#include "tensor/format.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/scan.h"
@@ -57,10 +58,8 @@ int dt_recorded_elementwise_into(dt_elementwise_op op, dt_tensor *target,
 
 int dt_recorded_to(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
                    dt_device device);
-/* To a GPU, without waiting where x is pinned; see dt_to_non_blocking. */
-int dt_recorded_to_non_blocking(dt_tensor *out, const dt_tensor *x, dt_device device);
-int dt_recorded_pin(dt_tensor *out, const dt_tensor *x, int device);
-int dt_recorded_contiguous(dt_tensor *out, const dt_tensor *x);
+int dt_recorded_to_format(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
+                          dt_device device, dt_format format, bool non_blocking);
 int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
 
 /* --- views --- */

@@ -143,7 +143,8 @@ static inline int convert(call_state *s, const dt_args *args, int i)
     const dt_parameter *p = &args->signature->parameters[i];
     PyObject *value = args->slots[i];
     dt_value *v = &s->values[i];
-    if (p->type == DT_PARAM_TENSOR && value && Py_TYPE(value) == dt_py.tensor_type) {
+    if ((p->type == DT_PARAM_TENSOR || p->type == DT_PARAM_VALUE) && value &&
+        Py_TYPE(value) == dt_py.tensor_type) {
         v->tensor = dt_tensor_of(value);
         v->given = true;
         s->numel += v->tensor->numel;
@@ -197,10 +198,23 @@ static double factory_numel(const dt_args *args, const dt_value *values, int fir
     return numel < 1e18 ? numel : 1e18;
 }
 
-static inline bool is_long(const dt_op *op, int64_t numel)
+/* Whether an argument is on another device than the first one. */
+static bool crosses(const dt_call *c, int count)
 {
-    return (op->flags & DT_LONG) ||
-           numel > ((op->flags & DT_COSTLY) ? DT_LONG_NUMEL / 16 : DT_LONG_NUMEL);
+    const dt_tensor *x = c->args[0].tensor;
+    for (int i = 1; i < count && x; i++)
+        if (c->args[i].tensor &&
+            !dt_device_equal(dt_tensor_device(c->args[i].tensor), dt_tensor_device(x)))
+            return true;
+    return false;
+}
+
+static inline bool is_long(const dt_call *c, int64_t numel)
+{
+    unsigned flags = c->op->flags;
+    return (flags & DT_LONG) ||
+           numel > ((flags & DT_COSTLY) ? DT_LONG_NUMEL / 16 : DT_LONG_NUMEL) ||
+           ((flags & DT_ANY_DEVICE) && crosses(c, c->op->info->schema.count));
 }
 
 /* The result becomes the input: a view's shape and strides, or else the elements. */
@@ -346,7 +360,7 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
         call.name = args->signature->name;
         call.node = op->node;
         call.out[0] = dt_tensor_of(args->slots[0]);
-        DT_RUN(status, is_long(op, s.numel), dt_dispatch(&call));
+        DT_RUN(status, is_long(&call, s.numel), dt_dispatch(&call));
         result = status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
         goto done;
     }
@@ -356,7 +370,7 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
             goto done;
         call.out[made] = &objects[made]->tensor;
     }
-    DT_RUN(status, is_long(op, s.numel), dt_dispatch(&call));
+    DT_RUN(status, is_long(&call, s.numel), dt_dispatch(&call));
     made = 0; /* finishing takes them over */
     if (info->list)
         result = finish_list(&call, status);

@@ -560,7 +560,8 @@ PyObject *dt_pinned(const char *function, PyObject *tensor)
     if (!out)
         return NULL;
     int status;
-    DT_RUN(status, true, dt_recorded_pin(&out->tensor, x, device.index));
+    DT_RUN(status, true,
+           DT_CALL(pin, &out->tensor, dt_value_tensor(x), dt_value_int(device.index)));
     return dt_tensor_result(out, status);
 }
 

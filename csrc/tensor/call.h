@@ -143,6 +143,10 @@ static inline dt_value dt_value_dtype(int dtype)
 {
     return (dt_value){.dtype = dtype, .given = dtype >= 0};
 }
+static inline dt_value dt_value_device(dt_device device)
+{
+    return (dt_value){.device = device, .given = true};
+}
 /* count -1: None */
 static inline dt_value dt_value_ints(int count, const int64_t *ints)
 {

@@ -161,9 +161,8 @@ static int repeat_interleave(dt_call *c, const dt_tensor *x)
     if (DT_CALL(unsqueeze, &apart, dt_value_tensor(x), dt_value_int(dim + 1)) == 0 &&
         DT_CALL(expand, &spread, dt_value_tensor(&apart),
                 dt_value_ints(x->ndim + 1, shape)) == 0 &&
-        (spread.contiguous
-             ? dt_recorded_to(&copies, &spread, (dt_dtype)x->dtype, dt_tensor_device(x))
-             : dt_recorded_contiguous(&copies, &spread)) == 0)
+        dt_recorded_to_format(&copies, &spread, (dt_dtype)x->dtype, dt_tensor_device(x),
+                              DT_FORMAT_CONTIGUOUS, false) == 0)
         status = DT_CALL(flatten, c->out[0], dt_value_tensor(&copies),
                          dt_value_int(dim), dt_value_int(dim + 1));
     dt_tensor_clear(&copies);

@@ -5,7 +5,9 @@
 
 #include "device/stream.h"
 #include "device/transfer.h"
+#include "tensor/call.h"
 #include "tensor/iterate.h"
+#include "tensor/ops/create.h"
 
 /* Copies source into target on their one device, converting and broadcasting. The
  * target may hold nothing: then it is made with dtype. */
@@ -114,17 +116,60 @@ done:
     return status;
 }
 
-int dt_to_non_blocking(dt_tensor *out, const dt_tensor *t, dt_device device)
+/* A copy of t on its device, of another type, in a format other than PRESERVE. */
+static int copy_in_format(const char *what, dt_tensor *out, const dt_tensor *t,
+                          dt_dtype dtype, dt_format format)
 {
-    if (!t->storage->pinned || dt_device_is_cpu(device) ||
-        !dt_tensor_is_non_overlapping_and_dense(t))
-        return dt_to(out, t, (dt_dtype)t->dtype, device);
-    return copy_across(out, t, device, true);
+    int64_t strides[DT_MAX_NDIM];
+    dt_device device = dt_tensor_device(t);
+    if (format > DT_FORMAT_CONTIGUOUS)
+        dt_format_strides(format, t->ndim, t->shape, strides);
+    if (format > DT_FORMAT_CONTIGUOUS
+            ? dt_tensor_empty_strided(what, out, dtype, t->ndim, t->shape, strides,
+                                      device)
+            : dt_tensor_empty(what, out, dtype, t->ndim, t->shape, device))
+        return -1;
+    if (copy_here(what, out, dtype, t)) {
+        dt_tensor_clear(out);
+        return -1;
+    }
+    return 0;
 }
 
-int dt_pin(dt_tensor *out, const dt_tensor *t, int device)
+int dt_to_format(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device,
+                 dt_format format, bool non_blocking)
 {
-    out->storage = NULL;
+    bool stays = dt_device_equal(device, dt_tensor_device(t));
+    if (stays && format != DT_FORMAT_PRESERVE)
+        return copy_in_format("copy", out, t, dtype, format);
+    bool later = non_blocking && !stays && dtype == (dt_dtype)t->dtype &&
+                 t->storage->pinned && !dt_device_is_cpu(device) &&
+                 dt_tensor_is_non_overlapping_and_dense(t);
+    if (later ? copy_across(out, t, device, true) : dt_to(out, t, dtype, device))
+        return -1;
+    if (format == DT_FORMAT_PRESERVE || dt_format_is_of(format, out))
+        return 0;
+    dt_tensor arrived = *out;
+    int status = copy_in_format("to", out, &arrived, dtype, format);
+    dt_tensor_clear(&arrived);
+    return status;
+}
+
+int dt_to_copy_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    dt_dtype dtype = (dt_dtype)c->args[1].dtype;
+    dt_device device = c->args[2].device;
+    if (dtype == x->dtype && dt_device_equal(device, dt_tensor_device(x)))
+        c->node = "CloneBackward0";
+    return dt_to_format(c->out[0], x, dtype, device, (dt_format)c->args[4].i,
+                        c->args[3].b);
+}
+
+int dt_pin_forward(dt_call *c)
+{
+    const dt_tensor *t = c->args[0].tensor;
+    dt_tensor *out = c->out[0];
     if (!dt_device_is_cpu(dt_tensor_device(t))) {
         char text[DT_DEVICE_TEXT];
         return dt_fail(
@@ -141,7 +186,7 @@ int dt_pin(dt_tensor *out, const dt_tensor *t, int device)
     size_t bytes = (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
     dt_tensor_alias(&made, t);
     dt_storage_release(made.storage);
-    made.storage = dt_storage_new_pinned(device, bytes);
+    made.storage = dt_storage_new_pinned((int)c->args[1].i, bytes);
     if (!made.storage)
         return dt_fail_prefix("pin_memory: ");
     made.unversioned = false;
@@ -174,13 +219,7 @@ int dt_contiguous_as(dt_tensor *out, const dt_tensor *t, dt_dtype dtype,
         dt_tensor_alias(out, t);
         return 0;
     }
-    if (dt_tensor_empty("contiguous", out, dtype, t->ndim, t->shape, device))
-        return -1;
-    if (copy_here("contiguous", out, dtype, t)) {
-        dt_tensor_clear(out);
-        return -1;
-    }
-    return 0;
+    return copy_in_format("contiguous", out, t, dtype, DT_FORMAT_CONTIGUOUS);
 }
 
 int dt_retype(dt_tensor *t, dt_dtype dtype)
@@ -228,8 +267,10 @@ int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
     return status;
 }
 
-int dt_copy_non_blocking_into(const char *what, dt_tensor *target,
-                              const dt_tensor *source)
+/* As dt_copy_into. A copy between a GPU and page-locked memory, in one piece, does not
+ * wait: source is to stay as it is until the copy is over. */
+static int copy_non_blocking(const char *what, dt_tensor *target,
+                             const dt_tensor *source)
 {
     dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
     bool crosses = dt_device_is_cpu(to) != dt_device_is_cpu(from);
@@ -245,6 +286,16 @@ int dt_copy_non_blocking_into(const char *what, dt_tensor *target,
     return dt_transfer_pinned(to, dt_tensor_data(target), from, dt_tensor_data(source),
                               (size_t)source->numel *
                                   dt_dtype_size((dt_dtype)source->dtype));
+}
+
+int dt_copy_forward(dt_call *c)
+{
+    dt_tensor *target = c->out[0];
+    const dt_tensor *source = c->args[1].tensor;
+    if (!source)
+        return dt_fill_into(c->name, target, c->args[1].scalar);
+    return c->args[2].b ? copy_non_blocking(c->name, target, source)
+                        : dt_copy_into(c->name, target, source);
 }
 
 int dt_item(const char *what, const dt_tensor *t, dt_scalar *out)

@@ -2,6 +2,7 @@
 #ifndef DT_TENSOR_OPS_COPY_H
 #define DT_TENSOR_OPS_COPY_H
 
+#include "tensor/format.h"
 #include "tensor/tensor.h"
 
 /* t with another type on another device. Always copies; where neither changes it is a
@@ -9,18 +10,10 @@
  * order. Waits when the target is the CPU and t is not. */
 int dt_to(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device);
 
-/* As dt_to to a GPU in t's own type, but where t is in page-locked memory, in one
- * piece, without waiting: t is to stay as it is until the copy is over. */
-int dt_to_non_blocking(dt_tensor *out, const dt_tensor *t, dt_device device);
-
-/* As dt_copy_into, with the same liberty; also from a GPU to page-locked memory, which
- * holds the copy once the GPU has come to it. */
-int dt_copy_non_blocking_into(const char *what, dt_tensor *target,
-                              const dt_tensor *source);
-
-/* A copy of t, on the CPU, in memory that the driver of GPU number `device` locks; an
- * alias where t is in such memory already. */
-int dt_pin(dt_tensor *out, const dt_tensor *t, int device);
+/* As dt_to, in a memory format. non_blocking: a copy of page-locked memory to a GPU, in
+ * one piece and of one type, does not wait: t is to stay as it is until it is over. */
+int dt_to_format(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device,
+                 dt_format format, bool non_blocking);
 
 /* t itself, as an alias, where it is row-major already; else a row-major copy. */
 int dt_contiguous(dt_tensor *out, const dt_tensor *t);
