@@ -181,10 +181,47 @@ def _as_tuple(value: Any) -> tuple:
     return (value,) if _is_tensor(value) else tuple(value)
 
 
-def _gradients(given: Any, count: int) -> tuple:
-    if given is None:
-        return (None,) * count
-    return _as_tuple(given)
+def _run(
+    function: str,
+    tensors: tuple,
+    given: Any,
+    inputs: tuple,
+    retain_graph: bool | None,
+    create_graph: bool,
+    accumulates: bool,
+) -> Any:
+    """A backward pass from tensors, whose gradients are those given."""
+    gradients = (None,) * len(tensors) if given is None else _as_tuple(given)
+    if len(gradients) != len(tensors):
+        raise RuntimeError(
+            f"{function}(): {len(tensors)} tensors and {len(gradients)} gradients were "
+            "given; give one gradient (or None) for each"
+        )
+    for tensor, gradient in zip(tensors, gradients, strict=True):
+        if not _is_tensor(tensor) or not tensor.requires_grad:
+            continue  # which the extension refuses
+        shape = [*tensor.shape]
+        if gradient is None:
+            if tensor.numel() != 1:
+                raise RuntimeError(
+                    f"{function}(): grad can be implicitly created only for scalar "
+                    f"outputs, and this result has shape {shape}; reduce it first, "
+                    "e.g. with .sum(), or give gradient=torch.ones_like(result)"
+                )
+        elif not _is_tensor(gradient):
+            raise TypeError(
+                f"{function}(): a gradient must be a Tensor or None, and it is "
+                f"{gradient!r} ({type(gradient).__name__})"
+            )
+        elif [*gradient.shape] != shape:
+            raise RuntimeError(
+                f"{function}(): the gradient has shape {[*gradient.shape]} and the "
+                f"result {shape}; give a gradient of the result's shape"
+            )
+    keep = create_graph if retain_graph is None else retain_graph
+    return _C._run_backward(
+        function, tensors, gradients, inputs, keep, create_graph, accumulates
+    )
 
 
 def backward(
@@ -208,9 +245,7 @@ def backward(
     wanted = () if inputs is None else _as_tuple(inputs)
     if inputs is not None and not wanted:
         raise RuntimeError("backward(): inputs is empty; leave it out for all leaves")
-    keep = create_graph if retain_graph is None else retain_graph
-    gradients = _gradients(grad_tensors, len(tensors))
-    _C._run_backward("backward", tensors, gradients, wanted, keep, create_graph, True)
+    _run("backward", tensors, grad_tensors, wanted, retain_graph, create_graph, True)
 
 
 def grad(
@@ -237,10 +272,8 @@ def grad(
         raise NotImplementedError("grad(): is_grads_batched; call grad() in a loop")
     if not inputs:
         raise ValueError("grad(): inputs is empty; give one Tensor or more")
-    keep = create_graph if retain_graph is None else retain_graph
-    gradients = _gradients(grad_outputs, len(outputs))
-    found = _C._run_backward(
-        "grad", outputs, gradients, inputs, keep, create_graph, False
+    found = _run(
+        "grad", outputs, grad_outputs, inputs, retain_graph, create_graph, False
     )
     if materialize_grads:
         return tuple(

@@ -1,6 +1,4 @@
 /* The backward pass, and grad mode. */
-#include <string.h>
-
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
@@ -8,252 +6,168 @@
 
 /* --- passes --- */
 
-typedef struct batch {
-    int count;
-    dt_edge *edges;
-    dt_tensor **gradients; /* borrowed or in made */
-    dt_tensor *made;
-} batch;
-
-static void batch_clear(batch *b)
+/* Edge i leads to the node of object i of the roots and then the inputs. */
+static int add_edge(const char *function, PyObject *object, Py_ssize_t i,
+                    Py_ssize_t nroots, dt_edge *edge)
 {
-    for (int i = 0; i < b->count; i++) {
-        if (b->edges)
-            dt_node_release(b->edges[i].node);
-        if (b->made)
-            dt_tensor_clear(&b->made[i]);
+    if (!dt_tensor_check(object)) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_TypeError, "%s(): %s is no Tensor", function,
+                     dt_describe(object, text, sizeof text));
+        return -1;
     }
-    PyMem_Free(b->edges);
-    PyMem_Free(b->gradients);
-    PyMem_Free(b->made);
-}
-
-static int batch_begin(batch *b, Py_ssize_t count)
-{
-    b->count = (int)count;
-    b->edges = PyMem_Calloc((size_t)count + 1, sizeof *b->edges);
-    b->gradients = PyMem_Calloc((size_t)count + 1, sizeof(dt_tensor *));
-    b->made = PyMem_Calloc((size_t)count + 1, sizeof *b->made);
-    if (b->edges && b->gradients && b->made)
+    if (dt_variable_edge(dt_tensor_of(object), edge) < 0)
+        return dt_raise_status();
+    if (edge->node)
         return 0;
-    batch_clear(b);
-    PyErr_NoMemory();
+    if (i < nroots)
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): element %zd of tensors does not require grad and does not "
+                     "have a grad_fn: none of its inputs requires gradients, or it was "
+                     "computed under no_grad(); set requires_grad=True on the inputs",
+                     function, i);
+    else
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s(): one of the differentiated Tensors (inputs[%zd]) does not "
+                     "require grad; set requires_grad=True before computing with it",
+                     function, i - nroots);
     return -1;
 }
 
-/* The gradient of a root: the given one, or ones for a single element. */
-static int begin_with(const char *function, PyObject *given, const dt_tensor *t,
-                      dt_tensor *made, dt_tensor **out)
+/* The gradients of the inputs, which are moved out of made; None where there is none. */
+static PyObject *tuple_of(Py_ssize_t count, dt_tensor *made)
 {
-    char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
-    if (given && given != Py_None) {
-        if (!dt_tensor_check(given)) {
-            char text[DT_DESCRIBE_TEXT];
-            PyErr_Format(PyExc_TypeError,
-                         "%s(): a gradient must be a Tensor or None, "
-                         "and it is %s",
-                         function, dt_describe(given, text, sizeof text));
-            return -1;
-        }
-        dt_tensor *g = dt_tensor_of(given);
-        if (!dt_shape_equal(g->ndim, g->shape, t->ndim, t->shape)) {
-            PyErr_Format(PyExc_RuntimeError,
-                         "%s(): the gradient has shape %s and the result %s; give a "
-                         "gradient of the result's shape",
-                         function, dt_shape_text(g->ndim, g->shape, has, sizeof has),
-                         dt_shape_text(t->ndim, t->shape, wants, sizeof wants));
-            return -1;
-        }
-        *out = g;
-        return 0;
-    }
-    if (t->numel != 1) {
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "%s(): grad can be implicitly created only for scalar outputs, and "
-            "this result has shape %s; reduce it first, e.g. with .sum(), or "
-            "give gradient=torch.ones_like(result)",
-            function, dt_shape_text(t->ndim, t->shape, has, sizeof has));
-        return -1;
-    }
-    if (dt_full(function, made, (dt_dtype)t->dtype, t->ndim, t->shape,
-                dt_tensor_device(t), dt_scalar_int(1)) < 0)
-        return dt_raise_status();
-    *out = made;
-    return 0;
-}
-
-static void not_recorded(const char *function, int i)
-{
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s(): element %d of tensors does not require grad and does not have "
-                 "a grad_fn: none of its inputs requires gradients, or it was "
-                 "computed under no_grad(); set requires_grad=True on the inputs",
-                 function, i);
-}
-
-static int add_roots(const char *function, batch *b, PyObject *const *tensors,
-                     PyObject *const *gradients)
-{
-    for (int i = 0; i < b->count; i++) {
-        PyObject *root = tensors[i];
-        char text[DT_DESCRIBE_TEXT];
-        if (!dt_tensor_check(root)) {
-            PyErr_Format(PyExc_TypeError, "%s(): %s is no Tensor", function,
-                         dt_describe(root, text, sizeof text));
-            return -1;
-        }
-        const dt_tensor *t = dt_tensor_of(root);
-        if (!dt_requires_grad(t)) {
-            not_recorded(function, i);
-            return -1;
-        }
-        if (begin_with(function, gradients[i], t, &b->made[i], &b->gradients[i]) < 0)
-            return -1;
-        if (dt_variable_edge(t, &b->edges[i]) < 0)
-            return dt_raise_status();
-        if (!b->edges[i].node) { /* its base required gradients only later */
-            not_recorded(function, i);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int add_inputs(const char *function, batch *b, PyObject *const *inputs)
-{
-    for (int i = 0; i < b->count; i++) {
-        PyObject *input = inputs[i];
-        char text[DT_DESCRIBE_TEXT];
-        if (!dt_tensor_check(input)) {
-            PyErr_Format(PyExc_TypeError, "%s(): the input %s is no Tensor", function,
-                         dt_describe(input, text, sizeof text));
-            return -1;
-        }
-        if (!dt_requires_grad(dt_tensor_of(input))) {
-            PyErr_Format(
-                PyExc_RuntimeError,
-                "%s(): one of the differentiated Tensors (inputs[%d]) does not "
-                "require grad; set requires_grad=True before computing with it",
-                function, i);
-            return -1;
-        }
-        if (dt_variable_edge(dt_tensor_of(input), &b->edges[i]) < 0)
-            return dt_raise_status();
-    }
-    return 0;
-}
-
-/* A backward pass. With inputs: returns a tuple of their gradients, None where there is
- * none; or, to accumulate, adds these to the inputs' grad. */
-static PyObject *run(const char *function, Py_ssize_t nroots, PyObject *const *tensors,
-                     PyObject *const *gradients, Py_ssize_t ninputs,
-                     PyObject *const *inputs, bool keep, bool create, bool accumulate)
-{
-    PyObject *result = NULL;
-    batch roots, wanted;
-    if (batch_begin(&roots, nroots) < 0)
-        return NULL;
-    if (batch_begin(&wanted, ninputs) < 0) {
-        batch_clear(&roots);
-        return NULL;
-    }
-    if (add_roots(function, &roots, tensors, gradients) < 0 ||
-        add_inputs(function, &wanted, inputs) < 0)
-        goto done;
-    int status;
-    DT_BEGIN_ALLOW_THREADS
-    status = dt_backward(roots.count, roots.edges, roots.gradients, wanted.count,
-                         wanted.edges, wanted.made, keep, create);
-    DT_END_ALLOW_THREADS
-    if (status < 0) {
-        dt_raise();
-        goto done;
-    }
-    if (!wanted.count || accumulate) {
-        for (int i = 0; i < wanted.count; i++) {
-            dt_tensor *input = dt_tensor_of(inputs[i]);
-            if (wanted.made[i].storage &&
-                dt_variable_accumulate(dt_variable_of(input), &wanted.made[i], create) <
-                    0) {
-                dt_raise();
-                goto done;
-            }
-        }
-        result = Py_NewRef(Py_None);
-        goto done;
-    }
-    result = PyTuple_New(wanted.count);
-    for (int i = 0; result && i < wanted.count; i++) {
-        PyObject *gradient = wanted.made[i].storage
-                                 ? dt_tensor_object_steal(&wanted.made[i])
-                                 : Py_NewRef(Py_None);
+    PyObject *result = PyTuple_New(count);
+    for (Py_ssize_t i = 0; result && i < count; i++) {
+        PyObject *gradient =
+            made[i].storage ? dt_tensor_object_steal(&made[i]) : Py_NewRef(Py_None);
         if (!gradient)
             Py_CLEAR(result);
         else
             PyTuple_SET_ITEM(result, i, gradient);
     }
-done:
-    batch_clear(&wanted);
-    batch_clear(&roots);
     return result;
 }
 
-/* _run_backward(function, tensors, gradients, inputs, keep, create, accumulate), all
- * but the name and the flags tuples. */
+static PyObject *accumulate(Py_ssize_t count, PyObject *const *inputs, dt_tensor *made,
+                            bool create)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        dt_variable *v = dt_variable_of(dt_tensor_of(inputs[i]));
+        if (made[i].storage && dt_variable_accumulate(v, &made[i], create) < 0)
+            return dt_raise();
+    }
+    Py_RETURN_NONE;
+}
+
+typedef struct pass {
+    const char *function;
+    Py_ssize_t nroots, ninputs;
+    PyObject *const *roots, *const *gradients, *const *inputs; /* gradients: or None */
+    int keep, create, accumulates;
+} pass;
+
+/* A backward pass. With inputs it returns their gradients, or adds these to their grad. */
+static PyObject *run(const pass *p)
+{
+    PyObject *result = NULL;
+    Py_ssize_t count = p->nroots + p->ninputs;
+    dt_edge *edges = PyMem_Calloc((size_t)count + 1, sizeof *edges);
+    dt_tensor *made = PyMem_Calloc((size_t)count + 1, sizeof *made);
+    dt_tensor **gradients = PyMem_Calloc((size_t)p->nroots + 1, sizeof *gradients);
+    if (!edges || !made || !gradients) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *object = i < p->nroots ? p->roots[i] : p->inputs[i - p->nroots];
+        if (add_edge(p->function, object, i, p->nroots, &edges[i]) < 0)
+            goto done;
+        if (i >= p->nroots)
+            continue;
+        const dt_tensor *t = dt_tensor_of(object);
+        bool given = dt_tensor_check(p->gradients[i]);
+        gradients[i] = given ? dt_tensor_of(p->gradients[i]) : &made[i];
+        if (!given && dt_full(p->function, &made[i], (dt_dtype)t->dtype, t->ndim,
+                              t->shape, dt_tensor_device(t), dt_scalar_int(1)) < 0) {
+            dt_raise();
+            goto done;
+        }
+    }
+    dt_tensor *found = made + p->nroots;
+    int status;
+    DT_BEGIN_ALLOW_THREADS
+    status = dt_backward((int)p->nroots, edges, gradients, (int)p->ninputs,
+                         edges + p->nroots, found, p->keep, p->create);
+    DT_END_ALLOW_THREADS
+    result = status < 0       ? dt_raise()
+             : p->accumulates ? accumulate(p->ninputs, p->inputs, found, p->create)
+                              : tuple_of(p->ninputs, found);
+done:
+    for (Py_ssize_t i = 0; i < count && edges && made; i++) {
+        dt_node_release(edges[i].node);
+        dt_tensor_clear(&made[i]);
+    }
+    PyMem_Free(gradients);
+    PyMem_Free(made);
+    PyMem_Free(edges);
+    return result;
+}
+
+/* _run_backward(function, tensors, gradients, inputs, keep, create, accumulates), whose
+ * gradients pydevtensor.autograd has checked. */
 static PyObject *run_backward(PyObject *module, PyObject *arguments)
 {
     (void)module;
-    const char *function;
-    PyObject *tensors, *gradients, *inputs;
-    int keep, create, accumulate;
-    if (!PyArg_ParseTuple(arguments, "sO!O!O!ppp", &function, &PyTuple_Type, &tensors,
-                          &PyTuple_Type, &gradients, &PyTuple_Type, &inputs, &keep,
-                          &create, &accumulate))
+    pass p;
+    PyObject *roots, *gradients, *inputs;
+    if (!PyArg_ParseTuple(arguments, "sO!O!O!ppp", &p.function, &PyTuple_Type, &roots,
+                          &PyTuple_Type, &gradients, &PyTuple_Type, &inputs, &p.keep,
+                          &p.create, &p.accumulates))
         return NULL;
-    Py_ssize_t nroots = PyTuple_GET_SIZE(tensors);
-    if (PyTuple_GET_SIZE(gradients) != nroots) {
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "%s(): %zd tensors and %zd gradients were given; give one gradient "
-            "(or None) for each",
-            function, nroots, PyTuple_GET_SIZE(gradients));
+    p.nroots = PyTuple_GET_SIZE(roots);
+    if (PyTuple_GET_SIZE(gradients) != p.nroots) {
+        PyErr_BadArgument();
         return NULL;
     }
-    return run(function, nroots, PySequence_Fast_ITEMS(tensors),
-               PySequence_Fast_ITEMS(gradients), PyTuple_GET_SIZE(inputs),
-               PySequence_Fast_ITEMS(inputs), keep, create, accumulate);
+    p.ninputs = PyTuple_GET_SIZE(inputs);
+    p.roots = PySequence_Fast_ITEMS(roots);
+    p.gradients = PySequence_Fast_ITEMS(gradients);
+    p.inputs = PySequence_Fast_ITEMS(inputs);
+    return run(&p);
 }
 
 DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
                     "retain_graph: Any = None, create_graph: bool = False, "
                     "inputs: Any = None)")
 {
-    dt_tensor *x;
     bool create;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_bool(args, 3, &create) < 0)
+    if (dt_take_bool(args, 3, &create) < 0)
         return NULL;
-    int keep = create;
-    if (dt_given(args, 2) && (keep = PyObject_IsTrue(args->slots[2])) < 0)
+    const dt_tensor *x = dt_tensor_of(args->slots[0]);
+    int keep = dt_given(args, 2) ? PyObject_IsTrue(args->slots[2]) : create;
+    if (keep < 0)
         return NULL;
-    PyObject *input = dt_given(args, 4) ? args->slots[4] : NULL, *many = NULL;
-    PyObject *const *inputs = &input;
-    Py_ssize_t ninputs = input != NULL;
-    if (input && !dt_tensor_check(input)) {
-        many = PySequence_Tuple(input);
-        if (!many)
-            return NULL;
-        inputs = PySequence_Fast_ITEMS(many);
-        ninputs = PyTuple_GET_SIZE(many);
+    if (x->numel == 1 && !dt_given(args, 1) && !dt_given(args, 4)) {
+        PyObject *none = Py_None;
+        pass p = {.function = "backward",
+                  .nroots = 1,
+                  .roots = &args->slots[0],
+                  .gradients = &none,
+                  .keep = keep,
+                  .create = create,
+                  .accumulates = true};
+        return run(&p);
     }
-    PyObject *result = NULL;
-    if (many && !ninputs)
-        PyErr_SetString(PyExc_RuntimeError,
-                        "backward(): inputs is empty; omit it to reach all leaves");
-    else
-        result = run("backward", 1, &args->slots[0], &args->slots[1], ninputs, inputs,
-                     keep, create, true);
-    Py_XDECREF(many);
+    PyObject *given[5], *result = NULL;
+    for (int i = 0; i < 5; i++)
+        given[i] = args->slots[i] ? args->slots[i] : i == 3 ? Py_False : Py_None;
+    PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
+    PyObject *function = module ? PyObject_GetAttrString(module, "backward") : NULL;
+    if (function)
+        result = PyObject_Vectorcall(function, given, 5, NULL);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
     return result;
 }
 
@@ -278,23 +192,7 @@ static PyObject *exchange_grad_enabled(PyObject *module, PyObject *value)
     return PyBool_FromLong(old);
 }
 
-/* --- names --- */
-
-/* Functions that nn composes: the last node is given the name. */
-static const char *const composed[] = {
-    "BinaryCrossEntropyBackward0",
-    "BinaryCrossEntropyWithLogitsBackward0",
-    "EluBackward0",
-    "GeluBackward0",
-    "HuberLossBackward0",
-    "LeakyReluBackward0",
-    "LogSigmoidBackward0",
-    "MseLossBackward0",
-    "SiluBackward0",
-    "SmoothL1LossBackward0",
-    "SoftplusBackward0",
-};
-
+/* Names the last node of a function that nn composes. */
 static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -305,15 +203,11 @@ static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count
         return NULL;
     }
     dt_variable *v = dt_variable_of(dt_tensor_of(args[0]));
-    if (!v || !v->made.node)
-        return Py_NewRef(args[0]);
-    for (size_t i = 0; i < sizeof composed / sizeof *composed; i++)
-        if (!strcmp(name, composed[i])) {
-            v->made.node->name = composed[i];
-            return Py_NewRef(args[0]);
-        }
-    PyErr_Format(PyExc_ValueError, "_named(): there is no function for '%s'", name);
-    return NULL;
+    if (v && v->made.node) {
+        Py_INCREF(args[1]); /* a literal, kept for ever */
+        v->made.node->name = name;
+    }
+    return Py_NewRef(args[0]);
 }
 
 static PyMethodDef functions[] = {
@@ -325,7 +219,7 @@ static PyMethodDef functions[] = {
     {"_exchange_grad_enabled", exchange_grad_enabled, METH_O,
      "_exchange_grad_enabled(enabled, /)\n--\n\nSets the mode and gives the old one."},
     {"_run_backward", run_backward, METH_VARARGS,
-     "_run_backward(function, tensors, gradients, inputs, keep, create, accumulate, /)"
+     "_run_backward(function, tensors, gradients, inputs, keep, create, accumulates, /)"
      "\n--\n\nA backward pass."},
     {NULL, NULL, 0, NULL},
 };
