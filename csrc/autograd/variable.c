@@ -7,6 +7,7 @@
 
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
+#include "base/thread.h"
 #include "tensor/ops/copy.h"
 
 /* Guards accumulators and gradients of leaves, which threads may share. Recursive,
@@ -35,7 +36,7 @@ static void variable_free(dt_history *history)
     if (v->base)
         dt_history_release(&v->base->head);
     free(v->geometry);
-    free(v);
+    dt_struct_free(DT_THREAD_VARIABLES, v);
 }
 
 static int no_memory(void)
@@ -47,7 +48,8 @@ static int no_memory(void)
 
 dt_variable *dt_variable_new(void)
 {
-    dt_variable *v = malloc(sizeof *v);
+    dt_variable *v =
+        dt_struct_new(DT_THREAD_VARIABLES, _Alignof(dt_variable), sizeof *v);
     if (!v) {
         no_memory();
         return NULL;

@@ -1,40 +1,21 @@
 #include "base/error.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Allocated at a thread's first error: most threads never fail, and a library loaded
- * with dlopen has little static TLS. */
-static _Thread_local dt_error *own_slot;
+#include "base/thread.h"
+
 static dt_error spare; /* used when calloc fails */
-static pthread_key_t key;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
-static void forget(void *slot)
-{
-    own_slot = NULL;
-    free(slot);
-}
-
-static void make_key(void)
-{
-    pthread_key_create(&key, forget);
-}
-
+/* Allocated at a thread's first error: most threads never fail. */
 static dt_error *own(void)
 {
-    if (!own_slot) {
-        dt_error *slot = calloc(1, sizeof *slot);
-        if (!slot)
-            return &spare;
-        pthread_once(&key_once, make_key);
-        pthread_setspecific(key, slot);
-        own_slot = slot;
-    }
-    return own_slot;
+    dt_error *slot = dt_thread_slots[DT_THREAD_ERROR];
+    if (!slot && (slot = calloc(1, sizeof *slot)))
+        dt_thread_keep(DT_THREAD_ERROR, slot, free);
+    return slot ? slot : &spare;
 }
 
 /* Set once, before the backend library that sets it calls anything else in this

@@ -5,20 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "device/stream.h"
-
-/* --- storage structs: a free list per thread --- */
-
-#define KEPT 64
-typedef struct storage_cache {
-    int count;
-    dt_storage *kept[KEPT];
-} storage_cache;
-
-static _Thread_local storage_cache *cache;
-static pthread_key_t key;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static int64_t alive[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
 
 static struct {
     pthread_mutex_t lock;
@@ -30,49 +18,6 @@ static struct {
 #define LISTED        5
 #define ASKED_NDIM    ((int)(sizeof((dt_storage *)0)->asked.shape / sizeof(int64_t)))
 #define ASKED_NOTHING 255
-
-static void forget(void *kept)
-{
-    storage_cache *mine = kept;
-    cache = NULL;
-    while (mine->count)
-        free(mine->kept[--mine->count]);
-    free(mine);
-}
-
-static void make_key(void)
-{
-    pthread_key_create(&key, forget);
-}
-
-static dt_storage *take(void)
-{
-    if (cache && cache->count)
-        return cache->kept[--cache->count];
-    void *memory = NULL;
-    if (posix_memalign(&memory, _Alignof(dt_storage), sizeof(dt_storage))) {
-        dt_fail(DT_ERROR_HOST_MEMORY,
-                "no memory for a tensor's %zu bytes of bookkeeping; free "
-                "some tensors first",
-                sizeof(dt_storage));
-        return NULL;
-    }
-    return memory;
-}
-
-static void put_back(dt_storage *storage)
-{
-    if (!cache) {
-        pthread_once(&key_once, make_key);
-        cache = calloc(1, sizeof *cache);
-        if (cache)
-            pthread_setspecific(key, cache);
-    }
-    if (cache && cache->count < KEPT)
-        cache->kept[cache->count++] = storage;
-    else
-        free(storage);
-}
 
 static void link_up(dt_storage *storage)
 {
@@ -99,16 +44,71 @@ static void unlink_from(dt_storage *storage)
     pthread_mutex_unlock(&gpu.lock);
 }
 
-static void count(dt_device device, int64_t change)
+/* --- how many are alive --- */
+
+/* Each thread counts for itself: an atomic sum would take a tenth of a small operation.
+ * A thread may free what others made, so that only the sum of all is a number. */
+typedef struct counts {
+    struct counts *next;
+    int64_t alive[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
+} counts;
+
+static struct {
+    pthread_mutex_t lock;
+    counts *threads;
+    counts ended; /* of threads that have ended, or had no memory for counts */
+} counted = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void end_counts(void *value)
 {
-    __atomic_fetch_add(&alive[(int)device.type][(int)device.index], change,
-                       __ATOMIC_RELAXED);
+    counts *mine = value, **at = &counted.threads;
+    pthread_mutex_lock(&counted.lock);
+    while (*at != mine)
+        at = &(*at)->next;
+    *at = mine->next;
+    for (int type = 0; type < DT_NDEVICE_TYPES; type++)
+        for (int i = 0; i < DT_MAX_DEVICES; i++)
+            __atomic_fetch_add(&counted.ended.alive[type][i], mine->alive[type][i],
+                               __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&counted.lock);
+    free(mine);
+}
+
+static counts *new_counts(void)
+{
+    counts *mine = calloc(1, sizeof *mine);
+    if (!mine)
+        return &counted.ended;
+    dt_thread_keep(DT_THREAD_ALIVE, mine, end_counts);
+    pthread_mutex_lock(&counted.lock);
+    mine->next = counted.threads;
+    counted.threads = mine;
+    pthread_mutex_unlock(&counted.lock);
+    return mine;
+}
+
+static inline void count(dt_device device, int64_t change)
+{
+    counts *mine = dt_thread_slots[DT_THREAD_ALIVE];
+    if (__builtin_expect(!mine, 0))
+        mine = new_counts();
+    int64_t *alive = &mine->alive[(int)device.type][(int)device.index];
+    if (__builtin_expect(mine == &counted.ended, 0))
+        __atomic_fetch_add(alive, change, __ATOMIC_RELAXED);
+    else /* this thread alone writes it */
+        __atomic_store_n(alive, *alive + change, __ATOMIC_RELAXED);
 }
 
 int64_t dt_storage_count(dt_device device)
 {
-    return __atomic_load_n(&alive[(int)device.type][(int)device.index],
-                           __ATOMIC_RELAXED);
+    int type = device.type, index = device.index;
+    pthread_mutex_lock(&counted.lock);
+    int64_t alive =
+        __atomic_load_n(&counted.ended.alive[type][index], __ATOMIC_RELAXED);
+    for (const counts *c = counted.threads; c; c = c->next)
+        alive += __atomic_load_n(&c->alive[type][index], __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&counted.lock);
+    return alive;
 }
 
 /* --- out of memory --- */
@@ -169,8 +169,18 @@ static void append_largest(dt_device device)
 
 /* --- allocation and release --- */
 
-static void start(dt_storage *storage, dt_device device, size_t bytes)
+/* A storage without memory. NULL after dt_fail. */
+static dt_storage *start(dt_device device, size_t bytes)
 {
+    dt_storage *storage =
+        dt_struct_new(DT_THREAD_STORAGES, _Alignof(dt_storage), sizeof(dt_storage));
+    if (!storage) {
+        dt_fail(DT_ERROR_HOST_MEMORY,
+                "no memory for a tensor's %zu bytes of bookkeeping; free "
+                "some tensors first",
+                sizeof(dt_storage));
+        return NULL;
+    }
     storage->data = NULL;
     storage->bytes = bytes;
     storage->references = 1;
@@ -180,21 +190,21 @@ static void start(dt_storage *storage, dt_device device, size_t bytes)
     storage->read_only = false;
     storage->pinned = false;
     storage->stream = NULL;
+    return storage;
 }
 
 dt_storage *dt_storage_new(dt_device device, size_t bytes)
 {
-    dt_storage *storage = take();
+    dt_storage *storage = start(device, bytes);
     if (!storage)
         return NULL;
-    start(storage, device, bytes);
     if (dt_device_is_cpu(device) && bytes <= DT_INLINE_BYTES) {
         storage->data = storage->inline_data;
     } else if (bytes) {
         dt_stream stream = dt_stream_current(device);
         storage->stream = stream.handle;
         if (dt_backend_of(device)->allocate(stream, bytes, &storage->data)) {
-            put_back(storage);
+            dt_struct_free(DT_THREAD_STORAGES, storage);
             if (dt_error_slot()->code == DT_ERROR_DEVICE_MEMORY)
                 append_largest(device);
             return NULL;
@@ -210,10 +220,9 @@ dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
                                     bool read_only, void (*release)(void *owner),
                                     void *owner)
 {
-    dt_storage *storage = take();
+    dt_storage *storage = start(device, bytes);
     if (!storage)
         return NULL;
-    start(storage, device, bytes);
     storage->data = data;
     storage->borrowed = true;
     storage->read_only = read_only;
@@ -247,7 +256,9 @@ dt_storage *dt_storage_new_pinned(int device, size_t bytes)
 
 void dt_storage_release(dt_storage *storage)
 {
-    if (!storage || __atomic_sub_fetch(&storage->references, 1, __ATOMIC_ACQ_REL))
+    /* Who holds the only reference shares it with nobody: no atomic subtraction. */
+    if (!storage || (__atomic_load_n(&storage->references, __ATOMIC_ACQUIRE) != 1 &&
+                     __atomic_sub_fetch(&storage->references, 1, __ATOMIC_ACQ_REL)))
         return;
     count(storage->device, -1);
     if (!dt_device_is_cpu(storage->device))
@@ -257,7 +268,7 @@ void dt_storage_release(dt_storage *storage)
     else if (storage->data && storage->data != storage->inline_data)
         dt_backend_of(storage->device)
             ->release(storage->device.index, storage->data, storage->bytes);
-    put_back(storage);
+    dt_struct_free(DT_THREAD_STORAGES, storage);
 }
 
 int dt_storage_use(dt_storage *storage)

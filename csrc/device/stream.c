@@ -3,10 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* NULL until the thread first selects a stream. */
-static _Thread_local void **current;
-static pthread_key_t key;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+#include "base/thread.h"
 
 /* Two priorities, as CUDA has them in practice: normal and high. */
 static struct {
@@ -15,20 +12,10 @@ static struct {
     unsigned taken[DT_MAX_DEVICES][2];
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void forget(void *streams)
-{
-    current = NULL;
-    free(streams);
-}
-
-static void make_key(void)
-{
-    pthread_key_create(&key, forget);
-}
-
 dt_stream dt_stream_current(dt_device device)
 {
     dt_stream stream = {device.index, NULL};
+    void **current = dt_thread_slots[DT_THREAD_STREAMS];
     if (current && device.type == DT_CUDA)
         stream.handle = current[(int)device.index];
     return stream;
@@ -36,15 +23,14 @@ dt_stream dt_stream_current(dt_device device)
 
 int dt_stream_set_current(dt_device device, void *stream)
 {
+    void **current = dt_thread_slots[DT_THREAD_STREAMS];
     if (!current) {
         if (!stream)
             return 0;
-        void **streams = calloc(DT_MAX_DEVICES, sizeof *streams);
-        if (!streams)
+        current = calloc(DT_MAX_DEVICES, sizeof *current);
+        if (!current)
             return dt_fail(DT_ERROR_HOST_MEMORY, "no memory for the thread's streams");
-        pthread_once(&key_once, make_key);
-        pthread_setspecific(key, streams);
-        current = streams;
+        dt_thread_keep(DT_THREAD_STREAMS, current, free);
     }
     current[(int)device.index] = stream;
     return 0;
