@@ -80,6 +80,8 @@ const dt_op_info *dt_op_prepare(dt_op *op)
             info->defaults[i] = dt_value_default(p);
             info->optional[i] = !p->required && i != info->schema.rest &&
                                 p->type != DT_PARAM_DEVICE && p->type != DT_PARAM_ORDER;
+            if (!info->optional[i])
+                info->nfixed = i + 1;
             bool input = is_input(info, i) && !(op->saves & DT_NO_GRADIENT(i));
             info->input[i] = (signed char)(input ? info->ninputs++ : -1);
         }
@@ -96,6 +98,7 @@ const dt_op_info *dt_op_prepare(dt_op *op)
         for (int k = info->nresults; k < DT_MAX_RESULTS; k++)
             if (op->saves & DT_SAVES_OUTPUT(k))
                 info->nmade = k + 1;
+        info->plain = info->nresults == 1 && info->nmade == 1;
         if (op->node) {
             snprintf(info->in_place_node, sizeof info->in_place_node, "%s", op->node);
             info->in_place_node[strlen(info->in_place_node) - 1]++;
@@ -308,7 +311,7 @@ static int attach(dt_call *c, const dt_op_info *info, const inputs *in)
 
 /* --- calls --- */
 
-static int check_devices(const dt_call *c, const dt_op_info *info)
+static int compare_devices(const dt_call *c, const dt_op_info *info)
 {
     int first = -1;
     for (int i = 0; i < info->schema.count; i++) {
@@ -324,6 +327,12 @@ static int check_devices(const dt_call *c, const dt_op_info *info)
             return -1;
     }
     return 0;
+}
+
+static inline int check_devices(const dt_call *c, const dt_op_info *info)
+{
+    bool one = info->ntensors < 2 || c->op->flags & DT_ANY_DEVICE;
+    return one ? 0 : compare_devices(c, info);
 }
 
 /* Whether a gradient is wanted for an input. */
@@ -373,16 +382,16 @@ static int write_in_place(dt_call *c, const dt_op_info *info)
     return dt_in_place_steal(target, node);
 }
 
-int dt_dispatch(dt_call *c)
+static int run(dt_call *c, const dt_op_info *info)
 {
-    dt_op *op = c->op;
-    const dt_op_info *info = dt_op_info_of(op);
-    if (!info)
+    if (check_devices(c, info) < 0 || c->op->forward(c) < 0)
         return -1;
-    if (c->in_place && (op->flags & DT_WRITES)) {
-        bool checked = info->ntensors < 2 || op->flags & DT_ANY_DEVICE;
-        return !checked && check_devices(c, info) < 0 ? -1 : write_in_place(c, info);
-    }
+    return c->op->backward ? record(c, info) : 0;
+}
+
+/* A call with several results, a list of them, or results for the backward function. */
+static int run_results(dt_call *c, const dt_op_info *info)
+{
     dt_tensor kept[DT_MAX_RESULTS];
     c->list = NULL;
     for (int k = 0; k < info->nmade; k++) {
@@ -391,23 +400,9 @@ int dt_dispatch(dt_call *c)
         if (c->out[k])
             c->out[k]->storage = NULL;
     }
-    if (c->target) {
-        /* The binding rejects out= where a gradient is wanted. */
-        inputs in;
-        inputs_of(&in, c, info);
-        if (is_recorded(&in) || dt_recording(c->target))
-            c->target = NULL;
-    }
-    int status =
-        info->ntensors > 1 && !(op->flags & DT_ANY_DEVICE) ? check_devices(c, info) : 0;
-    if (!status)
-        status = op->forward(c);
+    int status = run(c, info);
     if (status < 0 && info->list)
         dt_call_free_list(c);
-    if (!status && op->backward)
-        status = record(c, info);
-    if (__builtin_expect(!status && info->nmade == info->nresults, 1))
-        return 0;
     for (int k = 0; k < info->nmade; k++) {
         if (c->out[k] && (status < 0 || k >= info->nresults))
             dt_tensor_clear(c->out[k]);
@@ -415,6 +410,29 @@ int dt_dispatch(dt_call *c)
             c->out[k] = NULL;
     }
     return status;
+}
+
+int dt_dispatch(dt_call *c)
+{
+    const dt_op_info *info = dt_op_info_of(c->op);
+    if (__builtin_expect(!info, 0))
+        return -1;
+    if (c->in_place && (c->op->flags & DT_WRITES))
+        return check_devices(c, info) < 0 ? -1 : write_in_place(c, info);
+    if (c->target) {
+        /* The binding rejects out= where a gradient is wanted. */
+        inputs in;
+        inputs_of(&in, c, info);
+        if (is_recorded(&in) || dt_recording(c->target))
+            c->target = NULL;
+    }
+    if (!info->plain)
+        return run_results(c, info);
+    c->out[0]->storage = NULL;
+    if (__builtin_expect(run(c, info) == 0, 1))
+        return 0;
+    dt_tensor_clear(c->out[0]);
+    return -1;
 }
 
 static int call_values(dt_op *op, const char *name, dt_tensor *const *out, int nout,

@@ -26,8 +26,10 @@ struct dt_op_info {
     int nresults;  /* tensors that the schema returns */
     int nmade;     /* tensors that forward makes: kept ones, too */
     bool in_place; /* the name ends in _: always in place */
+    bool plain;    /* one result, and none kept for the backward function alone */
     dt_value defaults[DT_MAX_PARAMETERS]; /* of arguments left out */
     bool optional[DT_MAX_PARAMETERS];     /* left out, they need no conversion */
+    int nfixed;                           /* all from here on are optional */
     signed char input[DT_MAX_PARAMETERS]; /* parameter -> number of its input, or -1 */
     char in_place_node[40]; /* the node's name in place: PyTorch counts overloads */
 };

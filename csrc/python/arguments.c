@@ -8,40 +8,38 @@
 #include <string.h>
 
 /* Second spellings of parameters, NumPy's. */
-static const struct {
-    const char *name, *others[4];
-} spellings[] = {
-    {"dim", {"axis"}},
-    {"keepdim", {"keepdims"}},
-    {"input", {"x", "a", "x1", "self"}},
-    {"other", {"x2"}},
-    {"indices_or_sections", {"sections", "indices", "tensor_indices_or_sections"}},
-    {"from_", {"from"}}, /* a word of Python's own, which only
-                                             **{"from": 0} can give */
+static const char *const spellings[][2] = {
+    {"axis", "dim"},
+    {"keepdims", "keepdim"},
+    {"x", "input"},
+    {"a", "input"},
+    {"x1", "input"},
+    {"self", "input"},
+    {"x2", "other"},
+    {"sections", "indices_or_sections"},
+    {"indices", "indices_or_sections"},
+    {"tensor_indices_or_sections", "indices_or_sections"},
+    {"from", "from_"}, /* a word of Python's own, which only **{"from": 0} can give */
 };
-
-static bool is_spelling(PyObject *parameter, PyObject *keyword)
-{
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        if (PyUnicode_CompareWithASCIIString(parameter, spellings[i].name) == 0)
-            for (int o = 0; o < 4 && spellings[i].others[o]; o++)
-                if (PyUnicode_CompareWithASCIIString(keyword, spellings[i].others[o]) ==
-                    0)
-                    return true;
-    return false;
-}
 
 static int find(const dt_signature *s, PyObject *keyword)
 {
     for (int i = 0; i < s->count; i++)
         if (s->names[i] == keyword)
             return i;
+    Py_ssize_t length = 0;
+    const char *name = PyUnicode_AsUTF8AndSize(keyword, &length);
+    if (!name || strlen(name) != (size_t)length) {
+        PyErr_Clear();
+        return -1;
+    }
     for (int i = 0; i < s->count; i++)
-        if (PyUnicode_Compare(s->names[i], keyword) == 0)
+        if (strcmp(s->parameters[i].name, name) == 0)
             return i;
-    for (int i = 0; i < s->count; i++)
-        if (is_spelling(s->names[i], keyword))
-            return i;
+    for (size_t k = 0; k < sizeof spellings / sizeof *spellings; k++)
+        for (int i = 0; i < s->count && strcmp(spellings[k][0], name) == 0; i++)
+            if (strcmp(s->parameters[i].name, spellings[k][1]) == 0)
+                return i;
     return -1;
 }
 
@@ -138,6 +136,7 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
 {
     char text[512];
     out->signature = s;
+    out->given = s->count;
     out->rest = NULL;
     out->nrest = 0;
     for (int i = 0; i < s->count; i++)

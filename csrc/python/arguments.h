@@ -35,6 +35,7 @@ typedef struct dt_signature {
 typedef struct dt_args {
     const dt_signature *signature;
     int form;
+    int given;        /* the parameters from here on are left out */
     Py_ssize_t nrest; /* sizes given as arguments: */
     PyObject *const *rest;
     PyObject *slots[DT_MAX_PARAMETERS]; /* by parameter; NULL: not given */
@@ -61,6 +62,7 @@ static inline int dt_bind_spread(dt_signature *signature, dt_args *out, PyObject
         out->slots[bound++] = self;
     while (bound < signature->rest)
         out->slots[bound++] = values[v++];
+    out->given = bound + 1;
     if (count - v == 1 && (PyTuple_Check(values[v]) || PyList_Check(values[v]))) {
         out->slots[bound] = values[v];
     } else {
@@ -90,6 +92,7 @@ static inline int dt_bind(dt_signature *signature, dt_args *out, PyObject *self,
         out->slots[i++] = self;
     for (Py_ssize_t v = 0; v < count; v++)
         out->slots[i++] = values[v];
+    out->given = given;
     return 0;
 }
 

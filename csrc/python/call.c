@@ -312,6 +312,29 @@ static PyObject *finish_without_graph(const dt_args *args, dt_call *call,
     return out;
 }
 
+/* The result of a call that does not simply return one new tensor. */
+static PyObject *finish(const dt_args *args, const dt_op_info *info, dt_call *call,
+                        dt_tensor_object **objects, int status)
+{
+    int out = args->signature->out;
+    if (info->list)
+        return finish_list(call, status);
+    if (call->in_place)
+        return finish_in_place(args, call, objects[0], status);
+    if (info->nresults > 1)
+        return finish_tuple(args, info, objects, status);
+    if (info->factory >= 0)
+        return dt_finish_factory(args, info->factory,
+                                 dt_tensor_result(objects[0], status));
+    if (out < 0)
+        return dt_tensor_result(objects[0], status);
+    if (call->op->flags & DT_OUT_BREAKS_GRAPH && status == 0 && dt_given(args, out) &&
+        dt_recording(call->args[0].tensor) &&
+        !dt_requires_grad(dt_tensor_of(args->slots[out])))
+        return finish_without_graph(args, call, objects[0]);
+    return dt_finish(args, out, objects[0], status);
+}
+
 static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
 {
     dt_args bound;
@@ -322,7 +345,7 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
     const dt_op_info *info = dt_op_info_of(op);
     dt_tensor_object *objects[DT_MAX_RESULTS];
     PyObject *result = NULL;
-    int made = 0, status;
+    int made = 0, status, i = 0;
     call_state s;
     if (!info)
         return dt_raise();
@@ -345,13 +368,19 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
     s.device = dt_device_make(DT_CPU, 0);
     if (first >= 0 && convert_factory(&s, args, first) < 0)
         return NULL;
-    for (int i = 0; i < args->signature->count; i++)
+    int some = args->given > info->nfixed ? args->given : info->nfixed;
+    for (; i < some; i++)
         if (i == first)
             i += DT_FACTORY_NKWARGS - 1;
         else if (!args->slots[i] && info->optional[i])
             s.values[i] = info->defaults[i];
         else if (i != out && convert(&s, args, i) < 0)
             goto done;
+    for (; i < args->signature->count; i++)
+        if (i == first)
+            i += DT_FACTORY_NKWARGS - 1;
+        else
+            s.values[i] = info->defaults[i];
     if (first >= 0)
         s.numel += (int64_t)factory_numel(args, s.values, first);
     if (info->schema.out >= 0)
@@ -372,22 +401,10 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
     }
     DT_RUN(status, is_long(&call, s.numel), dt_dispatch(&call));
     made = 0; /* finishing takes them over */
-    if (info->list)
-        result = finish_list(&call, status);
-    else if (in_place)
-        result = finish_in_place(args, &call, objects[0], status);
-    else if (info->nresults > 1)
-        result = finish_tuple(args, info, objects, status);
-    else if (first >= 0)
-        result = dt_finish_factory(args, first, dt_tensor_result(objects[0], status));
-    else if (op->flags & DT_OUT_BREAKS_GRAPH && status == 0 && has_out &&
-             dt_given(args, out) && dt_recording(s.values[0].tensor) &&
-             !dt_requires_grad(dt_tensor_of(args->slots[out])))
-        result = finish_without_graph(args, &call, objects[0]);
-    else if (has_out)
-        result = dt_finish(args, out, objects[0], status);
-    else
+    if (info->plain && !in_place && first < 0 && !has_out)
         result = dt_tensor_result(objects[0], status);
+    else
+        result = finish(args, info, &call, objects, status);
 done:
     while (made)
         Py_DECREF((PyObject *)objects[--made]);

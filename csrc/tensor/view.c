@@ -16,6 +16,13 @@ static int finish(dt_tensor *out, int status)
     return 0;
 }
 
+/* The same for views that only reorder the dimensions. */
+static int finish_order(dt_tensor *out)
+{
+    out->contiguous = dt_shape_is_contiguous(out->ndim, out->shape, out->strides);
+    return 0;
+}
+
 static void drop_dim(dt_tensor *t, int dim)
 {
     t->ndim--;
@@ -342,7 +349,7 @@ int dt_view_transpose(dt_tensor *out, const dt_tensor *t, int64_t dim0, int64_t 
     dt_tensor_alias(out, t);
     if (t->ndim)
         swap_dims(out, a, b);
-    return finish(out, 0);
+    return finish_order(out);
 }
 
 int dt_view_t(dt_tensor *out, const dt_tensor *t)
@@ -355,8 +362,11 @@ int dt_view_t(dt_tensor *out, const dt_tensor *t)
                        "transpose(dim0, dim1) or permute",
                        dt_shape_text(t->ndim, t->shape, text, sizeof text));
     }
-    return t->ndim == 2 ? dt_view_transpose(out, t, 0, 1)
-                        : (dt_tensor_alias(out, t), 0);
+    dt_tensor_alias(out, t);
+    if (t->ndim < 2)
+        return 0;
+    swap_dims(out, 0, 1);
+    return finish_order(out);
 }
 
 int dt_view_mT(dt_tensor *out, const dt_tensor *t)
@@ -411,7 +421,11 @@ int dt_view_unsqueeze(dt_tensor *out, const dt_tensor *t, int64_t wanted)
         return -1;
     dt_tensor_alias(out, t);
     int64_t stride = dim < t->ndim ? t->shape[dim] * t->strides[dim] : 1;
-    return finish(out, insert_dim("unsqueeze", out, dim, stride));
+    /* A dimension of size 1 changes neither the number of elements nor their order. */
+    if (insert_dim("unsqueeze", out, dim, stride) == 0)
+        return 0;
+    dt_tensor_clear(out);
+    return -1;
 }
 
 int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int ndim,
