@@ -25,6 +25,18 @@ PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
     return (PyTypeObject *)type;
 }
 
+PyObject *dt_python_call(const char *module, const char *function, PyObject *a,
+                         PyObject *b)
+{
+    PyObject *path = PyUnicode_FromFormat("pydevtensor.%s", module);
+    PyObject *from = path ? PyImport_Import(path) : NULL;
+    PyObject *result =
+        from ? PyObject_CallMethod(from, function, b ? "OO" : "O", a, b) : NULL;
+    Py_XDECREF(from);
+    Py_XDECREF(path);
+    return result;
+}
+
 /* --- functions and methods --- */
 
 static PyMethodDef *make_definition(const dt_function *row, dt_function_call call,
@@ -240,17 +252,6 @@ done:
     return status;
 }
 
-static int intern_names(void)
-{
-#define NAME(word)                                                                     \
-    dt_py.s_##word = PyUnicode_InternFromString(#word);                                \
-    if (!dt_py.s_##word)                                                               \
-        return -1;
-    DT_NAMES(NAME)
-#undef NAME
-    return 0;
-}
-
 static int execute(PyObject *module)
 {
     static PyInterpreterState *home;
@@ -272,8 +273,7 @@ static int execute(PyObject *module)
                             0);
     }
     home = PyInterpreterState_Get();
-    if (intern_names() < 0 || start_core(module) < 0 ||
-        PyModule_AddFunctions(module, own_functions) < 0)
+    if (start_core(module) < 0 || PyModule_AddFunctions(module, own_functions) < 0)
         return -1;
 #define SETUP(name)                                                                    \
     if (dt_setup_##name(module) < 0)                                                   \

@@ -40,18 +40,12 @@
     SETUP(buffer)                                                                      \
     SETUP(numpy)                                                                       \
     SETUP(dlpack)                                                                      \
-    SETUP(dlpack_import)                                                               \
     SETUP(generator_type)                                                              \
     SETUP(cuda)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)
 #undef SETUP
-
-/* NAME(word): a string interned at import for attributes and keywords: dt_py.s_word */
-#define DT_NAMES(NAME)                                                                 \
-    NAME(format_tensor)                                                                \
-    NAME(tensor_repr)
 
 /* Set at import and constant afterwards; the references are never dropped. */
 typedef struct dt_python {
@@ -64,9 +58,6 @@ typedef struct dt_python {
     PyObject *dtypes[DT_NDTYPES];     /* the objects behind pydevtensor.float32, ... */
     PyObject *exceptions[DT_NERRORS]; /* by dt_error_code */
     PyObject *cpu;                    /* device('cpu') */
-#define NAME(word) PyObject *s_##word;
-    DT_NAMES(NAME)
-#undef NAME
     /* Threads running without the GIL that may use autograd metadata; changed only
      * with the GIL held. */
     int outside;
@@ -77,6 +68,11 @@ extern dt_python dt_py;
 /* Creates a heap type and adds it to the module under the last part of its name.
  * Returns one reference, which is never dropped; NULL with an exception set. */
 PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases);
+
+/* The package's functions in Python: pydevtensor.MODULE.FUNCTION(a) or, where b is not
+ * NULL, (a, b). */
+PyObject *dt_python_call(const char *module, const char *function, PyObject *a,
+                         PyObject *b);
 
 /* Adds value to the module without stealing the reference. */
 int dt_add_object(PyObject *module, const char *name, PyObject *value);

@@ -178,11 +178,12 @@ done:
  * method has no `_` at the end. */
 static int load_body(composite *c)
 {
-    int length = (int)strlen(c->signature.name) - c->in_place;
+    size_t length = strcspn(c->signature.text, "(") - c->in_place;
     PyObject *path = PyUnicode_FromFormat("pydevtensor._functions.%U", c->module);
     PyObject *module = path ? PyImport_Import(path) : NULL;
     PyObject *name =
-        module ? PyUnicode_FromStringAndSize(c->signature.name, length) : NULL;
+        module ? PyUnicode_FromStringAndSize(c->signature.text, (Py_ssize_t)length)
+               : NULL;
     c->body = name ? PyObject_GetAttr(module, name) : NULL;
     Py_XDECREF(name);
     Py_XDECREF(module);

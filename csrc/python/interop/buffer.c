@@ -6,30 +6,12 @@
 
 /* --- exporting a CPU tensor's memory --- */
 
-/* The format character of the struct module; NULL if there is none. */
-static const char *format_of(dt_dtype dtype)
-{
-    static const struct {
-        const char *name, *format;
-    } named[] = {{"float16", "e"},
-                 {"float32", "f"},
-                 {"float64", "d"},
-                 {"complex64", "Zf"},
-                 {"complex128", "Zd"}};
-    static const char *const wide[2][4] = {
-        {"B", "H", "I", sizeof(long) == 8 ? "L" : "Q"},
-        {"b", "h", "i", sizeof(long) == 8 ? "l" : "q"}};
-    if (dt_dtype_kind(dtype) == DT_KIND_BOOL)
-        return "?";
-    if (dt_dtype_kind(dtype) == DT_KIND_INTEGER) {
-        int log = __builtin_ctz((unsigned)dt_dtype_size(dtype));
-        return wide[dt_dtype_is_signed(dtype)][log];
-    }
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-        if (!strcmp(named[i].name, dt_dtype_name(dtype)))
-            return named[i].format;
-    return NULL;
-}
+/* The format characters of the struct module; NULL where there is none. */
+static const char *const formats[DT_NDTYPES] = {
+    [DT_BOOL] = "?",    [DT_UINT8] = "B",   [DT_INT8] = "b",
+    [DT_INT16] = "h",   [DT_INT32] = "i",   [DT_INT64] = sizeof(long) == 8 ? "l" : "q",
+    [DT_FLOAT16] = "e", [DT_FLOAT32] = "f", [DT_FLOAT64] = "d",
+};
 
 /* What one export holds: the memory, even if the tensor is given another storage. */
 typedef struct export {
@@ -85,7 +67,7 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
                      (int)dt_tensor_device(t).index);
         return -1;
     }
-    const char *format = format_of(dtype);
+    const char *format = formats[dtype];
     if (!format) {
         PyErr_Format(
             PyExc_BufferError,
@@ -229,12 +211,12 @@ DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1,
     Py_buffer *view = take_buffer(args->slots[0]);
     if (!view)
         return NULL;
-    dt_tensor_object *object = NULL;
+    PyObject *made = NULL;
     int64_t size = (int64_t)dt_dtype_size((dt_dtype)dtype);
     int64_t numel = count_elements(view, size, count, offset);
+    char *data = (char *)view->buf + offset;
     if (numel < 0)
         goto fail;
-    char *data = (char *)view->buf + offset;
     if ((uintptr_t)data % (uintptr_t)size) {
         PyErr_Format(PyExc_ValueError,
                      "frombuffer(): offset %lld puts elements of %lld bytes where they "
@@ -242,28 +224,19 @@ DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1,
                      (long long)offset, (long long)size);
         goto fail;
     }
-    object = dt_tensor_object_new();
+    dt_tensor_object *object = dt_tensor_object_new();
     if (!object)
         goto fail;
-    dt_tensor *t = &object->tensor;
-    t->dtype = (unsigned char)dtype;
-    t->ndim = 1;
-    t->offset = 0;
-    t->history = NULL;
-    t->unversioned = false;
-    t->shape[0] = numel;
-    t->strides[0] = 1;
-    t->storage =
-        dt_storage_new_borrowed(dt_device_make(DT_CPU, 0), data, (size_t)(numel * size),
-                                view->readonly, release_view, view);
-    if (!t->storage) {
-        dt_raise();
-        goto fail;
-    }
-    dt_tensor_update(t);
-    return dt_with_grad(args, 4, (PyObject *)object);
+    object->tensor.dtype = (unsigned char)dtype;
+    object->tensor.ndim = 1;
+    object->tensor.shape[0] = numel;
+    object->tensor.strides[0] = 1;
+    made = dt_tensor_object_over(object, dt_device_make(DT_CPU, 0), data,
+                                 (size_t)(numel * size), view->readonly, release_view,
+                                 view);
+    if (made)
+        return dt_with_grad(args, 4, made);
 fail:
-    Py_XDECREF((PyObject *)object);
     PyBuffer_Release(view);
     PyMem_Free(view);
     return NULL;

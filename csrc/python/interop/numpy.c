@@ -131,118 +131,41 @@ PyObject *dt_numpy_from_tensor(PyObject *object)
     return array;
 }
 
-static int refuse_gpu(const char *op_name, const dt_tensor *t)
-{
-    char text[DT_DEVICE_TEXT];
-    PyErr_Format(PyExc_TypeError,
-                 "%s: the tensor is on %s, and NumPy needs CPU memory; make a copy "
-                 "with .cpu().numpy() or .numpy(force=True)",
-                 op_name, dt_device_text(dt_tensor_device(t), text));
-    return -1;
-}
-
-static int refuse_grad(const char *op_name, const dt_tensor *t)
-{
-    if (!dt_requires_grad(t))
-        return 0;
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s: this Tensor requires gradients, which NumPy cannot record; use "
-                 ".detach().numpy()",
-                 op_name);
-    return -1;
-}
-
 DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
 {
     dt_tensor *t;
     bool force;
     if (dt_take_tensor(args, 0, &t) < 0 || dt_take_bool(args, 1, &force) < 0)
         return NULL;
-    if (!force && refuse_grad("numpy()", t) < 0)
+    dt_device device = dt_tensor_device(t), cpu = dt_device_make(DT_CPU, 0);
+    if (!force && dt_requires_grad(t)) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "numpy(): this Tensor requires gradients, which NumPy cannot "
+                        "record; use .detach().numpy()");
         return NULL;
-    if (dt_device_is_cpu(dt_tensor_device(t)))
+    }
+    if (dt_device_is_cpu(device))
         return dt_numpy_from_tensor(args->slots[0]);
     if (!force) {
-        refuse_gpu("numpy()", t);
+        char text[DT_DEVICE_TEXT];
+        PyErr_Format(PyExc_TypeError,
+                     "numpy(): the tensor is on %s, and NumPy needs CPU memory; make a "
+                     "copy with .cpu().numpy() or .numpy(force=True)",
+                     dt_device_text(device, text));
         return NULL;
     }
     dt_tensor_object *copy = dt_tensor_object_new();
     if (!copy)
         return NULL;
     int status;
-    DT_RUN(status, true,
-           dt_to(&copy->tensor, t, (dt_dtype)t->dtype, dt_device_make(DT_CPU, 0)));
+    DT_RUN(status, true, dt_to(&copy->tensor, t, (dt_dtype)t->dtype, cpu));
     PyObject *result = dt_tensor_result(copy, status);
-    if (!result)
-        return NULL;
-    PyObject *array = dt_numpy_from_tensor(result);
-    Py_DECREF(result);
+    PyObject *array = result ? dt_numpy_from_tensor(result) : NULL;
+    Py_XDECREF(result);
     return array;
 }
 
-DT_PUBLIC(array, "__array__(self: Tensor, dtype: Any = None, copy: Any = None)")
-{
-    dt_tensor *t;
-    if (dt_take_tensor(args, 0, &t) < 0)
-        return NULL;
-    if (!dt_device_is_cpu(dt_tensor_device(t))) {
-        refuse_gpu("numpy.asarray()", t);
-        return NULL;
-    }
-    if (refuse_grad("numpy.asarray()", t) < 0)
-        return NULL;
-    PyObject *array = dt_numpy_from_tensor(args->slots[0]);
-    if (!array)
-        return NULL;
-    PyArray_Descr *wanted = NULL;
-    if (dt_given(args, 1) &&
-        PyArray_DescrConverter(args->slots[1], &wanted) != NPY_SUCCEED) {
-        Py_DECREF(array);
-        return NULL;
-    }
-    int copies = dt_given(args, 2) ? PyObject_IsTrue(args->slots[2]) : 0;
-    bool never = args->slots[2] == Py_False;
-    bool differs =
-        wanted && !PyArray_EquivTypes(wanted, PyArray_DESCR((PyArrayObject *)array));
-    PyObject *result = NULL;
-    if (copies < 0) {
-        Py_XDECREF((PyObject *)wanted);
-    } else if (differs && never) {
-        Py_XDECREF((PyObject *)wanted);
-        PyErr_SetString(
-            PyExc_ValueError,
-            "numpy.asarray(copy=False): another dtype needs a copy; omit copy");
-    } else if (differs || copies) {
-        if (!wanted) {
-            wanted = PyArray_DESCR((PyArrayObject *)array);
-            Py_INCREF((PyObject *)wanted);
-        }
-        result =
-            PyArray_CastToType((PyArrayObject *)array, wanted, 0); /* steals `wanted` */
-        if (!result && !PyErr_Occurred()) /* an empty structured dtype */
-            PyErr_Format(PyExc_TypeError,
-                         "numpy.asarray(): dtype is %R; give a numeric type",
-                         args->slots[1]);
-    } else {
-        Py_XDECREF((PyObject *)wanted);
-        result = Py_NewRef(array);
-    }
-    Py_DECREF(array);
-    return result;
-}
-
 /* --- tensor of a NumPy array --- */
-
-/* The last tensor may be released in a thread without the GIL, or after
- * finalization. */
-static void release_array(void *array)
-{
-    if (!Py_IsInitialized())
-        return;
-    PyGILState_STATE state = PyGILState_Ensure();
-    Py_DECREF((PyObject *)array);
-    PyGILState_Release(state);
-}
 
 static int check_shareable(PyArrayObject *array, int *dtype)
 {
@@ -311,9 +234,6 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
     int64_t size = (int64_t)dt_dtype_size((dt_dtype)dtype);
     t->dtype = (unsigned char)dtype;
     t->ndim = (unsigned char)PyArray_NDIM(array);
-    t->offset = 0;
-    t->history = NULL;
-    t->unversioned = false;
     for (int d = 0; d < t->ndim; d++) {
         t->shape[d] = PyArray_DIM(array, d);
         t->strides[d] = PyArray_STRIDE(array, d) / size;
@@ -321,14 +241,12 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
     int64_t extent = dt_shape_extent(t->ndim, t->shape, t->strides);
     if (!extent) /* NumPy's strides are arbitrary here */
         dt_shape_strides(t->ndim, t->shape, t->strides);
-    t->storage = dt_storage_new_borrowed(
-        dt_device_make(DT_CPU, 0), extent ? PyArray_DATA(array) : NULL,
-        (size_t)(extent * size), !PyArray_ISWRITEABLE(array), release_array, value);
-    if (!t->storage)
-        return dt_tensor_result(object, -1);
-    Py_INCREF(value);
-    dt_tensor_update(t);
-    return (PyObject *)object;
+    PyObject *made = dt_tensor_object_over(
+        object, dt_device_make(DT_CPU, 0), extent ? PyArray_DATA(array) : NULL,
+        (size_t)(extent * size), !PyArray_ISWRITEABLE(array), dt_release_object, value);
+    if (made)
+        Py_INCREF(value);
+    return made;
 }
 
 DT_PUBLIC(from_numpy, "from_numpy(ndarray: Any)")
@@ -357,8 +275,6 @@ static const dt_function rows[] = {
     DT_METHOD(numpy, "numpy",
               "A NumPy array that shares the tensor's memory.\n\nA tensor on a GPU "
               "raises TypeError unless force=True, which copies it."),
-    DT_METHOD(array, "__array__",
-              "Called by numpy.asarray: numpy(), converted to dtype."),
     DT_FUNCTION(from_numpy, "from_numpy",
                 "A tensor that shares a NumPy array's memory.\n\nTypeError for "
                 "unsupported element types, ValueError for unsupported layouts "

@@ -66,6 +66,31 @@ PyObject *dt_tensor_object_steal(dt_tensor *t)
     return (PyObject *)self;
 }
 
+PyObject *dt_tensor_object_over(dt_tensor_object *object, dt_device device, void *data,
+                                size_t bytes, bool read_only, void (*release)(void *),
+                                void *owner)
+{
+    dt_tensor *t = &object->tensor;
+    t->offset = 0;
+    t->history = NULL;
+    t->unversioned = false;
+    t->storage =
+        dt_storage_new_borrowed(device, data, bytes, read_only, release, owner);
+    if (!t->storage)
+        return dt_tensor_result(object, -1);
+    dt_tensor_update(t);
+    return (PyObject *)object;
+}
+
+void dt_release_object(void *object)
+{
+    if (!Py_IsInitialized())
+        return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF((PyObject *)object);
+    PyGILState_Release(state);
+}
+
 void dt_tensor_object_bind(dt_tensor_object *object, void **slot, dt_history *keeper)
 {
     *slot = object;
@@ -450,23 +475,14 @@ static int contains(PyObject *self, PyObject *value)
 /* --- text --- */
 
 /* Printing is written in Python, imported when a tensor is first printed. */
-static PyObject *printing(PyObject *name, PyObject *self, PyObject *spec)
-{
-    PyObject *module = PyImport_ImportModule("pydevtensor.printing");
-    PyObject *text =
-        module ? PyObject_CallMethodObjArgs(module, name, self, spec, NULL) : NULL;
-    Py_XDECREF(module);
-    return text;
-}
-
 static PyObject *repr(PyObject *self)
 {
-    return printing(dt_py.s_tensor_repr, self, NULL);
+    return dt_python_call("printing", "tensor_repr", self, NULL);
 }
 
 static PyObject *format(PyObject *self, PyObject *spec)
 {
-    return printing(dt_py.s_format_tensor, self, spec);
+    return dt_python_call("printing", "format_tensor", self, spec);
 }
 
 static Py_hash_t hash(PyObject *self)

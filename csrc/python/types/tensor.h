@@ -64,6 +64,17 @@ void dt_tensor_object_forget(dt_tensor_object *object);
 /* A new object that takes over t. Leaves t empty, also on failure. */
 PyObject *dt_tensor_object_steal(dt_tensor *t);
 
+/* Completes an object whose type, shape and strides are set with memory that is another's,
+ * until the last tensor over it calls release(owner). After a failure, which drops the
+ * object and raises, that is not called. */
+PyObject *dt_tensor_object_over(dt_tensor_object *object, dt_device device, void *data,
+                                size_t bytes, bool read_only, void (*release)(void *),
+                                void *owner);
+
+/* A release for a reference to a Python object. The last tensor may be released in a
+ * thread without the GIL, or after finalization. */
+void dt_release_object(void *object);
+
 /* Converts a core scalar to bool, int or float. */
 PyObject *dt_scalar_to_python(dt_scalar scalar);
 

@@ -191,6 +191,7 @@ QUESTION(data_ptr, PyLong_FromVoidPtr, x->numel ? dt_tensor_data(x) : NULL)
 QUESTION(is_floating_point, PyBool_FromLong, dt_dtype_is_float((dt_dtype)x->dtype))
 QUESTION(is_signed, PyBool_FromLong, dt_dtype_is_signed((dt_dtype)x->dtype))
 QUESTION(is_complex, PyBool_FromLong, x->numel < 0)
+QUESTION(_is_read_only, PyBool_FromLong, x->storage->read_only)
 QUESTION(is_conj, PyBool_FromLong, x->numel < 0)
 QUESTION(is_neg, PyBool_FromLong, x->numel < 0)
 QUESTION(is_inference, PyBool_FromLong, x->numel < 0)
@@ -370,6 +371,8 @@ static const dt_function rows[] = {
                 "The dtype of an operation on two operands."),
     DT_FUNCTION(promote_types, "promote_types",
                 "The smallest common dtype of two dtypes."),
+    DT_FUNCTION(_is_read_only, "_is_read_only",
+                "Whether its memory cannot be written."),
     DT_FUNCTION(float_limits, "_float_limits", "The limits of a floating type."),
     DT_FUNCTION(can_cast, "can_cast",
                 "Whether results of one dtype may be stored in another."),
