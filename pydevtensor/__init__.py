@@ -5,6 +5,7 @@ starts no thread; `python -m pydevtensor` shows what there is to compute on.
 """
 
 import builtins as _builtins
+import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
 
 from pydevtensor import _C, _index
@@ -13,6 +14,14 @@ __version__ = "0.1.0"
 
 newaxis = None
 
+_folder = _C.__file__.rpartition("/")[0]
+_parent = _folder.rpartition("/")[0]
+_packages = [
+    path
+    for path in _sys.path
+    if isinstance(path, str) and "-packages" in path and ":" not in path
+]
+_C._find_libraries(_folder, ":".join(dict.fromkeys([_parent, *_packages])))
 _C._add_functions(_index.FUNCTIONS)
 # Every public name of the extension module is the package's: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))

@@ -19,6 +19,7 @@ class _Mode:
     """A context manager and decorator that sets whether operations are recorded."""
 
     _enabled: bool
+    _before: bool | None = None  # the mode to restore, if not that of the entry
 
     def __new__(cls, function: Any = None) -> Any:
         mode = super().__new__(cls)
@@ -31,7 +32,8 @@ class _Mode:
         self._outer: list[bool] = []
 
     def __enter__(self) -> None:
-        self._outer.append(_C._exchange_grad_enabled(self._enabled))
+        before = _C._exchange_grad_enabled(self._enabled)
+        self._outer.append(before if self._before is None else self._before)
 
     def __exit__(self, *unused: object) -> None:
         _C._exchange_grad_enabled(self._outer.pop())
@@ -119,22 +121,9 @@ class set_grad_enabled(_Mode):
         self._enabled = bool(mode)
         self._before = _C._exchange_grad_enabled(self._enabled)
 
-    def __enter__(self) -> None:
-        _C._exchange_grad_enabled(self._enabled)
-        self._outer.append(self._before)
-
     def __call__(self, function: Callable) -> Callable:
         _C._exchange_grad_enabled(self._before)
         return super().__call__(function)
-
-    def _copy(self) -> _Mode:
-        return _Fixed(self._enabled)
-
-
-class _Fixed(_Mode):
-    def __init__(self, enabled: bool) -> None:
-        super().__init__()
-        self._enabled = enabled
 
 
 _inference_depth = 0

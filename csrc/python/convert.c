@@ -408,19 +408,10 @@ static int take_ints(const dt_args *args, int i, PyObject *const *values,
 static int take_sequence(const dt_args *args, int i, PyObject *value, int *n,
                          int64_t *out)
 {
-    if (PyTuple_Check(value) || PyList_Check(value)) {
-        /* __index__ of an item may run code that changes a list: work on a tuple. */
-        PyObject *items = PySequence_Tuple(value);
-        if (!items)
-            return -1;
-        int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0),
-                               PyTuple_GET_SIZE(items), n, out);
-        Py_DECREF(items);
-        return status;
-    }
     if (PyUnicode_Check(value) || PyBytes_Check(value) || !PySequence_Check(value) ||
         dt_tensor_check(value))
         return dt_argument_error(args, i);
+    /* __index__ of an item may run code that changes a list: work on a tuple. */
     PyObject *items = PySequence_Tuple(value);
     if (!items) {
         if (!PyErr_ExceptionMatches(PyExc_TypeError))

@@ -15,16 +15,6 @@ static _Thread_local struct {
     int current;
 } here;
 
-dt_device dt_default_device_named(void)
-{
-    return here.named;
-}
-
-void dt_default_device_set(dt_device named)
-{
-    here.named = named;
-}
-
 int dt_default_device_push(dt_device named)
 {
     saved *top = PyMem_RawMalloc(sizeof *top);
@@ -76,7 +66,7 @@ DT_PUBLIC(set_default_device, "set_default_device(device: Any)")
         dt_device_from_python("set_default_device", "device", args->slots[0], &named) <
             0)
         return NULL;
-    dt_default_device_set(named);
+    here.named = named;
     Py_RETURN_NONE;
 }
 

@@ -1,7 +1,6 @@
 /* The extension module: initializes the core and every file of the binding. */
 #include "python/module.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cpu/runtime/cpu.h"
@@ -115,7 +114,23 @@ static PyObject *operations(PyObject *self, PyObject *unused)
     return list;
 }
 
+/* _find_libraries(folder, packages): where this package's own libraries are, and the
+ * colon-separated folders of installed packages, in which others may be. */
+static PyObject *find_libraries(PyObject *self, PyObject *args)
+{
+    (void)self;
+    const char *folder, *packages;
+    if (!PyArg_ParseTuple(args, "ss", &folder, &packages))
+        return NULL;
+    if (dt_registry_start(dt_cpu_backend(), folder, packages) < 0)
+        return dt_raise();
+    dt_cpu_blas_set_search(packages);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef own_functions[] = {
+    {"_find_libraries", find_libraries, METH_VARARGS,
+     "Says where shared libraries may be."},
     {"_operations", operations, METH_NOARGS,
      "Each row of ops/elementwise.def: name, arity, class, the range from which tests "
      "draw, whether it has kernels for bool, integers and floats, and whether each "
@@ -177,81 +192,6 @@ int dt_add_properties(PyGetSetDef *properties)
 
 /* --- initialization --- */
 
-/* Directories of installed packages, colon-separated, for PyMem_Free: this package's
- * own, then those of sys.path. */
-static char *package_folders(const char *parent)
-{
-    PyObject *path = PySys_GetObject("path"); /* borrowed */
-    size_t room = strlen(parent) + 1;
-    Py_ssize_t count = path && PyList_Check(path) ? PyList_GET_SIZE(path) : 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        Py_ssize_t length;
-        PyObject *entry = PyList_GET_ITEM(path, i);
-        if (PyUnicode_Check(entry) && PyUnicode_AsUTF8AndSize(entry, &length))
-            room += (size_t)length + 1;
-        else
-            PyErr_Clear();
-    }
-    char *folders = PyMem_Malloc(room);
-    if (!folders) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    char *end = stpcpy(folders, parent);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *entry = PyList_GET_ITEM(path, i);
-        const char *text = PyUnicode_Check(entry) ? PyUnicode_AsUTF8(entry) : NULL;
-        if (!text)
-            PyErr_Clear();
-        else if (strstr(text, "-packages") && !strchr(text, ':') &&
-                 strcmp(text, parent) != 0) {
-            *end++ = ':';
-            end = stpcpy(end, text);
-        }
-    }
-    return folders;
-}
-
-static int start_core(PyObject *module)
-{
-    PyObject *file = PyModule_GetFilenameObject(module);
-    const char *path = file ? PyUnicode_AsUTF8(file) : NULL;
-    char *folder = path ? strdup(path) : NULL;
-    char *parent = NULL, *packages = NULL;
-    int status = -1;
-    if (!folder) {
-        if (!PyErr_Occurred())
-            PyErr_NoMemory();
-        goto done;
-    }
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
-    parent = strdup(slash ? folder : ".");
-    if (!parent) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    slash = strrchr(parent, '/');
-    if (slash)
-        *slash = '\0';
-    packages = package_folders(parent);
-    if (!packages)
-        goto done;
-    if (dt_registry_start(dt_cpu_backend(), folder, packages) < 0) {
-        dt_raise();
-        goto done;
-    }
-    dt_cpu_blas_set_search(packages);
-    status = 0;
-done:
-    PyMem_Free(packages);
-    free(parent);
-    free(folder);
-    Py_XDECREF(file);
-    return status;
-}
-
 static int execute(PyObject *module)
 {
     static PyInterpreterState *home;
@@ -273,7 +213,9 @@ static int execute(PyObject *module)
                             0);
     }
     home = PyInterpreterState_Get();
-    if (start_core(module) < 0 || PyModule_AddFunctions(module, own_functions) < 0)
+    if (dt_registry_start(dt_cpu_backend(), "", "") < 0)
+        return dt_raise_status();
+    if (PyModule_AddFunctions(module, own_functions) < 0)
         return -1;
 #define SETUP(name)                                                                    \
     if (dt_setup_##name(module) < 0)                                                   \

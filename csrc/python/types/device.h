@@ -37,9 +37,7 @@ int dt_device_resolve(dt_device named, dt_device *out);
  * set_default_device, else the CPU; per thread. Resolved. -1 with an exception set. */
 int dt_default_device(dt_device *out);
 
-/* Reads and sets the calling thread's default device, as named. */
-dt_device dt_default_device_named(void);
-void dt_default_device_set(dt_device named);
+/* `with device(...)`: sets the calling thread's default device, and restores it. */
 int dt_default_device_push(dt_device named); /* -1 with MemoryError */
 void dt_default_device_pop(void);
 
