@@ -589,7 +589,7 @@ int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
 int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t wanted, int count,
                       const int64_t *sizes)
 {
-    char text[DT_SHAPE_TEXT];
+    char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
     int64_t shape[DT_MAX_NDIM], known = 1;
     int ndim = 0, unknown = -1;
     out->storage = NULL;
@@ -625,10 +625,11 @@ int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t wanted, int co
     }
     if (!sound || known != whole)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "unflatten: sizes %s do not multiply to %" PRId64
-                       ", the size of dimension %d; give sizes with that product, one "
-                       "of which may be -1",
-                       dt_shape_text(count, sizes, text, sizeof text), whole, dim);
+                       "unflatten: dimension %d of a tensor of shape %s does not split "
+                       "into %s; give sizes with the product %" PRId64
+                       ", one of which may be -1",
+                       dim, dt_shape_text(t->ndim, t->shape, from, sizeof from),
+                       dt_shape_text(count, sizes, to, sizeof to), whole);
     if (unknown >= 0) {
         int64_t others = 1;
         for (int i = 0; i < count; i++)
