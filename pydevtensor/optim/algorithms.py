@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.optim.optimizer import Optimizer, checked, new_count
+from pydevtensor.optim.optimizer import Optimizer, new_count, options_of
 
 
 class SGD(Optimizer):
@@ -40,20 +40,9 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: Any = None,
     ) -> None:
-        options = checked(
-            lr=lr,
-            momentum=momentum,
-            dampening=dampening,
-            weight_decay=weight_decay,
-            nesterov=nesterov,
-            maximize=maximize,
-            foreach=foreach,
-            differentiable=differentiable,
-            fused=fused,
-        )
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, options)
+        super().__init__(params, options_of(locals()))
 
     _counted = False
 
@@ -92,20 +81,7 @@ class Adam(Optimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         super().__init__(
-            params,
-            checked(
-                lr=lr,
-                betas=betas,
-                eps=eps,
-                weight_decay=weight_decay,
-                amsgrad=amsgrad,
-                maximize=maximize,
-                foreach=foreach,
-                capturable=capturable,
-                differentiable=differentiable,
-                fused=fused,
-                decoupled_weight_decay=decoupled_weight_decay,
-            ),
+            params, options_of(locals(), "lr betas eps weight_decay amsgrad maximize")
         )
 
     def _rule(self, group: dict) -> str:
@@ -192,20 +168,7 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: Any = None,
     ) -> None:
-        super().__init__(
-            params,
-            checked(
-                lr=lr,
-                lr_decay=lr_decay,
-                eps=eps,
-                weight_decay=weight_decay,
-                initial_accumulator_value=initial_accumulator_value,
-                foreach=foreach,
-                maximize=maximize,
-                differentiable=differentiable,
-                fused=fused,
-            ),
-        )
+        super().__init__(params, options_of(locals(), "lr lr_decay eps"))
         for group in self.param_groups:
             for parameter in group["params"]:
                 self.state[parameter] = {
@@ -247,17 +210,7 @@ class Adadelta(Optimizer):
         differentiable: bool = False,
     ) -> None:
         super().__init__(
-            params,
-            checked(
-                lr=lr,
-                rho=rho,
-                eps=eps,
-                weight_decay=weight_decay,
-                maximize=maximize,
-                capturable=capturable,
-                foreach=foreach,
-                differentiable=differentiable,
-            ),
+            params, options_of(locals(), "lr rho eps weight_decay maximize capturable")
         )
 
     def _rule(self, group: dict) -> str:
@@ -292,21 +245,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            checked(
-                lr=lr,
-                momentum=momentum,
-                alpha=alpha,
-                eps=eps,
-                centered=centered,
-                weight_decay=weight_decay,
-                capturable=capturable,
-                foreach=foreach,
-                maximize=maximize,
-                differentiable=differentiable,
-            ),
-        )
+        super().__init__(params, options_of(locals(), "lr momentum alpha eps centered"))
 
     def _rule(self, group: dict) -> str:
         centered = "_centered" if group["centered"] else ""

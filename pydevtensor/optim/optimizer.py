@@ -7,6 +7,7 @@ a group with the same device and dtype.
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -331,29 +332,31 @@ def new_count(start: float = 0.0) -> Any:
     )
 
 
-_LEAST_0 = {
-    "lr": "learning rate",
-    "momentum": "momentum value",
-    "weight_decay": "weight_decay value",
-    "lr_decay": "lr_decay value",
-    "initial_accumulator_value": "initial_accumulator_value value",
-    "eps": "epsilon value",
-    "alpha": "alpha value",
+# By option: its name in errors, and the least and the largest value.
+_RANGES = {
+    "lr": ("learning rate", 0, math.inf),
+    "momentum": ("momentum value", 0, math.inf),
+    "weight_decay": ("weight_decay value", 0, math.inf),
+    "lr_decay": ("lr_decay value", 0, math.inf),
+    "initial_accumulator_value": ("initial_accumulator_value value", 0, math.inf),
+    "eps": ("epsilon value", 0, math.inf),
+    "alpha": ("alpha value", 0, math.inf),
+    "rho": ("rho value", 0, 1),
 }
 
 
-def checked(**options: Any) -> dict[str, Any]:
-    """The options; raises ValueError for one out of range."""
-    for name, value in options.items():
-        called, holds = _LEAST_0.get(name), True
-        if called:
-            holds = value >= 0
-        elif name == "rho":
-            called, holds = "rho value", 0 <= value <= 1
-        elif name == "betas":
-            for i, beta in enumerate(value):
-                if not 0 <= beta < 1:
-                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if not holds:
-            raise ValueError(f"Invalid {called}: {value}")
+def options_of(arguments: dict[str, Any], first: str = "") -> dict[str, Any]:
+    """The options among a constructor's locals(); raises ValueError for a wrong one.
+
+    first: the names that PyTorch stores before the others, which are in their order.
+    """
+    names = [*first.split(), *arguments]
+    others = ("self", "params", "__class__")
+    options = {name: arguments[name] for name in names if name not in others}
+    for name, (called, least, most) in _RANGES.items():
+        if name in options and not least <= options[name] <= most:
+            raise ValueError(f"Invalid {called}: {options[name]}")
+    for i, beta in enumerate(options.get("betas", ())):
+        if not 0 <= beta < 1:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
     return options
