@@ -5,88 +5,58 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor.nn import functional as F
+from pydevtensor.nn.forward import OptionModule, calls
 from pydevtensor.nn.module import Module
 
 
-class _Activation(Module):
-    _options: tuple[str, ...] = ()
-
-    def __init__(self, *values: Any) -> None:
-        super().__init__()
-        for name, value in zip(self._options, values, strict=True):
-            setattr(self, name, value)
-
-    def extra_repr(self) -> str:
-        values = ((name, getattr(self, name)) for name in self._options)
-        shown = (f"{n}={v!r}" for n, v in values if v or n != "inplace")
-        return ", ".join(shown)
-
-
-class ReLU(_Activation):
+@calls(F.relu)
+class ReLU(OptionModule):
     """max(x, 0) of each element.
 
     >>> nn.ReLU()(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
 
-    _options = ("inplace",)
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.relu(input, self.inplace)
+    inplace: bool = False
 
 
-class SiLU(_Activation):
+@calls(F.silu)
+class SiLU(OptionModule):
     """x * sigmoid(x) of each element.
 
     >>> nn.SiLU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
     """
 
-    _options = ("inplace",)
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.silu(input, self.inplace)
+    inplace: bool = False
 
 
-class LeakyReLU(_Activation):
+@calls(F.leaky_relu)
+class LeakyReLU(OptionModule):
     """x, or negative_slope * x where x is negative.
 
     >>> nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
     """
 
-    _options = ("negative_slope", "inplace")
-
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__(negative_slope, inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
+    negative_slope: float = 0.01
+    inplace: bool = False
 
 
-class ELU(_Activation):
+@calls(F.elu)
+class ELU(OptionModule):
     """x, or alpha * (e^x - 1) where x is negative.
 
     >>> nn.ELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
 
-    _options = ("alpha", "inplace")
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(alpha, inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.elu(input, self.alpha, self.inplace)
+    alpha: float = 1.0
+    inplace: bool = False
 
 
-class GELU(_Activation):
+@calls(F.gelu)
+class GELU(OptionModule):
     """x * Phi(x), with Phi the cumulative distribution function of the normal.
 
     approximate: 'none' or 'tanh', a faster formula; RuntimeError for another value.
@@ -95,13 +65,7 @@ class GELU(_Activation):
     tensor([-0.1587,  1.9545])
     """
 
-    _options = ("approximate",)
-
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__(approximate)
-
-    def forward(self, input: Any) -> Any:
-        return F.gelu(input, self.approximate)
+    approximate: str = "none"
 
 
 class Sigmoid(Module):
@@ -126,23 +90,20 @@ class Tanh(Module):
         return input.tanh()
 
 
-class Softplus(_Activation):
+@calls(F.softplus)
+class Softplus(OptionModule):
     """log(1 + e^(beta x)) / beta, or x itself where beta x is above threshold.
 
     >>> nn.Softplus()(torch.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
 
-    _options = ("beta", "threshold")
-
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__(beta, threshold)
-
-    def forward(self, input: Any) -> Any:
-        return F.softplus(input, self.beta, self.threshold)
+    beta: float = 1.0
+    threshold: float = 20.0
 
 
-class Softmax(_Activation):
+@calls(F.softmax)
+class Softmax(OptionModule):
     """e^x divided by its sum along dim.
 
     dim=None chooses a dimension, with a warning. Raises IndexError for a dim that the
@@ -152,26 +113,15 @@ class Softmax(_Activation):
     tensor([0.5000, 0.5000])
     """
 
-    _options = ("dim",)
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim)
-
-    def forward(self, input: Any) -> Any:
-        return F.softmax(input, self.dim)
+    dim: int | None = None
 
 
-class LogSoftmax(_Activation):
+@calls(F.log_softmax)
+class LogSoftmax(OptionModule):
     """The logarithm of Softmax.
 
     >>> nn.LogSoftmax(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([-0.6931, -0.6931])
     """
 
-    _options = ("dim",)
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim)
-
-    def forward(self, input: Any) -> Any:
-        return F.log_softmax(input, self.dim)
+    dim: int | None = None

@@ -7,12 +7,21 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.layers import _explain
-from pydevtensor.nn.module import Module
+from pydevtensor.nn.forward import InputModule, forwards_to
 from pydevtensor.nn.parameter import Parameter
 
+# By option, the value that repr() does not show.
+_OPTIONS = {
+    "padding_idx": None,
+    "max_norm": None,
+    "norm_type": 2,
+    "scale_grad_by_freq": False,
+    "sparse": False,
+}
 
-class Embedding(Module):
+
+@forwards_to(F.embedding, " ".join(["weight", *_OPTIONS]))
+class Embedding(InputModule):
     """A table of num_embeddings rows, which are selected by index.
 
     From input, int64 or int32 of any shape, to (*input.shape, embedding_dim). weight,
@@ -75,30 +84,9 @@ class Embedding(Module):
         if self.padding_idx is not None:
             init.zeros_(self.weight[self.padding_idx])
 
-    def forward(self, input: Any) -> Any:
-        try:
-            return F.embedding(
-                input,
-                self.weight,
-                self.padding_idx,
-                self.max_norm,
-                self.norm_type,
-                self.scale_grad_by_freq,
-                self.sparse,
-            )
-        except Exception as error:
-            _explain(self, error, input=input)
-            raise
-
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, plain in (
-            ("padding_idx", None),
-            ("max_norm", None),
-            ("norm_type", 2),
-            ("scale_grad_by_freq", False),
-            ("sparse", False),
-        ):
+        for name, plain in _OPTIONS.items():
             value = getattr(self, name)
             if value != plain:
                 text += f", {name}={value}"
@@ -125,14 +113,5 @@ class Embedding(Module):
                 f"{[*embeddings.shape]}"
             )
         rows, size = embeddings.shape
-        return cls(
-            rows,
-            size,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            embeddings,
-            freeze,
-        )
+        options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+        return cls(rows, size, *options, embeddings, freeze)

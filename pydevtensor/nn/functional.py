@@ -69,6 +69,11 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return result if bias is None else result + bias
 
 
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
 def dropout(
     input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Any:
@@ -77,8 +82,7 @@ def dropout(
     >>> nn.functional.dropout(torch.ones(3), p=0.5, training=False)
     tensor([1., 1., 1.])
     """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    _check_probability(p)
     if not training or p == 0:
         return input
     if p == 1:

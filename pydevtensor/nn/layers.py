@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._constructor import constructor
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
+from pydevtensor.nn.forward import (
+    InputModule,
+    OptionModule,
+    calls,
+    explain,
+    forwards_to,
+)
 from pydevtensor.nn.module import Module
 from pydevtensor.nn.parameter import Parameter, UninitializedParameter, is_lazy
-
-
-def _explain(module: Module, error: Exception, **inputs: Any) -> None:
-    """Raise the core's error again in the module's terms, if that is of use."""
-    home = next(itertools.chain(module.parameters(False), module.buffers(False)), None)
-    for name, value in inputs.items():
-        if not isinstance(value, _C.Tensor):
-            raise TypeError(
-                f"{module}: the {name} has to be a Tensor, not {type(value).__name__}; "
-                "wrap it in torch.tensor(...)"
-            ) from None
-        if home is not None and value.device != home.device:
-            raise RuntimeError(
-                f"{module}: the parameters are on {home.device} and the {name}, of "
-                f"shape {[*value.shape]}, on {value.device}; bring them together, e.g. "
-                f"with {name}.to('{home.device}')"
-            ) from None
-    if type(error) in (RuntimeError, ValueError, IndexError):
-        raise type(error)(f"{module}: {error}") from None
 
 
 class Identity(Module):
@@ -46,7 +34,30 @@ class Identity(Module):
         return input
 
 
-class Linear(Module):
+class _Layer(Module):
+    """Base of layers with a weight and a bias, which may be None."""
+
+    def _add_parameters(
+        self, weight: Any, bias: Any, device: Any = None, dtype: Any = None
+    ) -> None:
+        """Register parameters of these shapes, or None, and initialize them."""
+        for name, shape in (("weight", weight), ("bias", bias)):
+            value = None
+            if shape is not None:
+                value = Parameter(_C.empty(shape, device=device, dtype=dtype))
+            self.register_parameter(name, value)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set weight to ones and bias to zeros."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+@forwards_to(F.linear, "weight bias")
+class Linear(_Layer, InputModule):
     """x @ weight.T + bias, from (..., in_features) to (..., out_features).
 
     weight and bias start uniform between -k and k, k = 1 / sqrt(in_features). Raises
@@ -67,11 +78,8 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        made = {"device": device, "dtype": dtype}
-        self.weight = Parameter(_C.empty(out_features, in_features, **made))
-        value = Parameter(_C.empty(out_features, **made)) if bias else None
-        self.register_parameter("bias", value)
-        self.reset_parameters()
+        shape = out_features, in_features
+        self._add_parameters(shape, shape[:1] if bias else None, device, dtype)
 
     def reset_parameters(self) -> None:
         """Initialize weight and bias again."""
@@ -79,13 +87,6 @@ class Linear(Module):
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
             init.uniform_(self.bias, -bound, bound)
-
-    def forward(self, input: Any) -> Any:
-        try:
-            return F.linear(input, self.weight, self.bias)
-        except Exception as error:
-            _explain(self, error, input=input)
-            raise
 
     def extra_repr(self) -> str:
         return (
@@ -148,7 +149,7 @@ class LazyLinear(Linear):
             self.in_features = given.shape[1]
 
 
-class Bilinear(Module):
+class Bilinear(_Layer):
     """x1 @ A @ x2 + bias, with one matrix A for each of out_features.
 
     From (..., in1_features) and (..., in2_features) to (..., out_features); weight has
@@ -173,12 +174,8 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        made = {"device": device, "dtype": dtype}
         shape = out_features, in1_features, in2_features
-        self.weight = Parameter(_C.empty(shape, **made))
-        value = Parameter(_C.empty(out_features, **made)) if bias else None
-        self.register_parameter("bias", value)
-        self.reset_parameters()
+        self._add_parameters(shape, shape[:1] if bias else None, device, dtype)
 
     def reset_parameters(self) -> None:
         """Initialize weight and bias, uniform within 1 / sqrt(in1_features)."""
@@ -191,7 +188,7 @@ class Bilinear(Module):
         try:
             return F.bilinear(input1, input2, self.weight, self.bias)
         except Exception as error:
-            _explain(self, error, input1=input1, input2=input2)
+            explain(self, error, input1=input1, input2=input2)
             raise
 
     def extra_repr(self) -> str:
@@ -201,26 +198,20 @@ class Bilinear(Module):
         )
 
 
-class Flatten(Module):
+@calls(_C.flatten)
+class Flatten(OptionModule):
     """Merges the dimensions start_dim to end_dim, by default all but the first.
 
     >>> nn.Flatten()(torch.ones(5, 2, 3)).shape
     torch.Size([5, 6])
     """
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
-
-    def forward(self, input: Any) -> Any:
-        return input.flatten(self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+    start_dim: int = 1
+    end_dim: int = -1
 
 
-class Unflatten(Module):
+@calls(lambda input, dim, unflattened_size: input.unflatten(dim, unflattened_size))
+class Unflatten(OptionModule):
     """Splits dimension dim into unflattened_size, one size of which may be -1.
 
     Raises RuntimeError if the sizes do not multiply to the dimension's.
@@ -229,44 +220,28 @@ class Unflatten(Module):
     torch.Size([4, 2, 3])
     """
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
-        super().__init__()
-        if not isinstance(unflattened_size, (tuple, list)):
+    dim: int
+    unflattened_size: Any
+
+    def _construct(self, **options: Any) -> None:
+        sizes = options["unflattened_size"]
+        if not isinstance(sizes, (tuple, list)):
             raise TypeError(
                 "unflattened_size must be a tuple of ints, but found type "
-                f"{type(unflattened_size).__name__}"
+                f"{type(sizes).__name__}"
             )
-        for i, size in enumerate(unflattened_size):
+        for i, size in enumerate(sizes):
             if not isinstance(size, int):
                 raise TypeError(
                     "unflattened_size must be tuple of ints, but found element of type "
                     f"{type(size).__name__} at pos {i}"
                 )
-        self.dim = dim
-        self.unflattened_size = unflattened_size
-
-    def forward(self, input: Any) -> Any:
-        shape, ndim = [*input.shape], input.ndim
-        if not -ndim <= self.dim < ndim:
-            raise IndexError(
-                f"{self}: the input has {ndim} dimensions; dim has to be from {-ndim} "
-                f"to {ndim - 1}"
-            )
-        at, sizes = self.dim % ndim, [*self.unflattened_size]
-        known = math.prod(size for size in sizes if size != -1)
-        fits = sizes.count(-1) < 2 and known > 0
-        if not fits or (shape[at] % known if -1 in sizes else shape[at] != known):
-            raise RuntimeError(
-                f"{self}: dimension {at} of the input of shape {shape} does not split "
-                f"into {sizes}"
-            )
-        return input.reshape(shape[:at] + sizes + shape[at + 1 :])
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+        super()._construct(**options)
 
 
-class Dropout(Module):
+@forwards_to(F.dropout, "p training inplace")
+@constructor
+class Dropout(OptionModule):
     """Zeroes elements with probability p in training, divides the others by 1 - p.
 
     After eval() it returns its input. Raises ValueError for a p outside 0 to 1.
@@ -275,23 +250,19 @@ class Dropout(Module):
     tensor([1., 1.])
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(
-                f"dropout probability has to be between 0 and 1, but got {p}"
-            )
-        self.p = p
-        self.inplace = inplace
+    p: float = 0.5
+    inplace: bool = False
 
-    def forward(self, input: Any) -> Any:
-        return F.dropout(input, self.p, self.training, self.inplace)
+    def _construct(self, **options: Any) -> None:
+        F._check_probability(options["p"])
+        super()._construct(**options)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class LayerNorm(Module):
+@forwards_to(F.layer_norm, "normalized_shape weight bias eps")
+class LayerNorm(_Layer, InputModule):
     """Normalizes over the last dimensions, whose shape is normalized_shape.
 
     With elementwise_affine the result is multiplied by weight and, with bias, bias is
@@ -312,33 +283,16 @@ class LayerNorm(Module):
     ) -> None:
         super().__init__()
         whole = isinstance(normalized_shape, int)
-        self.normalized_shape = (
-            (normalized_shape,) if whole else tuple(normalized_shape)
-        )
+        shape = (normalized_shape,) if whole else tuple(normalized_shape)
+        self.normalized_shape = shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        for name, wanted in (("weight", True), ("bias", bias)):
-            if elementwise_affine and wanted:
-                value = _C.empty(self.normalized_shape, device=device, dtype=dtype)
-                self.register_parameter(name, Parameter(value))
-            else:
-                self.register_parameter(name, None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set weight to ones and bias to zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
-
-    def forward(self, input: Any) -> Any:
-        shape = self.normalized_shape
-        try:
-            return F.layer_norm(input, shape, self.weight, self.bias, self.eps)
-        except Exception as error:
-            _explain(self, error, input=input)
-            raise
+        self._add_parameters(
+            shape if elementwise_affine else None,
+            shape if elementwise_affine and bias else None,
+            device,
+            dtype,
+        )
 
     def extra_repr(self) -> str:
         return (
@@ -348,7 +302,7 @@ class LayerNorm(Module):
         )
 
 
-class _BatchNorm(Module):
+class _BatchNorm(_Layer):
     _dims: tuple[int, ...] = ()
     _version = 2  # since PyTorch counts batches
 
@@ -369,16 +323,15 @@ class _BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        made = {"device": device, "dtype": dtype}
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            weight = Parameter(_C.empty(num_features, **made)) if wanted else None
-            self.register_parameter(name, weight)
-        for name in ("running_mean", "running_var"):
-            buffer = _C.empty(num_features, **made) if track_running_stats else None
+        buffers = dict.fromkeys(("running_mean", "running_var", "num_batches_tracked"))
+        if track_running_stats:
+            for name in ("running_mean", "running_var"):
+                buffers[name] = _C.empty(num_features, device=device, dtype=dtype)
+            buffers["num_batches_tracked"] = _C.tensor(0, device=device)
+        for name, buffer in buffers.items():
             self.register_buffer(name, buffer)
-        count = _C.tensor(0, device=device) if track_running_stats else None
-        self.register_buffer("num_batches_tracked", count)
-        self.reset_parameters()
+        shape = num_features if affine else None
+        self._add_parameters(shape, shape if bias else None, device, dtype)
 
     def reset_running_stats(self) -> None:
         """Set the means and the number of batches to 0, the variances to 1."""
@@ -390,10 +343,7 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Reset the statistics, set weight to ones and bias to zeros."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_shape(self, input: Any) -> None:
         if input.ndim not in self._dims:
@@ -428,7 +378,7 @@ class _BatchNorm(Module):
                 self.eps,
             )
         except Exception as error:
-            _explain(self, error, input=input)
+            explain(self, error, input=input)
             raise
         if tracks:
             self.num_batches_tracked.add_(1)
