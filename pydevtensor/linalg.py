@@ -8,7 +8,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._C import Tensor
-from pydevtensor._functions.checks import int_dimension
+from pydevtensor._functions.checks import at_least, dimension, floating, named
 from pydevtensor._functions.linalg import chain
 
 __all__ = ["cross", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm"]
@@ -19,13 +19,7 @@ def _finish(result, out):
     return result if out is None else _C.mul(result, 1, out=out)
 
 
-def _floating(function, x):
-    if not x.is_floating_point():
-        raise RuntimeError(
-            f"{function}(): input is of {x.dtype}; convert it with .float()"
-        )
-
-
+@named
 def vector_norm(
     x: Tensor,
     ord: float = 2,
@@ -45,15 +39,11 @@ def vector_norm(
     tensor(5.)
     """
     if isinstance(ord, (str, bytes)) or ord is None:
-        raise TypeError(f"vector_norm(): ord is {ord!r}; give a number")
-    _floating("vector_norm", x)
-    if dtype is not None:
-        x = x.to(dtype)
-    dims = tuple(range(x.dim())) if dim is None else dim
-    result = x.norm(ord, dim=dims, keepdim=keepdim) if x.dim() else x.norm(ord)
-    return _finish(result, out)
+        raise TypeError(f"ord is {ord!r}; give a number")
+    return _finish(x.norm(ord, dim, keepdim, dtype=dtype), out)
 
 
+@named
 def matrix_norm(
     A: Tensor,
     ord: float | str = "fro",
@@ -73,30 +63,28 @@ def matrix_norm(
     >>> torch.linalg.matrix_norm(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
     tensor(6.)
     """
-    _floating("matrix_norm", A)
+    floating("the input", A)
     if A.dim() < 2:
         raise RuntimeError(
-            f"matrix_norm(): the input has the shape {tuple(A.shape)}; give at least "
-            "two dimensions"
+            f"the input has the shape {tuple(A.shape)}; give at least two dimensions"
         )
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
-        raise RuntimeError(f"matrix_norm(): dim is {dim!r}; give a tuple of two ints")
-    rows, columns = (int_dimension("matrix_norm", d, A.dim()) for d in dim)
+        raise RuntimeError(f"dim is {dim!r}; give a tuple of two ints")
+    rows, columns = (dimension(A, d) for d in dim)
     if rows == columns:
-        raise RuntimeError(f"matrix_norm(): dim is {dim!r}; give two different ints")
+        raise RuntimeError(f"dim is {dim!r}; give two different ints")
     if dtype is not None:
         A = A.to(dtype)
     if ord == "fro":
         return _finish(A.norm(2, dim=(rows, columns), keepdim=keepdim), out)
     if ord in ("nuc", 2, -2):
         raise NotImplementedError(
-            f"matrix_norm(): ord {ord!r} wants singular values, which are not there "
-            "yet; use 'fro', 1 or inf"
+            f"ord {ord!r} wants singular values, which are not there yet; use 'fro', 1 "
+            "or inf"
         )
     if ord not in (1, -1, inf, -inf):
         raise RuntimeError(
-            f"matrix_norm(): there is no norm of order {ord!r}; use 'fro', 1, -1, inf "
-            "or -inf"
+            f"there is no norm of order {ord!r}; use 'fro', 1, -1, inf or -inf"
         )
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(first, keepdim=True)
@@ -107,6 +95,7 @@ def matrix_norm(
     return _finish(result, out)
 
 
+@named
 def norm(
     A: Tensor,
     ord: float | str | None = None,
@@ -126,25 +115,25 @@ def norm(
     tensor(5.)
     """
     if dim is not None and not isinstance(dim, int):
-        count = len(dim)
-        wrapped = [int_dimension("norm", d, A.dim()) for d in dim]
-        if len(set(wrapped)) != count:
-            raise RuntimeError(f"norm(): dim is {dim!r}; name each dimension once")
+        count = len({dimension(A, d) for d in dim})
+        if count < len(dim):
+            raise RuntimeError(f"dim is {dim!r}; name each dimension once")
     else:
         count = 1 if dim is not None else A.dim()
     if ord is None:
-        return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
-    if dim is None and count not in (1, 2):
-        raise RuntimeError(
-            f"norm(): ord is {ord!r} and the input has {count} dimensions; give dim, "
-            "or one or two dimensions"
-        )
+        return _finish(A.norm(2, dim, keepdim, dtype=dtype), out)
     if count == 1 and not isinstance(ord, str):
         return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
+    if dim is None and count not in (1, 2):
+        raise RuntimeError(
+            f"ord is {ord!r} and the input has {count} dimensions; give dim, or one or "
+            "two dimensions"
+        )
     both = (-2, -1) if dim is None else dim
     return matrix_norm(A, ord, both, keepdim, dtype=dtype, out=out)
 
 
+@named
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of two or more matrices, in the order that costs the least.
 
@@ -154,30 +143,22 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
     tensor([12., 12.])
     """
-    tensors = list(tensors)
-    count = len(tensors)
-    if count < 2:
-        raise RuntimeError(
-            f"multi_dot(): {count} tensors were given; give at least two"
-        )
-    for place, each in enumerate(tensors):
-        ends = place in (0, count - 1)
-        if each.dim() != 2 and not (ends and each.dim() == 1):
+    matrices = list(tensors)
+    at_least(2, "the number of Tensors", len(matrices))
+    row, column = matrices[0].dim() == 1, matrices[-1].dim() == 1
+    if row:
+        matrices[0] = matrices[0].unsqueeze(0)
+    if column:
+        matrices[-1] = matrices[-1].unsqueeze(1)
+    for place, each in enumerate(matrices):
+        if each.dim() != 2:
             raise RuntimeError(
-                f"multi_dot(): tensor {place} has the shape {tuple(each.shape)}; give "
-                "matrices, or vectors as the first and the last"
+                f"Tensor {place} has the shape {tuple(each.shape)}; give matrices, or "
+                "vectors as the first and the last"
             )
-    row, column = tensors[0].dim() == 1, tensors[-1].dim() == 1
-    if row:
-        tensors[0] = tensors[0].unsqueeze(0)
-    if column:
-        tensors[-1] = tensors[-1].unsqueeze(1)
-    result = chain("multi_dot", tensors)
-    if row:
-        result = result.squeeze(0)
-    if column:
-        result = result.squeeze(-1)
-    return _finish(result, out)
+    result = chain(matrices)
+    result = result.squeeze(0) if row else result
+    return _finish(result.squeeze(-1) if column else result, out)
 
 
 def cross(

@@ -10,6 +10,9 @@ importing the package runs none of these modules: the first call of a function d
 The extension checks and converts the arguments by their annotations before it calls the
 function; functions that call each other here skip that.
 
+Errors are raised without the function's name, which the binding adds
+(checks.name_error); so checks that a called function makes need not be made here.
+
 Annotations that name one of types.py's types are checked; any other is documentation,
 and the function checks the argument itself.
 """

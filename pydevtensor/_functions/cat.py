@@ -8,17 +8,13 @@ from pydevtensor import _C
 from pydevtensor._functions import function
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pydevtensor._functions.types import Tensor, Tensors
 
 
-def _cat(name: str, parts: Sequence[Tensor], dim: int) -> Tensor:
-    """cat whose errors name the function that was called."""
-    try:
-        return _C.cat(parts, dim)
-    except (RuntimeError, ValueError) as error:
-        raise RuntimeError(f"{name}{str(error).removeprefix('cat')}") from None
+def _cat(tensors: list[Tensor], dim: int) -> Tensor:
+    if not tensors:
+        raise RuntimeError("no Tensors were given; give at least one")
+    return _C.cat(tensors, dim)
 
 
 @function(out=True)
@@ -29,7 +25,7 @@ def hstack(tensors: Tensors) -> Tensor:
     tensor([1, 2, 3, 4])
     """
     parts = [_at_least(1, x) for x in tensors]
-    return _cat("hstack", parts, 0 if parts and parts[0].dim() == 1 else 1)
+    return _cat(parts, 0 if parts and parts[0].dim() == 1 else 1)
 
 
 @function(out=True, aliases=("row_stack",))
@@ -40,7 +36,7 @@ def vstack(tensors: Tensors) -> Tensor:
     tensor([[1, 2],
             [3, 4]])
     """
-    return _cat("vstack", [_at_least(2, x) for x in tensors], 0)
+    return _cat([_at_least(2, x) for x in tensors], 0)
 
 
 @function(out=True)
@@ -51,7 +47,7 @@ def dstack(tensors: Tensors) -> Tensor:
     tensor([[[1, 3],
              [2, 4]]])
     """
-    return _cat("dstack", [_at_least(3, x) for x in tensors], 2)
+    return _cat([_at_least(3, x) for x in tensors], 2)
 
 
 @function(out=True)
@@ -62,33 +58,30 @@ def column_stack(tensors: Tensors) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    columns = [x if x.dim() > 1 else x.reshape(-1, 1) for x in tensors]
-    return _cat("column_stack", columns, 1)
+    return _cat([x if x.dim() > 1 else x.reshape(-1, 1) for x in tensors], 1)
 
 
 def _at_least(n: int, x: Tensor) -> Tensor:
     """x with dimensions of size 1 added until it has n."""
-    if x.dim() >= n:
-        return x
-    if x.dim() == 0:
-        return x.reshape((1,) * n)
-    if n == 2:
-        return x.unsqueeze(0)
-    return x.unsqueeze(2) if x.dim() == 2 else x.unsqueeze(0).unsqueeze(2)
+    ndim = x.dim()
+    while ndim < n:
+        x = x.unsqueeze(2 if ndim == 2 else 0)
+        ndim += 1
+    return x
 
 
-def _each_at_least(name: str, n: int, given: tuple) -> Any:
-    if len(given) == 1 and isinstance(given[0], _C.Tensor):
-        return _at_least(n, given[0])
-    several = given[0] if len(given) == 1 else given
-    if not isinstance(several, (tuple, list)):
-        shown = f"tensors is {several!r} ({type(several).__name__})"
-        raise TypeError(f"{name}(): {shown}; give Tensors")
-    for i, x in enumerate(several):
+def _each_at_least(n: int, given: tuple) -> Any:
+    tensors = given[0] if len(given) == 1 else given
+    if isinstance(tensors, _C.Tensor):
+        return _at_least(n, tensors)
+    if not isinstance(tensors, (tuple, list)):
+        kind = type(tensors).__name__
+        raise TypeError(f"tensors is {tensors!r} ({kind}); give Tensors")
+    for i, x in enumerate(tensors):
         if not isinstance(x, _C.Tensor):
-            shown = f"item {i} of tensors is {x!r} ({type(x).__name__})"
-            raise TypeError(f"{name}(): {shown}; give Tensors")
-    return tuple(_at_least(n, x) for x in several)
+            kind = type(x).__name__
+            raise TypeError(f"item {i} of tensors is {x!r} ({kind}); give Tensors")
+    return tuple(_at_least(n, x) for x in tensors)
 
 
 @function()
@@ -98,7 +91,7 @@ def atleast_1d(*tensors: Any) -> Any:
     >>> torch.atleast_1d(torch.tensor(1))
     tensor([1])
     """
-    return _each_at_least("atleast_1d", 1, tensors)
+    return _each_at_least(1, tensors)
 
 
 @function()
@@ -110,7 +103,7 @@ def atleast_2d(*tensors: Any) -> Any:
     >>> torch.atleast_2d(torch.tensor(1))
     tensor([[1]])
     """
-    return _each_at_least("atleast_2d", 2, tensors)
+    return _each_at_least(2, tensors)
 
 
 @function()
@@ -122,7 +115,7 @@ def atleast_3d(*tensors: Any) -> Any:
     >>> torch.atleast_3d(torch.tensor(1))
     tensor([[[1]]])
     """
-    return _each_at_least("atleast_3d", 3, tensors)
+    return _each_at_least(3, tensors)
 
 
 @function()

@@ -1,61 +1,104 @@
-"""Checks of arguments that several functions share."""
+"""Checks of arguments that several functions share, and the names of errors.
+
+The bodies of public functions raise errors that do not name the function, so that these
+checks can be anybody's. The function itself gives its name to an error.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pydevtensor import _C
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
-def dimension(function: str, dim: int, ndim: int, scalars: bool = True) -> int:
-    """dim counted from 0. With scalars, a 0-dim tensor counts as 1-dim."""
-    bound = max(ndim, scalars)
-    if not bound:
-        raise IndexError(
-            f"{function}(): the Tensor has no dimensions; give one that has some"
-        )
-    if not -bound <= dim < bound:
-        raise IndexError(
-            f"{function}(): there is no dimension {dim}; give {-bound} to {bound - 1}"
-        )
-    return dim % bound
+_NAMED = {RuntimeError, ValueError, TypeError, IndexError, OverflowError}
+_NAMED.add(NotImplementedError)
 
 
-def int_dimension(function: str, dim: Any, ndim: int) -> int:
-    """The same for a dim that may be of any type."""
-    if isinstance(dim, bool) or not isinstance(dim, int):
-        raise TypeError(f"{function}(): a dimension is {dim!r}; give ints")
-    return dimension(function, dim, ndim)
+def name_error(error: Exception, name: str) -> None:
+    """Name an error after the public function instead of one that it calls.
+
+    What copy, pickle and NumPy call, such as __array__, is not public.
+    """
+    if type(error) in _NAMED and len(error.args) == 1 and not name.startswith("_"):
+        text = re.sub(r"^\w+(\(\))?: ", "", str(error))
+        error.args = (f"{name}(): {text}",)
 
 
-def vector(function: str, name: str, x: Tensor) -> None:
+def named(body: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Name the errors of a function that is public as it stands."""
+
+    @wraps(body)
+    def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        try:
+            return body(*args, **kwargs)
+        except Exception as error:
+            name_error(error, body.__name__)
+            raise
+
+    return call
+
+
+def dimension(x: Tensor, dim: int) -> int:
+    """dim counted from 0."""
+    x.size(dim)  # raises if x has no such dimension
+    return dim % x.dim()
+
+
+def at_least(least: int, name: str, value: int) -> None:
+    if value < least:
+        raise RuntimeError(f"{name} is {value}; give {least} or more")
+
+
+def sizes(shape: Any) -> list[int]:
+    """The sizes of a shape, which may be an int."""
+    found = [shape] if isinstance(shape, int) else list(shape)
+    for size in found:
+        if not isinstance(size, int):
+            raise TypeError(f"a shape is {shape!r}; give ints or tuples of ints")
+        if size < 0:
+            raise ValueError(f"{shape!r} has a negative size; give 0 or more")
+    return found
+
+
+def vector(name: str, x: Tensor) -> None:
     if x.dim() != 1:
         raise RuntimeError(
-            f"{function}(): {name} has the shape {tuple(x.shape)}; give a vector, a "
-            "Tensor of one dimension"
+            f"{name} has {x.dim()} dimensions; give a vector, for example by flatten()"
         )
 
 
-def floating(
-    function: str, name: str, x: Tensor, error: type[Exception] = RuntimeError
-) -> None:
+def floating(name: str, x: Tensor, error: type[Exception] = RuntimeError) -> None:
     if not x.is_floating_point():
-        raise error(f"{function}(): {name} is of {x.dtype}; convert it with .float()")
+        raise error(f"{name} is of {x.dtype}; convert it with .float()")
 
 
-def same_dtype(function: str, a: Tensor, b: Tensor) -> None:
-    if a.dtype != b.dtype:
-        raise RuntimeError(
-            f"{function}(): the Tensors are of {a.dtype} and {b.dtype}; convert one of "
-            "them with .to()"
-        )
+def same_dtype(first: Tensor, *others: Tensor) -> None:
+    for other in others:
+        if other.dtype != first.dtype:
+            raise RuntimeError(
+                f"the Tensors are of {first.dtype} and {other.dtype}; convert one of "
+                "them with .to()"
+            )
 
 
-def bool_mask(function: str, x: Tensor) -> None:
-    if x.dtype != _C.bool:
-        raise RuntimeError(
-            f"{function}(): mask is of {x.dtype}; give bools, such as x > 0"
-        )
+def same_device(first: Tensor, *others: Tensor) -> None:
+    for other in others:
+        if other.device != first.device:
+            raise RuntimeError(
+                f"the Tensors are on {first.device} and {other.device}; bring them to "
+                "one device with .to()"
+            )
+
+
+def bool_mask(mask: Tensor) -> None:
+    if mask.dtype != _C.bool:
+        raise RuntimeError(f"mask is of {mask.dtype}; give bools, such as x > 0")

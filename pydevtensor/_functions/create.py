@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
-from pydevtensor._functions.checks import vector
+from pydevtensor._functions.checks import at_least, vector
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Device, Dtype, Number, Tensor, Value
@@ -33,6 +33,12 @@ def _shared(obj, dtype):
     return _C.frombuffer(own, dtype=dtype or _C.get_default_dtype())
 
 
+def as_factory(made: Tensor, pin_memory: bool, requires_grad: bool) -> Tensor:
+    """A computed tensor with what a factory's keywords ask for."""
+    made = made.pin_memory() if pin_memory else made
+    return made.requires_grad_() if requires_grad else made
+
+
 @function(out=True, factory=True)
 def range(start: Number, end: Number, step: Number = 1, **factory: Any) -> Tensor:
     """Values from start up to and including end, in increments of step.
@@ -49,23 +55,16 @@ def range(start: Number, end: Number, step: Number = 1, **factory: Any) -> Tenso
         stacklevel=2,
     )
     if step == 0:
-        raise RuntimeError("range(): step is 0; give one that leads from start to end")
+        raise RuntimeError("step is 0; give one that leads from start to end")
     if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(
-            f"range(): from {start} to {end} is not finite; give finite numbers"
-        )
-    dtype = factory.pop("dtype", None)
-    if dtype == _C.bool:
-        raise NotImplementedError(
-            "range(): not defined for the type bool; use an integer or floating type"
-        )
-    dtype = dtype or _C.get_default_dtype()
+        raise RuntimeError(f"from {start} to {end} is not finite; give finite numbers")
+    dtype = factory.pop("dtype", None) or _C.get_default_dtype()
     if not dtype.is_floating_point:  # integers step by integers
         start, end, step = int(start), int(end), int(step) or step
     if (end - start) * step < 0:
         raise RuntimeError(
-            f"range(): a step of {step} does not lead from {start} to {end}; change "
-            "its sign, or swap start and end"
+            f"a step of {step} does not lead from {start} to {end}; change its sign, "
+            "or swap start and end"
         )
     count = math.floor((end - start) / step) + 1
     beyond = count if isinstance(step, int) else count - 0.5  # exact or off the steps
@@ -103,8 +102,8 @@ def asarray(
     if made is None:
         if copy is False:
             raise ValueError(
-                f"asarray(): a {type(obj).__name__} has no memory that can be shared; "
-                "leave copy=False out"
+                f"a {type(obj).__name__} has no memory that can be shared; leave "
+                "copy=False out"
             )
         made = _C.tensor(obj, dtype=dtype, device=device)
     else:
@@ -112,18 +111,16 @@ def asarray(
         if copy is False:
             if there != made.device or dtype not in (None, made.dtype):
                 raise ValueError(
-                    f"asarray(): memory of {made.dtype} on {made.device} cannot be "
-                    f"shared as {dtype or made.dtype} on {there}; leave copy=False out"
+                    f"memory of {made.dtype} on {made.device} cannot be shared as "
+                    f"{dtype or made.dtype} on {there}; leave copy=False out"
                 )
         else:
             made = made.to(there, dtype or made.dtype)
             if copy and (made is obj or not isinstance(obj, _C.Tensor)):
                 made = made.clone()
-    if requires_grad is None:
+    if requires_grad is None or requires_grad == made.requires_grad:
         return made
-    if not requires_grad:
-        return made.detach() if made.requires_grad else made
-    return made if made.requires_grad else made.requires_grad_()
+    return made.requires_grad_() if requires_grad else made.detach()
 
 
 @function()
@@ -138,10 +135,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
             [4, 2, 1],
             [9, 3, 1]])
     """
-    vector("vander", "x", x)
+    vector("x", x)
     columns = x.numel() if N is None else N
-    if columns < 0:
-        raise RuntimeError(f"vander(): N is {columns}; give 0 or more")
+    at_least(0, "N", columns)
     x = x if x.is_floating_point() else x.long()
     powers = x.new_ones(x.numel(), min(columns, 1))
     if columns > 1:
@@ -164,13 +160,12 @@ def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Ten
     shape, steps = input.shape, input.stride()
     if input.dim() < 2:
         raise RuntimeError(
-            f"fill_diagonal_(): the Tensor has the shape {tuple(shape)}; give at least "
-            "2 dimensions"
+            f"the Tensor has the shape {tuple(shape)}; give at least 2 dimensions"
         )
     if input.dim() > 2 and len(set(shape)) > 1:
         raise RuntimeError(
-            f"fill_diagonal_(): the sizes in {tuple(shape)} differ; with more than 2 "
-            "dimensions, give one whose sizes are all the same"
+            f"the sizes in {tuple(shape)} differ; with more than 2 dimensions, give "
+            "one whose sizes are all the same"
         )
     offset = input.storage_offset()
     rows, columns = shape[0], shape[-1]

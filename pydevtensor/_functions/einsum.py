@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
@@ -12,32 +14,20 @@ if TYPE_CHECKING:
 
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_REST = "."  # stands for the dimensions of an ellipsis
-
-
-def _fail(reason):
-    raise RuntimeError(f"einsum(): {reason}")
+_REST = "..."  # stands for the dimensions of an ellipsis
 
 
 def _read(term, what):
-    """One operand's letters, with "." for an ellipsis."""
-    letters, place = [], 0
-    while place < len(term):
-        letter = term[place]
-        if letter == ".":
-            if term[place : place + 3] != "...":
-                _fail(f"a lone '.' stands in {what}; write an ellipsis as '...'")
-            if _REST in letters:
-                _fail(f"two ellipses stand in {what}; write one")
-            letters.append(_REST)
-            place += 3
-            continue
-        if letter not in _LETTERS:
-            _fail(
-                f"{letter!r} stands in {what}; name dimensions by letters, a-z or A-Z"
+    """One operand's letters, and "..." for an ellipsis."""
+    letters = re.findall(r"\.\.\.|.", term)
+    for letter in letters:
+        if letter not in _LETTERS and letter != _REST:
+            raise RuntimeError(
+                f"{letter!r} stands in {what}; name dimensions by letters, a-z or A-Z, "
+                "and write an ellipsis as '...'"
             )
-        letters.append(letter)
-        place += 1
+    if letters.count(_REST) > 1:
+        raise RuntimeError(f"two ellipses stand in {what}; write one")
     return letters
 
 
@@ -46,34 +36,27 @@ def _read_equation(equation, count):
     left, arrow, right = text.partition("->")
     terms = [_read(term, f"operand {i}") for i, term in enumerate(left.split(","))]
     if len(terms) != count:
-        _fail(
+        raise RuntimeError(
             f"the equation {equation!r} names {len(terms)} operands, and {count} were "
             "given; give as many"
         )
     return terms, _read(right, "the output") if arrow else None
 
 
-def _read_lists(arguments):
-    """The other way to say it: operand, list, operand, list, ..., [list]."""
-    operands, terms, output = list(arguments[0::2]), list(arguments[1::2]), None
-    if len(operands) > len(terms):
-        output = operands.pop()
-
-    def letters(numbers):
-        found = []
-        for number in numbers:
-            if number is Ellipsis:
-                found.append(_REST)
-            elif isinstance(number, int) and 0 <= number < len(_LETTERS):
-                found.append(_LETTERS[number])
-            else:
-                raise ValueError(
-                    f"einsum(): {number!r} stands in a list of dimensions; give ints "
-                    f"from 0 to {len(_LETTERS) - 1} or an Ellipsis"
-                )
-        return found
-
-    return operands, [letters(t) for t in terms], output and letters(output)
+def _letters(numbers):
+    """The letters for a list of numbers."""
+    found = []
+    for number in numbers:
+        if number is Ellipsis:
+            found.append(_REST)
+        elif isinstance(number, int) and 0 <= number < len(_LETTERS):
+            found.append(_LETTERS[number])
+        else:
+            raise ValueError(
+                f"{number!r} stands in a list of dimensions; give ints from 0 to "
+                f"{len(_LETTERS) - 1} or an Ellipsis"
+            )
+    return found
 
 
 def _spread(terms, output, operands):
@@ -84,40 +67,45 @@ def _spread(terms, output, operands):
         named = len(term) - (_REST in term)
         extra = x.dim() - named
         if extra < 0 or (extra and _REST not in term):
-            _fail(
+            raise RuntimeError(
                 f"operand {i} has {x.dim()} dimensions, and the equation names "
                 f"{named}; name each, or write '...' for the rest"
             )
         widest = max(widest, extra)
-        names: list = []
-        for letter in term:
-            names += range(extra, 0, -1) if letter == _REST else [letter]
-        spread.append(names)
-    rest = list(range(widest, 0, -1))
+        spread.append(_with_numbers(term, extra))
     if output is None:
         seen = [letter for term in terms for letter in term if letter != _REST]
         once = sorted(letter for letter in set(seen) if seen.count(letter) == 1)
-        return spread, rest + once
-    names = []
-    for letter in output:
-        names += rest if letter == _REST else [letter]
+        return spread, _with_numbers([_REST, *once], widest)
+    names = _with_numbers(output, widest)
     for name in names:
         if names.count(name) > 1:
-            _fail(f"{name!r} appears twice in the output; name each dimension once")
+            raise RuntimeError(
+                f"{name!r} appears twice in the output; name each dimension once"
+            )
         if not any(name in term for term in spread):
-            _fail(f"{name!r} appears in the output and in no operand; leave it out")
+            raise RuntimeError(
+                f"{name!r} appears in the output and in no operand; leave it out"
+            )
     return spread, names
+
+
+def _with_numbers(term, count):
+    names: list = []
+    for letter in term:
+        names += range(count, 0, -1) if letter == _REST else [letter]
+    return names
 
 
 def _take_diagonals(x, names):
     """A letter that appears twice in an operand means its diagonal."""
     names = list(names)
-    for name in [n for n in names if names.count(n) > 1]:
+    for name in dict.fromkeys(names):
         while names.count(name) > 1:
             first = names.index(name)
             second = names.index(name, first + 1)
             if x.shape[first] != x.shape[second]:
-                _fail(
+                raise RuntimeError(
                     f"{name!r} appears twice in an operand, with sizes "
                     f"{x.shape[first]} and {x.shape[second]}; give the same size"
                 )
@@ -136,68 +124,49 @@ def _arrange(x, names, wanted):
     return x
 
 
-def _sum(x, names, gone):
-    dims = [i for i, name in enumerate(names) if name in gone]
-    if dims:
-        x = x.sum(dims, dtype=x.dtype)
-    return x, [name for name in names if name not in gone]
-
-
-def _size(shape):
-    total = 1
-    for size in shape:
-        total *= size
-    return total
+def _sum(x, names, kept):
+    """x summed over the dimensions that are not kept."""
+    gone = [i for i, name in enumerate(names) if name not in kept]
+    if gone:
+        x = x.sum(gone, dtype=x.dtype)
+    return x, [name for name in names if name in kept]
 
 
 def multiply(a, a_names, b, b_names, kept):
-    """The product of two operands; what only they have and nobody keeps is summed."""
-    a, a_names = _sum(
-        a, a_names, [n for n in a_names if n not in b_names and n not in kept]
-    )
-    b, b_names = _sum(
-        b, b_names, [n for n in b_names if n not in a_names and n not in kept]
-    )
+    """The product of two operands; what nobody keeps is summed."""
+    a, a_names = _sum(a, a_names, {*b_names, *kept})
+    b, b_names = _sum(b, b_names, {*a_names, *kept})
     sizes = dict(zip(a_names, a.shape, strict=True))
     others = dict(zip(b_names, b.shape, strict=True))
-    # A dimension of size 1 broadcasts: its sum goes by the other's.
-    shared = [n for n in a_names if n in others]
-    summed = [n for n in shared if n not in kept and sizes[n] == others[n]]
-    for name in [n for n in shared if n not in kept and sizes[n] != others[n]]:
-        if sizes[name] == 1:
-            b, b_names = _sum(b, b_names, [name])
-            a, a_names = (
-                a.squeeze(a_names.index(name)),
-                [n for n in a_names if n != name],
+    shared = [name for name in a_names if name in others]
+    for name in shared:
+        n, m = sizes[name], others[name]
+        if n != m and 1 not in (n, m):
+            raise RuntimeError(
+                f"a dimension has sizes {n} and {m} in two operands; give sizes that "
+                "are the same or 1"
             )
-        else:
-            a, a_names = _sum(a, a_names, [name])
-            b, b_names = (
-                b.squeeze(b_names.index(name)),
-                [n for n in b_names if n != name],
-            )
-    batch = [n for n in a_names if n in b_names and n not in summed]
-    rows = [n for n in a_names if n not in b_names]
-    columns = [n for n in b_names if n not in a_names]
+    batch = [name for name in shared if name in kept]
+    rest = [name for name in shared if name not in kept]
+    summed = [name for name in rest if sizes[name] == others[name]]
+    uneven = [name for name in rest if sizes[name] != others[name]]
+    if uneven:  # a size of 1 broadcasts, so that each operand can be summed alone
+        a, a_names = _sum(a, a_names, sizes.keys() - uneven)
+        b, b_names = _sum(b, b_names, others.keys() - uneven)
+    rows = [name for name in a_names if name not in others]
+    columns = [name for name in b_names if name not in sizes]
     names = batch + rows + columns
     if not summed:
         return _arrange(a, a_names, names) * _arrange(b, b_names, names), names
     a = _arrange(a, a_names, batch + rows + summed)
     b = _arrange(b, b_names, batch + summed + columns)
-    at = len(batch)
-    shape = [
-        max(n, m) if 0 not in (n, m) else 0
-        for n, m in zip(a.shape[:at], b.shape, strict=False)
-    ]
-    a_rest, b_rest = list(a.shape[at:]), list(b.shape[at:])
-    a = a.expand(shape + a_rest).reshape(
-        [_size(shape), _size(a_rest[: len(rows)]), _size(a_rest[len(rows) :])]
-    )
-    b = b.expand(shape + b_rest).reshape(
-        [_size(shape), _size(b_rest[: len(summed)]), _size(b_rest[len(summed) :])]
-    )
-    product = a[0] @ b[0] if not batch else a.bmm(b)
-    return product.reshape(shape + a_rest[: len(rows)] + b_rest[len(summed) :]), names
+    shape = [others[name] if sizes[name] == 1 else sizes[name] for name in batch]
+    n, k = [sizes[name] for name in rows], [sizes[name] for name in summed]
+    m = [others[name] for name in columns]
+    a = a.expand(shape + n + k).reshape(prod(shape), prod(n), prod(k))
+    b = b.expand(shape + k + m).reshape(prod(shape), prod(k), prod(m))
+    product = a.bmm(b) if batch else a[0] @ b[0]
+    return product.reshape(shape + n + m), names
 
 
 @function()
@@ -224,46 +193,32 @@ def einsum(*args: Any) -> Tensor:
             [14., 50.]])
     """
     if len(args) < 2:
-        raise ValueError(
-            "einsum(): give an equation and Tensors, or Tensors each with a list"
-        )
-    if isinstance(args[0], _C.Tensor):
-        operands, terms, output = _read_lists(args)
-        equation = None
+        raise ValueError("give an equation and Tensors, or Tensors each with a list")
+    if by_lists := isinstance(args[0], _C.Tensor):
+        operands, lists = list(args[0::2]), list(args[1::2])
+        output = operands.pop() if len(operands) > len(lists) else None
     else:
         equation, operands = args[0], list(args[1:])
         if not isinstance(equation, str):
-            raise TypeError(f"einsum(): the equation is {equation!r}; give a str")
+            raise TypeError(f"the equation is {equation!r}; give a str")
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = list(operands[0])
     for i, x in enumerate(operands):
         if not isinstance(x, _C.Tensor):
-            raise TypeError(
-                f"einsum(): operand {i} is a {type(x).__name__}; give Tensors"
-            )
+            raise TypeError(f"operand {i} is a {type(x).__name__}; give Tensors")
     if not operands:
-        raise ValueError("einsum(): no operands were given; give at least one")
-    if equation is not None:
+        raise ValueError("no operands were given; give at least one")
+    if by_lists:
+        terms = [_letters(numbers) for numbers in lists]
+        output = output and _letters(output)
+    else:
         terms, output = _read_equation(equation, len(operands))
     terms, output = _spread(terms, output, operands)
 
     pairs = [_take_diagonals(x, t) for x, t in zip(operands, terms, strict=True)]
-    sizes: dict = {}
-    for i, (x, names) in enumerate(pairs):
-        for name, size in zip(names, x.shape, strict=True):
-            known = sizes.setdefault(name, size)
-            if known == 1:
-                sizes[name] = size
-            elif size not in (1, known):
-                _fail(
-                    f"{name!r} has size {size} in operand {i} and {known} before; "
-                    "give sizes that are the same or 1"
-                )
     result, names = pairs[0]
     for i, (x, others) in enumerate(pairs[1:], 1):
         kept = {*output}.union(*(later for _, later in pairs[i + 1 :]))
         result, names = multiply(result, names, x, others, kept)
-    result, names = _sum(result, names, [n for n in names if n not in output])
-    result = _arrange(result, names, output)
-    wanted = [sizes[name] for name in output]
-    return result if list(result.shape) == wanted else result.expand(wanted)
+    result, names = _sum(result, names, output)
+    return _arrange(result, names, output)

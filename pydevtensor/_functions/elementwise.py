@@ -32,10 +32,10 @@ def _powers_of_two(exponent, dtype):
     return _bits_as((exponent.to(whole) + bias) << fraction, dtype)
 
 
-def _close(function, input, other, rtol, atol, equal_nan):
+def _close(input, other, rtol, atol, equal_nan):
     if not (rtol >= 0 and atol >= 0):
-        raise RuntimeError(f"{function}(): a tolerance is negative; give 0 or more")
-    same_dtype(function, input, other)
+        raise RuntimeError("a tolerance is negative; give 0 or more")
+    same_dtype(input, other)
     close = input == other
     if equal_nan:
         close = close | (input.isnan() & other.isnan())
@@ -60,7 +60,7 @@ def isclose(
     >>> torch.tensor([1.0, 2.0]).isclose(torch.tensor([1.0, 2.000001]))
     tensor([True, True])
     """
-    return _close("isclose", input, other, rtol, atol, equal_nan)
+    return _close(input, other, rtol, atol, equal_nan)
 
 
 @function(method=True)
@@ -78,7 +78,7 @@ def allclose(
     >>> torch.tensor([1.0, 2.0]).allclose(torch.tensor([1.0, 2.000001]))
     True
     """
-    return bool(_close("allclose", input, other, rtol, atol, equal_nan).all())
+    return bool(_close(input, other, rtol, atol, equal_nan).all())
 
 
 @function(method=True, out=True, in_place="both")
@@ -113,7 +113,7 @@ def float_power(input: Value, exponent: Value) -> Tensor:
     tensor([8.], dtype=torch.float64)
     """
     if not isinstance(input, _C.Tensor) and not isinstance(exponent, _C.Tensor):
-        raise TypeError("float_power(): input and exponent are numbers; give a Tensor")
+        raise TypeError("input and exponent are numbers; give a Tensor")
     x, y = (
         value.double() if isinstance(value, _C.Tensor) else float(value)
         for value in (input, exponent)
@@ -131,8 +131,8 @@ def float_power_(input: Tensor, exponent: Value) -> Tensor:
     """
     if input.dtype != _C.float64:
         raise RuntimeError(
-            f"float_power_(): the Tensor is of {input.dtype}, and the result of "
-            "float64; convert it with .double() first"
+            f"the Tensor is of {input.dtype}, and the result of float64; convert it "
+            "with .double() first"
         )
     return input.copy_(float_power(input, exponent))
 
@@ -145,7 +145,7 @@ def positive(input: Tensor) -> Tensor:
     tensor([-1.,  2.])
     """
     if input.dtype == _C.bool:
-        raise RuntimeError("positive(): not defined for bools; convert with .int()")
+        raise RuntimeError("not defined for bools; convert with .int()")
     return input
 
 
@@ -185,7 +185,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     mantissa=tensor([0.5000, 0.6000]),
     exponent=tensor([ 4, -1], dtype=torch.int32))
     """
-    floating("frexp", "input", input)
+    floating("input", input)
     whole, fraction = _BITS[input.dtype]
     mask = (1 << (8 * input.dtype.itemsize - 1 - fraction)) - 1
     x = input.detach()
@@ -212,9 +212,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """  # noqa: E501
     dtype = _C.promote_types(input.dtype, other.dtype)
     if not dtype.is_floating_point:
-        raise NotImplementedError(
-            f"nextafter(): not defined for {dtype}; convert with .float()"
-        )
+        raise NotImplementedError(f"not defined for {dtype}; convert with .float()")
     a, b = _C.broadcast_tensors(input.detach().to(dtype), other.detach().to(dtype))
     bits = _bits_as(a, _BITS[dtype][0])
     away = (b > a) == (a > 0)

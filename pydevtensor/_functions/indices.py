@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function
-from pydevtensor._functions.checks import bool_mask, int_dimension, vector
+from pydevtensor._functions.checks import (
+    at_least,
+    bool_mask,
+    dimension,
+    same_device,
+    same_dtype,
+    sizes,
+    vector,
+)
+from pydevtensor._functions.create import as_factory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,36 +43,22 @@ def _below(row, col, offset):
     return crossed + col * max(0, row - max(0, col - offset))
 
 
-def _triangle(function, row, col, offset, upper, factory):
-    dtype = factory.get("dtype") or _C.int64
-    if row < 0 or col < 0:
-        raise RuntimeError(f"{function}(): the shape is {row} by {col}; give 0 or more")
-    if dtype.is_floating_point or dtype == _C.bool:
-        raise NotImplementedError(
-            f"{function}(): dtype is {dtype}; give an integer type"
-        )
+def _triangle(
+    row, col, offset, upper, dtype=None, pin_memory=False, requires_grad=False, **where
+):
+    at_least(0, "row", row)
+    at_least(0, "col", col)
+    if dtype and (dtype.is_floating_point or dtype == _C.bool):
+        raise NotImplementedError(f"dtype is {dtype}; give an integer type")
     offset = max(-row, min(offset, col))
-    rows = _C.arange(row, device=factory.get("device"))
+    rows = _C.arange(row, **where)
     edge = (rows + (offset if upper else offset + 1)).clamp(0, col)
     counts = col - edge if upper else edge
     total = _below(row, col, offset + (not upper))
     if upper:
         total = row * col - total
-    rows, columns = _repeated(counts, edge if upper else 0, total)
-    made = _C.stack([rows, columns]).to(dtype)
-    if factory.get("pin_memory"):
-        made = made.pin_memory()
-    return made.requires_grad_() if factory.get("requires_grad") else made
-
-
-def _grid(tensors):
-    """Views of the vectors expanded to a grid, vector d along dimension d."""
-    shape = [each.numel() for each in tensors]
-    ones = [1] * len(shape)
-    return [
-        each.reshape([*ones[:d], -1, *ones[d + 1 :]]).expand(shape)
-        for d, each in enumerate(tensors)
-    ]
+    made = _C.stack(_repeated(counts, edge if upper else 0, total))
+    return as_factory(made.to(dtype or _C.int64), pin_memory, requires_grad)
 
 
 @function()
@@ -84,28 +79,24 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
             [0, 1, 2]])
     """
     if not tensors:
-        raise RuntimeError("meshgrid(): no Tensors were given; give at least one")
+        raise RuntimeError("no Tensors were given; give at least one")
     if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(
-            f"meshgrid(): indexing is {indexing!r}; give 'ij' (rows first) or 'xy'"
-        )
+        raise RuntimeError(f"indexing is {indexing!r}; give 'ij' (rows first) or 'xy'")
     for place, each in enumerate(tensors):
         if each.dim() > 1:
             raise RuntimeError(
-                f"meshgrid(): argument {place} has the shape {tuple(each.shape)}; "
-                "give Tensors of one dimension"
+                f"argument {place} has the shape {tuple(each.shape)}; give Tensors of "
+                "one dimension"
             )
-        if each.dtype != tensors[0].dtype or each.device != tensors[0].device:
-            raise RuntimeError(
-                f"meshgrid(): argument 0 is {tensors[0].dtype} on {tensors[0].device}, "
-                f"argument {place} {each.dtype} on {each.device}; convert by .to()"
-            )
-    swap = indexing == "xy" and len(tensors) > 1
-    if swap:
-        tensors = (tensors[1], tensors[0], *tensors[2:])
-    grid = _grid(tensors)
-    if swap:
-        grid[0], grid[1] = grid[1], grid[0]
+    same_dtype(*tensors)
+    same_device(*tensors)
+    shape, ones = [each.numel() for each in tensors], [1] * (len(tensors) - 1)
+    grid = [
+        each.reshape([*ones[:d], -1, *ones[d:]]).expand(shape)
+        for d, each in enumerate(tensors)
+    ]
+    if indexing == "xy" and ones:
+        grid = [each.transpose(0, 1) for each in grid]
     return tuple(grid)
 
 
@@ -121,18 +112,10 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             [2, 3],
             [2, 4]])
     """
-    if not tensors:
-        raise RuntimeError("cartesian_prod(): no Tensors were given; give at least one")
     for each in tensors:
-        vector("cartesian_prod", "a Tensor", each)
-        if each.dtype != tensors[0].dtype:
-            raise RuntimeError(
-                f"cartesian_prod(): the Tensors are of {tensors[0].dtype} and "
-                f"{each.dtype}; convert one of them with .to()"
-            )
-    if len(tensors) == 1:
-        return tensors[0]
-    return _C.stack([each.reshape(-1) for each in _grid(tensors)], 1)
+        vector("a Tensor", each)
+    grid = meshgrid(*tensors)
+    return tensors[0] if len(grid) == 1 else _C.stack([x.reshape(-1) for x in grid], 1)
 
 
 @function()
@@ -146,18 +129,15 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [1, 3],
             [2, 3]])
     """
-    vector("combinations", "input", input)
-    if r < 0:
-        raise RuntimeError(f"combinations(): r is {r}; give 0 or more")
+    vector("input", input)
+    at_least(0, "r", r)
     if r == 0:
         return input.new_empty(0)
     n, again = input.numel(), with_replacement
     if r > n and not (again and n):
         return input.new_empty(0, r)
     if (comb(n + r - 1, r) if again else comb(n, r)) * r >= 1 << 40:
-        raise RuntimeError(
-            f"combinations(): too many of {r} of {n} elements; choose fewer"
-        )
+        raise RuntimeError(f"too many of {r} of {n} elements; choose fewer")
     last = _C.arange(n, device=input.device)
     chosen = [last]
     for count in range(2, r + 1):
@@ -179,7 +159,7 @@ def tril_indices(row: int, col: int, offset: int = 0, **factory: Any) -> Tensor:
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return _triangle("tril_indices", row, col, offset, False, factory)
+    return _triangle(row, col, offset, False, **factory)
 
 
 @function(factory=True)
@@ -192,7 +172,7 @@ def triu_indices(row: int, col: int, offset: int = 0, **factory: Any) -> Tensor:
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return _triangle("triu_indices", row, col, offset, True, factory)
+    return _triangle(row, col, offset, True, **factory)
 
 
 @function()
@@ -205,27 +185,12 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     (tensor([1, 0]), tensor([2, 1]))
     """
     if indices.is_floating_point() or indices.dtype == _C.bool:
-        raise TypeError(
-            f"unravel_index(): indices are of {indices.dtype}; give integers, see "
-            ".long()"
-        )
-    sizes = [shape] if isinstance(shape, int) else shape
-    if not isinstance(sizes, (tuple, list)) or not all(
-        isinstance(size, int) for size in sizes
-    ):
-        raise TypeError(
-            f"unravel_index(): shape is {shape!r}; give an int or a tuple of ints"
-        )
-    if any(size < 0 for size in sizes):
-        raise ValueError(
-            f"unravel_index(): {shape!r} has a negative size; give 0 or more"
-        )
+        raise TypeError(f"indices are of {indices.dtype}; give integers, see .long()")
     indices = indices.long()
     coordinates = []
-    step = 1
-    for size in reversed(sizes):
-        coordinates.append(indices.div(step, rounding_mode="floor") % size)
-        step *= size
+    for size in reversed(sizes(shape)):
+        coordinates.append(indices % size)
+        indices = indices.div(size, rounding_mode="floor")
     return tuple(reversed(coordinates))
 
 
@@ -251,27 +216,19 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     tensor([[1, 2, 3]])
     """
     if indices.dtype != _C.int64:
-        raise RuntimeError(
-            f"take_along_dim(): indices are of {indices.dtype}; convert by .long()"
-        )
+        raise RuntimeError(f"indices are of {indices.dtype}; convert by .long()")
     if dim is None:
         return input.reshape(-1).gather(0, indices.reshape(-1))
     if input.dim() != indices.dim():
         raise RuntimeError(
-            f"take_along_dim(): input has {input.dim()} dimensions and indices "
-            f"{indices.dim()}; give the same number"
+            f"input has {input.dim()} dimensions and indices {indices.dim()}; give the "
+            "same number"
         )
-    dim = int_dimension("take_along_dim", dim, input.dim())
-    wide, chosen = list(input.shape), list(indices.shape)
-    for d, (n, m) in enumerate(zip(input.shape, indices.shape, strict=True)):
-        if d != dim and n != m:
-            if 1 not in (n, m):
-                raise RuntimeError(
-                    f"take_along_dim(): dimension {d} has size {n} in input and {m} in "
-                    "indices; they have to broadcast"
-                )
-            wide[d] = chosen[d] = m if n == 1 else n
-    return input.expand(wide).gather(dim, indices.expand(chosen))
+    dim = dimension(input, dim)
+    pairs = zip(input.shape, indices.shape, strict=True)
+    shape = [m if n == 1 else n for n, m in pairs]
+    shape[dim] = -1  # as many as each has
+    return input.expand(shape).gather(dim, indices.expand(shape))
 
 
 @function(method=True, out=True)
@@ -284,6 +241,6 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     >>> x.masked_select(x > 0)
     tensor([2., 3.])
     """
-    bool_mask("masked_select", mask)
+    bool_mask(mask)
     input, mask = _C.broadcast_tensors(input, mask)
     return input[mask].reshape(-1)

@@ -76,7 +76,7 @@ def _rebuild_tensor(
     """A tensor from its pickle."""
     if not isinstance(data, bytes):
         raise TypeError(f"_rebuild_tensor(): data is {data!r}; give bytes")
-    made = _C.empty(size, dtype=dtype)
+    made = _C.empty(size, dtype=dtype, device="cpu")
     if len(data) != made.nbytes:
         raise ValueError(
             f"_rebuild_tensor(): {len(data)} bytes were given for a tensor of "

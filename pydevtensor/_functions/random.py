@@ -27,9 +27,9 @@ def cauchy_(
     >>> torch.empty(2).cauchy_()
     tensor([10.5977,  0.7648])
     """
-    floating("cauchy_", "the Tensor", input)
+    floating("the Tensor", input)
     if not sigma > 0:
-        raise RuntimeError(f"cauchy_(): sigma is {sigma}; give more than 0")
+        raise RuntimeError(f"sigma is {sigma}; give more than 0")
     drawn = _C.rand(
         input.shape, dtype=_C.float64, device=input.device, generator=generator
     )
@@ -52,9 +52,9 @@ def log_normal_(
     >>> torch.empty(2).log_normal_()
     tensor([59.2634,  1.5116])
     """
-    floating("log_normal_", "the Tensor", input, NotImplementedError)
+    floating("the Tensor", input, NotImplementedError)
     if not std > 0:
-        raise RuntimeError(f"log_normal_(): std is {std}; give more than 0")
+        raise RuntimeError(f"std is {std}; give more than 0")
     # Strided, so that the CPU draws the numbers one by one, as PyTorch does here.
     drawn = _C.empty_strided(
         (input.numel(),), (2,), dtype=_C.float64, device=input.device
@@ -76,9 +76,9 @@ def geometric_(
     tensor([1., 1., 2.])
     """
     if input.dtype == _C.bool:
-        raise NotImplementedError("geometric_(): not for bools; give numbers")
+        raise NotImplementedError("not for bools; give numbers")
     if not 0 < p < 1:
-        raise RuntimeError(f"geometric_(): p is {p}; give more than 0 and less than 1")
+        raise RuntimeError(f"p is {p}; give more than 0 and less than 1")
     drawn = _C.rand(
         input.shape, dtype=_C.float64, device=input.device, generator=generator
     )

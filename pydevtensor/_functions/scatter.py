@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
-from pydevtensor._functions.checks import bool_mask, dimension
+from pydevtensor._functions.checks import at_least, bool_mask, dimension, same_dtype
 from pydevtensor._functions.dtypes import iinfo
 from pydevtensor.autograd import Function
 
@@ -91,20 +91,20 @@ class _Extreme(Function):
         return for_self, for_src, None, None, None, None, None
 
 
-def _reduced(function, x, dim, index, src, reduce, include_self):
-    """Requires index and src of one shape, and dim of 0 or more."""
+def _reduced(x, dim, index, src, reduce, include_self):
+    """Requires index and src of one shape."""
     if x.dtype == _C.bool:
         if reduce == "mean":
             raise NotImplementedError(
-                f"{function}(): mean is not defined for bools; convert with .float()"
+                "mean is not defined for bools; convert with .float()"
             )
         reduce = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
         x, src = x.to(_C.uint8), src.to(_C.uint8)
-        return _reduced(function, x, dim, index, src, reduce, include_self).bool()
+        return _reduced(x, dim, index, src, reduce, include_self).bool()
     if reduce == "sum" and include_self:
         return x.scatter_add(dim, index, src)
     counts = _C.zeros(x.shape, dtype=_C.int64, device=x.device)
-    counts = counts.scatter_add(dim, index, _C.ones_like(index))
+    counts = counts.scatter_add(dim, index, _C.ones_like(index, dtype=_C.int64))
     if reduce in ("amax", "amin"):
         maximum = reduce == "amax"
         return _Extreme.apply(x, src, dim, index, counts, maximum, include_self)
@@ -122,34 +122,17 @@ def _reduced(function, x, dim, index, src, reduce, include_self):
     return whole.div(counts, rounding_mode="floor").to(x.dtype)
 
 
-def _check(function, x, index, src, reduce, reductions):
+def _one_of(reductions, reduce):
     if reduce not in reductions:
-        raise RuntimeError(
-            f"{function}(): reduce is {reduce!r}; give one of {', '.join(reductions)}"
-        )
-    if index.dtype not in (_C.int64, _C.int32):
-        raise RuntimeError(
-            f"{function}(): index is of {index.dtype}; convert it with .long()"
-        )
-    if x.dtype != src.dtype:
-        raise RuntimeError(
-            f"{function}(): input is of {x.dtype} and the source of {src.dtype}; "
-            "convert one of them with .to()"
-        )
-    for other in (index, src):
-        if other.device != x.device:
-            raise RuntimeError(
-                f"{function}(): input is on {x.device}, and another Tensor on "
-                f"{other.device}; bring them to one device with .to()"
-            )
+        raise RuntimeError(f"reduce is {reduce!r}; give one of {', '.join(reductions)}")
 
 
-def _replaced(function, copy, part, src):
+def _replaced(copy, part, src):
     """copy with src in place of part, a view of it."""
     if part.shape != src.shape:
         raise RuntimeError(
-            f"{function}(): src has the shape {tuple(src.shape)} and replaces elements "
-            f"of shape {tuple(part.shape)}; give a src of that shape"
+            f"src has the shape {tuple(src.shape)} and replaces elements of shape "
+            f"{tuple(part.shape)}; give a src of that shape"
         )
     part.copy_(src)
     return copy
@@ -176,7 +159,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), torch.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """  # noqa: E501
-    bool_mask("masked_scatter", mask)
+    bool_mask(mask)
     input, mask = _C.broadcast_tensors(input, mask)
     return masked_scatter_(input.clone(), mask, source)
 
@@ -189,18 +172,14 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> x.masked_scatter_(torch.tensor([True, False, True]), torch.tensor([1.0, 2.0])) is x
     True
     """  # noqa: E501
-    bool_mask("masked_scatter", mask)
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"masked_scatter(): input is of {input.dtype} and source of "
-            f"{source.dtype}; convert one of them with .to()"
-        )
+    bool_mask(mask)
+    same_dtype(input, source)
     mask = mask.expand(input.shape)
     count = int(mask.sum())
     if source.numel() < count:
         raise RuntimeError(
-            f"masked_scatter(): mask has {count} True elements, and source "
-            f"{source.numel()} elements; give at least as many"
+            f"mask has {count} True elements, and source {source.numel()} elements; "
+            "give at least as many"
         )
     values = source.reshape(-1)[:count]
     if input.dim():
@@ -235,40 +214,21 @@ def put_(
     True
     """
     if index.dtype != _C.int64:
-        raise RuntimeError(
-            f"put_(): index is of {index.dtype}; convert it with .long()"
-        )
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"put_(): the Tensor is of {input.dtype} and source of {source.dtype}; "
-            "convert one of them with .to()"
-        )
+        raise RuntimeError(f"index is of {index.dtype}; convert it with .long()")
     if index.numel() != source.numel():
         raise IndexError(
-            f"put_(): index has {index.numel()} elements and source {source.numel()}; "
-            "give as many"
+            f"index has {index.numel()} elements and source {source.numel()}; give as "
+            "many"
         )
-    if not index.numel():
-        return input
-    if not input.numel():
-        raise IndexError(
-            "put_(): the Tensor has no elements; give one that has some, or no indices"
-        )
-    flat = index.reshape(-1)
-    if input.dim() < 2:
-        where = [flat]
-        target = input if input.dim() else input.unsqueeze(0)
-    else:
-        # An index beyond the end is beyond the end of the first dimension too.
-        flat = _C.where(flat < 0, flat + input.numel(), flat)
-        where, target = [], input
-        for size in reversed(input.shape[1:]):
-            where.append(flat.remainder(size))
-            flat = flat.div(size, rounding_mode="floor")
-        low = -input.shape[0] - 1  # out of range, as an index below -numel is
-        where.append(_C.where(flat < 0, low, flat))
-        where.reverse()
-    target.index_put_(tuple(where), source.reshape(-1), accumulate)
+    if index.numel() and not input.numel():
+        raise IndexError("the Tensor has no elements; give one that has some")
+    places: tuple[Tensor, ...] = ()
+    first = index.reshape(-1)
+    for size in input.shape[:0:-1]:
+        places = (first.remainder(size), *places)
+        first = first.div(size, rounding_mode="floor")
+    target = input if input.dim() else input.unsqueeze(0)
+    target.index_put_((first, *places), source.reshape(-1), accumulate)
     return input
 
 
@@ -289,11 +249,10 @@ def slice_scatter(
     tensor([0., 1., 1., 0.])
     """
     copy = input.clone()
-    dim = dimension("slice_scatter", dim, input.dim(), scalars=False)
-    if step < 1:
-        raise RuntimeError(f"slice_scatter(): step is {step}; give 1 or more")
+    dim = dimension(input, dim)
+    at_least(1, "step", step)
     part = copy[(slice(None),) * dim + (slice(start, end, step),)]
-    return _replaced("slice_scatter", copy, part, src)
+    return _replaced(copy, part, src)
 
 
 @function(method=True, out=True)
@@ -307,7 +266,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
             [1., 2.]])
     """
     copy = input.clone()
-    return _replaced("select_scatter", copy, copy.select(dim, index), src)
+    return _replaced(copy, copy.select(dim, index), src)
 
 
 @function(method=True, out=True)
@@ -323,8 +282,7 @@ def diagonal_scatter(
             [0., 2.]])
     """
     copy = input.clone()
-    part = copy.diagonal(offset, dim1, dim2)
-    return _replaced("diagonal_scatter", copy, part, src)
+    return _replaced(copy, copy.diagonal(offset, dim1, dim2), src)
 
 
 @function(method=True, out=True)
@@ -344,16 +302,12 @@ def as_strided_scatter(
     """
     # size and stride describe the memory, so all of it is copied, gaps included.
     place, steps = input.storage_offset(), input.stride()
-    reach = (
-        place
-        + 1
-        + sum((n - 1) * step for n, step in zip(input.shape, steps, strict=True))
-    )
-    memory = input.as_strided((reach if input.numel() else 0,), (1,), 0).clone()
+    last = sum((n - 1) * step for n, step in zip(input.shape, steps, strict=True))
+    reach = place + last + 1 if input.numel() else 0
+    memory = input.as_strided((reach,), (1,), 0).clone()
     copy = memory.as_strided(input.shape, steps, place)
     offset = place if storage_offset is None else storage_offset
-    part = memory.as_strided(size, stride, offset)
-    return _replaced("as_strided_scatter", copy, part, src)
+    return _replaced(copy, memory.as_strided(size, stride, offset), src)
 
 
 @function(method=True, out=True, in_place=True)
@@ -377,27 +331,19 @@ def scatter_reduce(
     tensor([5., 2.])
     """  # noqa: E501
     reduce = _NAMES.get(reduce, reduce)
-    _check("scatter_reduce", input, index, src, reduce, _REDUCTIONS)
+    _one_of(_REDUCTIONS, reduce)
+    same_dtype(input, src)
     if not index.numel():
         return input.clone()
-    if input.dim() != index.dim() or input.dim() != src.dim():
+    part = src
+    if src.dim() == index.dim():
+        part = src[tuple(slice(n) for n in index.shape)]
+    if part.shape != index.shape:
         raise RuntimeError(
-            f"scatter_reduce(): the shapes {tuple(input.shape)}, {tuple(index.shape)} "
-            f"and {tuple(src.shape)} differ in the number of dimensions; give the same"
+            f"src has the shape {tuple(src.shape)} and index {tuple(index.shape)}; "
+            "give an index of no greater size along each dimension"
         )
-    dim = dimension("scatter_reduce", dim, input.dim())
-    for d, n in enumerate(index.shape):
-        if n > src.shape[d] or (d != dim and n > input.shape[d]):
-            raise RuntimeError(
-                f"scatter_reduce(): dimension {d} of index has size {n}, of input "
-                f"{input.shape[d]} and of src {src.shape[d]}; give a smaller index"
-            )
-    index = index.long()
-    if not input.dim():
-        vectors = (input.reshape(1), 0, index.reshape(1), src.reshape(1))
-        return _reduced("scatter_reduce", *vectors, reduce, include_self).reshape(())
-    src = src[tuple(slice(n) for n in index.shape)]
-    return _reduced("scatter_reduce", input, dim, index, src, reduce, include_self)
+    return _reduced(input, dim, index, part, reduce, include_self)
 
 
 @function(method=True, out=True, in_place=True)
@@ -420,21 +366,17 @@ def index_reduce(
     tensor([[9., 9.],
             [1., 1.]])
     """
-    _check("index_reduce", input, index, source, reduce, _REDUCTIONS[1:])
-    dim = dimension("index_reduce", dim, input.dim())
+    _one_of(_REDUCTIONS[1:], reduce)
     if index.dim() > 1:
-        raise IndexError(
-            f"index_reduce(): index has the shape {tuple(index.shape)}; give a vector"
-        )
-    wanted = list(input.shape)
-    if wanted:
-        wanted[dim] = index.numel()
-    if list(source.shape) != wanted:
+        raise IndexError(f"index has the shape {tuple(index.shape)}; give a vector")
+    shape, along = list(input.shape), [1] * input.dim()
+    if shape:
+        dim = dimension(input, dim)
+        shape[dim], along[dim] = index.numel(), -1
+    if list(source.shape) != shape:
         raise RuntimeError(
-            f"index_reduce(): source has the shape {tuple(source.shape)}; give "
-            f"{tuple(wanted)}, input's with one slice for each index"
+            f"source has the shape {tuple(source.shape)}; give {tuple(shape)}, "
+            "input's with one slice for each index"
         )
-    along = [-1 if d == dim else 1 for d in range(max(input.dim(), 1))]
-    places = index.long().reshape(along if wanted else ())
-    places = places.expand(source.shape)
+    places = index.reshape(along).expand(shape)
     return scatter_reduce(input, dim, places, source, reduce, include_self=include_self)

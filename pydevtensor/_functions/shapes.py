@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
+from pydevtensor._functions.checks import sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,25 +25,15 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """
     whole: list[int] = []
     for given in shapes:
-        shape = [given] if isinstance(given, int) else list(given)
-        for size in shape:
-            if not isinstance(size, int):
-                raise TypeError(
-                    f"broadcast_shapes(): a shape is {given!r}; give ints or tuples of "
-                    "ints"
-                )
-            if size < 0:
-                raise ValueError(
-                    f"broadcast_shapes(): {given!r} has a negative size; give 0 or more"
-                )
+        shape = sizes(given)
         whole = [1] * (len(shape) - len(whole)) + whole
         for place in range(-len(shape), 0):
             if whole[place] == 1:
                 whole[place] = shape[place]
             elif shape[place] not in (1, whole[place]):
                 raise RuntimeError(
-                    f"broadcast_shapes(): {given!r} does not broadcast with {whole}, "
-                    "which precedes it; give sizes that are the same or 1"
+                    f"{given!r} does not broadcast with {whole}, which precedes it; "
+                    "give sizes that are the same or 1"
                 )
     return _C.Size(whole)
 
@@ -73,8 +64,8 @@ def sum_to_size(input: Tensor, *size: int) -> Tensor:
     )
     if not fits:
         raise RuntimeError(
-            f"sum_to_size(): {tuple(size)} does not broadcast to the shape "
-            f"{tuple(input.shape)}; give sizes that are 1 or the Tensor's"
+            f"{tuple(size)} does not broadcast to the shape {tuple(input.shape)}; give "
+            "sizes that are 1 or the Tensor's"
         )
     dims = list(range(leading))
     dims += [

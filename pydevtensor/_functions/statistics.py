@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function
-from pydevtensor._functions.checks import dimension, floating
+from pydevtensor._functions.checks import floating, same_device
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Dims, Dtype, Tensor, Value
 
 
-def _last(function: str, input: Tensor, dim: int | None) -> tuple[Tensor, int]:
+def _last(input: Tensor, dim: int | None) -> tuple[Tensor, int]:
     """input with dim as its last dimension, or flattened, and dim counted from 0."""
     if dim is None:
         return input.flatten(), 0
-    dim = dimension(function, dim, input.dim())
-    if input.dim() == 0:
-        return input.reshape(1), 0
-    return input.movedim(dim, -1), dim
+    x = input.movedim(dim, -1)
+    return (x, dim % x.dim()) if x.dim() else (x.reshape(1), 0)
 
 
 @function(method=True, out=True, results=("min", "max"))
@@ -84,37 +82,35 @@ def nanmean(
     >>> x.nanmean(dim=1)
     tensor([3., 4.])
     """
-    floating("nanmean", "input", input)
+    floating("input", input)
     count = (input == input).sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
-def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
+def _quantile(input, q, dim, keepdim, interpolation, skip_nan):
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise RuntimeError(
-            f"{name}(): interpolation is {interpolation!r}; give 'linear', 'lower', "
-            "'higher', 'midpoint' or 'nearest'"
+            f"interpolation is {interpolation!r}; give 'linear', 'lower', 'higher', "
+            "'midpoint' or 'nearest'"
         )
     if input.dtype not in (_C.float32, _C.float64):
         raise RuntimeError(
-            f"{name}(): the input is of type {input.dtype}; give float32 or float64"
+            f"the input is of type {input.dtype}; give float32 or float64"
         )
     if not input.numel():
-        raise RuntimeError(f"{name}(): the input has no elements; give some")
+        raise RuntimeError("the input has no elements; give some")
     if not isinstance(q, _C.Tensor):
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}(): q is {q}; give a number from 0 to 1")
+            raise RuntimeError(f"q is {q}; give a number from 0 to 1")
         q = _C.tensor(q, dtype=input.dtype, device=input.device)
-    if q.dtype != input.dtype or q.device != input.device or q.dim() > 1:
+    elif q.dtype != input.dtype or q.device != input.device or q.dim() > 1:
         raise RuntimeError(
-            f"{name}(): q is a Tensor of {q.dim()} dimensions and type {q.dtype} on "
-            f"{q.device}; give one of at most 1 of type {input.dtype} on {input.device}"
+            f"q is a Tensor of {q.dim()} dimensions and type {q.dtype} on {q.device}; "
+            f"give one of at most 1 of type {input.dtype} on {input.device}"
         )
-    if q.device.type == "cpu" and not bool(((q >= 0) & (q <= 1)).all()):
-        raise RuntimeError(
-            f"{name}(): q has elements outside 0 to 1; give numbers from 0 to 1"
-        )
-    x, place = _last(name, input, dim)
+    elif q.device.type == "cpu" and not ((q >= 0) & (q <= 1)).all():
+        raise RuntimeError("q has elements outside 0 to 1; give numbers from 0 to 1")
+    x, place = _last(input, dim)
     n = x.size(-1)
     ordered = x.sort(-1).values
     count = (x == x).sum(-1, keepdim=True)
@@ -158,7 +154,7 @@ def quantile(
     >>> x.quantile(0.5)
     tensor(3.5000)
     """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+    return _quantile(input, q, dim, keepdim, interpolation, False)
 
 
 @function(method=True, out=True)
@@ -176,7 +172,7 @@ def nanquantile(
     >>> x.nanquantile(0.5)
     tensor(3.5000)
     """
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+    return _quantile(input, q, dim, keepdim, interpolation, True)
 
 
 @function(method=True, out=True, results=("values", "indices"))
@@ -191,24 +187,17 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     values=tensor([1., 2.]),
     indices=tensor([0, 1]))
     """
-    x, place = _last("mode", input, dim)
+    x, place = _last(input, dim)
     n = x.size(-1)
-    if n == 0:
-        raise IndexError(
-            f"mode(): dimension {dim} has size 0; give a dimension that has elements"
-        )
     ordered, indices = x.sort(-1)
     number = _C.arange(n, device=x.device).expand(x.shape)
     change = _C.ones(x.shape, dtype=_C.bool, device=x.device)
     change[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     start = _C.where(change, number, 0).cummax(-1).values
     best = (number - start).argmax(-1, keepdim=True)
-    index = indices.gather(-1, best)
-    values = x.gather(-1, index)
-    if input.dim() == 0:
-        return values.reshape(()), index.reshape(())
-    values, index = values.movedim(-1, place), index.movedim(-1, place)
-    if keepdim:
+    index = indices.gather(-1, best).movedim(-1, place)
+    values = x.movedim(-1, place).gather(place, index)
+    if keepdim and input.dim():
         return values, index
     return values.squeeze(place), index.squeeze(place)
 
@@ -231,14 +220,10 @@ def isin(
     del assume_unique  # allows shortcuts that are not taken
     like = elements if isinstance(elements, _C.Tensor) else test_elements
     if not isinstance(like, _C.Tensor):
-        raise TypeError("isin(): elements and test_elements are numbers; give a Tensor")
+        raise TypeError("elements and test_elements are numbers; give a Tensor")
     elements = _C.as_tensor(elements, device=like.device)
     others = _C.as_tensor(test_elements, device=like.device).flatten()
-    if elements.device != others.device:
-        raise RuntimeError(
-            f"isin(): elements are on {elements.device}, test_elements on "
-            f"{others.device}; bring them to one device with .to()"
-        )
+    same_device(elements, others)
     if others.numel() <= 16:
         found = _C.zeros(elements.shape, dtype=_C.bool, device=like.device)
         for i in range(others.numel()):
@@ -268,11 +253,9 @@ def cov(
             [-2.,  4.]])
     """
     if input.dim() > 2:
-        raise RuntimeError(
-            f"cov(): the input has {input.dim()} dimensions; give at most 2"
-        )
+        raise RuntimeError(f"the input has {input.dim()} dimensions; give at most 2")
     if input.dtype is _C.bool:
-        raise RuntimeError("cov(): the input holds bools; give numbers")
+        raise RuntimeError("the input holds bools; give numbers")
     x = input.reshape(1, -1) if input.dim() < 2 else input
     if not x.dtype.is_floating_point:
         x = x.to(_C.get_default_dtype())
@@ -282,28 +265,26 @@ def cov(
             continue
         if given.dim() > 1 or given.numel() != x.size(1):
             raise RuntimeError(
-                f"cov(): {name} has shape {tuple(given.shape)}; give {x.size(1)} "
-                "numbers, one for each observation"
+                f"{name} has shape {tuple(given.shape)}; give {x.size(1)} numbers, one "
+                "for each observation"
             )
         if given.dtype.is_floating_point != (name == "aweights"):
-            raise RuntimeError(
-                f"cov(): {name} is of type {given.dtype}; give "
-                + ("floats" if name == "aweights" else "integers")
-            )
-        if bool((given < 0).any()):
-            raise RuntimeError(f"cov(): {name} has negative elements; give 0 or more")
+            kind = "floats" if name == "aweights" else "integers"
+            raise RuntimeError(f"{name} is of type {given.dtype}; give {kind}")
+        if (given < 0).any():
+            raise RuntimeError(f"{name} has negative elements; give 0 or more")
         given = given.to(x.dtype)
         weights = given if weights is None else weights * given
     if weights is None:
-        mean = x.mean(1, keepdim=True)
+        x = x - x.mean(1, keepdim=True)
+        product = x @ x.T
         degrees = float(x.size(1) - correction)
     else:
         total = weights.sum()
-        mean = (x * weights).sum(1, keepdim=True) / total
+        x = x - (x * weights).sum(1, keepdim=True) / total
+        product = x @ (x * weights).T
         lost = 1 if aweights is None else (weights * aweights).sum() / total
         degrees = float(total - correction * lost)
-    x = x - mean
-    product = x @ (x if weights is None else x * weights).T
     result = product / max(degrees, 0.0)
     return result.reshape(()) if input.dim() < 2 else result
 
@@ -317,13 +298,8 @@ def corrcoef(input: Tensor) -> Tensor:
     tensor([[ 1.0000, -0.5000],
             [-0.5000,  1.0000]])
     """
-    if input.dim() > 2:
-        raise RuntimeError(
-            f"corrcoef(): the input has {input.dim()} dimensions; give at most 2"
-        )
     c = cov(input)
     if c.dim() == 0:
         return c / c
-    number = _C.arange(c.size(0), device=c.device)
-    deviation = c[number, number].sqrt()
+    deviation = c.diagonal().sqrt()
     return (c / deviation.reshape(-1, 1) / deviation).clamp(-1, 1)

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function
+from pydevtensor._functions.create import as_factory
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
 
-def _window(function, length, periodic, factory, make):
-    dtype = factory.pop("dtype", None) or _C.get_default_dtype()
-    if length < 0:
-        raise RuntimeError(f"{function}(): window_length is {length}; give 0 or more")
+def _window(
+    length, periodic, make, dtype=None, pin_memory=False, requires_grad=False, **where
+):
+    dtype = dtype or _C.get_default_dtype()
     if not dtype.is_floating_point:
-        raise RuntimeError(f"{function}(): dtype is {dtype}; give a floating type")
+        raise RuntimeError(f"dtype is {dtype}; give a floating type")
     if length < 2:
-        return _C.ones(length, dtype=dtype, **factory)
-    steps = length if periodic else length - 1
-    requires_grad = factory.pop("requires_grad", False)
-    pin_memory = factory.pop("pin_memory", False)
-    made = make(_C.arange(length, dtype=dtype, **factory), steps)
-    made = made.pin_memory() if pin_memory else made
-    return made.requires_grad_() if requires_grad else made
+        made = _C.ones(length, dtype=dtype, **where)
+    else:
+        number = _C.arange(length, dtype=dtype, **where)
+        made = make(number, length if periodic else length - 1)
+    return as_factory(made, pin_memory, requires_grad)
 
 
 def _cosines(constant, *factors):
@@ -36,7 +37,7 @@ def _cosines(constant, *factors):
             (n * (2 * k * math.pi / steps)).cos() * (factor * (-1) ** k)
             for k, factor in reversed([*enumerate(factors, 1)])
         )
-        return sum(terms) + constant
+        return reduce(add, terms) + constant
 
     return make
 
@@ -50,8 +51,7 @@ def hann_window(window_length: int, periodic: bool = True, **factory: Any) -> Te
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    make = _cosines(0.5, 0.5)
-    return _window("hann_window", window_length, periodic, factory, make)
+    return _window(window_length, periodic, _cosines(0.5, 0.5), **factory)
 
 
 @function(factory=True)
@@ -69,8 +69,7 @@ def hamming_window(
     >>> torch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
-    make = _cosines(alpha, beta)
-    return _window("hamming_window", window_length, periodic, factory, make)
+    return _window(window_length, periodic, _cosines(alpha, beta), **factory)
 
 
 @function(factory=True)
@@ -84,8 +83,7 @@ def blackman_window(
     >>> torch.blackman_window(4, dtype=torch.float64).round(decimals=2)
     tensor([0.0000, 0.3400, 1.0000, 0.3400], dtype=torch.float64)
     """
-    make = _cosines(0.42, 0.5, 0.08)
-    return _window("blackman_window", window_length, periodic, factory, make)
+    return _window(window_length, periodic, _cosines(0.42, 0.5, 0.08), **factory)
 
 
 @function(factory=True)
@@ -104,7 +102,7 @@ def bartlett_window(
         rising = n * (2 / steps)
         return _C.where(n * 2 <= steps, rising, 2 - rising)
 
-    return _window("bartlett_window", window_length, periodic, factory, make)
+    return _window(window_length, periodic, make, **factory)
 
 
 @function(factory=True)
@@ -130,4 +128,4 @@ def kaiser_window(
         below = (cosines * abs(beta) - abs(beta)).exp().mean()
         return (above / below).to(n.dtype)
 
-    return _window("kaiser_window", window_length, periodic, factory, make)
+    return _window(window_length, periodic, make, **factory)

@@ -129,6 +129,20 @@ static PyObject *converted_rest(const dt_args *args)
     }
 }
 
+/* Names the pending error after the public function: the body raises it without a name,
+ * and what the body calls under its own. */
+static void name_error(const composite *c)
+{
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    PyObject *module = PyImport_ImportModule("pydevtensor._functions.checks");
+    Py_XDECREF(module ? PyObject_CallMethod(module, "name_error", "OO", error, c->name)
+                      : NULL);
+    Py_XDECREF(module);
+    PyErr_Restore(type, error, traceback);
+}
+
 /* Calls the body with the arguments that were given, out aside. */
 static PyObject *call_body(const composite *c, const dt_args *args)
 {
@@ -162,6 +176,8 @@ static PyObject *call_body(const composite *c, const dt_args *args)
     for (Py_ssize_t k = 0; k < nkeywords; k++)
         PyTuple_SET_ITEM(names, k, Py_NewRef(keywords[k]));
     result = PyObject_Vectorcall(c->body, values, (size_t)(count - nkeywords), names);
+    if (!result)
+        name_error(c);
 done:
     while (count)
         Py_DECREF(values[--count]);
