@@ -2,7 +2,6 @@
 #include "python/arguments.h"
 #include "python/types/device.h"
 #include "python/types/dtype.h"
-#include "python/types/format.h"
 
 #include <stdlib.h>
 #include <string.h>

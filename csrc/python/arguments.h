@@ -158,6 +158,11 @@ int dt_take_device(const dt_args *args, int i, dt_device *out); /* resolved */
  * `device`. */
 int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator **out);
 
+/* A seed: an int from -2^63 to 2^64-1. -1 with TypeError or ValueError that names
+ * `function`. Or one from the system's randomness: -1 with OSError. */
+int dt_seed_from_python(const char *function, PyObject *value, uint64_t *out);
+int dt_seed_draw(uint64_t *out);
+
 /* The same for values that are no arguments of their own (elements of a list,
  * operands). 1 and *out; 0 when value is of another type; -1 with an exception set.
  * Integers are what has

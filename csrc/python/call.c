@@ -7,7 +7,7 @@
 #include "autograd/recorded.h"
 #include "python/functions.h"
 #include "python/output.h"
-#include "python/types/format.h"
+#include "python/types/dtype.h"
 #include "python/types/results.h"
 
 /* --- one call --- */

@@ -2,7 +2,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "python/types/format.h"
 #include "python/arguments.h"
 #include "python/types/device.h"
 #include "python/types/dtype.h"

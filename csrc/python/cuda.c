@@ -8,7 +8,6 @@
 #include "device/transfer.h"
 #include "python/arguments.h"
 #include "python/types/device.h"
-#include "python/seed.h"
 #include "tensor/ops/create.h"
 
 /* Sets key to value, which is taken over; false with an exception set. */
@@ -30,23 +29,7 @@ static PyObject *none_or_raise(int status)
 static int take_gpu(const char *function, PyObject *value, dt_device *out)
 {
     *out = dt_device_make(DT_CUDA, -1);
-    if (value == Py_None)
-        return dt_device_resolve(*out, out);
-    int64_t index;
-    int is_int = PyLong_Check(value) && !PyBool_Check(value)
-                     ? dt_int_from_python(value, &index)
-                     : 0;
-    if (is_int < 0)
-        return -1;
-    if (is_int && (index < 0 || index >= DT_MAX_DEVICES)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): %R is not a device index; indices start at 0", function,
-                     value);
-        return -1;
-    }
-    if (is_int)
-        out->index = (signed char)index;
-    else if (dt_device_from_python(function, "device", value, out) < 0)
+    if (value != Py_None && dt_device_from_python(function, "device", value, out) < 0)
         return -1;
     if (out->type != DT_CUDA) {
         PyErr_Format(PyExc_ValueError,
@@ -70,10 +53,8 @@ static int take_gpu(const char *function, PyObject *value, dt_device *out)
 
 /* --- devices --- */
 
-static PyObject *cuda_count(PyObject *self, PyObject *unused)
+static PyObject *cuda_count(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     int count;
     Py_BEGIN_ALLOW_THREADS
     count = dt_device_count(DT_CUDA);
@@ -81,10 +62,8 @@ static PyObject *cuda_count(PyObject *self, PyObject *unused)
     return PyLong_FromLong(count);
 }
 
-static PyObject *cuda_why(PyObject *self, PyObject *unused)
+static PyObject *cuda_why(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     const char *why;
     Py_BEGIN_ALLOW_THREADS
     why = dt_cuda_why();
@@ -92,17 +71,14 @@ static PyObject *cuda_why(PyObject *self, PyObject *unused)
     return PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
 }
 
-static PyObject *cuda_loaded(PyObject *self, PyObject *unused)
+static PyObject *cuda_loaded(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     return PyBool_FromLong(dt_backends[DT_CUDA] &&
                            dt_backends[DT_CUDA]->device_count() > 0);
 }
 
-static PyObject *cuda_choose(PyObject *self, PyObject *args)
+static PyObject *cuda_choose(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     int simulated, virtual_devices;
     if (!PyArg_ParseTuple(args, "ii:choose", &simulated, &virtual_devices))
         return NULL;
@@ -110,9 +86,8 @@ static PyObject *cuda_choose(PyObject *self, PyObject *args)
 }
 
 /* _cuda_index(device, function): function is for messages. */
-static PyObject *cuda_index(PyObject *self, PyObject *args)
+static PyObject *cuda_index(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     PyObject *value;
     const char *function = "cuda";
     dt_device device;
@@ -155,9 +130,8 @@ OF_DEVICE(cuda_properties, "get_device_properties")
     return NULL;
 }
 
-static PyObject *cuda_peer(PyObject *self, PyObject *args)
+static PyObject *cuda_peer(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     PyObject *a, *b;
     dt_device device, peer;
     if (!PyArg_ParseTuple(args, "OO:can_device_access_peer", &a, &b) ||
@@ -183,9 +157,8 @@ static void visit_fact(void *context, const char *name, const char *value)
 }
 
 /* Facts about the CPU backend and, if loaded, the CUDA backend. */
-static PyObject *facts(PyObject *self, PyObject *args)
+static PyObject *facts(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     const char *type;
     if (!PyArg_ParseTuple(args, "s:facts", &type))
         return NULL;
@@ -250,9 +223,8 @@ OF_DEVICE(empty_cache, "empty_cache")
 
 /* _stream_new(device, priority): the handle of a stream, which is never destroyed
  * (device/stream.h). */
-static PyObject *stream_new(PyObject *self, PyObject *args)
+static PyObject *stream_new(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     PyObject *value;
     int priority, status;
     dt_device device;
@@ -276,9 +248,8 @@ static void free_event(PyObject *owner)
 }
 
 /* _event_new(device, timing): the handle of an event, and what keeps it alive. */
-static PyObject *event_new(PyObject *self, PyObject *args)
+static PyObject *event_new(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     PyObject *value;
     int timing;
     dt_device device;
@@ -295,9 +266,8 @@ static PyObject *event_new(PyObject *self, PyObject *args)
 }
 
 /* _event_elapsed(start, end): milliseconds. */
-static PyObject *event_elapsed(PyObject *self, PyObject *args)
+static PyObject *event_elapsed(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     Py_ssize_t start, end;
     float milliseconds = 0;
     int status;
@@ -346,9 +316,8 @@ OF_STREAM(event_query, dt_backend_of(device)->event_query(event))
 OF_STREAM(event_synchronize, dt_event_synchronize(device, event))
 
 /* _stream_use(tensor, stream): the tensor's memory is used on a stream of its device. */
-static PyObject *stream_use(PyObject *self, PyObject *args)
+static PyObject *stream_use(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     PyObject *tensor;
     Py_ssize_t handle;
     if (!PyArg_ParseTuple(args, "O!n:record_stream", dt_py.tensor_type, &tensor,
@@ -366,9 +335,8 @@ static PyObject *stream_use(PyObject *self, PyObject *args)
 
 /* _cuda_seed(device, seed): an int, or None for a seed from the system; returns the
  * seed. */
-static PyObject *cuda_seed(PyObject *self, PyObject *args)
+static PyObject *cuda_seed(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    (void)self;
     PyObject *value, *number;
     dt_device device;
     uint64_t seed;
@@ -388,10 +356,8 @@ OF_DEVICE(cuda_initial_seed, "initial_seed")
 
 /* --- counters and the simulator --- */
 
-static PyObject *transfers(PyObject *self, PyObject *unused)
+static PyObject *transfers(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     dt_transfer_counters counted;
     dt_transfer_counters_read(&counted);
     PyObject *dict = PyDict_New();
@@ -407,17 +373,14 @@ static PyObject *transfers(PyObject *self, PyObject *unused)
     return dict;
 }
 
-static PyObject *reset_transfers(PyObject *self, PyObject *unused)
+static PyObject *reset_transfers(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     dt_transfer_counters_reset();
     Py_RETURN_NONE;
 }
 
-static PyObject *sim_control(PyObject *self, PyObject *value)
+static PyObject *sim_control(PyObject *Py_UNUSED(self), PyObject *value)
 {
-    (void)self;
     const char *command = PyUnicode_AsUTF8(value);
     if (!command)
         return NULL;

@@ -68,10 +68,8 @@ static struct {
 static size_t ntables;
 
 /* [(name, signature, is a function, is a method), ...] */
-static PyObject *signatures(PyObject *self, PyObject *unused)
+static PyObject *signatures(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     PyObject *list = PyList_New(0);
     if (list && dt_composite_signatures(list) < 0)
         Py_CLEAR(list);

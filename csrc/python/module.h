@@ -19,7 +19,6 @@
     SETUP(errors)                                                                      \
     SETUP(dtype_type)                                                                  \
     SETUP(size_type)                                                                   \
-    SETUP(format_type)                                                                 \
     SETUP(device_type)                                                                 \
     SETUP(tensor_type)                                                                 \
     SETUP(defaults)                                                                    \
@@ -28,7 +27,6 @@
     SETUP(composite)                                                                   \
     SETUP(indexing)                                                                    \
     SETUP(updates)                                                                     \
-    SETUP(random)                                                                      \
     SETUP(conversions)                                                                 \
     SETUP(properties)                                                                  \
     SETUP(node_type)                                                                   \

@@ -10,7 +10,6 @@
 #include "python/output.h"
 #include "python/types/device.h"
 #include "python/types/results.h"
-#include "python/types/size.h"
 
 #if PY_VERSION_HEX < 0x030c0000
 #include <structmember.h>

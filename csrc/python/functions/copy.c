@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "python/types/device.h"
-#include "python/types/format.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
 #include "autograd/recorded.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "python/types/device.h"
-#include "python/types/subscript.h"
 #include "python/functions.h"
 #include "python/output.h"
 #include "autograd/recorded.h"
@@ -470,7 +469,8 @@ DT_PUBLIC(where, "where(condition: Tensor, input: Value, other: Value, *, "
     dt_tensor *condition;
     if (args->form == 0)
         return regular(DT_OP_where, args, false);
-    return dt_take_tensor(args, 0, &condition) < 0 ? NULL : dt_nonzero_tuple(condition);
+    return dt_take_tensor(args, 0, &condition) < 0 ? NULL
+                                                   : dt_nonzero_tuple(args->slots[0]);
 }
 DT_PUBLIC(where_of, "where(input: Tensor, condition: Tensor, other: Value)")
 {

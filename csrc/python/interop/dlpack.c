@@ -308,9 +308,8 @@ fail:
 }
 
 /* Written in Python: few libraries ask for it. */
-static PyObject *get_cuda_array_interface(PyObject *self, void *unused)
+static PyObject *get_cuda_array_interface(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return dt_python_call("_functions.interop", "cuda_array_interface", self, NULL);
 }
 

@@ -2,7 +2,6 @@
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
-#include "python/types/size.h"
 #include "tensor/ops/copy.h"
 #include "tensor/view.h"
 #include "autograd/variable.h"

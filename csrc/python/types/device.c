@@ -70,15 +70,6 @@ static int parse(const char *text, dt_device *out)
     return -1;
 }
 
-static int bad_device(const char *function, PyObject *value)
-{
-    PyErr_Format(
-        PyExc_RuntimeError,
-        "%s(): %R is not a device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
-        function, value);
-    return -1;
-}
-
 int dt_device_from_python(const char *function, const char *argument, PyObject *value,
                           dt_device *out)
 {
@@ -89,13 +80,13 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
     if (PyUnicode_Check(value)) {
         Py_ssize_t length;
         const char *text = PyUnicode_AsUTF8AndSize(value, &length);
-        if (!text) {
-            PyErr_Clear();
-            return bad_device(function, value);
-        }
-        if (strlen(text) != (size_t)length || parse(text, out) < 0)
-            return bad_device(function, value);
-        return 0;
+        if (text && strlen(text) == (size_t)length && parse(text, out) == 0)
+            return 0;
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s(): %R is not a device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
+            function, value);
+        return -1;
     }
     if (PyLong_Check(value) && !PyBool_Check(value)) {
         int overflow;
@@ -142,9 +133,9 @@ int dt_device_resolve(dt_device named, dt_device *out)
 
 /* --- the type --- */
 
-static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *device_new(PyTypeObject *Py_UNUSED(type), PyObject *args,
+                            PyObject *kwargs)
 {
-    (void)type;
     static char *words[] = {"type", "index", NULL};
     static char *old_words[] = {"device", NULL};
     PyObject *what = NULL, *index = NULL;
@@ -217,9 +208,8 @@ static PyObject *device_compare(PyObject *a, PyObject *b, int op)
     return PyBool_FromLong(dt_device_equal(named_of(a), named_of(b)) == (op == Py_EQ));
 }
 
-static PyObject *device_reduce(PyObject *self, PyObject *unused)
+static PyObject *device_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     dt_device named = named_of(self);
     const char *name = type_names[(int)named.type];
     if (named.index < 0)
@@ -227,31 +217,26 @@ static PyObject *device_reduce(PyObject *self, PyObject *unused)
     return Py_BuildValue("O(si)", dt_py.device_type, name, named.index);
 }
 
-static PyObject *device_enter(PyObject *self, PyObject *unused)
+static PyObject *device_enter(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     if (dt_default_device_push(named_of(self)) < 0)
         return NULL;
     return Py_NewRef(self);
 }
 
-static PyObject *device_exit(PyObject *self, PyObject *unused)
+static PyObject *device_exit(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     dt_default_device_pop();
     Py_RETURN_NONE;
 }
 
-static PyObject *get_type(PyObject *self, void *unused)
+static PyObject *get_type(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(type_names[(int)named_of(self).type]);
 }
 
-static PyObject *get_index(PyObject *self, void *unused)
+static PyObject *get_index(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     int index = named_of(self).index;
     if (index < 0)
         Py_RETURN_NONE;

@@ -1,8 +1,9 @@
-/* `dtype`: one object per element type, compared by identity. */
+/* `dtype`, `layout` and `memory_format`: one object for each value, compared by identity. */
 #ifndef DT_PYTHON_TYPES_DTYPE_H
 #define DT_PYTHON_TYPES_DTYPE_H
 
-#include "python/module.h"
+#include "python/arguments.h"
+#include "tensor/format.h"
 
 static inline bool dt_dtype_check(PyObject *value)
 {
@@ -25,5 +26,15 @@ static inline bool dt_dtype_is_signed(dt_dtype dtype)
 /* Converts a dtype, or Python's bool, int or float. false, without an exception, for
  * anything else. */
 bool dt_dtype_from_python(PyObject *value, dt_dtype *out);
+
+bool dt_layout_object_check(PyObject *value);
+bool dt_format_object_check(PyObject *value);
+
+/* torch.strided: a new reference; cannot fail. */
+PyObject *dt_strided(void);
+
+/* Argument takers, as in arguments.h. *out is unchanged for None or if not given. */
+int dt_take_layout(const dt_args *args, int i);
+int dt_take_format(const dt_args *args, int i, dt_format *out);
 
 #endif

@@ -1,9 +1,8 @@
-/* `Generator`: random state as a Python object, and the CPU's default generator. */
+/* `Generator`: random state as a Python object, the CPU's default generator, and seeds. */
 #include <sys/random.h>
 
 #include "python/types/device.h"
 #include "python/functions.h"
-#include "python/seed.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/random.h"
 
@@ -13,6 +12,11 @@ typedef struct generator_object {
     dt_device device;
     dt_generator own;
 } generator_object;
+
+/* What a generator starts from where no seed is given: PyTorch's. */
+#define DEFAULT_SEED UINT64_C(67280421310721)
+
+static PyObject *default_generator; /* the CPU's */
 
 static generator_object *generator_of(PyObject *self)
 {
@@ -73,6 +77,17 @@ int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator
     return 0;
 }
 
+static PyObject *make(PyTypeObject *type, dt_device device)
+{
+    generator_object *self = (generator_object *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->device = device;
+    self->generator = &self->own;
+    dt_generator_init(&self->own, DEFAULT_SEED);
+    return (PyObject *)self;
+}
+
 static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"device", NULL};
@@ -84,13 +99,7 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwa
         (dt_device_from_python("Generator", "device", value, &device) < 0 ||
          dt_device_resolve(device, &device) < 0))
         return NULL;
-    generator_object *self = (generator_object *)type->tp_alloc(type, 0);
-    if (!self)
-        return NULL;
-    self->device = device;
-    self->generator = &self->own;
-    dt_generator_init(&self->own, DT_DEFAULT_SEED);
-    return (PyObject *)self;
+    return make(type, device);
 }
 
 static void generator_dealloc(PyObject *self)
@@ -107,9 +116,9 @@ static PyObject *generator_manual_seed(PyObject *self, PyObject *value)
     uint64_t seed;
     if (!PyIndex_Check(value)) { /* unlike torch.manual_seed's TypeError */
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_RuntimeError, "manual_seed(): seed is %s; give an int",
-                     dt_describe(value, text, sizeof text));
-        return NULL;
+        return PyErr_Format(PyExc_RuntimeError,
+                            "manual_seed(): seed is %s; give an int",
+                            dt_describe(value, text, sizeof text));
     }
     if (dt_seed_from_python("manual_seed", value, &seed) < 0)
         return NULL;
@@ -117,9 +126,8 @@ static PyObject *generator_manual_seed(PyObject *self, PyObject *value)
     return Py_NewRef(self);
 }
 
-static PyObject *generator_seed(PyObject *self, PyObject *unused)
+static PyObject *generator_seed(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     uint64_t seed;
     if (dt_seed_draw(&seed) < 0)
         return NULL;
@@ -127,9 +135,8 @@ static PyObject *generator_seed(PyObject *self, PyObject *unused)
     return PyLong_FromUnsignedLongLong(seed);
 }
 
-static PyObject *generator_initial_seed(PyObject *self, PyObject *unused)
+static PyObject *generator_initial_seed(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromUnsignedLongLong(generator_of(self)->generator->seed);
 }
 
@@ -138,9 +145,8 @@ static bool is_twister(PyObject *self)
     return generator_of(self)->device.type == DT_CPU;
 }
 
-static PyObject *generator_get_state(PyObject *self, PyObject *unused)
+static PyObject *generator_get_state(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     dt_tensor state = {.storage = NULL};
     int64_t size = is_twister(self) ? DT_TWISTER_STATE : DT_PHILOX_STATE;
     if (dt_tensor_empty("get_state", &state, DT_UINT8, 1, &size,
@@ -179,28 +185,22 @@ static PyObject *generator_set_state(PyObject *self, PyObject *value)
     return status < 0 ? dt_raise() : Py_NewRef(self);
 }
 
-static PyObject *generator_clone_state(PyObject *self, PyObject *unused)
+static PyObject *generator_clone_state(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     unsigned char bytes[DT_TWISTER_STATE];
-    PyTypeObject *type = Py_TYPE(self);
-    generator_object *copy = (generator_object *)type->tp_alloc(type, 0);
+    PyObject *copy = make(Py_TYPE(self), generator_of(self)->device);
     if (!copy)
         return NULL;
-    copy->device = generator_of(self)->device;
-    copy->generator = &copy->own;
-    dt_generator_init(&copy->own, DT_DEFAULT_SEED);
     dt_generator_save(generator_of(self)->generator, is_twister(self), bytes);
-    if (dt_generator_restore(&copy->own, is_twister(self), bytes)) {
+    if (dt_generator_restore(generator_of(copy)->generator, is_twister(self), bytes)) {
         Py_DECREF(copy);
         return dt_raise();
     }
-    return (PyObject *)copy;
+    return copy;
 }
 
-static PyObject *generator_device(PyObject *self, void *unused)
+static PyObject *generator_device(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return dt_device_object_of(generator_of(self)->device);
 }
 
@@ -257,17 +257,58 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
+/* --- seeds of the default generators --- */
+
+DT_PUBLIC(manual_seed, "manual_seed(seed: Any)")
+{
+    PyObject *value = args->slots[0];
+    uint64_t seed;
+    PyObject *whole = PyFloat_Check(value) ? PyNumber_Long(value) : Py_NewRef(value);
+    if (!whole) { /* NaN or infinity */
+        PyErr_Clear();
+        return dt_argument_error(args, 0), NULL;
+    }
+    int status = dt_seed_from_python("manual_seed", whole, &seed);
+    Py_DECREF(whole);
+    if (status < 0)
+        return NULL;
+    dt_seed_all(seed);
+    return Py_NewRef(default_generator);
+}
+
+DT_PUBLIC(seed, "seed()")
+{
+    (void)args;
+    uint64_t drawn;
+    if (dt_seed_draw(&drawn) < 0)
+        return NULL;
+    dt_seed_all(drawn);
+    return PyLong_FromUnsignedLongLong(drawn);
+}
+
+DT_PUBLIC(initial_seed, "initial_seed()")
+{
+    (void)args;
+    return generator_initial_seed(default_generator, NULL);
+}
+
+static const dt_function rows[] = {
+    DT_FUNCTION(manual_seed, "manual_seed", "Seed the generators of all devices."),
+    DT_FUNCTION(seed, "seed", "Seed all generators from the system's randomness."),
+    DT_FUNCTION(initial_seed, "initial_seed", "The seed of the CPU's generator."),
+};
+
 int dt_setup_generator_type(PyObject *module)
 {
+    dt_device cpu = dt_device_make(DT_CPU, 0);
     dt_py.generator_type = dt_add_type(module, &spec, NULL);
     if (!dt_py.generator_type)
         return -1;
-    PyObject *self = dt_py.generator_type->tp_alloc(dt_py.generator_type, 0);
-    if (!self)
+    default_generator = make(dt_py.generator_type, cpu);
+    if (!default_generator)
         return -1;
-    generator_of(self)->device = dt_device_make(DT_CPU, 0);
-    generator_of(self)->generator = dt_default_generator(generator_of(self)->device);
-    int status = dt_add_object(module, "default_generator", self);
-    Py_DECREF(self);
-    return status;
+    generator_of(default_generator)->generator = dt_default_generator(cpu);
+    if (dt_add_object(module, "default_generator", default_generator) < 0)
+        return -1;
+    return DT_ADD_FUNCTIONS(module, rows);
 }

@@ -33,15 +33,13 @@ static PyObject *node_repr(PyObject *self)
                                 (void *)dt_node_of(self));
 }
 
-static PyObject *node_name(PyObject *self, PyObject *unused)
+static PyObject *node_name(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(dt_node_of(self)->name);
 }
 
-static PyObject *node_next(PyObject *self, void *unused)
+static PyObject *node_next(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     dt_node *node = dt_node_of(self);
     PyObject *tuple = PyTuple_New(node->nedges);
     for (int i = 0; tuple && i < node->nedges; i++) {
@@ -58,9 +56,8 @@ static PyObject *node_next(PyObject *self, void *unused)
 }
 
 /* The leaf of an AccumulateGrad node. */
-static PyObject *node_variable(PyObject *self, void *unused)
+static PyObject *node_variable(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     PyErr_Format(PyExc_AttributeError,
                  "%s: a node has no reference to the Tensor; use the Tensor itself",
                  dt_node_of(self)->name);

@@ -1,4 +1,4 @@
-#include "python/types/size.h"
+#include "python/types/tensor.h"
 
 /* Fills a new tuple; on failure drops it. */
 static PyObject *fill(PyObject *tuple, int count, const int64_t *values)
@@ -70,9 +70,8 @@ static PyObject *size_repr(PyObject *self)
     return text;
 }
 
-static PyObject *size_numel(PyObject *self, PyObject *unused)
+static PyObject *size_numel(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *product = PyLong_FromLong(1);
     for (Py_ssize_t i = 0; product && i < PyTuple_GET_SIZE(self); i++) {
         PyObject *next = PyNumber_Multiply(product, PyTuple_GET_ITEM(self, i));
@@ -82,9 +81,8 @@ static PyObject *size_numel(PyObject *self, PyObject *unused)
     return product;
 }
 
-static PyObject *size_reduce(PyObject *self, PyObject *unused)
+static PyObject *size_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *plain = PyTuple_GetSlice(self, 0, PyTuple_GET_SIZE(self));
     if (plain &&
         !PyTuple_CheckExact(plain)) { /* an empty slice may be the object itself */

@@ -5,7 +5,6 @@
 
 #include "autograd/recorded.h"
 #include "python/arguments.h"
-#include "python/types/subscript.h"
 #include "python/interop/numpy.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
@@ -309,35 +308,17 @@ static int plan_advanced(advanced *a, const subscript *s, const dt_tensor *whole
     return 0;
 }
 
-PyObject *dt_nonzero_tuple(const dt_tensor *x)
+PyObject *dt_nonzero_tuple(PyObject *tensor)
 {
-    dt_tensor positions;
-    int status, ndim = x->ndim ? x->ndim : 1;
-    dt_tensor row;
-    dt_tensor_alias(&row, x);
-    if (!row.ndim) {
-        row.ndim = 1;
-        row.shape[0] = row.strides[0] = 1;
-    }
-    DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
-           dt_nonzero(&positions, &row));
-    dt_tensor_clear(&row);
-    if (status)
-        return dt_raise();
-    PyObject *made = PyTuple_New(ndim);
-    for (int d = 0; made && d < ndim; d++) {
-        dt_tensor_object *column = dt_tensor_object_new();
-        PyObject *item =
-            column ? dt_tensor_result(column,
-                                      dt_view_select(&column->tensor, &positions, 1, d))
-                   : NULL;
-        if (item)
-            PyTuple_SET_ITEM(made, d, item);
-        else
-            Py_CLEAR(made);
-    }
-    dt_tensor_clear(&positions);
-    return made;
+    PyObject *row = dt_tensor_of(tensor)->ndim
+                        ? Py_NewRef(tensor)
+                        : PyObject_CallMethod(tensor, "reshape", "i", 1);
+    PyObject *positions = row ? PyObject_CallMethod(row, "nonzero", NULL) : NULL;
+    PyObject *columns =
+        positions ? PyObject_CallMethod(positions, "unbind", "i", 1) : NULL;
+    Py_XDECREF(positions);
+    Py_XDECREF(row);
+    return columns;
 }
 
 /* --- reading --- */

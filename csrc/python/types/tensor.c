@@ -267,9 +267,8 @@ static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus)
     return binary(DT_OP_pow, a, b);
 }
 
-static PyObject *power_in_place(PyObject *a, PyObject *b, PyObject *modulus)
+static PyObject *power_in_place(PyObject *a, PyObject *b, PyObject *Py_UNUSED(modulus))
 {
-    (void)modulus;
     return binary_in_place(DT_OP_pow, a, b);
 }
 

@@ -89,6 +89,19 @@ int dt_scalar_from_python(PyObject *value, dt_scalar *out);
 int dt_history_traverse(const dt_tensor *t, visitproc visit, void *arg);
 void dt_history_drop(dt_tensor *t);
 
+/* A new Size, and a plain tuple of ints (strides). NULL with an exception set. */
+PyObject *dt_size_new(int ndim, const int64_t *sizes);
+PyObject *dt_int_tuple_new(int count, const int64_t *values);
+
+/* nonzero(as_tuple=True): one tensor of positions per dimension; a 0-dim tensor counts as
+ * 1-dim. Synchronizes with a GPU. NULL with an exception set. */
+PyObject *dt_nonzero_tuple(PyObject *tensor);
+
+/* self[indices] = values, or += values; indices is a tuple of Tensors. -1 with an
+ * exception set. */
+int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
+                        bool accumulate);
+
 /* Slots of the type in subscript.c and from_data.c. */
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key);
 int dt_tensor_ass_subscript(PyObject *self, PyObject *key,

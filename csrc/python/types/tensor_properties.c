@@ -2,56 +2,28 @@
 #include "cpu/runtime/cpu.h"
 #include "python/types/device.h"
 #include "python/types/dtype.h"
-#include "python/types/format.h"
 #include "python/functions.h"
-#include "python/types/size.h"
 #include "autograd/recorded.h"
 #include "tensor/view.h"
 
 /* --- attributes --- */
 
-static PyObject *get_shape(PyObject *self, void *unused)
-{
-    (void)unused;
-    const dt_tensor *x = dt_tensor_of(self);
-    return dt_size_new(x->ndim, x->shape);
-}
-static PyObject *get_dtype(PyObject *self, void *unused)
-{
-    (void)unused;
-    return dt_dtype_object_get((dt_dtype)dt_tensor_of(self)->dtype);
-}
-static PyObject *get_device(PyObject *self, void *unused)
-{
-    (void)unused;
-    return dt_device_object_of(dt_tensor_device(dt_tensor_of(self)));
-}
-static PyObject *get_ndim(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyLong_FromLong(dt_tensor_of(self)->ndim);
-}
-static PyObject *get_is_cuda(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyBool_FromLong(dt_tensor_device(dt_tensor_of(self)).type == DT_CUDA);
-}
-static PyObject *get_is_cpu(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyBool_FromLong(dt_device_is_cpu(dt_tensor_device(dt_tensor_of(self))));
-}
-static PyObject *get_nbytes(PyObject *self, void *unused)
-{
-    (void)unused;
-    const dt_tensor *x = dt_tensor_of(self);
-    return PyLong_FromLongLong(x->numel * (int64_t)dt_dtype_size((dt_dtype)x->dtype));
-}
-static PyObject *get_itemsize(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyLong_FromSize_t(dt_dtype_size((dt_dtype)dt_tensor_of(self)->dtype));
-}
+#define GETTER(NAME, result)                                                           \
+    static PyObject *get_##NAME(PyObject *self, void *Py_UNUSED(context))              \
+    {                                                                                  \
+        const dt_tensor *x = dt_tensor_of(self);                                       \
+        return result;                                                                 \
+    }
+GETTER(shape, dt_size_new(x->ndim, x->shape))
+GETTER(dtype, dt_dtype_object_get((dt_dtype)x->dtype))
+GETTER(device, dt_device_object_of(dt_tensor_device(x)))
+GETTER(ndim, PyLong_FromLong(x->ndim))
+GETTER(is_cuda, PyBool_FromLong(dt_tensor_device(x).type == DT_CUDA))
+GETTER(is_cpu, PyBool_FromLong(dt_device_is_cpu(dt_tensor_device(x))))
+GETTER(itemsize, PyLong_FromSize_t(dt_dtype_size((dt_dtype)x->dtype)))
+GETTER(nbytes,
+       PyLong_FromLongLong(x->numel *(int64_t)dt_dtype_size((dt_dtype)x->dtype)))
+#undef GETTER
 
 static PyObject *get_transposed(PyObject *self, void *batch)
 {
@@ -64,29 +36,22 @@ static PyObject *get_transposed(PyObject *self, void *batch)
                                   : DT_CALL(reverse, &out->tensor, dt_value_tensor(x)));
 }
 
-static PyObject *get_layout(PyObject *self, void *unused)
+static PyObject *get_layout(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     return dt_strided();
 }
 
 /* Attributes that are False for every tensor of this library, for generic code. */
-static PyObject *get_never(PyObject *self, void *unused)
+static PyObject *get_never(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     Py_RETURN_FALSE;
 }
-static PyObject *get_real(PyObject *self, void *unused)
+static PyObject *get_real(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return Py_NewRef(self);
 }
-static PyObject *get_imag(PyObject *self, void *unused)
+static PyObject *get_imag(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     PyErr_SetString(
         PyExc_RuntimeError,
         "imag: Tensors are real; use torch.zeros_like(x) for the imaginary part");
