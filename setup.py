@@ -17,7 +17,6 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tools" / "build"))
 
-import functions  # noqa: E402
 import objects  # noqa: E402
 import products  # noqa: E402
 import stubs  # noqa: E402
@@ -45,8 +44,8 @@ class BuildPython(build_py):
 
 
 class BuildLibraries(build_ext):
-    """Puts the libraries that tools/build makes beside the Python files, with the index
-    of the functions in Python and the stubs of all of them."""
+    """Puts the libraries that tools/build makes beside the Python files, with
+    stubs of all functions."""
 
     def run(self):
         try:
@@ -71,7 +70,6 @@ class BuildLibraries(build_ext):
         # the sanitizer has to be loaded before Python; so there are no stubs of it.
         sanitized = self.info["sanitize"]
         self.stubs = [] if sanitized else stubs.write(core, folder, say)
-        self.stubs += functions.write(folder)
         facts = json.dumps(self.info, indent=4) + "\n"
         (folder / "_build.json").write_text(facts)
 

@@ -8,21 +8,24 @@ import builtins as _builtins
 import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
 
-from pydevtensor import _C, _index
+from pydevtensor import _C
 
 __version__ = "0.1.0"
 
 newaxis = None
 
-_folder = _C.__file__.rpartition("/")[0]
-_parent = _folder.rpartition("/")[0]
-_packages = [
-    path
-    for path in _sys.path
-    if isinstance(path, str) and "-packages" in path and ":" not in path
-]
-_C._find_libraries(_folder, ":".join(dict.fromkeys([_parent, *_packages])))
-_C._add_functions(_index.FUNCTIONS)
+
+def _library_folders():
+    """Where this package's libraries are, and the folders of installed packages."""
+    own = _C.__file__.rpartition("/")[0]
+    packages = [own.rpartition("/")[0]]
+    for path in _sys.path:
+        if isinstance(path, str) and "-packages" in path and ":" not in path:
+            packages.append(path)
+    return own, ":".join(dict.fromkeys(packages))
+
+
+_C._find_libraries(*_library_folders())
 # Every public name of the extension module is the package's: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
 _rebuild_tensor = _C._rebuild_tensor  # which pickles name

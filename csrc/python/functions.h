@@ -82,10 +82,6 @@ char *dt_example_doc(const char *name, const char *signature, const char *doc);
 char *dt_doc_with_example(const char *doc, const char *name, const char *code,
                           const char *prints, bool in_place);
 
-/* functions/composite.c: adds the functions in Python to the list that module.c's
- * _signatures() returns. -1 with an exception set. */
-int dt_composite_signatures(PyObject *list);
-
 /* Adds getters and setters to Tensor; the table stays alive. Ends with a row without
  * name. */
 int dt_add_properties(PyGetSetDef *properties);

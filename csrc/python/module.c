@@ -71,8 +71,6 @@ static size_t ntables;
 static PyObject *signatures(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     PyObject *list = PyList_New(0);
-    if (list && dt_composite_signatures(list) < 0)
-        Py_CLEAR(list);
     for (size_t t = 0; list && t < ntables; t++)
         for (size_t i = 0; list && i < tables[t].count; i++) {
             const dt_function *row = &tables[t].rows[i];

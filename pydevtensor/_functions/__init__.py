@@ -5,8 +5,8 @@
         \"""Kronecker product ...\"""
 
 makes torch.kron(input, other, *, out=None) and Tensor.kron. The build reads signature,
-docstring and options and writes pydevtensor/_index.py (tools/build/functions.py), so
-importing the package runs none of these modules: the first call of a function does.
+docstring and options and writes a table for the extension (tools/build/functions.py).
+So importing the package runs none of these modules: the first call of a function does.
 The extension checks and converts the arguments by their annotations before it calls the
 function; functions that call each other here skip that.
 

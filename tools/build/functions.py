@@ -1,8 +1,9 @@
-"""Reads the functions of pydevtensor/_functions and writes the package's index of them.
+"""Reads the functions of pydevtensor/_functions and writes the extension's table of them.
 
 A function there says all there is to say of it: signature, docstring, options. The
-index, pydevtensor/_index.py, is what `import pydevtensor` makes the public names from,
-without running those modules; the stubs come from the same annotations.
+table, build/include/composite.def, is what csrc/python/functions/composite.c makes the
+public names from, without running those modules; the stubs come from the same
+annotations.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import ast
 import doctest
 import functools
-import pprint
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ import stub_types as known
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "pydevtensor" / "_functions"
-INDEX = "_index.py"
-NOTE = "# Made by tools/build/functions.py from pydevtensor/_functions.\n"
+INCLUDE = "build/include"
+TABLE = ROOT / INCLUDE / "composite.def"
+NOTE = "/* Made by tools/build/functions.py from pydevtensor/_functions. */\n"
 
 
 @functools.cache
@@ -35,7 +37,7 @@ def factory_keywords() -> str:
 
 @dataclass(frozen=True)
 class Function:
-    """One public name: a row of the index, and what the stubs say beyond signatures."""
+    """One public name: a row of the table, and what the stubs say beyond signatures."""
 
     name: str
     module: str
@@ -47,9 +49,17 @@ class Function:
     types: dict[str, str]  # of parameters whose word is Any
     result: str
 
-    def row(self) -> tuple:
+    def row(self) -> str:
         where = (self.function, self.method, self.in_place)
-        return (self.name, self.module, self.signature, *where, self.doc)
+        flags = ", ".join(str(int(flag)) for flag in where)
+        texts = map(literal, (self.module, self.signature, self.doc))
+        return "COMPOSITE({0}, {2}, {3}, {1}, {4})\n".format(self.name, flags, *texts)
+
+
+def literal(text: str) -> str:
+    """A string of C."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{plain}"'
 
 
 def word(annotation: ast.expr) -> str:
@@ -180,9 +190,13 @@ def read() -> list[Function]:
     return sorted(found, key=lambda each: each.name)
 
 
-def write(folder: Path) -> list[str]:
-    """Writes the index into the folder of the package; the names of the files."""
-    rows = tuple(each.row() for each in read())
-    text = f'{NOTE}"""The functions of _functions/."""\n\nFUNCTIONS = '
-    (folder / INDEX).write_text(text + pprint.pformat(rows, width=88) + "\n")
-    return [INDEX]
+@functools.cache
+def include() -> str:
+    """The folder of the table, for the compiler; writes the table where it is old."""
+    text = NOTE + "".join(each.row() for each in read())
+    if not TABLE.exists() or TABLE.read_text() != text:
+        TABLE.parent.mkdir(parents=True, exist_ok=True)
+        fresh = TABLE.with_name(f"{TABLE.name}.{os.getpid()}")
+        fresh.write_text(text)
+        fresh.replace(TABLE)
+    return INCLUDE

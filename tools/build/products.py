@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cuda
+import functions
 import objects
 import toolchain
 from objects import ROOT, Object, Product
@@ -131,7 +132,8 @@ class Plan:
     def binding(self, source: str) -> Object:
         """A file of csrc/python, which alone sees Python's and NumPy's headers."""
         folders = [*toolchain.python_include(), toolchain.numpy_include()]
-        return self.c(source, *(word for f in folders for word in ("-isystem", f)))
+        system = (word for f in folders for word in ("-isystem", f))
+        return self.c(source, f"-I{functions.include()}", *system)
 
     def sim(self, source: str, *extra: str) -> Object:
         """A CUDA or C++ source as simulated GPUs run it: one thread at a time, so -O3

@@ -422,7 +422,6 @@ def load(path: str) -> types.ModuleType:
     assert spec and spec.loader
     core = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(core)
-    core._add_functions(tuple(each.row() for each in IN_PYTHON))  # type: ignore
     return core
 
 

@@ -1,8 +1,7 @@
 /* Public functions that are written in Python: the modules of pydevtensor/_functions.
  *
- * Each is an object with a signature that calls are bound by, as functions in C are. The
- * arguments are checked and converted here; the body is imported at the first call. */
-#include <stddef.h>
+ * The build makes a row of each function's signature and docstring. The arguments are
+ * checked and converted here; the body is imported at the first call. */
 #include <string.h>
 
 #include "autograd/recorded.h"
@@ -11,26 +10,14 @@
 #include "python/types/device.h"
 #include "python/types/results.h"
 
-#if PY_VERSION_HEX < 0x030c0000
-#include <structmember.h>
-#define Py_T_PYSSIZET  T_PYSSIZET
-#define Py_T_OBJECT_EX T_OBJECT_EX
-#define Py_READONLY    READONLY
-#endif
-
-/* Kept for ever, as methods in C are. */
 typedef struct composite {
-    PyObject_HEAD vectorcallfunc vectorcall;
     dt_signature signature;
-    const char *results; /* the names of two results, "(values, indices)"; or NULL */
-    PyObject *name, *qualname, *module, *doc; /* str */
-    PyObject *body;                           /* NULL until the first call */
-    bool method;
+    const char *module;
     bool in_place; /* the result is copied into the first argument */
+    /* Set at the first call: */
+    PyObject *body;
+    const char *results; /* the names of two results, "(values, indices)"; or NULL */
 } composite;
-
-static PyObject *functions; /* the rows of the index; NULL: not imported */
-static PyTypeObject *composite_type;
 
 /* --- arguments --- */
 
@@ -193,13 +180,14 @@ done:
  * method has no `_` at the end. */
 static int load_body(composite *c)
 {
-    size_t length = strcspn(c->signature.text, "(") - c->in_place;
-    PyObject *path = PyUnicode_FromFormat("pydevtensor._functions.%U", c->module);
+    int length = (int)strlen(c->signature.name) - c->in_place;
+    PyObject *path = PyUnicode_FromFormat("pydevtensor._functions.%s", c->module);
     PyObject *module = path ? PyImport_Import(path) : NULL;
     PyObject *name =
-        module ? PyUnicode_FromStringAndSize(c->signature.text, (Py_ssize_t)length)
-               : NULL;
+        module ? PyUnicode_FromStringAndSize(c->signature.name, length) : NULL;
     c->body = name ? PyObject_GetAttr(module, name) : NULL;
+    const char *arrow = strstr(c->signature.text, " -> (");
+    c->results = arrow ? arrow + strlen(" -> ") : NULL;
     Py_XDECREF(name);
     Py_XDECREF(module);
     Py_XDECREF(path);
@@ -229,27 +217,15 @@ static PyObject *named(const composite *c, const dt_args *args, PyObject *pair)
     return type ? dt_finish_results(args, c->signature.out, type, 2, results) : NULL;
 }
 
-static PyObject *call(PyObject *self, PyObject *const *values, size_t nargsf,
-                      PyObject *kwnames)
+static PyObject *call(composite *c, DT_CALL_PARAMETERS)
 {
-    composite *c = (composite *)self;
-    Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-    PyObject *receiver = NULL;
     dt_args args;
     dt_tensor *out;
-    if (c->method) {
-        if (!count)
-            return PyErr_Format(PyExc_TypeError,
-                                "%U() is a method; call it on a Tensor", c->name);
-        receiver = *values++;
-        count--;
-    }
-    if (dt_bind(&c->signature, &args, receiver, values, count, kwnames) < 0)
+    if (dt_bind(&c->signature, &args, self, values, count, kwnames) < 0 ||
+        (!c->body && load_body(c) < 0))
         return NULL;
     bool has_out = c->signature.out >= 0 && dt_given(&args, c->signature.out);
     if (has_out && !c->results && dt_take_tensor(&args, c->signature.out, &out) < 0)
-        return NULL;
-    if (!c->body && load_body(c) < 0)
         return NULL;
     PyObject *result = call_body(c, &args);
     if (result && c->results)
@@ -259,154 +235,43 @@ static PyObject *call(PyObject *self, PyObject *const *values, size_t nargsf,
     return result;
 }
 
-/* --- the object --- */
+/* --- the rows --- */
 
-/* What inspect.signature reads: the parameters without their types. */
-static PyObject *text_signature(PyObject *self, void *unused)
-{
-    composite *c = (composite *)self;
-    (void)unused;
-    char *text = dt_signature_doc(c->signature.text, "", c->method, "");
-    PyObject *signature =
-        text ? PyUnicode_FromStringAndSize(text, strstr(text, "\n--") - text) : NULL;
-    PyMem_Free(text);
-    return signature;
-}
-
-static PyObject *show(PyObject *self)
-{
-    return PyUnicode_FromFormat("<function %U of pydevtensor>",
-                                ((composite *)self)->qualname);
-}
-
-/* Methods bind to their tensor; functions do not, as built-in ones. */
-static PyObject *bind(PyObject *self, PyObject *object, PyObject *type)
-{
-    (void)type;
-    if (!((composite *)self)->method || !object)
-        return Py_NewRef(self);
-    return PyMethod_New(self, object);
-}
-
-static PyObject *reduce(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return Py_NewRef(((composite *)self)->qualname);
-}
-
-static PyGetSetDef properties[] = {
-    {"__text_signature__", text_signature, NULL, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+static composite composites[] = {
+#define COMPOSITE(name, folder, schema, is_function, is_method, writes, doc)           \
+    {.signature = {.text = schema}, .module = folder, .in_place = writes},
+#include "composite.def"
+#undef COMPOSITE
 };
 
-static PyMethodDef methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
+enum {
+#define COMPOSITE(name, ...) ROW_##name,
+#include "composite.def"
+#undef COMPOSITE
 };
 
-static PyMemberDef members[] = {
-    {"__name__", Py_T_OBJECT_EX, offsetof(composite, name), Py_READONLY, NULL},
-    {"__qualname__", Py_T_OBJECT_EX, offsetof(composite, qualname), Py_READONLY, NULL},
-    {"__doc__", Py_T_OBJECT_EX, offsetof(composite, doc), Py_READONLY, NULL},
-    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(composite, vectorcall),
-     Py_READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyType_Slot slots[] = {
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_repr, show},
-    {Py_tp_descr_get, bind},
-    {Py_tp_getset, properties},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
-    {0, NULL},
-};
-
-static PyType_Spec spec = {
-    .name = "pydevtensor._Composite",
-    .basicsize = sizeof(composite),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = slots,
-};
-
-/* --- the index --- */
-
-/* The object of a row as a function or a method. */
-static PyObject *new_composite(PyObject *row, bool method)
-{
-    PyObject *name, *module, *doc;
-    const char *text;
-    int function, is_method, in_place;
-    if (!PyArg_ParseTuple(row, "UUspppU", &name, &module, &text, &function, &is_method,
-                          &in_place, &doc))
-        return NULL;
-    if (!(method ? is_method : function))
-        return Py_NewRef(Py_None);
-    composite *c = PyObject_New(composite, composite_type);
-    if (!c)
-        return NULL;
-    memset((char *)c + sizeof(PyObject), 0, sizeof *c - sizeof(PyObject));
-    c->vectorcall = call;
-    c->signature.text = text;
-    c->name = name;
-    c->qualname = PyUnicode_FromFormat(method ? "Tensor.%U" : "%U", name);
-    c->module = module;
-    c->doc = doc;
-    c->results = strstr(text, " -> (");
-    c->results = c->results ? c->results + strlen(" -> ") : NULL;
-    c->method = method;
-    c->in_place = in_place;
-    Py_INCREF(row); /* which has all that is in c */
-    return c->qualname ? (PyObject *)c : NULL;
-}
-
-/* _add_functions(rows): rows as pydevtensor/_index.py has them. */
-static PyObject *add_functions(PyObject *self, PyObject *rows)
-{
-    (void)self;
-    if (functions) /* imported again */
-        Py_RETURN_NONE;
-    if (!PyTuple_Check(rows))
-        return PyErr_Format(PyExc_TypeError, "_add_functions(): give a tuple");
-    functions = Py_NewRef(rows);
-    for (Py_ssize_t i = 0; i < 2 * PyTuple_GET_SIZE(rows); i++) {
-        PyObject *row = PyTuple_GET_ITEM(rows, i / 2);
-        PyObject *made = new_composite(row, i % 2);
-        PyObject *home =
-            i % 2 ? dt_py.tensor_type->tp_dict : PyModule_GetDict(dt_py.module);
-        if (!made || (made != Py_None &&
-                      PyDict_SetItem(home, ((composite *)made)->name, made) < 0))
-            return NULL;
+#define COMPOSITE(name, ...)                                                           \
+    static PyObject *name##_function(DT_CALL_PARAMETERS)                               \
+    {                                                                                  \
+        (void)self;                                                                    \
+        return call(&composites[ROW_##name], NULL, values, count, kwnames);            \
+    }                                                                                  \
+    static PyObject *name##_method(DT_CALL_PARAMETERS)                                 \
+    {                                                                                  \
+        return call(&composites[ROW_##name], self, values, count, kwnames);            \
     }
-    PyType_Modified(dt_py.tensor_type);
-    Py_RETURN_NONE;
-}
+#include "composite.def"
+#undef COMPOSITE
 
-int dt_composite_signatures(PyObject *list)
-{
-    for (Py_ssize_t i = 0; functions && i < PyTuple_GET_SIZE(functions); i++) {
-        PyObject *row = PyTuple_GET_ITEM(functions, i);
-        PyObject *item =
-            PyTuple_Pack(4, PyTuple_GET_ITEM(row, 0), PyTuple_GET_ITEM(row, 2),
-                         PyTuple_GET_ITEM(row, 3), PyTuple_GET_ITEM(row, 4));
-        int status = item ? PyList_Append(list, item) : -1;
-        Py_XDECREF(item);
-        if (status < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static PyMethodDef own_functions[] = {
-    {"_add_functions", add_functions, METH_O,
-     "Adds the functions of pydevtensor/_index.py to the module and to Tensor."},
-    {NULL, NULL, 0, NULL},
+static const dt_function rows[] = {
+#define COMPOSITE(name, folder, schema, is_function, is_method, writes, doc)           \
+    {#name, &composites[ROW_##name].signature, is_function ? name##_function : NULL,   \
+     is_method ? name##_method : NULL, doc},
+#include "composite.def"
+#undef COMPOSITE
 };
 
 int dt_setup_composite(PyObject *module)
 {
-    composite_type = (PyTypeObject *)PyType_FromSpec(&spec);
-    return composite_type ? PyModule_AddFunctions(module, own_functions) : -1;
+    return DT_ADD_FUNCTIONS(module, rows);
 }
