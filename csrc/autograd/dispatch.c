@@ -14,6 +14,7 @@
 #define COMPOSITE
 #define GRADIENT(backward, saves, node) int dt_##backward##_backward(dt_grad *);
 #define OP(id, flags, schema, forward, derivative, doc, example, prints) derivative
+#define OP_AS                                                            OP
 #include "ops/functions/all.def"
 #undef OP
 #undef NOT_DIFFERENTIABLE
@@ -27,6 +28,9 @@
     dt_op                                                                              \
         dt_op_##id = {schema, flags, dt_##forward##_forward, derivative, doc, example, \
                       prints, NULL};
+#define OP_AS(id, flags, schema, expression, derivative, doc, example, prints)         \
+    dt_op dt_op_##id = {schema, flags, dt_##id##_forward, derivative, doc, example,    \
+                        prints, NULL};
 #include "ops/functions/all.def"
 #undef OP
 

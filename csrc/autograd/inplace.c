@@ -36,15 +36,14 @@ typedef struct strided_data {
 static int zeros_like_geometry(dt_tensor *out, const dt_tensor *geometry,
                                dt_dtype dtype, dt_device device)
 {
-    dt_tensor whole;
+    DT_LOCAL(whole);
     int64_t extent =
         dt_shape_extent(geometry->ndim, geometry->shape, geometry->strides);
-    if (dt_full("backward", &whole, dtype, 1, &extent, device, dt_scalar_float(0)) < 0)
-        return -1;
-    int status = dt_view_as_strided(out, &whole, geometry->ndim, geometry->shape,
+    return dt_full("backward", &whole, dtype, 1, &extent, device, dt_scalar_float(0)) <
+                   0
+               ? -1
+               : dt_view_as_strided(out, &whole, geometry->ndim, geometry->shape,
                                     geometry->strides, 0);
-    dt_tensor_clear(&whole);
-    return status;
 }
 
 /* The base's gradient: that of the view in its place, zeros elsewhere. */

@@ -224,8 +224,7 @@ static void plan_strided(dt_plan *plan, const dt_tensor *out, const dt_input *in
                                 (int64_t)dt_dtype_size(plan->operands[i].dtype);
 }
 
-static int check_target(const char *op_name, const dt_tensor *out,
-                        const dt_input *inputs, int ninputs, int ndim,
+static int check_target(const char *op_name, const dt_tensor *out, int ndim,
                         const int64_t *shape)
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
@@ -235,19 +234,7 @@ static int check_target(const char *op_name, const dt_tensor *out,
                        "shape %s; an in-place target is not broadcast",
                        op_name, dt_shape_text(ndim, shape, from, sizeof from),
                        dt_shape_text(out->ndim, out->shape, to, sizeof to));
-    if (dt_tensor_overlaps_itself(out))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: elements of the target share memory (shape %s, strides "
-                       "%s), as after expand; clone() it before writing",
-                       op_name, dt_shape_text(out->ndim, out->shape, to, sizeof to),
-                       dt_shape_text(out->ndim, out->strides, from, sizeof from));
-    if (out->storage->read_only)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: the target's memory is read-only; clone() it before writing", op_name);
-    (void)inputs;
-    (void)ninputs;
-    return 0;
+    return dt_tensor_check_writable(op_name, out);
 }
 
 int dt_iterate_plan(dt_plan *plan, const char *op_name, dt_tensor *out, dt_dtype dtype,
@@ -276,7 +263,7 @@ int dt_iterate_plan(dt_plan *plan, const char *op_name, dt_tensor *out, dt_dtype
         int joint_ndim;
         if (dt_shape_broadcast(op_name, ndim, shape, out->ndim, out->shape, &joint_ndim,
                                joint) ||
-            check_target(op_name, out, inputs, ninputs, joint_ndim, joint))
+            check_target(op_name, out, joint_ndim, joint))
             return -1;
         dt_tensor_written(out);
     } else if (make_result(op_name, out, dtype, device, inputs, ninputs, ndim, shape)) {

@@ -129,6 +129,22 @@ bool dt_tensor_overlaps_itself(const dt_tensor *t)
     return false;
 }
 
+int dt_tensor_check_writable(const char *op_name, const dt_tensor *t)
+{
+    char shape[DT_SHAPE_TEXT], strides[DT_SHAPE_TEXT];
+    if (dt_tensor_overlaps_itself(t))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: elements of the target share memory (shape %s, strides "
+                       "%s), as after expand; clone() it before writing",
+                       op_name, dt_shape_text(t->ndim, t->shape, shape, sizeof shape),
+                       dt_shape_text(t->ndim, t->strides, strides, sizeof strides));
+    if (t->storage->read_only)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the target's memory is read-only; clone() it before writing", op_name);
+    return 0;
+}
+
 bool dt_tensor_is_non_overlapping_and_dense(const dt_tensor *t)
 {
     return t->contiguous ||

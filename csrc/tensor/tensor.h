@@ -78,9 +78,18 @@ static inline void dt_tensor_move(dt_tensor *out, dt_tensor *t)
     t->storage = NULL;
 }
 
+/* Reports the use of t on its device's current stream; NULL and empty are allowed. */
+static inline int dt_tensor_use(const dt_tensor *t)
+{
+    return t && t->storage ? dt_storage_use(t->storage) : 0;
+}
+
 /* Whether two elements share memory (a stride of 0, or strides that interleave). May
  * report an overlap for unusual strides that have none. */
 bool dt_tensor_overlaps_itself(const dt_tensor *t);
+
+/* Fails where t cannot be written: its elements share memory, or that is read-only. */
+int dt_tensor_check_writable(const char *op_name, const dt_tensor *t);
 
 /* Whether the elements fill a range of memory in some order of dimensions. */
 bool dt_tensor_is_non_overlapping_and_dense(const dt_tensor *t);

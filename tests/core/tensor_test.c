@@ -7,6 +7,7 @@
 
 #include "cpu/runtime/cpu.h"
 #include "device/transfer.h"
+#include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
@@ -47,6 +48,28 @@ static void expect_failure(int status, dt_error_code code, const char *words)
         assert(!"another error");
     }
     dt_error_clear();
+}
+
+/* Runs a forward function; second: its second result, or NULL. */
+static int forward(int (*function)(dt_call *), const char *name, dt_tensor *out,
+                   dt_tensor *second, const dt_value *args)
+{
+    dt_call call = {.name = name, .args = args, .out = {out, second}};
+    return function(&call);
+}
+
+static dt_value tensor(const dt_tensor *t)
+{
+    return dt_value_tensor(t);
+}
+
+/* norm(x, p) */
+static int norm(dt_tensor *out, const dt_tensor *x, double p)
+{
+    const dt_value args[6] = {tensor(x),       dt_value_float(p),
+                              dt_value_none(), dt_value_bool(false),
+                              dt_value_none(), dt_value_dtype(-1)};
+    return forward(dt_norm_forward, "norm", out, NULL, args);
 }
 
 static void test_views(void)
@@ -179,12 +202,12 @@ static void test_reductions(void)
     dt_tensor_clear(&y);
     expect_failure(dt_reduce(DT_REDUCE_sum, &y, &x, 2, twice, false, -1, 0),
                    DT_ERROR_RUNTIME, "twice");
-    assert(!dt_norm(&y, &x, 2, 0, NULL, false, -1) &&
-           fabs(at(&y, 0, 0) - sqrt(506)) < 1e-4);
+    assert(!norm(&y, &x, 2) && fabs(at(&y, 0, 0) - sqrt(506)) < 1e-4);
     dt_tensor_clear(&y);
-    assert(!dt_norm(&y, &x, INFINITY, 0, NULL, false, -1) && at(&y, 0, 0) == 11);
+    assert(!norm(&y, &x, INFINITY) && at(&y, 0, 0) == 11);
     dt_tensor_clear(&y);
-    assert(!dt_argreduce("max", true, &y, &i, &t, true, 0, false));
+    const dt_value along[] = {tensor(&t), dt_value_int(0), dt_value_bool(false)};
+    assert(!forward(dt_max_along_forward, "max", &y, &i, along));
     assert(at(&y, 0, 0) == 3 && i.dtype == DT_INT64 && at(&i, 1, 0) == 3);
     dt_tensor_clear(&i);
     dt_tensor_clear(&y);
@@ -194,6 +217,7 @@ static void test_reductions(void)
     dt_tensor_clear(&y);
     expect_failure(dt_reduce(DT_REDUCE_amax, &y, &empty, 1, dim0, false, -1, 0),
                    DT_ERROR_INDEX, "no elements");
+    dt_tensor_clear(&y);
     dt_tensor_clear(&empty);
     dt_tensor bools;
     assert(!dt_full("full", &bools, DT_BOOL, 2, shape, cpu, dt_scalar_bool(true)));
@@ -212,15 +236,20 @@ static void test_products(void)
     int64_t batch2[] = {2, 3, 4};
     dt_tensor a = counting(DT_FLOAT32, 2, ashape), b = counting(DT_FLOAT32, 2, bshape);
     dt_tensor v = counting(DT_FLOAT32, 1, vshape), at_ = {.storage = NULL}, y;
-    assert(!dt_mm(&y, &a, &b) && at(&y, 0, 0) == 20 && at(&y, 1, 3) == 92);
+    const dt_value ab[] = {tensor(&a), tensor(&b)}, bb[] = {tensor(&b), tensor(&b)},
+                   vv[] = {tensor(&v), tensor(&v)};
+    assert(!forward(dt_mm_forward, "mm", &y, NULL, ab) && at(&y, 0, 0) == 20 &&
+           at(&y, 1, 3) == 92);
     dt_tensor_clear(&y);
-    expect_failure(dt_mm(&y, &b, &b), DT_ERROR_RUNTIME, "[3, 4] and [3, 4]");
+    expect_failure(forward(dt_mm_forward, "mm", &y, NULL, bb), DT_ERROR_RUNTIME,
+                   "[3, 4] and [3, 4]");
     assert(!dt_view_t(&at_, &a));
     assert(!dt_matmul(&y, &at_, &a) && y.shape[0] == 3 && at(&y, 2, 1) == 22);
     dt_tensor_clear(&y);
     assert(!dt_matmul(&y, &a, &v) && y.ndim == 1 && at(&y, 1, 0) == 14);
     dt_tensor_clear(&y);
-    assert(!dt_dot(&y, &v, &v) && y.ndim == 0 && at(&y, 0, 0) == 5);
+    assert(!forward(dt_dot_forward, "dot", &y, NULL, vv) && y.ndim == 0 &&
+           at(&y, 0, 0) == 5);
     dt_tensor_clear(&y);
     dt_tensor many = counting(DT_FLOAT64, 4, batch),
               few = counting(DT_FLOAT64, 3, batch2);
@@ -236,7 +265,10 @@ static void test_products(void)
     dt_tensor bias;
     int64_t four[] = {4};
     bias = counting(DT_FLOAT32, 1, four);
-    assert(!dt_addmm(&y, &bias, &a, &b, dt_scalar_int(2), dt_scalar_float(0.5)));
+    const dt_value sum[] = {tensor(&bias), tensor(&a), tensor(&b),
+                            dt_value_scalar(dt_scalar_int(2)),
+                            dt_value_scalar(dt_scalar_float(0.5))};
+    assert(!forward(dt_addmm_forward, "addmm", &y, NULL, sum));
     assert(at(&y, 1, 3) == 52);
     dt_tensor_clear(&y);
     dt_tensor_clear(&bias);
@@ -263,7 +295,12 @@ static void test_creation_and_items(void)
                    DT_ERROR_RUNTIME, "negative");
     expect_failure(dt_tensor_empty("zeros", &x, DT_FLOAT32, 2, huge, cpu),
                    DT_ERROR_RUNTIME, "smaller shape");
-    assert(!dt_eye(&eye, 3, 2, DT_FLOAT32, cpu) && at(&eye, 1, 1) == 1 &&
+    const dt_value sizes[] = {dt_value_int(3),
+                              dt_value_int(2),
+                              dt_value_dtype(DT_FLOAT32),
+                              dt_value_none(),
+                              {.device = cpu, .given = true}};
+    assert(!forward(dt_eye_forward, "eye", &eye, NULL, sizes) && at(&eye, 1, 1) == 1 &&
            at(&eye, 2, 1) == 0);
     dt_tensor_clear(&eye);
     dt_device gone = dt_device_make(DT_CUDA, 7);

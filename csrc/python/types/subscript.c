@@ -133,7 +133,8 @@ static int add_chosen(subscript *s, dt_tensor *index, int64_t wanted)
  * dimension. */
 static int add_mask(subscript *s, const dt_tensor *mask)
 {
-    dt_tensor positions, column;
+    DT_LOCAL(positions);
+    dt_tensor column;
     int status;
     DT_RUN(status,
            mask->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(mask)),
@@ -146,7 +147,6 @@ static int add_mask(subscript *s, const dt_tensor *mask)
         else
             status = add_chosen(s, &column, mask->shape[d]);
     }
-    dt_tensor_clear(&positions);
     return status;
 }
 

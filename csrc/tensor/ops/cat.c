@@ -9,7 +9,7 @@
 #include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
 
-typedef struct cat {
+typedef struct parts {
     const char *name;                /* of the function, in messages */
     const dt_tensor *const *tensors; /* borrowed */
     int64_t count;                   /* 1 or more */
@@ -19,10 +19,10 @@ typedef struct cat {
     dt_device device;
     int dim, ndim;
     int64_t shape[DT_MAX_NDIM];
-} cat;
+} parts;
 
 /* cat leaves out tensors of shape [0], whatever shape the others have. */
-static bool leaves_out(const cat *c, int64_t i)
+static bool leaves_out(const parts *c, int64_t i)
 {
     const dt_tensor *t = c->tensors[i];
     return !c->stack && t->ndim == 1 && t->shape[0] == 0;
@@ -30,21 +30,20 @@ static bool leaves_out(const cat *c, int64_t i)
 
 /* --- the result's type, device and shape --- */
 
-static int check_devices(const cat *c)
+static int check_devices(const parts *c)
 {
-    char first[32], other[32];
+    char other[32];
     for (int64_t i = 1; i < c->count; i++) {
         if (dt_device_equal(dt_tensor_device(c->tensors[i]), c->device))
             continue;
-        snprintf(first, sizeof first, "tensors[0]");
         snprintf(other, sizeof other, "tensors[%" PRId64 "]", i);
-        return dt_check_same_device(c->name, first, c->tensors[0], other,
+        return dt_check_same_device(c->name, "tensors[0]", c->tensors[0], other,
                                     c->tensors[i]);
     }
     return 0;
 }
 
-static int measure_stack(cat *c, int64_t dim)
+static int measure_stack(parts *c, int64_t dim)
 {
     const dt_tensor *first = c->tensors[0];
     for (int64_t i = 1; i < c->count; i++) {
@@ -72,7 +71,7 @@ static int measure_stack(cat *c, int64_t dim)
     return 0;
 }
 
-static int measure_cat(cat *c, int64_t dim)
+static int measure_cat(parts *c, int64_t dim)
 {
     const dt_tensor *first = NULL;
     int64_t at = 0, total = 0;
@@ -135,7 +134,7 @@ static int measure_cat(cat *c, int64_t dim)
     return 0;
 }
 
-static int measure(cat *c, int64_t dim)
+static int measure(parts *c, int64_t dim)
 {
     c->device = dt_tensor_device(c->tensors[0]);
     c->dtype = (dt_dtype)c->tensors[0]->dtype;
@@ -149,7 +148,7 @@ static int measure(cat *c, int64_t dim)
 /* --- putting it together --- */
 
 /* Copies each tensor into its part of target. */
-static int place_all(dt_tensor *target, const cat *c)
+static int place_all(dt_tensor *target, const parts *c)
 {
     dt_tensor part = *target; /* lent */
     int64_t stride = target->strides[c->dim];
@@ -177,29 +176,22 @@ static int place_all(dt_tensor *target, const cat *c)
     return 0;
 }
 
-static int make(dt_tensor *out, const cat *c)
+static int make(dt_tensor *out, const parts *c)
 {
-    if (dt_tensor_empty(c->name, out, c->dtype, c->ndim, c->shape, c->device))
+    if (dt_tensor_empty(c->name, out, c->dtype, c->ndim, c->shape, c->device) ||
+        place_all(out, c))
         return -1;
-    if (place_all(out, c)) {
-        dt_tensor_clear(out);
-        return -1;
-    }
     out->storage->version = 0;
     return 0;
 }
 
-static int write_to(dt_tensor *target, const cat *c)
+static int write_to(dt_tensor *target, const parts *c)
 {
     if (!dt_device_equal(c->device, dt_tensor_device(target)))
         return dt_check_same_device(c->name, "tensors[0]", c->tensors[0], "out",
                                     target);
-    if (dt_tensor_overlaps_itself(target))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: several elements of out share one place in memory, as after "
-            "expand; clone() it first",
-            c->name);
+    if (dt_tensor_check_writable(c->name, target))
+        return dt_fail_prefix("out= of ");
     for (int64_t i = 0; i < c->count; i++) {
         const dt_tensor *t = c->tensors[i];
         if (!dt_iterate_overlaps(target, t))
@@ -211,22 +203,18 @@ static int write_to(dt_tensor *target, const cat *c)
                            "another out, or a clone() of the tensor",
                            c->name, i);
         /* They may lie in each other's gaps, or may not. */
-        dt_tensor whole;
-        if (make(&whole, c))
-            return -1;
-        int status = dt_copy_into(c->name, target, &whole);
-        dt_tensor_clear(&whole);
-        return status;
+        DT_LOCAL(whole);
+        return make(&whole, c) ? -1 : dt_copy_into(c->name, target, &whole);
     }
     return place_all(target, c);
 }
 
-static int forward(dt_call *call, bool stack)
+static int join(dt_call *call, bool stack)
 {
-    cat c = {.name = call->name,
-             .tensors = call->args[0].tensors,
-             .count = call->args[0].count,
-             .stack = stack};
+    parts c = {.name = call->name,
+               .tensors = call->args[0].tensors,
+               .count = call->args[0].count,
+               .stack = stack};
     if (!c.count)
         return dt_fail(stack ? DT_ERROR_RUNTIME : DT_ERROR_VALUE,
                        "%s: there are no tensors to concatenate; give at least one",
@@ -246,12 +234,5 @@ static int forward(dt_call *call, bool stack)
     return 0;
 }
 
-int dt_cat_forward(dt_call *call)
-{
-    return forward(call, false);
-}
-
-int dt_stack_forward(dt_call *call)
-{
-    return forward(call, true);
-}
+#include "tensor/ops/define.h"
+#include "ops/functions/cat.def"

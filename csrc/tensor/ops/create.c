@@ -2,9 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "device/stream.h"
 #include "tensor/call.h"
@@ -55,14 +52,22 @@ int dt_fill_into(const char *what, dt_tensor *target, dt_scalar value)
 int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
             const int64_t *shape, dt_device device, dt_scalar value)
 {
-    if (dt_tensor_empty(what, out, dtype, ndim, shape, device))
+    if (dt_tensor_empty(what, out, dtype, ndim, shape, device) ||
+        dt_fill_into(what, out, value))
         return -1;
-    if (dt_fill_into(what, out, value)) {
-        dt_tensor_clear(out);
-        return -1;
-    }
     out->storage->version = 0;
     return 0;
+}
+
+/* --- progressions --- */
+
+static int check_counts(const char *what, dt_dtype dtype)
+{
+    if (dtype != DT_BOOL)
+        return 0;
+    return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                   "%s: not defined for the type bool; use an integer or floating type",
+                   what);
 }
 
 /* How many steps lie before the end; -1 after dt_fail. */
@@ -117,17 +122,13 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
     }
     bool whole = start.kind != DT_KIND_FLOAT && end.kind != DT_KIND_FLOAT &&
                  step.kind != DT_KIND_FLOAT;
-    out->storage = NULL;
     int64_t count = count_steps(start, end, step, whole);
     if (count < 0)
         return -1;
     if (dtype < 0)
         dtype = whole ? DT_INT64 : (int)dt_default_dtype();
-    if (dtype == DT_BOOL)
-        return dt_fail(
-            DT_ERROR_NOT_IMPLEMENTED,
-            "arange: not defined for the type bool; use an integer or floating type");
-    if (dt_tensor_empty("arange", out, (dt_dtype)dtype, 1, &count, device))
+    if (check_counts("arange", (dt_dtype)dtype) ||
+        dt_tensor_empty("arange", out, (dt_dtype)dtype, 1, &count, device))
         return -1;
     if (!count)
         return 0;
@@ -139,30 +140,84 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
         call.step = dt_element_to_scalar(DT_INT64,
                                          dt_element_from_scalar(DT_INT64, step).bytes);
     }
-    if (dt_storage_use(out->storage) ||
-        dt_backend_of(device)->arange(dt_stream_current(device), &call)) {
-        dt_tensor_clear(out);
-        return -1;
-    }
-    return 0;
+    return dt_storage_use(out->storage)
+               ? -1
+               : dt_backend_of(device)->arange(dt_stream_current(device), &call);
 }
 
-int dt_eye(dt_tensor *out, int64_t n, int64_t m, dt_dtype dtype, dt_device device)
-{
-    int64_t shape[] = {n, m}, length = n < m ? n : m, step = m + 1;
-    dt_tensor diagonal;
-    if (dt_full("eye", out, dtype, 2, shape, device, dt_scalar_int(0)))
-        return -1;
-    if (!out->numel)
-        return 0;
-    int status = dt_view_as_strided(&diagonal, out, 1, &length, &step, 0);
-    if (!status) {
-        status = dt_fill_into("eye", &diagonal, dt_scalar_int(1));
-        dt_tensor_clear(&diagonal);
+/* PyTorch goes from both ends to the middle, rounding once. So do we, to the last bit.
+ */
+#define SPACED(type, FMA)                                                              \
+    static void spaced_##type(type *out, type start, type end, int64_t steps)          \
+    {                                                                                  \
+        type step = steps > 1 ? (end - start) / (type)(steps - 1) : 0;                 \
+        for (int64_t i = 0; i < steps; i++)                                            \
+            out[i] = i < steps / 2 || steps == 1                                       \
+                         ? FMA(step, (type)i, start)                                   \
+                         : FMA(-step, (type)(steps - i - 1), end);                     \
     }
-    if (status)
-        dt_tensor_clear(out);
-    return status;
+SPACED(float, fmaf)
+SPACED(double, fma)
+
+/* On a GPU, two progressions, each to the middle. */
+static int spaced_there(dt_tensor *out, double start, double end)
+{
+    int64_t steps = out->numel, half = steps / 2;
+    double step = steps > 1 ? (end - start) / (double)(steps - 1) : 0;
+    dt_device device = dt_tensor_device(out);
+    const dt_backend *backend = dt_backend_of(device);
+    dt_dtype dtype = (dt_dtype)out->dtype;
+    char *data = dt_tensor_data(out);
+    dt_arange_call low = {dtype, data, half, dt_scalar_float(start),
+                          dt_scalar_float(step)};
+    dt_arange_call high = {
+        dtype, data + half * (int64_t)dt_dtype_size(dtype), steps - half,
+        dt_scalar_float(steps > 1 ? end - step * (double)(steps - half - 1) : start),
+        dt_scalar_float(step)};
+    if (dt_storage_use(out->storage) ||
+        (half && backend->arange(dt_stream_current(device), &low)))
+        return -1;
+    return backend->arange(dt_stream_current(device), &high);
+}
+
+/* Where base is not NAN: base to the powers of the numbers. */
+static int linspace(dt_call *c, double base, int first)
+{
+    const char *what = c->name;
+    dt_tensor *out = c->out[0];
+    double start = dt_scalar_as_double(c->args[0].scalar);
+    double end = dt_scalar_as_double(c->args[1].scalar);
+    int64_t steps = c->args[2].i;
+    dt_dtype dtype = dt_factory_dtype(c, first, dt_default_dtype());
+    dt_device device = c->args[first + 2].device;
+    if (steps < 0)
+        return dt_fail(DT_ERROR_RUNTIME, "%s: steps is %" PRId64 "; give 0 or more",
+                       what, steps);
+    if (check_counts(what, dtype))
+        return -1;
+    /* Integers are cut off from doubles, and lie between whole ends. */
+    bool floats = dt_dtype_is_float(dtype);
+    if (!floats) {
+        start = trunc(start);
+        end = trunc(end);
+    }
+    dt_dtype wide = floats ? dt_dtype_compute(dtype) : DT_FLOAT64;
+    if (dt_tensor_empty(what, out, wide, 1, &steps, device))
+        return -1;
+    if (steps && device.type != DT_CPU) {
+        if (spaced_there(out, start, end))
+            return -1;
+    } else if (out->dtype == DT_FLOAT32) {
+        spaced_float(dt_tensor_data(out), (float)start, (float)end, steps);
+    } else {
+        spaced_double(dt_tensor_data(out), start, end, steps);
+    }
+    const dt_arg *power =
+        DT_ARGS(dt_arg_scalar(dt_scalar_float(base)), dt_arg_tensor(out));
+    if (!isnan(base) && dt_elementwise_into(DT_OP_pow, out, power))
+        return -1;
+    out->storage->version = 0;
+    return dt_retype(out, dtype);
 }
 
 /* --- factories --- */
@@ -187,6 +242,8 @@ static recipe constant(dt_scalar value)
 {
     return (recipe){.how = CONSTANT, .low = value};
 }
+#define ZERO constant(dt_scalar_int(0))
+#define ONE  constant(dt_scalar_int(1))
 
 static recipe uniform(dt_generator *generator)
 {
@@ -206,27 +263,22 @@ static recipe integers(int64_t low, int64_t high, dt_generator *generator)
                     generator};
 }
 
-/* strides NULL: row-major. */
+/* strides NULL: row-major. Parameter `first` is dtype. */
 static int create(dt_call *c, recipe r, int first, dt_dtype otherwise, int ndim,
                   const int64_t *shape, const int64_t *strides)
 {
     dt_tensor *out = c->out[0];
     dt_dtype dtype = dt_factory_dtype(c, first, otherwise);
     dt_device device = c->args[first + 2].device;
-    int status;
-    if (r.how == CONSTANT && !strides)
-        return dt_full(c->name, out, dtype, ndim, shape, device, r.low);
     if (strides
             ? dt_tensor_empty_strided(c->name, out, dtype, ndim, shape, strides, device)
             : dt_tensor_empty(c->name, out, dtype, ndim, shape, device))
         return -1;
-    if (r.how == EMPTY)
-        return 0;
-    status = r.how == CONSTANT ? dt_fill_into(c->name, out, r.low)
-                               : dt_random_into(c->name, out, r.distribution, r.low,
-                                                r.high, r.generator);
-    if (status)
-        dt_tensor_clear(out);
+    int status = r.how == EMPTY      ? 0
+                 : r.how == CONSTANT ? dt_fill_into(c->name, out, r.low)
+                                     : dt_random_into(c->name, out, r.distribution,
+                                                      r.low, r.high, r.generator);
+    out->storage->version = 0;
     return status;
 }
 
@@ -237,17 +289,13 @@ static int create_sized(dt_call *c, recipe r, int sizes, int first, dt_dtype oth
                   NULL);
 }
 
-int dt_zeros_forward(dt_call *c)
+/* Of the default floating type. */
+static int create_float(dt_call *c, recipe r, int first)
 {
-    return create_sized(c, constant(dt_scalar_int(0)), 0, 1, dt_default_dtype());
+    return create_sized(c, r, 0, first, dt_default_dtype());
 }
 
-int dt_ones_forward(dt_call *c)
-{
-    return create_sized(c, constant(dt_scalar_int(1)), 0, 1, dt_default_dtype());
-}
-
-int dt_full_forward(dt_call *c)
+static int full(dt_call *c)
 {
     dt_scalar value = c->args[1].scalar;
     dt_dtype dtype = value.kind == DT_KIND_FLOAT  ? dt_default_dtype()
@@ -256,50 +304,18 @@ int dt_full_forward(dt_call *c)
     return create_sized(c, constant(value), 0, 2, dtype);
 }
 
-int dt_scalar_tensor_forward(dt_call *c)
-{
-    return create(c, constant(c->args[0].scalar), 1, dt_default_dtype(), 0, NULL, NULL);
-}
-
-int dt_rand_forward(dt_call *c)
-{
-    return create_sized(c, uniform(c->args[1].generator), 0, 2, dt_default_dtype());
-}
-
-int dt_randn_forward(dt_call *c)
-{
-    return create_sized(c, normal(c->args[1].generator), 0, 2, dt_default_dtype());
-}
-
-int dt_randint_forward(dt_call *c)
-{
-    recipe r = integers(0, c->args[0].i, c->args[2].generator);
-    return create_sized(c, r, 1, 3, DT_INT64);
-}
-
-int dt_randint_from_forward(dt_call *c)
-{
-    recipe r = integers(c->args[0].i, c->args[1].i, c->args[3].generator);
-    return create_sized(c, r, 2, 4, DT_INT64);
-}
-
-int dt_arange_forward(dt_call *c)
-{
-    return dt_arange(c->out[0], dt_scalar_int(0), c->args[0].scalar, dt_scalar_int(1),
-                     c->args[1].dtype, c->args[3].device);
-}
-
-int dt_arange_from_forward(dt_call *c)
-{
-    return dt_arange(c->out[0], c->args[0].scalar, c->args[1].scalar, c->args[2].scalar,
-                     c->args[3].dtype, c->args[5].device);
-}
-
-int dt_eye_forward(dt_call *c)
+static int eye(dt_call *c)
 {
     int64_t n = c->args[0].i, m = c->args[1].given ? c->args[1].i : n;
-    return dt_eye(c->out[0], n, m, dt_factory_dtype(c, 2, dt_default_dtype()),
-                  c->args[4].device);
+    int64_t shape[] = {n, m}, length = n < m ? n : m, step = m + 1;
+    DT_LOCAL(diagonal);
+    if (create(c, ZERO, 2, dt_default_dtype(), 2, shape, NULL))
+        return -1;
+    if (!c->out[0]->numel)
+        return 0;
+    return dt_view_as_strided(&diagonal, c->out[0], 1, &length, &step, 0)
+               ? -1
+               : dt_fill_into("eye", &diagonal, dt_scalar_int(1));
 }
 
 /* --- like another tensor --- */
@@ -341,74 +357,15 @@ static int create_like(dt_call *c, recipe r, int first)
                   ordered ? strides : NULL);
 }
 
-int dt_empty_like_forward(dt_call *c)
-{
-    return create_like(c, empty, 1);
-}
-
-int dt_zeros_like_forward(dt_call *c)
-{
-    return create_like(c, constant(dt_scalar_int(0)), 1);
-}
-
-int dt_ones_like_forward(dt_call *c)
-{
-    return create_like(c, constant(dt_scalar_int(1)), 1);
-}
-
-int dt_full_like_forward(dt_call *c)
-{
-    return create_like(c, constant(c->args[1].scalar), 2);
-}
-
-int dt_rand_like_forward(dt_call *c)
-{
-    return create_like(c, uniform(NULL), 1);
-}
-
-int dt_randn_like_forward(dt_call *c)
-{
-    return create_like(c, normal(NULL), 1);
-}
-
-int dt_randint_like_forward(dt_call *c)
-{
-    return create_like(c, integers(0, c->args[1].i, NULL), 2);
-}
-
-int dt_randint_like_from_forward(dt_call *c)
-{
-    return create_like(c, integers(c->args[1].i, c->args[2].i, NULL), 3);
-}
-
+/* Of the type and device of another tensor, with the sizes of argument 1. */
 static int create_new(dt_call *c, recipe r, int first)
 {
     return create_sized(c, r, 1, first, (dt_dtype)c->args[0].tensor->dtype);
 }
 
-int dt_new_empty_forward(dt_call *c)
-{
-    return create_new(c, empty, 2);
-}
-
-int dt_new_zeros_forward(dt_call *c)
-{
-    return create_new(c, constant(dt_scalar_int(0)), 2);
-}
-
-int dt_new_ones_forward(dt_call *c)
-{
-    return create_new(c, constant(dt_scalar_int(1)), 2);
-}
-
-int dt_new_full_forward(dt_call *c)
-{
-    return create_new(c, constant(c->args[2].scalar), 3);
-}
-
 /* --- with an order in memory --- */
 
-int dt_empty_forward(dt_call *c)
+static int create_empty(dt_call *c)
 {
     int ndim = c->args[0].count;
     const int64_t *shape = c->args[0].ints;
@@ -460,17 +417,7 @@ static int create_strided(dt_call *c, int sizes, const int64_t *strides,
     return create(c, empty, sizes + 2, otherwise, size->count, size->ints, strides);
 }
 
-int dt_empty_strided_forward(dt_call *c)
-{
-    return create_strided(c, 0, c->args[1].ints, dt_default_dtype());
-}
-
-int dt_new_empty_strided_forward(dt_call *c)
-{
-    return create_strided(c, 1, c->args[2].ints, (dt_dtype)c->args[0].tensor->dtype);
-}
-
-int dt_empty_permuted_forward(dt_call *c)
+static int empty_permuted(dt_call *c)
 {
     int ndim = c->args[0].count, norder = c->args[1].count;
     const int64_t *shape = c->args[0].ints, *order = c->args[1].ints;
@@ -493,7 +440,7 @@ int dt_empty_permuted_forward(dt_call *c)
 
 /* --- into a tensor --- */
 
-int dt_fill_forward(dt_call *c)
+static int fill(dt_call *c)
 {
     const dt_tensor *value = c->args[1].tensor;
     if (value && value->ndim)
@@ -505,126 +452,40 @@ int dt_fill_forward(dt_call *c)
                  : dt_fill_into(c->name, c->out[0], c->args[1].scalar);
 }
 
-int dt_zero_forward(dt_call *c)
+/* --- triangles of a matrix --- */
+
+/* Zeros above diagonal k (lower), or below it, which is k columns to the right of the main
+ * one. */
+static int triangle(dt_call *c, bool lower)
 {
-    return dt_fill_into(c->name, c->out[0], dt_scalar_int(0));
-}
-
-/* --- random numbers --- */
-
-static struct {
-    pthread_mutex_t lock;
-    dt_generator generators[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
-    bool made[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
-    bool seeded; /* GPUs that come later take this seed too */
-    uint64_t seed;
-} random_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static uint64_t fresh_seed(void)
-{
-    uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-        seed = (uint64_t)time(NULL) * 0x9e3779b97f4a7c15u;
-    return seed >> 11; /* survives a trip through a double */
-}
-
-dt_generator *dt_default_generator(dt_device device)
-{
-    dt_generator *generator =
-        &random_state.generators[(int)device.type][(int)device.index];
-    bool *made = &random_state.made[(int)device.type][(int)device.index];
-    if (__atomic_load_n(made, __ATOMIC_ACQUIRE))
-        return generator;
-    pthread_mutex_lock(&random_state.lock);
-    if (!*made) {
-        bool known = random_state.seeded && device.type == DT_CUDA;
-        dt_generator_init(generator, known ? random_state.seed : fresh_seed());
-        __atomic_store_n(made, true, __ATOMIC_RELEASE);
-    }
-    pthread_mutex_unlock(&random_state.lock);
-    return generator;
-}
-
-void dt_seed_cuda(uint64_t seed)
-{
-    pthread_mutex_lock(&random_state.lock);
-    random_state.seeded = true;
-    random_state.seed = seed;
-    for (int i = 0; i < DT_MAX_DEVICES; i++)
-        if (random_state.made[DT_CUDA][i])
-            dt_generator_seed(&random_state.generators[DT_CUDA][i], seed);
-    pthread_mutex_unlock(&random_state.lock);
-}
-
-void dt_seed_all(uint64_t seed)
-{
-    dt_generator_seed(dt_default_generator(dt_device_make(DT_CPU, 0)), seed);
-    dt_seed_cuda(seed);
-}
-
-static const char *const distribution_names[DT_NDISTRIBUTIONS] = {
-    "uniform", "normal", "randint", "bernoulli"};
-
-static int check_random(const char *what, dt_distribution distribution, dt_dtype dtype,
-                        dt_scalar low, dt_scalar high)
-{
-    double a = dt_scalar_as_double(low), b = dt_scalar_as_double(high);
-    if (distribution <= DT_RANDOM_NORMAL && !dt_dtype_is_float(dtype))
-        return dt_fail(
-            DT_ERROR_NOT_IMPLEMENTED,
-            "%s: %s numbers are not whole, but the type is %s; use a floating type, "
-            "or randint",
-            what, distribution_names[distribution], dt_dtype_name(dtype));
-    if (distribution == DT_RANDOM_UNIFORM && !(a <= b))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: the interval from %g to %g is empty; give the lower bound first", what,
-            a, b);
-    if (distribution == DT_RANDOM_NORMAL && !(b >= 0))
+    const dt_tensor *x = c->args[0].tensor;
+    dt_device device = dt_tensor_device(x);
+    int64_t k = c->args[1].i;
+    const dt_scalar none = dt_scalar_int(0), one = dt_scalar_int(1);
+    DT_LOCAL(row);
+    DT_LOCAL(column);
+    DT_LOCAL(tall);
+    DT_LOCAL(mask);
+    if (x->ndim < 2)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the standard deviation is %g; give 0 or more", what, b);
-    if (distribution == DT_RANDOM_INTEGERS && low.i >= high.i && high.i != INT64_MIN)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: there is no integer from %" PRId64
-                       " up to but without %" PRId64 "; give low < high",
-                       what, low.i, high.i);
-    if (distribution == DT_RANDOM_BERNOULLI && !(a >= 0 && a <= 1))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the probability is %g; give one from 0 to 1", what, a);
-    return 0;
+                       "%s: input has %d dimensions; give a matrix, or a batch of them",
+                       c->name, x->ndim);
+    int64_t rows = x->shape[x->ndim - 2], columns = x->shape[x->ndim - 1];
+    /* Beyond the corners all diagonals are the same, and would overflow. */
+    k = k > columns ? columns : k < -rows ? -rows : k;
+    if (dt_arange(&row, none, dt_scalar_int(columns), one, DT_INT64, device) ||
+        dt_arange(&column, dt_scalar_int(k), dt_scalar_int(k + rows), one, DT_INT64,
+                  device) ||
+        dt_view_unsqueeze(&tall, &column, 1) ||
+        dt_elementwise(lower ? DT_OP_le : DT_OP_ge, &mask,
+                       DT_ARGS(dt_arg_tensor(&row), dt_arg_tensor(&tall))))
+        return dt_fail_prefix("%s: ", c->name);
+    dt_scalar zero = x->dtype == DT_BOOL ? dt_scalar_bool(false) : none;
+    const dt_arg *args =
+        DT_ARGS(dt_arg_tensor(&mask), dt_arg_tensor(x), dt_arg_scalar(zero));
+    return c->in_place ? dt_elementwise_into(DT_OP_where, c->out[0], args)
+                       : dt_elementwise(DT_OP_where, c->out[0], args);
 }
 
-int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribution,
-                   dt_scalar low, dt_scalar high, dt_generator *generator)
-{
-    dt_dtype dtype = (dt_dtype)target->dtype;
-    dt_device device = dt_tensor_device(target);
-    dt_tensor dense = {.storage = NULL};
-    if (check_random(what, distribution, dtype, low, high))
-        return -1;
-    if (target->storage->read_only)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: the target's memory is read-only; clone() it before writing", what);
-    if (!target->numel)
-        return 0;
-    dt_tensor_written(target);
-    /* A backend fills memory in one run, so a dense tensor is filled as it lies in
-     * memory, and other layouts through a row-major copy: PyTorch's order in both
-     * cases. */
-    bool in_one_run = dt_tensor_is_non_overlapping_and_dense(target);
-    if (!in_one_run &&
-        dt_tensor_empty(what, &dense, dtype, target->ndim, target->shape, device))
-        return -1;
-    dt_tensor *filled = in_one_run ? target : &dense;
-    if (!generator)
-        generator = dt_default_generator(device);
-    dt_random_call call = {distribution, dtype, dt_tensor_data(filled), filled->numel,
-                           low,          high,  !target->contiguous};
-    int status = -1;
-    if (!dt_storage_use(filled->storage) &&
-        !dt_backend_of(device)->random(dt_stream_current(device), generator, &call))
-        status = filled == target ? 0 : dt_copy_into(what, target, &dense);
-    dt_tensor_clear(&dense);
-    return status;
-}
+#include "tensor/ops/define.h"
+#include "ops/functions/create.def"

@@ -20,9 +20,6 @@ int dt_fill_into(const char *what, dt_tensor *target, dt_scalar value);
 int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, int dtype,
               dt_device device);
 
-/* The identity, n x m. */
-int dt_eye(dt_tensor *out, int64_t n, int64_t m, dt_dtype dtype, dt_device device);
-
 /* Fills target with random numbers of generator (NULL: the device's own). */
 int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribution,
                    dt_scalar low, dt_scalar high, dt_generator *generator);

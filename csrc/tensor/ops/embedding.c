@@ -34,7 +34,8 @@ int dt_embedding_forward(dt_call *c)
 int dt_embedding_dense_backward_forward(dt_call *c)
 {
     const dt_tensor *grad = c->args[0].tensor;
-    dt_tensor *out = c->out[0], row;
+    dt_tensor *out = c->out[0];
+    DT_LOCAL(row);
     int64_t padding = c->args[3].i;
     int64_t shape[] = {c->args[2].i, grad->shape[grad->ndim - 1]};
     dt_indexing indexing = {.what = c->name,
@@ -45,42 +46,37 @@ int dt_embedding_dense_backward_forward(dt_call *c)
     if (dt_full(c->name, out, (dt_dtype)grad->dtype, 2, shape, dt_tensor_device(grad),
                 dt_scalar_float(0)))
         return -1;
-    int status = dt_index_write(DT_INDEX_ADD, out, &indexing, grad);
-    if (!status && padding >= 0 && padding < shape[0]) {
-        status = dt_view_select(&row, out, 0, padding);
-        if (!status) {
-            status = dt_fill_into(c->name, &row, dt_scalar_float(0));
-            dt_tensor_clear(&row);
-        }
-    }
-    if (status)
-        dt_tensor_clear(out);
-    return status;
+    if (dt_index_write(DT_INDEX_ADD, out, &indexing, grad))
+        return -1;
+    if (padding < 0 || padding >= shape[0])
+        return 0;
+    return dt_view_select(&row, out, 0, padding)
+               ? -1
+               : dt_fill_into(c->name, &row, dt_scalar_float(0));
 }
 
 /* The largest element of x plus 1. Synchronizes with a GPU. */
 static int count_classes(const dt_tensor *x, int64_t *out)
 {
-    dt_tensor largest;
+    DT_LOCAL(largest);
     dt_scalar value;
     if (!x->numel)
         return dt_fail(DT_ERROR_RUNTIME,
                        "one_hot: no elements tell how many classes there are; give "
                        "num_classes");
-    if (dt_reduce(DT_REDUCE_amax, &largest, x, 0, NULL, false, -1, 0))
+    if (dt_reduce(DT_REDUCE_amax, &largest, x, 0, NULL, false, -1, 0) ||
+        dt_item("one_hot", &largest, &value))
         return -1;
-    int status = dt_item("one_hot", &largest, &value);
-    dt_tensor_clear(&largest);
-    if (!status)
-        *out = value.i + 1;
-    return status;
+    *out = value.i + 1;
+    return 0;
 }
 
 int dt_one_hot_forward(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
     int64_t classes = c->args[1].i, shape[DT_MAX_NDIM];
-    dt_tensor *out = c->out[0], column = {.storage = NULL}, one = {.storage = NULL};
+    DT_LOCAL(column);
+    DT_LOCAL(one);
     dt_indexing indexing = {.what = "one_hot",
                             .code = DT_ERROR_RUNTIME,
                             .form = DT_INDEXING_GATHER,
@@ -108,15 +104,12 @@ int dt_one_hot_forward(dt_call *c)
                        classes);
     memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
     shape[x->ndim] = classes;
-    int status = -1;
-    if (dt_full("one_hot", out, DT_INT64, x->ndim + 1, shape, device,
-                dt_scalar_int(0)) == 0 &&
-        dt_full("one_hot", &one, DT_INT64, 0, NULL, device, dt_scalar_int(1)) == 0 &&
-        dt_view_unsqueeze(&column, x, -1) == 0)
-        status = dt_index_write(DT_INDEX_WRITE, out, &indexing, &one);
-    if (status)
-        dt_tensor_clear(out);
-    dt_tensor_clear(&column);
-    dt_tensor_clear(&one);
-    return status;
+    return dt_full("one_hot", c->out[0], DT_INT64, x->ndim + 1, shape, device,
+                   dt_scalar_int(0)) ||
+                   dt_full("one_hot", &one, DT_INT64, 0, NULL, device,
+                           dt_scalar_int(1)) ||
+                   dt_view_unsqueeze(&column, x, -1) ||
+                   dt_index_write(DT_INDEX_WRITE, c->out[0], &indexing, &one)
+               ? -1
+               : 0;
 }

@@ -24,11 +24,14 @@ static void release(prepared *p)
     for (int k = 0; k < p->count; k++)
         dt_tensor_clear(&p->indices[k]);
 }
+/* Released at the end of the block. (An initializer would set all of it.) */
+#define PREPARED(name)                                                                 \
+    __attribute__((cleanup(release))) prepared name;                                   \
+    (name).count = 0
 
 static int prepare(prepared *p, const dt_tensor *x, const dt_indexing *indexing)
 {
     dt_device device = dt_tensor_device(x);
-    p->count = 0;
     for (int k = 0; k < indexing->count; k++) {
         const dt_tensor *index = indexing->indices[k];
         dt_tensor *own = &p->indices[k];
@@ -41,9 +44,8 @@ static int prepare(prepared *p, const dt_tensor *x, const dt_indexing *indexing)
         if (!dt_device_is_cpu(dt_tensor_device(index)) &&
             dt_check_same_device(indexing->what, "input", x, "index", index))
             return -1;
-        bool same = index->dtype == DT_INT64 &&
-                    dt_device_equal(device, dt_tensor_device(index));
-        if (same)
+        if (index->dtype == DT_INT64 &&
+            dt_device_equal(device, dt_tensor_device(index)))
             dt_tensor_alias(own, index);
         else if (dt_to(own, index, DT_INT64, device))
             return dt_fail_prefix("%s: ", indexing->what);
@@ -249,29 +251,21 @@ static int run(dt_index_op op, dt_index_call *s, const dt_tensor *table,
 int dt_index_read(dt_tensor *out, const dt_tensor *x, const dt_indexing *indexing)
 {
     dt_index_call s;
-    prepared p = {.count = 0};
-    dt_tensor row_major;
-    int status = -1;
-    out->storage = row_major.storage = NULL;
+    PREPARED(p);
+    DT_LOCAL(row_major);
     if (prepare(&p, x, indexing))
-        goto done;
+        return -1;
     if (indexing->form == DT_INDEXING_TAKE) {
         if (dt_contiguous(&row_major, x))
-            goto done;
+            return -1;
         x = &row_major;
     }
     if (find_space(&s, x, indexing, &p) ||
         dt_tensor_empty(s.what, out, s.dtype, s.ndim, s.shape, dt_tensor_device(x)))
-        goto done;
+        return -1;
     for (int d = 0; d < s.ndim; d++)
         s.value_strides[d] = out->strides[d];
-    status = s.numel ? run(DT_INDEX_READ, &s, x, out, &p) : 0;
-    if (status)
-        dt_tensor_clear(out);
-done:
-    dt_tensor_clear(&row_major);
-    release(&p);
-    return status;
+    return s.numel ? run(DT_INDEX_READ, &s, x, out, &p) : 0;
 }
 
 /* --- writing --- */
@@ -280,7 +274,8 @@ done:
 static int place_values(dt_index_call *s, const dt_indexing *indexing,
                         const dt_tensor *values)
 {
-    dt_tensor wide;
+    DT_LOCAL(narrow);
+    DT_LOCAL(wide);
     if (indexing->form == DT_INDEXING_GATHER && values->numel != 1) {
         if (values->ndim != s->ndim)
             return dt_fail(DT_ERROR_RUNTIME,
@@ -298,22 +293,17 @@ static int place_values(dt_index_call *s, const dt_indexing *indexing,
         }
         return 0;
     }
-    dt_tensor narrow;
     int64_t dims[DT_MAX_NDIM];
     int extra = 0;
     while (values->ndim - extra > s->ndim && values->shape[extra] == 1) {
         dims[extra] = extra;
         extra++;
     }
-    if (dt_view_squeeze(&narrow, values, extra, dims))
-        return -1;
-    int status = dt_view_expand(s->what, &wide, &narrow, s->ndim, s->shape);
-    dt_tensor_clear(&narrow);
-    if (status)
+    if (dt_view_squeeze(&narrow, values, extra, dims) ||
+        dt_view_expand(s->what, &wide, &narrow, s->ndim, s->shape))
         return -1;
     for (int d = 0; d < s->ndim; d++)
         s->value_strides[d] = wide.strides[d];
-    dt_tensor_clear(&wide);
     return 0;
 }
 
@@ -321,19 +311,12 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexin
                    const dt_tensor *values)
 {
     dt_index_call s;
-    prepared p = {.count = 0};
-    dt_tensor row_major, copy, *table = target;
-    int status = -1;
-    row_major.storage = copy.storage = NULL;
-    if (target->storage->read_only)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the tensor's memory is read-only; write to a clone()",
-                       indexing->what);
-    if (dt_tensor_overlaps_itself(target))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: several elements of the tensor share one place in memory; "
-                       "write to a clone()",
-                       indexing->what);
+    PREPARED(p);
+    DT_LOCAL(row_major);
+    DT_LOCAL(copy);
+    const dt_tensor *table = target;
+    if (dt_tensor_check_writable(indexing->what, target))
+        return -1;
     if (values->dtype != target->dtype)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the tensor is of type %s, the source of type %s; convert "
@@ -342,39 +325,33 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexin
                        dt_dtype_name((dt_dtype)values->dtype));
     if (dt_check_same_device(indexing->what, "self", target, "source", values) ||
         prepare(&p, target, indexing))
-        goto done;
+        return -1;
     if (indexing->form == DT_INDEXING_TAKE) {
         if (dt_contiguous(&row_major, target))
-            goto done;
+            return -1;
         table = &row_major;
     }
     /* Any layout of one storage: what is read must not be what was just written. */
     if (values->storage == target->storage) {
         if (dt_to(&copy, values, (dt_dtype)values->dtype, dt_tensor_device(values)))
-            goto done;
+            return -1;
         values = &copy;
     }
-    for (int k = 0; k < p.count; k++)
-        if (p.indices[k].storage == target->storage) {
-            dt_tensor own = p.indices[k];
-            if (dt_to(&p.indices[k], &own, DT_INT64, dt_tensor_device(&own))) {
-                p.indices[k] = own;
-                goto done;
-            }
-            dt_tensor_clear(&own);
-        }
-    if (find_space(&s, table, indexing, &p) || place_values(&s, indexing, values))
-        goto done;
-    status = s.numel ? run(op, &s, table, values, &p) : 0;
-    if (!status && row_major.storage && row_major.storage != target->storage)
-        status = dt_copy_into(indexing->what, target, &row_major);
-    else if (!status)
-        dt_tensor_written(target);
-done:
-    dt_tensor_clear(&row_major);
-    dt_tensor_clear(&copy);
-    release(&p);
-    return status;
+    for (int k = 0; k < p.count; k++) {
+        DT_LOCAL(own);
+        if (p.indices[k].storage != target->storage)
+            continue;
+        if (dt_to(&own, &p.indices[k], DT_INT64, dt_tensor_device(target)))
+            return -1;
+        dt_tensor_move(&p.indices[k], &own);
+    }
+    if (find_space(&s, table, indexing, &p) || place_values(&s, indexing, values) ||
+        (s.numel && run(op, &s, table, values, &p)))
+        return -1;
+    if (row_major.storage && row_major.storage != target->storage)
+        return dt_copy_into(indexing->what, target, &row_major);
+    dt_tensor_written(target);
+    return 0;
 }
 
 /* --- operations --- */
@@ -439,24 +416,26 @@ static dt_indexing index_of_dims(const dt_call *c)
     return indexing;
 }
 
-int dt_index_select_forward(dt_call *c)
+/* input[indexing] */
+static int read_elements(dt_call *c, const dt_indexing *indexing)
+{
+    return dt_index_read(c->out[0], c->args[0].tensor, indexing);
+}
+
+static int index_select(dt_call *c)
 {
     dt_indexing indexing;
     dt_tensor vector;
-    if (index_of_dim(&indexing, c, &vector) < 0)
-        return -1;
-    return dt_index_read(c->out[0], c->args[0].tensor, &indexing);
+    return index_of_dim(&indexing, c, &vector) < 0 ? -1 : read_elements(c, &indexing);
 }
 
-int dt_gather_forward(dt_call *c)
+static int gather(dt_call *c)
 {
     dt_indexing indexing;
-    if (index_along(&indexing, c) < 0)
-        return -1;
-    return dt_index_read(c->out[0], c->args[0].tensor, &indexing);
+    return index_along(&indexing, c) < 0 ? -1 : read_elements(c, &indexing);
 }
 
-int dt_take_forward(dt_call *c)
+static int take(dt_call *c)
 {
     dt_indexing indexing = {.what = c->name,
                             .code = DT_ERROR_INDEX,
@@ -464,13 +443,13 @@ int dt_take_forward(dt_call *c)
                             .wraps = true,
                             .count = 1,
                             .indices = {c->args[1].tensor}};
-    return dt_index_read(c->out[0], c->args[0].tensor, &indexing);
+    return read_elements(c, &indexing);
 }
 
-int dt_index_forward(dt_call *c)
+static int read_index(dt_call *c)
 {
     dt_indexing indexing = index_of_dims(c);
-    return dt_index_read(c->out[0], c->args[0].tensor, &indexing);
+    return read_elements(c, &indexing);
 }
 
 /* input[indexing] op= value, in place or in a copy of the input. */
@@ -478,25 +457,20 @@ static int write(dt_call *c, dt_index_op op, const dt_indexing *indexing,
                  const dt_value *value)
 {
     const dt_tensor *x = c->args[0].tensor, *values = value->tensor;
-    dt_tensor *out = c->out[0], own = {.storage = NULL};
     dt_dtype dtype = (dt_dtype)x->dtype;
     dt_device device = dt_tensor_device(x);
+    DT_LOCAL(own);
     if (!values) {
         if (dt_full(c->name, &own, dtype, 0, NULL, device, value->scalar))
             return -1;
         values = &own;
     }
-    int status = c->in_place ? 0 : dt_to(out, x, dtype, device);
-    if (!status) {
-        status = dt_index_write(op, out, indexing, values);
-        if (status && !c->in_place)
-            dt_tensor_clear(out);
-    }
-    dt_tensor_clear(&own);
-    return status;
+    if (!c->in_place && dt_to(c->out[0], x, dtype, device))
+        return -1;
+    return dt_index_write(op, c->out[0], indexing, values);
 }
 
-int dt_scatter_forward(dt_call *c)
+static int scatter(dt_call *c)
 {
     dt_indexing indexing;
     dt_index_op op = DT_INDEX_WRITE;
@@ -511,7 +485,7 @@ int dt_scatter_forward(dt_call *c)
     return index_along(&indexing, c) < 0 ? -1 : write(c, op, &indexing, &c->args[3]);
 }
 
-int dt_scatter_add_forward(dt_call *c)
+static int scatter_add(dt_call *c)
 {
     dt_indexing indexing;
     if (index_along(&indexing, c) < 0)
@@ -549,9 +523,9 @@ static int index_write(dt_call *c, dt_index_op op, bool fills, const dt_value *v
     return write(c, op, &indexing, value);
 }
 
-int dt_index_add_forward(dt_call *c)
+static int index_add(dt_call *c)
 {
-    dt_tensor scaled = {.storage = NULL};
+    DT_LOCAL(scaled);
     dt_value source = c->args[3];
     dt_scalar alpha = c->args[4].scalar;
     if (dt_scalar_as_double(alpha) != 1) {
@@ -560,35 +534,23 @@ int dt_index_add_forward(dt_call *c)
             return -1;
         source.tensor = &scaled;
     }
-    int status = index_write(c, DT_INDEX_ADD, false, &source);
-    dt_tensor_clear(&scaled);
-    return status;
+    return index_write(c, DT_INDEX_ADD, false, &source);
 }
 
-int dt_index_copy_forward(dt_call *c)
-{
-    return index_write(c, DT_INDEX_WRITE, false, &c->args[3]);
-}
-
-int dt_index_fill_forward(dt_call *c)
-{
-    return index_write(c, DT_INDEX_WRITE, true, &c->args[3]);
-}
-
-int dt_index_put_forward(dt_call *c)
+static int index_put(dt_call *c)
 {
     dt_indexing indexing = index_of_dims(c);
     return write(c, c->args[4].b ? DT_INDEX_ADD : DT_INDEX_WRITE, &indexing,
                  &c->args[3]);
 }
 
-int dt_masked_fill_forward(dt_call *c)
+static int masked_fill(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor, *mask = c->args[1].tensor;
     const dt_tensor *value = c->args[2].tensor;
     dt_dtype dtype = (dt_dtype)x->dtype;
     dt_device device = dt_tensor_device(x);
-    dt_tensor own; /* value in the type of x */
+    DT_LOCAL(own); /* value in the type of x */
     if (mask->dtype != DT_BOOL)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the mask is of type %s; give a tensor of bools, such as "
@@ -603,10 +565,8 @@ int dt_masked_fill_forward(dt_call *c)
               : dt_full(c->name, &own, dtype, 0, NULL, device, c->args[2].scalar))
         return -1;
     const dt_arg args[] = {dt_arg_tensor(mask), dt_arg_tensor(&own), dt_arg_tensor(x)};
-    int status = c->in_place ? dt_elementwise_into(DT_OP_where, c->out[0], args)
-                             : dt_elementwise(DT_OP_where, c->out[0], args);
-    dt_tensor_clear(&own);
-    return status;
+    return c->in_place ? dt_elementwise_into(DT_OP_where, c->out[0], args)
+                       : dt_elementwise(DT_OP_where, c->out[0], args);
 }
 
 /* --- where something is true --- */
@@ -626,18 +586,13 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
     const dt_backend *backend = dt_backend_of(device);
     dt_tiles tiles = dt_tiles_of(x->numel);
     int64_t words = tiles.tiles + tiles.groups + 1, count;
-    dt_tensor truth, holds, workspace;
+    DT_LOCAL(holds);
+    DT_LOCAL(workspace);
     dt_nonzero_call call = {.numel = x->numel, .ndim = x->ndim};
-    int status = -1;
-    truth.storage = holds.storage = workspace.storage = NULL;
-    if (x->dtype == DT_BOOL)
-        dt_tensor_alias(&truth, x);
-    else if (dt_to(&truth, x, DT_BOOL, device))
-        return -1;
-    if (dt_contiguous(&holds, &truth) ||
+    if (dt_contiguous_as(&holds, x, DT_BOOL, device) ||
         dt_tensor_empty("nonzero", &workspace, DT_INT64, 1, &words, device) ||
-        dt_storage_use(holds.storage))
-        goto done;
+        dt_tensor_use(&holds))
+        return -1;
     memcpy(call.shape, x->shape, (size_t)x->ndim * sizeof *x->shape);
     call.holds = dt_tensor_data(&holds);
     call.workspace = dt_tensor_data(&workspace);
@@ -645,39 +600,26 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
         dt_transfer(dt_device_make(DT_CPU, 0), &count, device,
                     call.workspace + words - 1, sizeof count) ||
         empty_positions(out, count, x->ndim, device))
-        goto done;
+        return -1;
     call.out = dt_tensor_data(out);
-    status =
-        count && x->ndim ? backend->nonzero_write(dt_stream_current(device), &call) : 0;
-    if (status)
-        dt_tensor_clear(out);
-done:
-    dt_tensor_clear(&workspace);
-    dt_tensor_clear(&holds);
-    dt_tensor_clear(&truth);
-    return status;
+    return count && x->ndim ? backend->nonzero_write(dt_stream_current(device), &call)
+                            : 0;
 }
 
 int dt_nonzero(dt_tensor *out, const dt_tensor *x)
 {
-    dt_tensor truth, host;
-    dt_device cpu = dt_device_make(DT_CPU, 0), device = dt_tensor_device(x);
-    int status = -1;
-    out->storage = truth.storage = host.storage = NULL;
+    dt_device device = dt_tensor_device(x);
+    int64_t count = 0, at[DT_MAX_NDIM] = {0};
+    DT_LOCAL(host);
     if (!dt_device_is_cpu(device) && x->numel)
         return nonzero_there(out, x);
-    if (x->dtype == DT_BOOL)
-        dt_tensor_alias(&truth, x);
-    else if (dt_to(&truth, x, DT_BOOL, cpu))
+    if (dt_contiguous_as(&host, x, DT_BOOL, device))
         return -1;
-    if (dt_contiguous(&host, &truth))
-        goto done;
     const bool *holds = x->numel ? dt_tensor_data(&host) : NULL;
-    int64_t count = 0, at[DT_MAX_NDIM] = {0};
     for (int64_t i = 0; i < x->numel; i++)
         count += holds[i];
     if (empty_positions(out, count, x->ndim, device))
-        goto done;
+        return -1;
     int64_t *to = dt_tensor_data(out);
     for (int64_t i = 0; i < x->numel; i++) {
         for (int d = 0; holds[i] && d < x->ndim; d++)
@@ -689,9 +631,8 @@ int dt_nonzero(dt_tensor *out, const dt_tensor *x)
             at[d] = 0;
         }
     }
-    status = 0;
-done:
-    dt_tensor_clear(&truth);
-    dt_tensor_clear(&host);
-    return status;
+    return 0;
 }
+
+#include "tensor/ops/define.h"
+#include "ops/functions/index.def"

@@ -89,19 +89,18 @@ static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
 static int multiply(const char *what, dt_tensor *out, const dt_tensor *a,
                     const dt_tensor *b, double alpha, double beta)
 {
-    dt_tensor acopy, bcopy; /* not cleared: it is large */
-    acopy.storage = bcopy.storage = NULL;
-    int status = -1;
+    DT_LOCAL(acopy);
+    DT_LOCAL(bcopy);
     if (!out->numel)
         return 0;
     if (!blas_takes(a)) {
         if (dt_contiguous(&acopy, a))
-            goto done;
+            return -1;
         a = &acopy;
     }
     if (!blas_takes(b)) {
         if (dt_contiguous(&bcopy, b))
-            goto done;
+            return -1;
         b = &bcopy;
     }
     dt_device device = dt_tensor_device(out);
@@ -131,49 +130,25 @@ static int multiply(const char *what, dt_tensor *out, const dt_tensor *a,
     }
     if (dt_storage_use(a->storage) || dt_storage_use(b->storage) ||
         dt_storage_use(out->storage) ||
-        dt_backend_of(device)->gemm(dt_stream_current(device), &call)) {
-        dt_fail_prefix("%s: ", what);
-        goto done;
-    }
-    status = 0;
-done:
-    dt_tensor_clear(&bcopy);
-    dt_tensor_clear(&acopy);
-    return status;
+        dt_backend_of(device)->gemm(dt_stream_current(device), &call))
+        return dt_fail_prefix("%s: ", what);
+    return 0;
 }
 
-static void as_batch(dt_tensor *view, const dt_tensor *t)
-{
-    dt_view_unsqueeze(view, t, 0); /* cannot fail: t has two dimensions */
-}
-
-/* A product of two matrices into a made result. */
+/* A product of two matrices. */
 static int matrix_product(const char *what, dt_tensor *out, const dt_tensor *a,
                           const dt_tensor *b)
 {
-    dt_tensor abatch, bbatch;
+    DT_LOCAL(abatch);
+    DT_LOCAL(bbatch);
     int64_t shape[] = {a->shape[0], b->shape[1]};
-    if (dt_tensor_empty(what, out, (dt_dtype)a->dtype, 2, shape, dt_tensor_device(a)))
-        return -1;
-    as_batch(&abatch, a);
-    as_batch(&bbatch, b);
-    int status = multiply(what, out, &abatch, &bbatch, 1, 0);
-    dt_tensor_clear(&bbatch);
-    dt_tensor_clear(&abatch);
-    if (status)
-        dt_tensor_clear(out);
-    return status;
-}
-
-/* --- the public forms --- */
-
-int dt_mm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
-{
-    out->storage = NULL;
-    if (check_ndim("mm", a, 2, b, 2) ||
-        check_inner("mm", a, a->shape[1], b, b->shape[0]) || check_types("mm", a, b))
-        return -1;
-    return matrix_product("mm", out, a, b);
+    return dt_tensor_empty(what, out, (dt_dtype)a->dtype, 2, shape,
+                           dt_tensor_device(a)) ||
+                   dt_view_unsqueeze(&abatch, a, 0) ||
+                   dt_view_unsqueeze(&bbatch, b, 0) ||
+                   multiply(what, out, &abatch, &bbatch, 1, 0)
+               ? -1
+               : 0;
 }
 
 /* Matrix by vector, vector by matrix, vector by vector: as matrices, the added size
@@ -181,123 +156,67 @@ int dt_mm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 static int product_with_vectors(const char *what, dt_tensor *out, const dt_tensor *a,
                                 const dt_tensor *b)
 {
-    dt_tensor arow, bcolumn, product = {.storage = NULL};
+    DT_LOCAL(row);
+    DT_LOCAL(column);
+    DT_LOCAL(product);
     int64_t shape[2];
-    int ndim = 0, status;
-    if (a->ndim == 1)
-        dt_view_unsqueeze(&arow, a, 0);
-    else
-        dt_tensor_alias(&arow, a);
-    if (b->ndim == 1)
-        dt_view_unsqueeze(&bcolumn, b, 1);
-    else
-        dt_tensor_alias(&bcolumn, b);
-    status = matrix_product(what, &product, &arow, &bcolumn);
-    if (!status) {
-        if (a->ndim == 2)
-            shape[ndim++] = a->shape[0];
-        if (b->ndim == 2)
-            shape[ndim++] = b->shape[1];
-        status = dt_view_shape(out, &product, ndim, shape);
-    }
-    dt_tensor_clear(&product);
-    dt_tensor_clear(&bcolumn);
-    dt_tensor_clear(&arow);
-    return status;
+    int ndim = 0;
+    if (a->ndim == 2)
+        shape[ndim++] = a->shape[0];
+    if (b->ndim == 2)
+        shape[ndim++] = b->shape[1];
+    if ((a->ndim == 1 && dt_view_unsqueeze(&row, a, 0)) ||
+        (b->ndim == 1 && dt_view_unsqueeze(&column, b, 1)))
+        return -1;
+    return matrix_product(what, &product, a->ndim == 1 ? &row : a,
+                          b->ndim == 1 ? &column : b)
+               ? -1
+               : dt_view_shape(out, &product, ndim, shape);
 }
 
-int dt_mv(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
+/* A batch whose leading dimensions are broadcast to those of shape, as one of 3
+ * dimensions. Copies a batch that is expanded in some of them and not in others. */
+static int flatten_batch(const char *what, dt_tensor *out, const dt_tensor *t, int ndim,
+                         const int64_t *shape)
 {
-    out->storage = NULL;
-    if (check_ndim("mv", a, 2, b, 1) ||
-        check_inner("mv", a, a->shape[1], b, b->shape[0]) || check_types("mv", a, b))
-        return -1;
-    return product_with_vectors("mv", out, a, b);
-}
-
-int dt_dot(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
-{
-    out->storage = NULL;
-    if (check_ndim("dot", a, 1, b, 1) ||
-        check_inner("dot", a, a->shape[0], b, b->shape[0]) || check_types("dot", a, b))
-        return -1;
-    return product_with_vectors("dot", out, a, b);
+    int64_t full[DT_MAX_NDIM];
+    int64_t sizes[] = {1, t->shape[t->ndim - 2], t->shape[t->ndim - 1]};
+    DT_LOCAL(wide);
+    for (int d = 0; d < ndim; d++)
+        sizes[0] *= full[d] = shape[d];
+    full[ndim] = sizes[1];
+    full[ndim + 1] = sizes[2];
+    return dt_view_expand(what, &wide, t, ndim + 2, full)
+               ? -1
+               : dt_view_reshape(out, &wide, 3, sizes);
 }
 
 /* Batches: leading dimensions broadcast, then count as one where memory allows it. */
 static int batched(const char *what, dt_tensor *out, const dt_tensor *a,
                    const dt_tensor *b)
 {
-    dt_tensor aflat, bflat, wide; /* not cleared: it is large */
-    aflat.storage = bflat.storage = wide.storage = NULL;
-    int64_t shape[DT_MAX_NDIM], full[DT_MAX_NDIM];
-    int ndim, status = -1;
+    DT_LOCAL(aflat);
+    DT_LOCAL(bflat);
+    int64_t shape[DT_MAX_NDIM];
+    int ndim;
     if (dt_shape_broadcast(what, a->ndim - 2, a->shape, b->ndim - 2, b->shape, &ndim,
-                           shape))
+                           shape) ||
+        dt_shape_check_ndim(what, ndim + 2) ||
+        flatten_batch(what, &aflat, a, ndim, shape) ||
+        flatten_batch(what, &bflat, b, ndim, shape))
         return -1;
-    if (ndim + 2 > DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME, "%s: at most %d dimensions are possible", what,
-                       DT_MAX_NDIM);
-    const dt_tensor *operands[] = {a, b};
-    dt_tensor *flats[] = {&aflat, &bflat};
-    for (int i = 0; i < 2; i++) {
-        const dt_tensor *t = operands[i];
-        for (int d = 0; d < ndim; d++)
-            full[d] = shape[d];
-        full[ndim] = t->shape[t->ndim - 2];
-        full[ndim + 1] = t->shape[t->ndim - 1];
-        if (dt_view_expand(what, &wide, t, ndim + 2, full))
-            goto done;
-        int64_t sizes[] = {1, full[ndim], full[ndim + 1]};
-        for (int d = 0; d < ndim; d++)
-            sizes[0] *= full[d];
-        /* Copies a batch that is expanded in some dimensions and not in others. */
-        status = dt_view_reshape(flats[i], &wide, 3, sizes);
-        dt_tensor_clear(&wide);
-        if (status)
-            goto done;
-    }
-    status = -1;
     shape[ndim] = a->shape[a->ndim - 2];
     shape[ndim + 1] = b->shape[b->ndim - 1];
-    if (dt_tensor_empty(what, out, (dt_dtype)a->dtype, ndim + 2, shape,
-                        dt_tensor_device(a)))
-        goto done;
-    status = multiply(what, out, &aflat, &bflat, 1, 0);
-    if (status)
-        dt_tensor_clear(out);
-done:
-    dt_tensor_clear(&bflat);
-    dt_tensor_clear(&aflat);
-    return status;
+    return dt_tensor_empty(what, out, (dt_dtype)a->dtype, ndim + 2, shape,
+                           dt_tensor_device(a))
+               ? -1
+               : multiply(what, out, &aflat, &bflat, 1, 0);
 }
 
-int dt_bmm(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
+/* a @ b in any of its forms. */
+static int product(const char *what, dt_tensor *out, const dt_tensor *a,
+                   const dt_tensor *b)
 {
-    out->storage = NULL;
-    if (check_ndim("bmm", a, 3, b, 3))
-        return -1;
-    if (a->shape[0] != b->shape[0])
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "bmm: the batches have %" PRId64 " and %" PRId64
-                       " matrices; give as many "
-                       "of each, or use matmul, which broadcasts",
-                       a->shape[0], b->shape[0]);
-    if (check_inner("bmm", a, a->shape[2], b, b->shape[1]) || check_types("bmm", a, b))
-        return -1;
-    return batched("bmm", out, a, b);
-}
-
-int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
-{
-    const char *what = "matmul";
-    out->storage = NULL;
-    if (!a->ndim || !b->ndim)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "matmul: the %s operand has no dimension; both need at least one, "
-            "multiply by a number with *",
-            a->ndim ? "second" : "first");
     if (check_inner(what, a, a->shape[a->ndim - 1], b,
                     b->shape[b->ndim > 1 ? b->ndim - 2 : 0]) ||
         check_types(what, a, b))
@@ -308,84 +227,76 @@ int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
         return product_with_vectors(what, out, a, b);
     if (a->ndim > 1 && b->ndim > 1)
         return batched(what, out, a, b);
-    /* A vector and a batch: the vector becomes a matrix, whose added size goes again.
-     */
-    dt_tensor matrix, product = {.storage = NULL};
-    int64_t added = a->ndim == 1 ? -2 : -1;
-    int status;
-    dt_view_unsqueeze(&matrix, a->ndim == 1 ? a : b, a->ndim == 1 ? 0 : 1);
-    status = a->ndim == 1 ? batched(what, &product, &matrix, b)
-                          : batched(what, &product, a, &matrix);
-    if (!status)
-        status = dt_view_squeeze(out, &product, 1, &added);
-    dt_tensor_clear(&product);
-    dt_tensor_clear(&matrix);
-    return status;
+    /* A vector and a batch: the vector becomes a matrix, whose added size is dropped. */
+    bool first = a->ndim == 1;
+    int64_t added = first ? -2 : -1;
+    DT_LOCAL(matrix);
+    DT_LOCAL(whole);
+    return dt_view_unsqueeze(&matrix, first ? a : b, first ? 0 : 1) ||
+                   batched(what, &whole, first ? &matrix : a, first ? b : &matrix) ||
+                   dt_view_squeeze(out, &whole, 1, &added)
+               ? -1
+               : 0;
 }
 
-int dt_addmm(dt_tensor *out, const dt_tensor *input, const dt_tensor *a,
-             const dt_tensor *b, dt_scalar beta, dt_scalar alpha)
+/* --- the public forms --- */
+
+int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b)
 {
-    dt_tensor wide, abatch, bbatch; /* not cleared: it is large */
-    wide.storage = abatch.storage = bbatch.storage = NULL;
-    int status = -1;
-    out->storage = NULL;
-    if (check_ndim("addmm", a, 2, b, 2) ||
-        check_inner("addmm", a, a->shape[1], b, b->shape[0]) ||
-        check_types("addmm", a, b) || check_types("addmm", input, a))
+    if (!a->ndim || !b->ndim)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "matmul: the %s operand has no dimension; both need at least one, "
+            "multiply by a number with *",
+            a->ndim ? "second" : "first");
+    return product("matmul", out, a, b);
+}
+
+/* The strict forms: matrices; matrix and vector; vectors; batches of equal size. */
+static int strict_product(dt_call *c, int andim, int bndim)
+{
+    const dt_tensor *a = c->args[0].tensor, *b = c->args[1].tensor;
+    if (check_ndim(c->name, a, andim, b, bndim))
+        return -1;
+    if (andim == 3 && a->shape[0] != b->shape[0])
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the batches have %" PRId64 " and %" PRId64
+                       " matrices; give as many of each, or use matmul, which "
+                       "broadcasts",
+                       c->name, a->shape[0], b->shape[0]);
+    return product(c->name, c->out[0], a, b);
+}
+
+/* beta * input + alpha * (a @ b); input broadcasts to the product's shape. */
+static int addmm(dt_call *c)
+{
+    const char *what = c->name;
+    const dt_tensor *input = c->args[0].tensor, *a = c->args[1].tensor,
+                    *b = c->args[2].tensor;
+    dt_scalar beta = c->args[3].scalar, alpha = c->args[4].scalar;
+    dt_tensor *out = c->out[0];
+    DT_LOCAL(wide);
+    DT_LOCAL(abatch);
+    DT_LOCAL(bbatch);
+    if (check_ndim(what, a, 2, b, 2) ||
+        check_inner(what, a, a->shape[1], b, b->shape[0]) || check_types(what, a, b) ||
+        check_types(what, input, a))
         return -1;
     if (!dt_dtype_is_float((dt_dtype)a->dtype) &&
         (alpha.kind == DT_KIND_FLOAT || beta.kind == DT_KIND_FLOAT))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "addmm: alpha and beta have to be integers for tensors of type %s",
-            dt_dtype_name((dt_dtype)a->dtype));
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: alpha and beta have to be integers for tensors of type %s",
+                       what, dt_dtype_name((dt_dtype)a->dtype));
     int64_t shape[] = {a->shape[0], b->shape[1]};
-    if (dt_view_expand("addmm", &wide, input, 2, shape) ||
-        dt_tensor_empty("addmm", out, (dt_dtype)a->dtype, 2, shape,
-                        dt_tensor_device(a)))
-        goto done;
     double scale = dt_scalar_as_double(beta);
-    /* With beta 0 the input is ignored, whatever it holds. */
-    if (scale != 0 && dt_copy_into("addmm", out, &wide))
-        goto done;
-    as_batch(&abatch, a);
-    as_batch(&bbatch, b);
-    status =
-        multiply("addmm", out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale);
-done:
-    if (status)
-        dt_tensor_clear(out);
-    dt_tensor_clear(&bbatch);
-    dt_tensor_clear(&abatch);
-    dt_tensor_clear(&wide);
-    return status;
+    if (dt_view_expand(what, &wide, input, 2, shape) ||
+        dt_tensor_empty(what, out, (dt_dtype)a->dtype, 2, shape, dt_tensor_device(a)) ||
+        /* With beta 0 the input is ignored, whatever it holds. */
+        (scale != 0 && dt_copy_into(what, out, &wide)) ||
+        dt_view_unsqueeze(&abatch, a, 0) || dt_view_unsqueeze(&bbatch, b, 0))
+        return -1;
+    return multiply(what, out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale);
 }
 
-/* --- the rows of ops/functions/matmul.def --- */
-
-int dt_mm_forward(dt_call *c)
-{
-    return dt_mm(c->out[0], c->args[0].tensor, c->args[1].tensor);
-}
-
-int dt_mv_forward(dt_call *c)
-{
-    return dt_mv(c->out[0], c->args[0].tensor, c->args[1].tensor);
-}
-
-int dt_dot_forward(dt_call *c)
-{
-    return dt_dot(c->out[0], c->args[0].tensor, c->args[1].tensor);
-}
-
-int dt_bmm_forward(dt_call *c)
-{
-    return dt_bmm(c->out[0], c->args[0].tensor, c->args[1].tensor);
-}
-
-int dt_addmm_forward(dt_call *c)
-{
-    return dt_addmm(c->out[0], c->args[0].tensor, c->args[1].tensor, c->args[2].tensor,
-                    c->args[3].scalar, c->args[4].scalar);
-}
+#include "tensor/ops/define.h"
+#include "ops/functions/matmul.def"

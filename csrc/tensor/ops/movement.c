@@ -13,62 +13,49 @@
 
 static int flip(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
-    bool flips[DT_MAX_NDIM] = {false};
-    out->storage = NULL;
+    bool flips[DT_MAX_NDIM];
     dt_tensor mirror = *t; /* lent; its steps lead back from the last element */
-    for (int i = 0; i < count; i++) {
-        int dim = dt_shape_wrap_dim("flip", dims[i], t->ndim);
-        if (dim < 0)
-            return -1;
-        if (flips[dim])
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "flip: dimension %d is named twice; name each once", dim);
-        flips[dim] = true;
-        if (!t->numel || dim >= t->ndim || t->shape[dim] == 1)
+    if (dt_shape_wrap_dims("flip", count, dims, t->ndim, flips))
+        return -1;
+    for (int d = 0; d < t->ndim; d++) {
+        if (!flips[d] || !t->numel || t->shape[d] == 1)
             continue;
-        mirror.offset += (t->shape[dim] - 1) * t->strides[dim];
-        mirror.strides[dim] = -t->strides[dim];
+        mirror.offset += (t->shape[d] - 1) * t->strides[d];
+        mirror.strides[d] = -t->strides[d];
         mirror.contiguous = false;
     }
     dt_plan unused;
     dt_input like = {.tensor = t, .dtype = (dt_dtype)t->dtype};
+    out->storage = NULL; /* to be made */
     if (dt_iterate_plan(&unused, "flip", out, (dt_dtype)t->dtype, dt_tensor_device(t),
-                        &like, 1) < 0)
+                        &like, 1) < 0 ||
+        dt_copy_part("flip", out, &mirror))
         return -1;
-    if (dt_copy_part("flip", out, &mirror)) {
-        dt_tensor_clear(out);
-        return -1;
-    }
     out->storage->version = 0;
     return 0;
 }
 
-int dt_flip_forward(dt_call *c)
-{
-    return flip(c->out[0], c->args[0].tensor, c->args[1].count, c->args[1].ints);
-}
-
+/* By a quarter turn in the plane of two dimensions, `turns` times (0 to 3). */
 static int rotate(dt_tensor *out, const dt_tensor *x, int64_t turns,
                   const int64_t *dims)
 {
-    dt_tensor flipped;
+    DT_LOCAL(flipped);
     if (turns == 0)
         return x->contiguous ? flip(out, x, 0, NULL) : dt_contiguous(out, x);
     if (turns == 2)
         return flip(out, x, 2, dims);
-    if (flip(&flipped, x, 1, &dims[turns == 1]) < 0)
-        return -1;
-    int status = dt_view_transpose(out, &flipped, dims[0], dims[1]);
-    dt_tensor_clear(&flipped);
-    return status;
+    return flip(&flipped, x, 1, &dims[turns == 1])
+               ? -1
+               : dt_view_transpose(out, &flipped, dims[0], dims[1]);
 }
 
-int dt_rot90_forward(dt_call *c)
+static int rot90(dt_call *c)
 {
     static const int64_t first_two[] = {0, 1};
     const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[2];
     const int64_t *plane = dims->given ? dims->ints : first_two;
+    int a, b;
     if (dims->given && dims->count != 2)
         return dt_fail(DT_ERROR_RUNTIME,
                        "rot90(): dims names %d dimension%s; give 2, from one towards "
@@ -79,14 +66,8 @@ int dt_rot90_forward(dt_call *c)
                        "rot90: a tensor of %d dimension%s cannot be rotated; give one "
                        "of at least 2",
                        x->ndim, x->ndim == 1 ? "" : "s");
-    int a = dt_shape_wrap_dim("rot90", plane[0], x->ndim);
-    int b = a < 0 ? -1 : dt_shape_wrap_dim("rot90", plane[1], x->ndim);
-    if (b < 0)
+    if (dt_shape_wrap_pair("rot90", plane[0], plane[1], x->ndim, &a, &b))
         return -1;
-    if (a == b)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "rot90: both dimensions are number %d; name two different ones",
-                       a);
     return rotate(c->out[0], x, (c->args[1].i % 4 + 4) % 4, plane);
 }
 
@@ -113,10 +94,8 @@ static int roll_boxes(dt_tensor *out, const dt_tensor *t, const int64_t *shifts)
         }
         dt_tensor_update(&to);
         dt_tensor_update(&from);
-        if (dt_copy_part("roll", &to, &from)) {
-            dt_tensor_clear(out);
+        if (dt_copy_part("roll", &to, &from))
             return -1;
-        }
     }
     out->storage->version = 0;
     return 0;
@@ -130,23 +109,15 @@ static int64_t wrapped(int64_t shift, int64_t size)
 
 static int roll_flat(dt_tensor *out, const dt_tensor *t, int64_t shift)
 {
-    dt_tensor row, rolled;
     int64_t numel = t->numel, by = wrapped(shift, numel);
-    if (dt_contiguous(&row, t))
-        return -1;
-    row.ndim = 1;
-    row.shape[0] = numel;
-    row.strides[0] = 1;
-    int status = roll_boxes(&rolled, &row, &by);
-    dt_tensor_clear(&row);
-    if (status)
-        return -1;
-    status = dt_view_shape(out, &rolled, t->ndim, t->shape);
-    dt_tensor_clear(&rolled);
-    return status;
+    DT_LOCAL(row);
+    DT_LOCAL(rolled);
+    return dt_view_reshape(&row, t, 1, &numel) || roll_boxes(&rolled, &row, &by)
+               ? -1
+               : dt_view_shape(out, &rolled, t->ndim, t->shape);
 }
 
-int dt_roll_forward(dt_call *c)
+static int roll(dt_call *c)
 {
     const dt_tensor *t = c->args[0].tensor;
     const dt_value *shifts = &c->args[1], *dims = &c->args[2];
@@ -220,7 +191,7 @@ static int fill_repeats(const char *what, dt_tensor *out, const dt_tensor *t,
     return dt_copy_part(what, &to, &from);
 }
 
-int dt_repeat_forward(dt_call *c)
+static int repeat(dt_call *c)
 {
     const char *what = c->name;
     const dt_tensor *t = c->args[0].tensor;
@@ -251,42 +222,31 @@ int dt_repeat_forward(dt_call *c)
     }
     x.ndim = (unsigned char)count;
     if (dt_tensor_empty(what, out, (dt_dtype)t->dtype, count, shape,
-                        dt_tensor_device(t)))
+                        dt_tensor_device(t)) ||
+        (out->numel && fill_repeats(what, out, &x, repeats)))
         return -1;
-    if (out->numel && fill_repeats(what, out, &x, repeats)) {
-        dt_tensor_clear(out);
-        return -1;
-    }
     out->storage->version = 0;
     return 0;
 }
 
 /* --- diagonals --- */
 
-static int diag_embed(const char *what, dt_tensor *out, const dt_tensor *t,
-                      int64_t offset, int64_t dim1, int64_t dim2)
+static int diag_embed(dt_call *c, int64_t offset, int64_t dim1, int64_t dim2)
 {
-    dt_tensor diagonal;
+    const char *what = c->name;
+    const dt_tensor *t = c->args[0].tensor;
+    dt_tensor *out = c->out[0];
     int64_t shape[DT_MAX_NDIM], side;
-    int ndim = t->ndim + 1;
-    int a = dt_shape_wrap_dim(what, dim1, ndim);
-    int b = a < 0 ? -1 : dt_shape_wrap_dim(what, dim2, ndim);
-    if (b < 0)
-        return -1;
+    int ndim = t->ndim + 1, a, b;
+    DT_LOCAL(diagonal);
     if (!t->ndim)
         return dt_fail(DT_ERROR_INDEX,
                        "%s: the tensor has no dimension that could be a diagonal; give "
                        "it one with reshape(1)",
                        what);
-    if (a == b)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: both dimensions are number %d; name two different ones",
-                       what, a);
-    if (ndim > DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the result would have %d dimensions; at most %d are "
-                       "possible",
-                       what, ndim, DT_MAX_NDIM);
+    if (dt_shape_wrap_pair(what, dim1, dim2, ndim, &a, &b) ||
+        dt_shape_check_ndim(what, ndim))
+        return -1;
     if (offset == INT64_MIN ||
         __builtin_add_overflow(t->shape[t->ndim - 1], offset < 0 ? -offset : offset,
                                &side))
@@ -296,49 +256,36 @@ static int diag_embed(const char *what, dt_tensor *out, const dt_tensor *t,
     for (int d = 0, from = 0; d < ndim; d++)
         shape[d] = d == a || d == b ? side : t->shape[from++];
     if (dt_full(what, out, (dt_dtype)t->dtype, ndim, shape, dt_tensor_device(t),
-                dt_scalar_int(0)))
+                dt_scalar_int(0)) ||
+        dt_view_diagonal(&diagonal, out, offset, a, b) ||
+        dt_copy_part(what, &diagonal, t))
         return -1;
-    int status = dt_view_diagonal(&diagonal, out, offset, a, b);
-    if (!status) {
-        status = dt_copy_part(what, &diagonal, t);
-        dt_tensor_clear(&diagonal);
-    }
-    if (status)
-        dt_tensor_clear(out);
-    else
-        out->storage->version = 0;
-    return status;
+    out->storage->version = 0;
+    return 0;
 }
 
-int dt_diag_embed_forward(dt_call *c)
-{
-    return diag_embed(c->name, c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i,
-                      c->args[3].i);
-}
-
-int dt_diag_forward(dt_call *c)
+static int diag(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
-    dt_tensor diagonal;
+    int64_t offset = c->args[1].i;
+    DT_LOCAL(diagonal);
     if (x->ndim == 1)
-        return diag_embed(c->name, c->out[0], x, c->args[1].i, 0, 1);
+        return diag_embed(c, offset, 0, 1);
     if (x->ndim != 2)
         return dt_fail(DT_ERROR_RUNTIME,
                        "diag: the tensor has %d dimensions; give a vector or a matrix, "
                        "or use diagonal or diag_embed",
                        x->ndim);
-    if (dt_view_diagonal(&diagonal, x, c->args[1].i, 0, 1) < 0)
-        return -1;
     c->node = "DiagonalBackward0_copy";
-    int status = dt_to(c->out[0], &diagonal, (dt_dtype)x->dtype, dt_tensor_device(x));
-    dt_tensor_clear(&diagonal);
-    return status;
+    return dt_view_diagonal(&diagonal, x, offset, 0, 1)
+               ? -1
+               : dt_to(c->out[0], &diagonal, (dt_dtype)x->dtype, dt_tensor_device(x));
 }
 
-int dt_trace_forward(dt_call *c)
+static int trace(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
-    dt_tensor diagonal;
+    DT_LOCAL(diagonal);
     if (x->ndim != 2)
         return dt_fail(DT_ERROR_RUNTIME,
                        "trace: the tensor has %d dimension%s; give a matrix", x->ndim,
@@ -347,26 +294,25 @@ int dt_trace_forward(dt_call *c)
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "trace: not defined for bools; convert them first, e.g. with "
                        ".int()");
-    if (dt_view_diagonal(&diagonal, x, 0, 0, 1) < 0)
-        return -1;
-    int status = dt_reduce(DT_REDUCE_sum, c->out[0], &diagonal, 0, NULL, false, -1, 0);
-    dt_tensor_clear(&diagonal);
-    return status;
+    return dt_view_diagonal(&diagonal, x, 0, 0, 1)
+               ? -1
+               : dt_reduce(DT_REDUCE_sum, c->out[0], &diagonal, 0, NULL, false, -1, 0);
 }
 
 /* --- as often as a tensor says --- */
 
-/* The sum of n counts, checked. -1 after dt_fail. */
-static int64_t add_up(int64_t n, const int64_t *counts)
+/* The sum of n counts, checked; each: else one count stands for all. -1 after dt_fail. */
+static int64_t add_up(int64_t n, const int64_t *counts, bool each)
 {
     int64_t total = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < (each ? n : 1); i++) {
         if (counts[i] < 0)
             return dt_fail(DT_ERROR_RUNTIME,
                            "repeat_interleave: repeat %" PRId64 " is %" PRId64
                            "; give 0 or more",
                            i, counts[i]);
-        if (__builtin_add_overflow(total, counts[i], &total))
+        if (each ? __builtin_add_overflow(total, counts[i], &total)
+                 : __builtin_mul_overflow(n, counts[i], &total))
             return dt_fail(DT_ERROR_RUNTIME,
                            "repeat_interleave: the repeats add up to more than 64 bits "
                            "hold; give smaller ones");
@@ -378,9 +324,9 @@ int dt_repeat_index(dt_tensor *out, const dt_tensor *repeats, int64_t size,
                     int64_t output_size)
 {
     const dt_device cpu = dt_device_make(DT_CPU, 0), device = dt_tensor_device(repeats);
-    dt_tensor counts, index;
-    counts.storage = index.storage = out->storage = NULL;
-    int status = -1;
+    bool one = repeats->numel == 1;
+    DT_LOCAL(counts);
+    DT_LOCAL(index);
     if (repeats->ndim > 1)
         return dt_fail(DT_ERROR_RUNTIME,
                        "repeat_interleave: the repeats have %d dimensions; give one, "
@@ -391,51 +337,33 @@ int dt_repeat_index(dt_tensor *out, const dt_tensor *repeats, int64_t size,
                        "repeat_interleave: the repeats are of type %s; give int64 or "
                        "int32, such as repeats.long()",
                        dt_dtype_name((dt_dtype)repeats->dtype));
-    bool one = repeats->numel == 1;
     if (!one && repeats->numel != size)
         return dt_fail(DT_ERROR_RUNTIME,
                        "repeat_interleave: %" PRId64 " repeats were given for a "
                        "dimension of size %" PRId64 "; give one for each, or a single "
                        "one",
                        repeats->numel, size);
-    if (dt_to(&counts, repeats, DT_INT64, cpu))
-        goto done;
+    if (dt_contiguous_as(&counts, repeats, DT_INT64, cpu))
+        return -1;
     const int64_t *count = dt_tensor_data(&counts);
-    int64_t total = add_up(counts.numel, count);
+    int64_t total = add_up(size, count, !one);
     if (total < 0)
-        goto done;
-    if (one && __builtin_mul_overflow(total, size, &total)) {
-        dt_fail(DT_ERROR_RUNTIME, "repeat_interleave: the repeats add up to more than "
-                                  "64 bits hold; give smaller ones");
-        goto done;
-    }
-    if (output_size >= 0 && output_size != total) {
-        dt_fail(DT_ERROR_RUNTIME,
-                "repeat_interleave: output_size is %" PRId64 ", and the repeats make "
-                "%" PRId64 "; leave it out, or give that",
-                output_size, total);
-        goto done;
-    }
+        return -1;
+    if (output_size >= 0 && output_size != total)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "repeat_interleave: output_size is %" PRId64
+                       ", and the repeats make %" PRId64 "; leave it out, or give that",
+                       output_size, total);
     if (dt_tensor_empty("repeat_interleave", &index, DT_INT64, 1, &total, cpu))
-        goto done;
+        return -1;
     int64_t *to = dt_tensor_data(&index);
     for (int64_t i = 0; i < size; i++)
         for (int64_t k = 0; k < count[one ? 0 : i]; k++)
             *to++ = i;
-    if (dt_device_is_cpu(device)) {
-        *out = index;
-        index.storage = NULL;
-        status = 0;
-    } else {
-        status = dt_to(out, &index, DT_INT64, device);
-    }
-done:
-    dt_tensor_clear(&index);
-    dt_tensor_clear(&counts);
-    return status;
+    return dt_contiguous_as(out, &index, DT_INT64, device);
 }
 
-int dt_repeat_index_forward(dt_call *c)
+static int repeat_index(dt_call *c)
 {
     const dt_tensor *repeats = c->args[0].tensor;
     if (repeats->ndim != 1)
@@ -446,3 +374,6 @@ int dt_repeat_index_forward(dt_call *c)
     return dt_repeat_index(c->out[0], repeats, repeats->numel,
                            c->args[1].given ? c->args[1].i : -1);
 }
+
+#include "tensor/ops/define.h"
+#include "ops/functions/movement.def"

@@ -2,9 +2,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
+#include "device/stream.h"
 #include "ops/philox.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
@@ -12,6 +16,125 @@
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/view.h"
+
+/* --- generators --- */
+
+static struct {
+    pthread_mutex_t lock;
+    dt_generator generators[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
+    bool made[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
+    bool seeded; /* GPUs that come later take this seed too */
+    uint64_t seed;
+} random_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t fresh_seed(void)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = (uint64_t)time(NULL) * 0x9e3779b97f4a7c15u;
+    return seed >> 11; /* survives a trip through a double */
+}
+
+dt_generator *dt_default_generator(dt_device device)
+{
+    dt_generator *generator =
+        &random_state.generators[(int)device.type][(int)device.index];
+    bool *made = &random_state.made[(int)device.type][(int)device.index];
+    if (__atomic_load_n(made, __ATOMIC_ACQUIRE))
+        return generator;
+    pthread_mutex_lock(&random_state.lock);
+    if (!*made) {
+        bool known = random_state.seeded && device.type == DT_CUDA;
+        dt_generator_init(generator, known ? random_state.seed : fresh_seed());
+        __atomic_store_n(made, true, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&random_state.lock);
+    return generator;
+}
+
+void dt_seed_cuda(uint64_t seed)
+{
+    pthread_mutex_lock(&random_state.lock);
+    random_state.seeded = true;
+    random_state.seed = seed;
+    for (int i = 0; i < DT_MAX_DEVICES; i++)
+        if (random_state.made[DT_CUDA][i])
+            dt_generator_seed(&random_state.generators[DT_CUDA][i], seed);
+    pthread_mutex_unlock(&random_state.lock);
+}
+
+void dt_seed_all(uint64_t seed)
+{
+    dt_generator_seed(dt_default_generator(dt_device_make(DT_CPU, 0)), seed);
+    dt_seed_cuda(seed);
+}
+
+/* --- filling a tensor --- */
+
+static const char *const distribution_names[DT_NDISTRIBUTIONS] = {
+    "uniform", "normal", "randint", "bernoulli"};
+
+static int check_random(const char *what, dt_distribution distribution, dt_dtype dtype,
+                        dt_scalar low, dt_scalar high)
+{
+    double a = dt_scalar_as_double(low), b = dt_scalar_as_double(high);
+    if (distribution <= DT_RANDOM_NORMAL && !dt_dtype_is_float(dtype))
+        return dt_fail(
+            DT_ERROR_NOT_IMPLEMENTED,
+            "%s: %s numbers are not whole, but the type is %s; use a floating type, "
+            "or randint",
+            what, distribution_names[distribution], dt_dtype_name(dtype));
+    if (distribution == DT_RANDOM_UNIFORM && !(a <= b))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the interval from %g to %g is empty; give the lower bound first", what,
+            a, b);
+    if (distribution == DT_RANDOM_NORMAL && !(b >= 0))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the standard deviation is %g; give 0 or more", what, b);
+    if (distribution == DT_RANDOM_INTEGERS && low.i >= high.i && high.i != INT64_MIN)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: there is no integer from %" PRId64
+                       " up to but without %" PRId64 "; give low < high",
+                       what, low.i, high.i);
+    if (distribution == DT_RANDOM_BERNOULLI && !(a >= 0 && a <= 1))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the probability is %g; give one from 0 to 1", what, a);
+    return 0;
+}
+
+int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribution,
+                   dt_scalar low, dt_scalar high, dt_generator *generator)
+{
+    dt_dtype dtype = (dt_dtype)target->dtype;
+    dt_device device = dt_tensor_device(target);
+    DT_LOCAL(dense);
+    if (check_random(what, distribution, dtype, low, high))
+        return -1;
+    if (dt_tensor_check_writable(what, target))
+        return -1;
+    if (!target->numel)
+        return 0;
+    dt_tensor_written(target);
+    /* A backend fills memory in one run, so a dense tensor is filled as it lies in
+     * memory, and other layouts through a row-major copy: PyTorch's order in both
+     * cases. */
+    bool in_one_run = dt_tensor_is_non_overlapping_and_dense(target);
+    if (!in_one_run &&
+        dt_tensor_empty(what, &dense, dtype, target->ndim, target->shape, device))
+        return -1;
+    dt_tensor *filled = in_one_run ? target : &dense;
+    if (!generator)
+        generator = dt_default_generator(device);
+    dt_random_call call = {distribution, dtype, dt_tensor_data(filled), filled->numel,
+                           low,          high,  !target->contiguous};
+    if (dt_storage_use(filled->storage) ||
+        dt_backend_of(device)->random(dt_stream_current(device), generator, &call))
+        return -1;
+    return in_one_run ? 0 : dt_copy_into(what, target, &dense);
+}
+
+/* --- numbers on the host --- */
 
 /* Numbers for the host from the generator of any device, one after the other: the
  * twister's for the CPU, and for a GPU those of one Philox counter each. */
@@ -79,14 +202,14 @@ static int check_permutation(int64_t n, dt_dtype dtype)
 }
 
 /* Drawn on the host, also for a GPU, and then copied. */
-int dt_randperm_forward(dt_call *c)
+static int randperm(dt_call *c)
 {
-    dt_tensor *out = c->out[0], order = {.storage = NULL};
     int64_t n = c->args[0].i;
     dt_generator *generator = c->args[1].generator;
     dt_dtype dtype = dt_factory_dtype(c, 2, DT_INT64);
     dt_device device = c->args[4].device;
     host_draws draws;
+    DT_LOCAL(order);
     if (check_permutation(n, dtype) ||
         dt_tensor_empty("randperm", &order, DT_INT64, 1, &n, dt_device_make(DT_CPU, 0)))
         return -1;
@@ -101,13 +224,7 @@ int dt_randperm_forward(dt_call *c)
         p[j] = kept;
     }
     finish(&draws);
-    if (dtype == DT_INT64 && device.type == DT_CPU) {
-        *out = order;
-        return 0;
-    }
-    int status = dt_to(out, &order, dtype, device);
-    dt_tensor_clear(&order);
-    return status;
+    return dt_contiguous_as(c->out[0], &order, dtype, device);
 }
 
 /* --- one draw an element --- */
@@ -117,35 +234,29 @@ static int uniform_like(const char *what, dt_tensor *out, const dt_tensor *targe
                         dt_dtype dtype, dt_generator *generator)
 {
     dt_device device = dt_tensor_device(target);
-    out->storage = NULL;
     if (dt_tensor_is_non_overlapping_and_dense(target)
             ? dt_tensor_empty_strided(what, out, dtype, target->ndim, target->shape,
                                       target->strides, device)
             : dt_tensor_empty(what, out, dtype, target->ndim, target->shape, device))
         return -1;
-    if (!dt_random_into(what, out, DT_RANDOM_UNIFORM, dt_scalar_float(0),
-                        dt_scalar_float(1), generator))
-        return 0;
-    dt_tensor_clear(out);
-    return -1;
+    return dt_random_into(what, out, DT_RANDOM_UNIFORM, dt_scalar_float(0),
+                          dt_scalar_float(1), generator);
 }
 
 static int check_probabilities(const char *what, const dt_tensor *p)
 {
-    dt_tensor dense;
+    DT_LOCAL(wide);
     if (dt_tensor_device(p).type != DT_CPU)
         return 0;
-    if (dt_to(&dense, p, DT_FLOAT64, dt_tensor_device(p)))
+    if (dt_contiguous_as(&wide, p, DT_FLOAT64, dt_tensor_device(p)))
         return -1;
-    const double *values = dt_tensor_data(&dense);
-    int status = 0;
-    for (int64_t i = 0; i < dense.numel && !status; i++)
+    const double *values = dt_tensor_data(&wide);
+    for (int64_t i = 0; i < wide.numel; i++)
         if (!(values[i] >= 0 && values[i] <= 1))
-            status = dt_fail(DT_ERROR_RUNTIME,
-                             "%s: a probability is %g; give numbers from 0 to 1", what,
-                             values[i]);
-    dt_tensor_clear(&dense);
-    return status;
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: a probability is %g; give numbers from 0 to 1", what,
+                           values[i]);
+    return 0;
 }
 
 /* 1 where a uniform number is less than the probability in p (broadcast to target), else
@@ -153,77 +264,57 @@ static int check_probabilities(const char *what, const dt_tensor *p)
 static int bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *p,
                           dt_generator *generator)
 {
-    dt_tensor wide = {.storage = NULL}, drawn = {.storage = NULL},
-              less = {.storage = NULL};
     dt_dtype dtype = (dt_dtype)p->dtype;
-    int status = -1;
+    DT_LOCAL(wide);
+    DT_LOCAL(drawn);
+    DT_LOCAL(less);
     if (!dt_dtype_is_float(dtype))
         return dt_fail(
             DT_ERROR_NOT_IMPLEMENTED,
             "%s: probabilities of type %s; give them as floating-point numbers", what,
             dt_dtype_name(dtype));
-    if (check_probabilities(what, p) ||
-        dt_view_expand(what, &wide, p, target->ndim, target->shape) ||
-        uniform_like(what, &drawn, target, dt_dtype_compute(dtype), generator) ||
-        dt_elementwise(DT_OP_lt, &less,
+    return check_probabilities(what, p) ||
+                   dt_view_expand(what, &wide, p, target->ndim, target->shape) ||
+                   uniform_like(what, &drawn, target, dt_dtype_compute(dtype),
+                                generator) ||
+                   dt_elementwise(
+                       DT_OP_lt, &less,
                        DT_ARGS(dt_arg_tensor(&drawn), dt_arg_tensor(&wide))) ||
-        dt_copy_into(what, target, &less))
-        goto done;
-    status = 0;
-done:
-    dt_tensor_clear(&less);
-    dt_tensor_clear(&drawn);
-    dt_tensor_clear(&wide);
-    return status;
+                   dt_copy_into(what, target, &less)
+               ? -1
+               : 0;
 }
 
-/* Row-major, whatever the layout of input: PyTorch's numbers. */
-static int bernoulli(dt_call *c, const double *p, dt_generator *generator)
+/* With the probabilities p or, without them, the same number for all. */
+static int write_bernoulli(dt_call *c, const dt_tensor *p, double number,
+                           dt_generator *generator)
+{
+    return p ? bernoulli_into(c->name, c->out[0], p, generator)
+             : dt_random_into(c->name, c->out[0], DT_RANDOM_BERNOULLI,
+                              dt_scalar_float(number), dt_scalar_float(0), generator);
+}
+
+/* Row-major, whatever the layout of input: PyTorch's numbers. p NULL: the number. */
+static int bernoulli(dt_call *c, const dt_tensor *p, double number,
+                     dt_generator *generator)
 {
     const dt_tensor *x = c->args[0].tensor;
-    dt_tensor *out = c->out[0];
-    if (dt_tensor_empty(c->name, out, (dt_dtype)x->dtype, x->ndim, x->shape,
-                        dt_tensor_device(x)))
-        return -1;
-    int status = p ? dt_random_into(c->name, out, DT_RANDOM_BERNOULLI,
-                                    dt_scalar_float(*p), dt_scalar_float(0), generator)
-                   : bernoulli_into(c->name, out, x, generator);
-    if (status)
-        dt_tensor_clear(out);
-    return status;
-}
-
-int dt_bernoulli_forward(dt_call *c)
-{
-    return bernoulli(c, NULL, c->args[1].generator);
-}
-
-int dt_bernoulli_p_forward(dt_call *c)
-{
-    return bernoulli(c, &c->args[1].f, c->args[2].generator);
+    return dt_tensor_empty(c->name, c->out[0], (dt_dtype)x->dtype, x->ndim, x->shape,
+                           dt_tensor_device(x))
+               ? -1
+               : write_bernoulli(c, p, number, generator);
 }
 
 /* --- in place --- */
 
-static int check_writable(const dt_call *c)
-{
-    if (!c->out[0]->storage->read_only)
-        return 0;
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: the target's memory is read-only; clone() it before writing",
-                   c->name);
-}
-
-int dt_bernoulli_into_forward(dt_call *c)
+static int bernoulli_in_place(dt_call *c)
 {
     const dt_value *p = &c->args[1];
-    if (check_writable(c))
-        return -1;
-    if (p->tensor)
-        return bernoulli_into(c->name, c->out[0], p->tensor, c->args[2].generator);
-    return dt_random_into(c->name, c->out[0], DT_RANDOM_BERNOULLI,
-                          dt_scalar_float(dt_scalar_as_double(p->scalar)),
-                          dt_scalar_float(0), c->args[2].generator);
+    return dt_tensor_check_writable(c->name, c->out[0])
+               ? -1
+               : write_bernoulli(c, p->tensor,
+                                 p->tensor ? 0 : dt_scalar_as_double(p->scalar),
+                                 c->args[2].generator);
 }
 
 static int random_into(dt_call *c, dt_distribution distribution)
@@ -231,16 +322,6 @@ static int random_into(dt_call *c, dt_distribution distribution)
     return dt_random_into(c->name, c->out[0], distribution,
                           dt_scalar_float(c->args[1].f), dt_scalar_float(c->args[2].f),
                           c->args[3].generator);
-}
-
-int dt_uniform_forward(dt_call *c)
-{
-    return random_into(c, DT_RANDOM_UNIFORM);
-}
-
-int dt_normal_into_forward(dt_call *c)
-{
-    return random_into(c, DT_RANDOM_NORMAL);
 }
 
 /* One more than the largest integer below which a type holds every integer. */
@@ -265,30 +346,13 @@ static int random_integers(dt_call *c, const dt_value *low, const dt_value *high
                           dt_scalar_int(to), generator);
 }
 
-int dt_random_forward(dt_call *c)
-{
-    return random_integers(c, NULL, NULL, c->args[1].generator);
-}
-
-int dt_random_to_forward(dt_call *c)
-{
-    return random_integers(c, NULL, &c->args[1], c->args[2].generator);
-}
-
-int dt_random_from_forward(dt_call *c)
-{
-    return random_integers(c, &c->args[1], &c->args[2], c->args[3].generator);
-}
-
-int dt_exponential_forward(dt_call *c)
+static int exponential(dt_call *c)
 {
     const char *what = c->name;
     dt_tensor *target = c->out[0];
     double rate = c->args[1].f;
-    dt_generator *generator = c->args[2].generator;
-    dt_tensor drawn = {.storage = NULL};
-    int status = -1;
-    if (check_writable(c))
+    DT_LOCAL(drawn);
+    if (dt_tensor_check_writable(what, target))
         return -1;
     if (!dt_dtype_is_float((dt_dtype)target->dtype))
         return dt_fail(
@@ -299,40 +363,36 @@ int dt_exponential_forward(dt_call *c)
     if (!(rate > 0))
         return dt_fail(DT_ERROR_RUNTIME, "%s: the rate is %g; give one above 0", what,
                        rate);
-    if (uniform_like(what, &drawn, target, DT_FLOAT64, generator) ||
-        dt_elementwise_into(DT_OP_neg, &drawn, DT_ARGS(dt_arg_tensor(&drawn))) ||
-        dt_elementwise_into(DT_OP_log1p, &drawn, DT_ARGS(dt_arg_tensor(&drawn))) ||
-        dt_elementwise_into(DT_OP_mul, &drawn,
-                            DT_ARGS(dt_arg_tensor(&drawn),
-                                    dt_arg_scalar(dt_scalar_float(-1 / rate)))) ||
-        dt_copy_into(what, target, &drawn))
-        goto done;
-    status = 0;
-done:
-    dt_tensor_clear(&drawn);
-    return status;
+    const dt_arg numbers = dt_arg_tensor(&drawn),
+                 factor = dt_arg_scalar(dt_scalar_float(-1 / rate));
+    return uniform_like(what, &drawn, target, DT_FLOAT64, c->args[2].generator) ||
+                   dt_elementwise_into(DT_OP_neg, &drawn, &numbers) ||
+                   dt_elementwise_into(DT_OP_log1p, &drawn, &numbers) ||
+                   dt_elementwise_into(DT_OP_mul, &drawn, DT_ARGS(numbers, factor)) ||
+                   dt_copy_into(what, target, &drawn)
+               ? -1
+               : 0;
 }
 
 /* --- normal numbers of tensors of means and deviations --- */
 
 static int check_deviations(const dt_tensor *std)
 {
-    dt_tensor lowest;
+    DT_LOCAL(lowest);
     dt_scalar value;
     if (!dt_device_is_cpu(dt_tensor_device(std)) || !std->numel)
         return 0;
-    if (dt_reduce(DT_REDUCE_amin, &lowest, std, 0, NULL, false, -1, 0))
+    if (dt_reduce(DT_REDUCE_amin, &lowest, std, 0, NULL, false, -1, 0) ||
+        dt_item("normal", &lowest, &value))
         return -1;
-    int status = dt_item("normal", &lowest, &value);
-    dt_tensor_clear(&lowest);
-    if (!status && dt_scalar_as_double(value) < 0)
+    if (dt_scalar_as_double(value) < 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "normal: a standard deviation is %g; give 0 or more",
                        dt_scalar_as_double(value));
-    return status;
+    return 0;
 }
 
-int dt_normal_forward(dt_call *c)
+static int normal(dt_call *c)
 {
     const dt_tensor *mean = c->args[0].tensor, *std = c->args[1].tensor;
     const dt_tensor *like = mean ? mean : std;
@@ -354,31 +414,24 @@ int dt_normal_forward(dt_call *c)
                         dt_tensor_device(like)))
         return -1;
     double deviation = std ? 1 : dt_scalar_as_double(c->args[1].scalar);
-    int status = dt_random_into("normal", out, DT_RANDOM_NORMAL, dt_scalar_float(0),
-                                dt_scalar_float(deviation), c->args[2].generator);
-    if (!status && std)
-        status = dt_elementwise_into(DT_OP_mul, out,
-                                     DT_ARGS(dt_arg_tensor(out), dt_arg_tensor(std)));
-    if (!status)
-        status = dt_elementwise_into(
-            DT_OP_add, out, DT_ARGS(dt_arg_tensor(out), dt_value_operand(&c->args[0])));
-    if (status)
-        dt_tensor_clear(out);
-    return status;
+    const dt_arg result = dt_arg_tensor(out);
+    if (dt_random_into("normal", out, DT_RANDOM_NORMAL, dt_scalar_float(0),
+                       dt_scalar_float(deviation), c->args[2].generator) ||
+        (std &&
+         dt_elementwise_into(DT_OP_mul, out, DT_ARGS(result, dt_arg_tensor(std)))))
+        return -1;
+    return dt_elementwise_into(DT_OP_add, out,
+                               DT_ARGS(result, dt_value_operand(&c->args[0])));
 }
 
-int dt_normal_sized_forward(dt_call *c)
+static int normal_sized(dt_call *c)
 {
-    dt_tensor *out = c->out[0];
-    if (dt_tensor_empty("normal", out, dt_factory_dtype(c, 4, dt_default_dtype()),
+    if (dt_tensor_empty("normal", c->out[0], dt_factory_dtype(c, 4, dt_default_dtype()),
                         c->args[2].count, c->args[2].ints, c->args[6].device))
         return -1;
-    int status =
-        dt_random_into("normal", out, DT_RANDOM_NORMAL, dt_scalar_float(c->args[0].f),
-                       dt_scalar_float(c->args[1].f), c->args[3].generator);
-    if (status)
-        dt_tensor_clear(out);
-    return status;
+    return dt_random_into("normal", c->out[0], DT_RANDOM_NORMAL,
+                          dt_scalar_float(c->args[0].f), dt_scalar_float(c->args[1].f),
+                          c->args[3].generator);
 }
 
 /* --- weighted choices --- */
@@ -493,66 +546,44 @@ static void choose_once(const host_draws *draws, dt_dtype dtype, const double *r
 }
 
 /* Waits for the weights of a GPU. */
-int dt_multinomial_forward(dt_call *c)
+static int multinomial(dt_call *c)
 {
     const dt_tensor *p = c->args[0].tensor;
     int64_t count = c->args[1].i;
     bool replacement = c->args[2].b;
-    dt_generator *generator = c->args[3].generator;
-    dt_tensor *out = c->out[0];
-    dt_tensor weights = {.storage = NULL}, chosen = {.storage = NULL};
     dt_device host = dt_device_make(DT_CPU, 0), device = dt_tensor_device(p);
-    keyed *room = NULL;
     host_draws draws;
-    int status = -1;
+    DT_LOCAL(weights);
+    DT_LOCAL(chosen);
     if (check_weights(p, count, replacement))
         return -1;
     int64_t n = p->shape[p->ndim - 1], rows = p->ndim == 2 ? p->shape[0] : 1;
     int64_t shape[] = {rows, count};
-    dt_tensor straight;
-    if (dt_to(&weights, p, DT_FLOAT64, host))
-        return -1;
-    if (dt_contiguous(&straight, &weights))
-        goto done;
-    dt_tensor_clear(&weights);
-    weights = straight;
-    if (dt_tensor_empty("multinomial", &chosen, DT_INT64, p->ndim,
+    if (dt_contiguous_as(&weights, p, DT_FLOAT64, host) ||
+        dt_tensor_empty("multinomial", &chosen, DT_INT64, p->ndim,
                         p->ndim == 2 ? shape : shape + 1, host))
-        goto done;
+        return -1;
     const double *w = dt_tensor_data(&weights);
     int64_t *to = dt_tensor_data(&chosen);
-    if (rows && !(room = malloc(((size_t)n + !n) * sizeof *room))) {
-        dt_fail(DT_ERROR_HOST_MEMORY,
-                "multinomial: no memory for a row of %" PRId64 " weights; use fewer",
-                n);
-        goto done;
-    }
     for (int64_t r = 0; r < rows; r++)
         if (check_row(w + r * n, n))
-            goto done;
-    begin(&draws, generator, device);
-    if (!replacement || count == 1) {
-        /* All rows' exponential numbers come first in PyTorch too: row by row. */
-        for (int64_t r = 0; r < rows; r++)
+            return -1;
+    keyed *room = malloc(((size_t)n + !n) * sizeof *room);
+    if (!room)
+        return dt_fail(
+            DT_ERROR_HOST_MEMORY,
+            "multinomial: no memory for a row of %" PRId64 " weights; use fewer", n);
+    begin(&draws, c->args[3].generator, device);
+    /* All rows' exponential numbers come first in PyTorch too: row by row. */
+    for (int64_t r = 0; r < rows; r++)
+        if (!replacement || count == 1)
             choose_once(&draws, (dt_dtype)p->dtype, w + r * n, n, room, count,
                         to + r * count);
-    } else {
-        for (int64_t r = 0; r < rows; r++)
+        else
             choose_again(&draws, w + r * n, n, (double *)room, count, to + r * count);
-    }
     finish(&draws);
-    if (device.type == DT_CPU) {
-        *out = chosen;
-        chosen.storage = NULL;
-        status = 0;
-    } else {
-        status = dt_to(out, &chosen, DT_INT64, device);
-    }
-done:
     free(room);
-    dt_tensor_clear(&chosen);
-    dt_tensor_clear(&weights);
-    return status;
+    return dt_contiguous_as(c->out[0], &chosen, DT_INT64, device);
 }
 
 /* --- states --- */
@@ -625,3 +656,6 @@ int dt_generator_restore(dt_generator *g, bool twister, const unsigned char *byt
     pthread_mutex_unlock(&g->lock);
     return 0;
 }
+
+#include "tensor/ops/define.h"
+#include "ops/functions/random.def"

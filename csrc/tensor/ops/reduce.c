@@ -25,22 +25,24 @@ static const unsigned char reduce_class[DT_NREDUCE] = {
 
 /* --- which dimensions --- */
 
-static int fold_mask(const char *what, const dt_tensor *x, int count,
-                     const int64_t *dims, bool *folded)
+int dt_reduce_dims(const char *what, const dt_tensor *x, int count, const int64_t *dims,
+                   bool *folded)
 {
-    for (int d = 0; d < x->ndim; d++)
-        folded[d] = count == 0;
-    for (int i = 0; i < count; i++) {
-        int dim = dt_shape_wrap_dim(what, dims[i], x->ndim);
-        if (dim < 0)
-            return -1;
-        if (x->ndim && folded[dim])
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: dimension %d is named twice; name each one once", what,
-                           dim);
-        folded[dim] = true;
-    }
+    if (dt_shape_wrap_dims(what, count, dims, x->ndim, folded))
+        return -1;
+    for (int d = 0; d < x->ndim && !count; d++)
+        folded[d] = true;
     return 0;
+}
+
+int dt_reduce_shape(const dt_tensor *x, const bool *folded, bool keepdim,
+                    int64_t *shape)
+{
+    int ndim = 0;
+    for (int d = 0; d < x->ndim; d++)
+        if (!folded[d] || keepdim)
+            shape[ndim++] = folded[d] ? 1 : x->shape[d];
+    return ndim;
 }
 
 /* Appends a dimension to a list, merging it into the one before where the strides allow
@@ -60,11 +62,13 @@ static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size,
     (*ndim)++;
 }
 
-/* The order in which folded dimensions are walked: by stride where the result does not
- * depend on it, as they come where an index is asked for. */
+/* Describes the input. Folded dimensions are walked by stride where the result does not
+ * depend on their order, as they come where an index is asked for. */
 static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *folded,
                        bool sorted)
 {
+    call->input = dt_tensor_data(x);
+    call->input_dtype = (dt_dtype)x->dtype;
     int order[DT_MAX_NDIM], count = 0;
     int64_t item = (int64_t)dt_dtype_size((dt_dtype)x->dtype);
     call->kept_ndim = call->folded_ndim = 0;
@@ -91,13 +95,7 @@ static int make_result(const char *what, dt_tensor *out, const dt_tensor *x,
                        const bool *folded, bool keepdim, dt_dtype dtype)
 {
     int64_t shape[DT_MAX_NDIM];
-    int ndim = 0;
-    for (int d = 0; d < x->ndim; d++) {
-        if (!folded[d])
-            shape[ndim++] = x->shape[d];
-        else if (keepdim)
-            shape[ndim++] = 1;
-    }
+    int ndim = dt_reduce_shape(x, folded, keepdim, shape);
     return dt_tensor_empty(what, out, dtype, ndim, shape, dt_tensor_device(x));
 }
 
@@ -155,23 +153,16 @@ static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tens
         return -1;
     if (!out->numel)
         return 0;
-    if (needs_elements(op) && !call.folded_numel) {
-        dt_tensor_clear(out);
+    if (needs_elements(op) && !call.folded_numel)
         return fail_empty(what, x, whole || reduce_class[op] == NORM);
-    }
     dt_device device = dt_tensor_device(x);
-    call.input = dt_tensor_data(x);
-    call.input_dtype = (dt_dtype)x->dtype;
     call.output = dt_tensor_data(out);
     call.output_dtype = result;
     call.index = NULL;
     call.parameter = parameter;
-    if (dt_storage_use(x->storage) || dt_storage_use(out->storage) ||
-        dt_backend_of(device)->reduce(dt_stream_current(device), op, &call)) {
-        dt_tensor_clear(out);
-        return -1;
-    }
-    return 0;
+    return dt_storage_use(x->storage) || dt_storage_use(out->storage)
+               ? -1
+               : dt_backend_of(device)->reduce(dt_stream_current(device), op, &call);
 }
 
 static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
@@ -179,10 +170,8 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
                      int dtype, double parameter)
 {
     bool folded[DT_MAX_NDIM];
-    dt_tensor converted; /* not cleared: it is large */
-    converted.storage = NULL;
-    out->storage = NULL;
-    if (fold_mask(what, x, count, dims, folded))
+    DT_LOCAL(converted);
+    if (dt_reduce_dims(what, x, count, dims, folded))
         return -1;
     int class = reduce_class[op];
     int result = result_type(what, class, x, dtype);
@@ -199,14 +188,10 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
         x = &converted;
     }
     dt_dtype made = class == TRUTH ? DT_BOOL : whole ? DT_INT64 : (dt_dtype)result;
-    int status = fold(what, op, out, x, folded, count == 0, keepdim, made, parameter);
-    dt_tensor_clear(&converted);
-    if (!status && made != (dt_dtype)result) { /* as any and all of bytes give bytes */
-        dt_tensor truth = *out;
-        status = dt_to(out, &truth, (dt_dtype)result, dt_tensor_device(&truth));
-        dt_tensor_clear(&truth);
-    }
-    return status;
+    if (fold(what, op, out, x, folded, count == 0, keepdim, made, parameter))
+        return -1;
+    /* any and all of bytes give bytes. */
+    return made == (dt_dtype)result ? 0 : dt_retype(out, (dt_dtype)result);
 }
 
 int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
@@ -216,131 +201,7 @@ int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
                      parameter);
 }
 
-dt_reduce_op dt_norm_row(double p)
-{
-    return p == 2           ? DT_REDUCE_norm_2
-           : p == 1         ? DT_REDUCE_norm_1
-           : p == 0         ? DT_REDUCE_norm_0
-           : p == INFINITY  ? DT_REDUCE_norm_max
-           : p == -INFINITY ? DT_REDUCE_norm_min
-                            : DT_REDUCE_norm_p;
-}
-
-int dt_norm(dt_tensor *out, const dt_tensor *x, double p, int count,
-            const int64_t *dims, bool keepdim, int dtype)
-{
-    return reduce_as("norm", dt_norm_row(p), out, x, count, dims, keepdim, dtype, p);
-}
-
-/* --- extremes --- */
-
-int dt_argreduce(const char *what, bool greatest, dt_tensor *values, dt_tensor *indices,
-                 const dt_tensor *x, bool has_dim, int64_t dim, bool keepdim)
-{
-    bool folded[DT_MAX_NDIM];
-    dt_reduction call;
-    if (values)
-        values->storage = NULL;
-    indices->storage = NULL;
-    if (fold_mask(what, x, has_dim ? 1 : 0, &dim, folded))
-        return -1;
-    split_dims(&call, x, folded, false);
-    if (make_result(what, indices, x, folded, keepdim, DT_INT64))
-        return -1;
-    if (values && make_result(what, values, x, folded, keepdim, (dt_dtype)x->dtype))
-        goto fail;
-    if (!indices->numel)
-        return 0;
-    if (!call.folded_numel) {
-        fail_empty(what, x, false);
-        goto fail;
-    }
-    dt_device device = dt_tensor_device(x);
-    call.input = dt_tensor_data(x);
-    call.input_dtype = call.output_dtype = (dt_dtype)x->dtype;
-    call.output = values ? dt_tensor_data(values) : NULL;
-    call.index = dt_tensor_data(indices);
-    call.parameter = 0;
-    if (dt_storage_use(x->storage) || dt_storage_use(indices->storage) ||
-        (values && dt_storage_use(values->storage)) ||
-        dt_backend_of(device)->argreduce(dt_stream_current(device), greatest, &call))
-        goto fail;
-    return 0;
-fail:
-    if (values)
-        dt_tensor_clear(values);
-    dt_tensor_clear(indices);
-    return -1;
-}
-
-/* --- variances --- */
-
-/* t in `dtype`, in t itself. */
-static int turn_into(dt_tensor *t, dt_dtype dtype)
-{
-    dt_tensor old = *t;
-    if (old.dtype == dtype)
-        return 0;
-    int status = dt_to(t, &old, dtype, dt_tensor_device(&old));
-    dt_tensor_clear(&old);
-    return status;
-}
-
-int dt_variance(const char *what, dt_tensor *out, dt_tensor *mean, const dt_tensor *x,
-                int count, const int64_t *dims, bool keepdim, double correction,
-                bool root)
-{
-    bool folded[DT_MAX_NDIM];
-    dt_reduction call;
-    dt_tensor wide;
-    dt_dtype dtype = (dt_dtype)x->dtype;
-    dt_device device = dt_tensor_device(x);
-    out->storage = wide.storage = NULL;
-    if (mean)
-        mean->storage = NULL;
-    if (!dt_dtype_is_float(dtype))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: defined for floating-point tensors only, and this is of "
-                       "type %s; convert it first, for example with .float()",
-                       what, dt_dtype_name(dtype));
-    if (fold_mask(what, x, count, dims, folded))
-        return -1;
-    if (dt_dtype_size(dtype) < 4) {
-        if (dt_to(&wide, x, DT_FLOAT32, device))
-            return dt_fail_prefix("%s: ", what);
-        x = &wide;
-    }
-    split_dims(&call, x, folded, true);
-    if (make_result(what, out, x, folded, keepdim, (dt_dtype)x->dtype) ||
-        (mean && make_result(what, mean, x, folded, keepdim, (dt_dtype)x->dtype)))
-        goto fail;
-    if (out->numel) {
-        call.input = dt_tensor_data(x);
-        call.input_dtype = call.output_dtype = (dt_dtype)x->dtype;
-        call.output = dt_tensor_data(out);
-        call.index = NULL;
-        call.parameter = correction;
-        if (dt_storage_use(x->storage) || dt_storage_use(out->storage) ||
-            (mean && dt_storage_use(mean->storage)) ||
-            dt_backend_of(device)->moments(dt_stream_current(device),
-                                           mean ? dt_tensor_data(mean) : NULL, &call))
-            goto fail;
-    }
-    if ((root && dt_elementwise_into(DT_OP_sqrt, out, DT_ARGS(dt_arg_tensor(out)))) ||
-        turn_into(out, dtype) || (mean && turn_into(mean, dtype)))
-        goto fail;
-    dt_tensor_clear(&wide);
-    return 0;
-fail:
-    dt_tensor_clear(out);
-    if (mean)
-        dt_tensor_clear(mean);
-    dt_tensor_clear(&wide);
-    return -1;
-}
-
-/* --- the rows of ops/functions/reduce.def --- */
-
+/* A row of ops/reduce.def; one_dim: dim is an int. */
 static int reduce(dt_call *c, dt_reduce_op op, bool one_dim, int dtype)
 {
     static const char *const nodes_along_dims[DT_NREDUCE] = {
@@ -356,92 +217,113 @@ static int reduce(dt_call *c, dt_reduce_op op, bool one_dim, int dtype)
                      one_dim ? &dim->i : dim->ints, c->args[2].b, dtype, 0);
 }
 
-#define DIMS false
-#define DIM  true
-#define FORWARD(name, one_dim, dtype)                                                  \
-    int dt_##name##_forward(dt_call *c)                                                \
-    {                                                                                  \
-        return reduce(c, DT_REDUCE_##name, one_dim, dtype);                            \
-    }
-#define FORWARD_TOTAL(name, dim, ...) FORWARD(name, dim, c->args[3].dtype)
-#define FORWARD_FLOAT                 FORWARD_TOTAL
-#define FORWARD_ORDER(name, dim, ...) FORWARD(name, dim, -1)
-#define FORWARD_TRUTH                 FORWARD_ORDER
-#define FORWARD_NORM(...)
-#define REDUCE(name, class, identity, map, combine, finish, derivative, ...)           \
-    FORWARD_##class(name, __VA_ARGS__)
-#include "ops/reduce.def"
-#undef REDUCE
+dt_reduce_op dt_norm_row(double p)
+{
+    return p == 2           ? DT_REDUCE_norm_2
+           : p == 1         ? DT_REDUCE_norm_1
+           : p == 0         ? DT_REDUCE_norm_0
+           : p == INFINITY  ? DT_REDUCE_norm_max
+           : p == -INFINITY ? DT_REDUCE_norm_min
+                            : DT_REDUCE_norm_p;
+}
 
-int dt_norm_forward(dt_call *c)
+static int norm(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[2];
-    return dt_norm(c->out[0], x, c->args[1].f, dims->count > 0 ? dims->count : 0,
-                   dims->ints, c->args[3].b,
-                   dt_dtype_is_float((dt_dtype)x->dtype) ? c->args[5].dtype : -1);
+    double p = c->args[1].f;
+    return reduce_as("norm", dt_norm_row(p), c->out[0], x,
+                     dims->count > 0 ? dims->count : 0, dims->ints, c->args[3].b,
+                     dt_dtype_is_float((dt_dtype)x->dtype) ? c->args[5].dtype : -1, p);
 }
 
-int dt_max_along_forward(dt_call *c)
-{
-    return dt_argreduce(c->name, true, c->out[0], c->out[1], c->args[0].tensor, true,
-                        c->args[1].i, c->args[2].b);
-}
+/* --- extremes --- */
 
-int dt_min_along_forward(dt_call *c)
-{
-    return dt_argreduce(c->name, false, c->out[0], c->out[1], c->args[0].tensor, true,
-                        c->args[1].i, c->args[2].b);
-}
-
-static int argreduce(dt_call *c, bool greatest)
+/* The greatest or least elements along a dimension (has_dim false: of all, index into the
+ * flattened tensor) and where they are. values may be NULL. */
+static int extreme(dt_call *c, bool greatest, dt_tensor *values, dt_tensor *indices,
+                   bool has_dim)
 {
     const dt_tensor *x = c->args[0].tensor;
-    if (x->dtype == DT_BOOL)
+    bool folded[DT_MAX_NDIM], keepdim = c->args[2].b;
+    dt_reduction call;
+    if (dt_reduce_dims(c->name, x, has_dim, &c->args[1].i, folded))
+        return -1;
+    split_dims(&call, x, folded, false);
+    if (make_result(c->name, indices, x, folded, keepdim, DT_INT64) ||
+        (values &&
+         make_result(c->name, values, x, folded, keepdim, (dt_dtype)x->dtype)))
+        return -1;
+    if (!indices->numel)
+        return 0;
+    if (!call.folded_numel)
+        return fail_empty(c->name, x, false);
+    dt_device device = dt_tensor_device(x);
+    call.output_dtype = (dt_dtype)x->dtype;
+    call.output = values ? dt_tensor_data(values) : NULL;
+    call.index = dt_tensor_data(indices);
+    call.parameter = 0;
+    return dt_tensor_use(x) || dt_tensor_use(indices) || dt_tensor_use(values)
+               ? -1
+               : dt_backend_of(device)->argreduce(dt_stream_current(device), greatest,
+                                                  &call);
+}
+
+static int argument(dt_call *c, bool greatest)
+{
+    if (c->args[0].tensor->dtype == DT_BOOL)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s(): not defined for dtype bool; convert it first, for example "
             "with .int()",
             c->name);
-    return dt_argreduce(c->name, greatest, NULL, c->out[0], x, c->args[1].given,
-                        c->args[1].i, c->args[2].b);
+    return extreme(c, greatest, NULL, c->out[0], c->args[1].given);
 }
 
-int dt_argmax_forward(dt_call *c)
-{
-    return argreduce(c, true);
-}
+/* --- variances --- */
 
-int dt_argmin_forward(dt_call *c)
+/* The variance over dimensions, with the divisor max(0, count - correction), or its root;
+ * also the mean, unless that is NULL. */
+static int variance(dt_call *c, bool root, dt_tensor *mean)
 {
-    return argreduce(c, false);
-}
-
-static int variance(dt_call *c, bool root, bool mean)
-{
+    const char *what = c->name;
+    const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[1], *correction = &c->args[2];
-    return dt_variance(c->name, c->out[0], mean ? c->out[1] : NULL, c->args[0].tensor,
-                       dims->count > 0 ? dims->count : 0, dims->ints, c->args[3].b,
-                       correction->given ? dt_scalar_as_double(correction->scalar) : 1,
-                       root);
+    dt_tensor *out = c->out[0];
+    bool folded[DT_MAX_NDIM], keepdim = c->args[3].b;
+    dt_reduction call;
+    DT_LOCAL(wide);
+    dt_dtype dtype = (dt_dtype)x->dtype;
+    dt_device device = dt_tensor_device(x);
+    if (!dt_dtype_is_float(dtype))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: defined for floating-point tensors only, and this is of "
+                       "type %s; convert it first, for example with .float()",
+                       what, dt_dtype_name(dtype));
+    if (dt_reduce_dims(what, x, dims->count > 0 ? dims->count : 0, dims->ints, folded))
+        return -1;
+    if (dt_dtype_size(dtype) < 4) {
+        if (dt_to(&wide, x, DT_FLOAT32, device))
+            return dt_fail_prefix("%s: ", what);
+        x = &wide;
+    }
+    split_dims(&call, x, folded, true);
+    if (make_result(what, out, x, folded, keepdim, (dt_dtype)x->dtype) ||
+        (mean && make_result(what, mean, x, folded, keepdim, (dt_dtype)x->dtype)))
+        return -1;
+    call.output_dtype = (dt_dtype)x->dtype;
+    call.output = dt_tensor_data(out);
+    call.index = NULL;
+    call.parameter = correction->given ? dt_scalar_as_double(correction->scalar) : 1;
+    if (out->numel &&
+        (dt_tensor_use(x) || dt_tensor_use(out) || dt_tensor_use(mean) ||
+         dt_backend_of(device)->moments(dt_stream_current(device),
+                                        mean ? dt_tensor_data(mean) : NULL, &call)))
+        return -1;
+    if (root && dt_elementwise_into(DT_OP_sqrt, out, DT_ARGS(dt_arg_tensor(out))))
+        return -1;
+    return dt_retype(out, dtype) || (mean && dt_retype(mean, dtype)) ? -1 : 0;
 }
 
-int dt_var_forward(dt_call *c)
-{
-    return variance(c, false, false);
-}
-
-int dt_std_forward(dt_call *c)
-{
-    return variance(c, true, false);
-}
-
-int dt_var_mean_forward(dt_call *c)
-{
-    return variance(c, false, true);
-}
-
-int dt_std_mean_forward(dt_call *c)
-{
-    return variance(c, true, true);
-}
+#include "tensor/ops/define.h"
+#include "ops/functions/reduce.def"

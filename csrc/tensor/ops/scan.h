@@ -12,8 +12,4 @@
 int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_tensor *x,
                   int64_t dim, int dtype, bool backward);
 
-/* How a row-major tensor falls into rows along dim: element i of row (o, k) lies at
- * (o * n + i) * inner + k. */
-void dt_nn_of(const dt_tensor *x, int dim, int64_t *outer, int64_t *n, int64_t *inner);
-
 #endif

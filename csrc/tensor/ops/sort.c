@@ -1,6 +1,7 @@
 #include "tensor/ops/sort.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "device/stream.h"
@@ -8,45 +9,29 @@
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/scan.h"
 #include "tensor/ops/index.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* --- rows in order --- */
 
-/* x with dim as its last dimension, row-major. */
-static int as_rows(dt_tensor *out, const dt_tensor *x, int dim)
+/* t with dim and the last dimension exchanged, row-major. */
+static int exchange(dt_tensor *out, const dt_tensor *t, int dim)
 {
-    dt_tensor turned;
-    if (dt_view_transpose(&turned, x, dim, x->ndim ? x->ndim - 1 : 0))
-        return -1;
-    int status = dt_contiguous(out, &turned);
-    dt_tensor_clear(&turned);
-    return status;
-}
-
-/* t, whose last dimension is what dim was, back in order, row-major. Takes t over. */
-static int from_rows(dt_tensor *out, dt_tensor *t, int dim)
-{
-    dt_tensor turned;
-    int status = dt_view_transpose(&turned, t, dim, t->ndim ? t->ndim - 1 : 0);
-    if (!status) {
-        status = dt_contiguous(out, &turned);
-        dt_tensor_clear(&turned);
-    }
-    dt_tensor_clear(t);
-    return status;
+    DT_LOCAL(turned);
+    return dt_view_transpose(&turned, t, dim, t->ndim ? t->ndim - 1 : 0)
+               ? -1
+               : dt_contiguous(out, &turned);
 }
 
 int dt_sort(const char *what, dt_tensor *values, dt_tensor *indices, const dt_tensor *x,
             int64_t k, int64_t dim, bool descending)
 {
-    dt_tensor rows, ordered, places;
+    DT_LOCAL(rows);
+    DT_LOCAL(ordered);
+    DT_LOCAL(places);
     int64_t shape[DT_MAX_NDIM];
     dt_device device = dt_tensor_device(x);
-    rows.storage = ordered.storage = places.storage = indices->storage = NULL;
-    if (values)
-        values->storage = NULL;
     int at = dt_shape_wrap_dim(what, dim, x->ndim);
     if (at < 0)
         return -1;
@@ -56,17 +41,16 @@ int dt_sort(const char *what, dt_tensor *values, dt_tensor *indices, const dt_te
                        "%s: k is %" PRId64 ", and dimension %d has %" PRId64
                        " elements; give k from 0 to that",
                        what, k, at, n);
-    if (as_rows(&rows, x, at))
-        goto fail;
-    for (int d = 0; d < rows.ndim; d++)
-        shape[d] = rows.shape[d];
+    if (exchange(&rows, x, at))
+        return -1;
+    memcpy(shape, rows.shape, (size_t)rows.ndim * sizeof *shape);
     if (k >= 0 && rows.ndim)
         shape[rows.ndim - 1] = k;
     k = k < 0 ? n : k;
     if (dt_tensor_empty(what, &places, DT_INT64, rows.ndim, shape, device) ||
         (values &&
          dt_tensor_empty(what, &ordered, (dt_dtype)x->dtype, rows.ndim, shape, device)))
-        goto fail;
+        return -1;
     if (places.numel && k) {
         dt_sorting call = {.dtype = (dt_dtype)x->dtype,
                            .descending = descending,
@@ -76,38 +60,184 @@ int dt_sort(const char *what, dt_tensor *values, dt_tensor *indices, const dt_te
                            .x = dt_tensor_data(&rows),
                            .values = values ? dt_tensor_data(&ordered) : NULL,
                            .index = dt_tensor_data(&places)};
-        if (dt_storage_use(rows.storage) || dt_storage_use(places.storage) ||
-            (values && dt_storage_use(ordered.storage)) ||
+        if (dt_tensor_use(&rows) || dt_tensor_use(&places) || dt_tensor_use(&ordered) ||
             dt_backend_of(device)->sort(dt_stream_current(device), &call))
-            goto fail;
+            return -1;
     }
     dt_tensor_clear(&rows);
-    if ((values && from_rows(values, &ordered, at)) || from_rows(indices, &places, at))
-        goto fail;
-    return 0;
-fail:
-    dt_tensor_clear(&rows);
-    dt_tensor_clear(&ordered);
-    dt_tensor_clear(&places);
-    if (values)
-        dt_tensor_clear(values);
-    return -1;
+    return (values && exchange(values, &ordered, at)) || exchange(indices, &places, at)
+               ? -1
+               : 0;
+}
+
+static int sort(dt_call *c, int64_t dim, bool descending)
+{
+    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, -1, dim,
+                   descending);
+}
+
+static int topk(dt_call *c)
+{
+    int64_t k = c->args[1].i == -1 ? -2 : c->args[1].i; /* -1 would mean all */
+    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, k, c->args[2].i,
+                   c->args[3].b);
+}
+
+/* --- one element of each sorted row --- */
+
+static dt_indexing along(const char *what, int dim, const dt_tensor *index)
+{
+    return (dt_indexing){.what = what,
+                         .code = DT_ERROR_RUNTIME,
+                         .form = DT_INDEXING_GATHER,
+                         .count = 1,
+                         .dims = {dim},
+                         .indices = {index}};
+}
+
+static int64_t row_size(const dt_tensor *x, int dim)
+{
+    return x->ndim ? x->shape[dim] : 1;
+}
+
+/* The dimension, checked; -1 after dt_fail. */
+static int check_row(const char *what, const dt_tensor *x, int64_t dim)
+{
+    int wrapped = dt_shape_wrap_dim(what, dim, x->ndim);
+    if (wrapped < 0)
+        return -1;
+    if (x->dtype == DT_BOOL)
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "%s: not defined for dtype bool; convert it first, for example "
+                       "with .int()",
+                       what);
+    if (!row_size(x, wrapped))
+        return dt_fail(DT_ERROR_INDEX,
+                       "%s: dimension %d has size 0, so it has no element to return; "
+                       "give a dimension that has elements",
+                       what, wrapped);
+    return wrapped;
+}
+
+/* Element i of each row, with size 1 for dim; a copy. */
+static int take_element(dt_tensor *out, const dt_tensor *rows, int dim, int64_t i)
+{
+    DT_LOCAL(part);
+    if (!rows->ndim) {
+        dt_tensor_alias(out, rows);
+        return 0;
+    }
+    return dt_view_narrow(&part, rows, dim, i, 1) < 0
+               ? -1
+               : dt_to(out, &part, DT_INT64, dt_tensor_device(rows));
+}
+
+static int drop_dim(dt_tensor *t, int64_t dim)
+{
+    DT_LOCAL(whole);
+    dt_tensor_move(&whole, t);
+    return dt_view_squeeze(t, &whole, 1, &dim);
+}
+
+/* Fills the results (values, indices) of a call whose indices have size 1 for dim. */
+static int take_values(dt_call *c, const dt_tensor *x, int dim, bool keepdim)
+{
+    dt_indexing at = along(c->name, dim, c->out[1]);
+    if (dt_index_read(c->out[0], x, &at) < 0)
+        return -1;
+    if (keepdim || !x->ndim)
+        return 0;
+    return drop_dim(c->out[0], dim) < 0 || drop_dim(c->out[1], dim) < 0 ? -1 : 0;
+}
+
+static int kthvalue(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    int64_t k = c->args[1].i;
+    int dim = check_row(c->name, x, c->args[2].i);
+    DT_LOCAL(all);
+    if (dim < 0)
+        return -1;
+    if (k < 1 || k > row_size(x, dim))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "kthvalue: k is %" PRId64 ", and dimension %d has %" PRId64
+                       " elements; give k from 1 to that",
+                       k, dim, row_size(x, dim));
+    if (dt_sort(c->name, NULL, &all, x, k, dim, false) < 0 ||
+        take_element(c->out[1], &all, dim, k - 1) < 0)
+        return -1;
+    return take_values(c, x, dim, c->args[3].b);
+}
+
+/* The median's index in a sorted row, whose NaNs are last. A NaN among the elements is
+ * the median, the first one, unless NaNs are skipped. */
+static int median_index(dt_tensor *out, const dt_tensor *x, int64_t dim, bool skips)
+{
+    const dt_arg index = dt_arg_tensor(out), one = dt_arg_scalar(dt_scalar_int(1)),
+                 two = dt_arg_scalar(dt_scalar_int(2)), all = dt_arg_tensor(x);
+    int64_t n = row_size(x, (int)dim);
+    DT_LOCAL(number);
+    DT_LOCAL(whole);
+    if (dt_elementwise(DT_OP_eq, &number, DT_ARGS(all, all)) < 0 ||
+        dt_reduce(DT_REDUCE_sum, out, &number, 1, &dim, true, -1, 0) < 0)
+        return -1;
+    if (skips)
+        return dt_elementwise_into(DT_OP_maximum, out, DT_ARGS(index, one)) < 0 ||
+                       dt_elementwise_into(DT_OP_sub, out, DT_ARGS(index, one)) < 0 ||
+                       dt_elementwise_into(DT_OP_floor_divide, out,
+                                           DT_ARGS(index, two)) < 0
+                   ? -1
+                   : 0;
+    /* n becomes (n - 1) / 2, and smaller counts stay. */
+    const dt_arg full = dt_arg_scalar(dt_scalar_int(n)),
+                 middle = dt_arg_scalar(dt_scalar_int((n - 1) / 2));
+    return dt_elementwise(DT_OP_eq, &whole, DT_ARGS(index, full)) < 0
+               ? -1
+               : dt_elementwise_into(DT_OP_where, out,
+                                     DT_ARGS(dt_arg_tensor(&whole), middle, index));
+}
+
+static int median_along(dt_call *c, const dt_tensor *x, int64_t along_dim, bool keepdim,
+                        bool skips)
+{
+    DT_LOCAL(all);
+    DT_LOCAL(place);
+    int dim = check_row(c->name, x, along_dim);
+    if (dim < 0)
+        return -1;
+    int64_t middle = (row_size(x, dim) - 1) / 2;
+    bool floats = x->ndim && dt_dtype_is_float((dt_dtype)x->dtype);
+    dt_indexing at = along(c->name, dim, &place);
+    if (dt_sort(c->name, NULL, &all, x, floats ? -1 : middle + 1, dim, false) < 0)
+        return -1;
+    if (floats ? median_index(&place, x, dim, skips) < 0 ||
+                     dt_index_read(c->out[1], &all, &at) < 0
+               : take_element(c->out[1], &all, dim, middle) < 0)
+        return -1;
+    return take_values(c, x, dim, keepdim);
+}
+
+/* Of all elements. Without elements: NaN, or the smallest integer. */
+static int median(dt_call *c, bool skips)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    dt_dtype dtype = (dt_dtype)x->dtype;
+    DT_LOCAL(flat);
+    if (!x->numel) {
+        int bits = 8 * (int)dt_dtype_size(dtype);
+        int64_t least = dtype == DT_UINT8 || dtype == DT_BOOL
+                            ? 0
+                            : (int64_t)(~(uint64_t)0 << (bits - 1));
+        return dt_full(c->name, c->out[0], dtype, 0, NULL, dt_tensor_device(x),
+                       dt_dtype_is_float(dtype) ? dt_scalar_float((double)NAN)
+                                                : dt_scalar_int(least));
+    }
+    return dt_view_reshape(&flat, x, 1, &x->numel) < 0
+               ? -1
+               : median_along(c, &flat, 0, false, skips);
 }
 
 /* --- where in order --- */
-
-/* t, row-major, in the type of search. */
-static int searchable(dt_tensor *out, const dt_tensor *t, dt_dtype dtype)
-{
-    dt_tensor converted;
-    if (t->dtype == dtype)
-        return dt_contiguous(out, t);
-    if (dt_to(&converted, t, dtype, dt_tensor_device(t)))
-        return -1;
-    int status = dt_contiguous(out, &converted);
-    dt_tensor_clear(&converted);
-    return status;
-}
 
 static int check_search(const char *what, const dt_tensor *sequence,
                         const dt_tensor *values, const dt_tensor *sorter)
@@ -146,12 +276,29 @@ static int check_search(const char *what, const dt_tensor *sequence,
                   : 0;
 }
 
-int dt_search_in(const char *what, dt_tensor *out, const dt_tensor *sequence,
-                 const dt_tensor *values, const dt_tensor *sorter, bool right)
+/* The index at which to insert each of `values` into a sorted sequence of one dimension,
+ * or into that of its row. A number becomes a tensor of the sequence's dtype, or int64 or
+ * float64 if that cannot hold it. */
+static int search(dt_call *c, const dt_tensor *sequence, const dt_value *value,
+                  const dt_tensor *sorter, bool right, bool narrow)
 {
-    dt_tensor rows, wanted, order;
-    dt_device device = dt_tensor_device(values);
-    out->storage = rows.storage = wanted.storage = order.storage = NULL;
+    const char *what = c->name;
+    dt_device device = dt_tensor_device(sequence);
+    const dt_tensor *values = value->tensor;
+    dt_tensor *out = c->out[0];
+    DT_LOCAL(own);
+    DT_LOCAL(rows);
+    DT_LOCAL(wanted);
+    DT_LOCAL(order);
+    if (!values) {
+        dt_dtype dtype = dt_dtype_is_float((dt_dtype)sequence->dtype)
+                             ? (dt_dtype)sequence->dtype
+                         : value->scalar.kind == DT_KIND_FLOAT ? DT_FLOAT64
+                                                               : DT_INT64;
+        if (dt_full(what, &own, dtype, 0, NULL, device, value->scalar) < 0)
+            return -1;
+        values = &own;
+    }
     if (check_search(what, sequence, values, sorter))
         return -1;
     dt_dtype meet =
@@ -159,91 +306,32 @@ int dt_search_in(const char *what, dt_tensor *out, const dt_tensor *sequence,
     meet = !dt_dtype_is_float(meet) ? DT_INT64
            : meet == DT_FLOAT64     ? DT_FLOAT64
                                     : DT_FLOAT32;
-    if (searchable(&rows, sequence, meet) || searchable(&wanted, values, meet) ||
+    if (dt_contiguous_as(&rows, sequence, meet, device) ||
+        dt_contiguous_as(&wanted, values, meet, device) ||
         (sorter && dt_contiguous(&order, sorter)) ||
         dt_tensor_empty(what, out, DT_INT64, values->ndim, values->shape, device))
-        goto fail;
+        return -1;
     if (out->numel) {
-        int64_t n = sequence->shape[sequence->ndim - 1];
         bool one = sequence->ndim == 1;
         dt_search call = {.what = what,
                           .dtype = meet,
                           .right = right,
-                          .n = n,
+                          .n = sequence->shape[sequence->ndim - 1],
                           .m = one ? out->numel : values->shape[values->ndim - 1],
                           .sequence = dt_tensor_data(&rows),
                           .values = dt_tensor_data(&wanted),
                           .sorter = sorter ? dt_tensor_data(&order) : NULL,
                           .out = dt_tensor_data(out)};
         call.rows = out->numel / call.m;
-        if (dt_storage_use(rows.storage) || dt_storage_use(wanted.storage) ||
-            (sorter && dt_storage_use(order.storage)) || dt_storage_use(out->storage) ||
+        if (dt_tensor_use(&rows) || dt_tensor_use(&wanted) || dt_tensor_use(&order) ||
+            dt_tensor_use(out) ||
             dt_backend_of(device)->search(dt_stream_current(device), &call))
-            goto fail;
+            return -1;
     }
-    dt_tensor_clear(&rows);
-    dt_tensor_clear(&wanted);
-    dt_tensor_clear(&order);
-    return 0;
-fail:
-    dt_tensor_clear(&rows);
-    dt_tensor_clear(&wanted);
-    dt_tensor_clear(&order);
-    dt_tensor_clear(out);
-    return -1;
+    return narrow ? dt_retype(out, DT_INT32) : 0;
 }
 
-/* --- the rows of ops/functions/sort.def --- */
-
-int dt_sort_forward(dt_call *c)
-{
-    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, -1, c->args[1].i,
-                   c->args[2].b);
-}
-
-int dt_argsort_forward(dt_call *c)
-{
-    return dt_sort(c->name, NULL, c->out[0], c->args[0].tensor, -1, c->args[1].i,
-                   c->args[2].b);
-}
-
-int dt_msort_forward(dt_call *c)
-{
-    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, -1, 0, false);
-}
-
-int dt_topk_forward(dt_call *c)
-{
-    int64_t k = c->args[1].i == -1 ? -2 : c->args[1].i; /* -1 would mean all */
-    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, k, c->args[2].i,
-                   c->args[3].b);
-}
-
-/* Searches for `values`, whose number becomes a tensor of the sequence's dtype, or int64
- * or float64 if that cannot hold it. */
-static int search(dt_call *c, const dt_tensor *sequence, const dt_value *values,
-                  const dt_tensor *sorter, bool right, bool narrow)
-{
-    dt_tensor own = {.storage = NULL}, wide;
-    dt_device device = dt_tensor_device(sequence);
-    dt_dtype dtype = dt_dtype_is_float((dt_dtype)sequence->dtype)
-                         ? (dt_dtype)sequence->dtype
-                     : values->scalar.kind == DT_KIND_FLOAT ? DT_FLOAT64
-                                                            : DT_INT64;
-    if (!values->tensor &&
-        dt_full(c->name, &own, dtype, 0, NULL, device, values->scalar) < 0)
-        return -1;
-    int status = dt_search_in(c->name, narrow ? &wide : c->out[0], sequence,
-                              values->tensor ? values->tensor : &own, sorter, right);
-    dt_tensor_clear(&own);
-    if (status || !narrow)
-        return status;
-    status = dt_to(c->out[0], &wide, DT_INT32, device);
-    dt_tensor_clear(&wide);
-    return status;
-}
-
-int dt_searchsorted_forward(dt_call *c)
+static int searchsorted(dt_call *c)
 {
     const char *side = c->args[4].text;
     bool right = c->args[3].b, on_right = side && !strcmp(side, "right");
@@ -258,7 +346,7 @@ int dt_searchsorted_forward(dt_call *c)
                   right || on_right, c->args[2].b);
 }
 
-int dt_bucketize_forward(dt_call *c)
+static int bucketize(dt_call *c)
 {
     const dt_tensor *boundaries = c->args[1].tensor;
     if (boundaries->ndim != 1)
@@ -267,3 +355,6 @@ int dt_bucketize_forward(dt_call *c)
                        boundaries->ndim);
     return search(c, boundaries, &c->args[0], NULL, c->args[3].b, c->args[2].b);
 }
+
+#include "tensor/ops/define.h"
+#include "ops/functions/sort.def"

@@ -1,8 +1,8 @@
-/* The rows of ops/functions/view.def: calls of the functions of tensor/view.h. */
+/* Views as operations: calls of the functions of tensor/view.h. */
 #include "tensor/call.h"
 #include "tensor/view.h"
 
-int dt_reshape_forward(dt_call *c)
+static int reshape(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
     if (dt_view_reshape(c->out[0], x, c->args[1].count, c->args[1].ints) < 0)
@@ -12,15 +12,9 @@ int dt_reshape_forward(dt_call *c)
     return 0;
 }
 
-int dt_view_forward(dt_call *c)
-{
-    return dt_view_shape(c->out[0], c->args[0].tensor, c->args[1].count,
-                         c->args[1].ints);
-}
-
 /* The same bytes as elements of another type. Where the sizes of the types differ, the
  * last dimension has to be dense, and all strides to be multiples of the new size. */
-int dt_view_dtype_forward(dt_call *c)
+static int view_dtype(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
     dt_dtype dtype = (dt_dtype)c->args[1].dtype;
@@ -58,34 +52,7 @@ int dt_view_dtype_forward(dt_call *c)
     return 0;
 }
 
-int dt_expand_forward(dt_call *c)
-{
-    return dt_view_expand(c->name, c->out[0], c->args[0].tensor, c->args[1].count,
-                          c->args[1].ints);
-}
-
-int dt_permute_forward(dt_call *c)
-{
-    return dt_view_permute(c->out[0], c->args[0].tensor, c->args[1].count,
-                           c->args[1].ints);
-}
-
-int dt_transpose_forward(dt_call *c)
-{
-    return dt_view_transpose(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i);
-}
-
-int dt_t_forward(dt_call *c)
-{
-    return dt_view_t(c->out[0], c->args[0].tensor);
-}
-
-int dt_adjoint_forward(dt_call *c)
-{
-    return dt_view_mT(c->out[0], c->args[0].tensor);
-}
-
-int dt_squeeze_forward(dt_call *c)
+static int squeeze(dt_call *c)
 {
     static const char *const nodes[2][3] = {
         {"SqueezeBackward0", "SqueezeBackward1", "SqueezeBackward2"},
@@ -95,12 +62,7 @@ int dt_squeeze_forward(dt_call *c)
     return dt_view_squeeze(c->out[0], c->args[0].tensor, count, c->args[1].ints);
 }
 
-int dt_unsqueeze_forward(dt_call *c)
-{
-    return dt_view_unsqueeze(c->out[0], c->args[0].tensor, c->args[1].i);
-}
-
-int dt_flatten_forward(dt_call *c)
+static int flatten(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
     if (dt_view_flatten(c->out[0], x, c->args[1].i, c->args[2].i) < 0)
@@ -110,36 +72,5 @@ int dt_flatten_forward(dt_call *c)
     return 0;
 }
 
-int dt_unflatten_forward(dt_call *c)
-{
-    return dt_view_unflatten(c->out[0], c->args[0].tensor, c->args[1].i,
-                             c->args[2].count, c->args[2].ints);
-}
-
-int dt_narrow_forward(dt_call *c)
-{
-    return dt_view_narrow(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i,
-                          c->args[3].i);
-}
-
-int dt_select_forward(dt_call *c)
-{
-    return dt_view_select(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i);
-}
-
-int dt_diagonal_forward(dt_call *c)
-{
-    return dt_view_diagonal(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i,
-                            c->args[3].i);
-}
-
-int dt_unfold_forward(dt_call *c)
-{
-    return dt_view_unfold(c->out[0], c->args[0].tensor, c->args[1].i, c->args[2].i,
-                          c->args[3].i);
-}
-
-int dt_reverse_forward(dt_call *c)
-{
-    return dt_view_reverse(c->out[0], c->args[0].tensor);
-}
+#include "tensor/ops/define.h"
+#include "ops/functions/view.def"
