@@ -12,7 +12,7 @@
 
 typedef struct composite {
     dt_signature signature;
-    const char *module;
+    const char *name, *module;
     bool in_place; /* the result is copied into the first argument */
     /* Set at the first call: */
     PyObject *body;
@@ -123,7 +123,7 @@ static void name_error(const composite *c)
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
     PyObject *module = PyImport_ImportModule("pydevtensor._functions.checks");
-    Py_XDECREF(module ? PyObject_CallMethod(module, "name_error", "OO", error, c->name)
+    Py_XDECREF(module ? PyObject_CallMethod(module, "name_error", "Os", error, c->name)
                       : NULL);
     Py_XDECREF(module);
     PyErr_Restore(type, error, traceback);
@@ -238,8 +238,8 @@ static PyObject *call(composite *c, DT_CALL_PARAMETERS)
 /* --- the rows --- */
 
 static composite composites[] = {
-#define COMPOSITE(name, folder, schema, is_function, is_method, writes, doc)           \
-    {.signature = {.text = schema}, .module = folder, .in_place = writes},
+#define COMPOSITE(id, folder, schema, is_function, is_method, writes, doc)             \
+    {.signature = {.text = schema}, .name = #id, .module = folder, .in_place = writes},
 #include "composite.def"
 #undef COMPOSITE
 };
