@@ -565,12 +565,11 @@ class transfers:
     """
 
     def __init__(self) -> None:
-        self._end: Any = None
-        self._start = _C._traffic()
+        self.reset()
 
     def reset(self) -> None:
         """Start again from 0."""
-        self._end = None
+        self._end: Any = None
         self._start = _C._traffic()
 
     def __enter__(self) -> Self:

@@ -27,13 +27,9 @@ PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
 PyObject *dt_python_call(const char *module, const char *function, PyObject *a,
                          PyObject *b)
 {
-    PyObject *path = PyUnicode_FromFormat("pydevtensor.%s", module);
-    PyObject *from = path ? PyImport_Import(path) : NULL;
-    PyObject *result =
-        from ? PyObject_CallMethod(from, function, b ? "OO" : "O", a, b) : NULL;
-    Py_XDECREF(from);
-    Py_XDECREF(path);
-    return result;
+    DT_REF path = PyUnicode_FromFormat("pydevtensor.%s", module);
+    DT_REF from = path ? PyImport_Import(path) : NULL;
+    return from ? PyObject_CallMethod(from, function, b ? "OO" : "O", a, b) : NULL;
 }
 
 /* --- functions and methods --- */

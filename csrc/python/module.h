@@ -63,6 +63,13 @@ typedef struct dt_python {
 
 extern dt_python dt_py;
 
+/* Declares a reference that is dropped at the end of the block, if not NULL. */
+#define DT_REF __attribute__((cleanup(dt_drop))) PyObject *
+static inline void dt_drop(PyObject **object)
+{
+    Py_XDECREF(*object);
+}
+
 /* Creates a heap type and adds it to the module under the last part of its name.
  * Returns one reference, which is never dropped; NULL with an exception set. */
 PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases);

@@ -469,8 +469,7 @@ DT_PUBLIC(where, "where(condition: Tensor, input: Value, other: Value, *, "
     dt_tensor *condition;
     if (args->form == 0)
         return regular(DT_OP_where, args, false);
-    return dt_take_tensor(args, 0, &condition) < 0 ? NULL
-                                                   : dt_nonzero_tuple(args->slots[0]);
+    return dt_take_tensor(args, 0, &condition) < 0 ? NULL : dt_nonzero_tuple(condition);
 }
 DT_PUBLIC(where_of, "where(input: Tensor, condition: Tensor, other: Value)")
 {

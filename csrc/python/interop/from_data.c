@@ -20,12 +20,6 @@ typedef struct reader {
 
 /* --- one value --- */
 
-static void meet(reader *r, dt_dtype dtype)
-{
-    r->dtype =
-        r->dtype < 0 ? (int)dtype : (int)dt_dtype_promote((dt_dtype)r->dtype, dtype);
-}
-
 /* Converts a leaf to a number: 1 and *out, 0 if it is not a number, -1 with an
  * exception set. */
 static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
@@ -57,47 +51,46 @@ static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
     return found;
 }
 
+static int not_a_number(reader *r, PyObject *leaf, PyObject *exception)
+{
+    char text[DT_DESCRIBE_TEXT];
+    PyErr_Format(exception,
+                 "%s(): the data contain %s; give numbers, or sequences of numbers",
+                 r->function, dt_describe(leaf, text, sizeof text));
+    return -1;
+}
+
 static int leaf_type(reader *r, PyObject *leaf)
 {
-    if (PyFloat_CheckExact(leaf)) {
-        meet(r, dt_default_dtype());
-        return 0;
-    }
-    if (PyLong_CheckExact(leaf)) {
-        meet(r, DT_INT64);
-        return 0;
-    }
-    if (PyBool_Check(leaf)) {
-        meet(r, DT_BOOL);
-        return 0;
-    }
-    if (dt_tensor_check(leaf)) {
-        meet(r, (dt_dtype)dt_tensor_of(leaf)->dtype);
-        return 0;
-    }
-    int dtype = dt_numpy_scalar_dtype(leaf);
-    if (dtype >= 0) {
-        meet(r, (dt_dtype)dtype);
-        return 0;
-    }
     dt_scalar number;
-    int found = leaf_number(r, leaf, &number);
-    if (found > 0) {
-        meet(r, number.kind == DT_KIND_FLOAT     ? dt_default_dtype()
+    int dtype = -1;
+    if (PyFloat_CheckExact(leaf))
+        dtype = dt_default_dtype();
+    else if (PyLong_CheckExact(leaf))
+        dtype = DT_INT64;
+    else if (PyBool_Check(leaf))
+        dtype = DT_BOOL;
+    else if (dt_tensor_check(leaf))
+        dtype = dt_tensor_of(leaf)->dtype;
+    else
+        dtype = dt_numpy_scalar_dtype(leaf);
+    if (dtype < 0) {
+        int found = leaf_number(r, leaf, &number);
+        if (found < 0)
+            return -1;
+        if (!found && (PyUnicode_Check(leaf) || PyBytes_Check(leaf)))
+            return not_a_number(
+                r, leaf, r->ndim && r->dtype < 0 ? PyExc_ValueError : PyExc_TypeError);
+        if (!found)
+            return not_a_number(r, leaf, PyExc_RuntimeError);
+        dtype = number.kind == DT_KIND_FLOAT     ? dt_default_dtype()
                 : number.kind == DT_KIND_INTEGER ? DT_INT64
-                                                 : DT_BOOL);
-        return 0;
+                                                 : DT_BOOL;
     }
-    if (!found) {
-        char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(
-            PyUnicode_Check(leaf) || PyBytes_Check(leaf)
-                ? (r->ndim && r->dtype < 0 ? PyExc_ValueError : PyExc_TypeError)
-                : PyExc_RuntimeError,
-            "%s(): the data contain %s; give numbers, or sequences of numbers",
-            r->function, dt_describe(leaf, text, sizeof text));
-    }
-    return -1;
+    r->dtype = r->dtype < 0
+                   ? dtype
+                   : (int)dt_dtype_promote((dt_dtype)r->dtype, (dt_dtype)dtype);
+    return 0;
 }
 
 static bool is_sequence(PyObject *value)
@@ -112,15 +105,6 @@ static bool is_sequence(PyObject *value)
 }
 
 /* --- first pass: shape and dtype --- */
-
-static int ragged(reader *r, int depth, Py_ssize_t length)
-{
-    PyErr_Format(PyExc_ValueError,
-                 "%s(): the data is ragged: a sequence at depth %d has %zd items where "
-                 "others have %zd; give all of them the same length",
-                 r->function, depth, length, (Py_ssize_t)r->shape[depth]);
-    return -1;
-}
 
 static int uneven(reader *r, int depth)
 {
@@ -150,31 +134,32 @@ static int measure(reader *r, PyObject *data, int depth)
             r->function, DT_MAX_NDIM);
         return -1;
     }
-    PyObject *items = PySequence_Fast(data, "the data is no sequence");
+    DT_REF items = PySequence_Fast(data, "the data is no sequence");
     if (!items)
         return -1;
     Py_ssize_t length = PySequence_Fast_GET_SIZE(items);
-    int status = -1;
-    /* The first sequence at each depth sets the length of all. */
     if (r->ndim >= 0 && depth >= r->ndim)
-        status = uneven(r, depth);
-    else if (r->shape[depth] < 0)
-        status = (r->shape[depth] = length, 0);
-    else
-        status = r->shape[depth] == length ? 0 : ragged(r, depth, length);
-    if (!status && !length) {
-        if (r->ndim < 0)
-            r->ndim = depth + 1;
-        else if (r->ndim != depth + 1)
-            status = uneven(r, depth);
+        return uneven(r, depth);
+    if (r->shape[depth] < 0) /* the first sequence at each depth */
+        r->shape[depth] = length;
+    if (r->shape[depth] != length) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s(): the data is ragged: a sequence at depth %d has %zd items where "
+            "others have %zd; give all of them the same length",
+            r->function, depth, length, (Py_ssize_t)r->shape[depth]);
+        return -1;
     }
-    for (Py_ssize_t i = 0; !status && i < PySequence_Fast_GET_SIZE(items); i++) {
-        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
-        status = measure(r, item, depth + 1);
-        Py_DECREF(item);
+    if (!length && r->ndim < 0)
+        r->ndim = depth + 1;
+    if (!length && r->ndim != depth + 1)
+        return uneven(r, depth);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++) {
+        DT_REF item = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
+        if (measure(r, item, depth + 1))
+            return -1;
     }
-    Py_DECREF(items);
-    return status;
+    return 0;
 }
 
 /* --- second pass: elements --- */
@@ -188,15 +173,8 @@ static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
         return 0;
     }
     int found = leaf_number(r, leaf, &number);
-    if (found <= 0) {
-        char text[DT_DESCRIBE_TEXT];
-        if (!found)
-            PyErr_Format(
-                PyExc_TypeError,
-                "%s(): the data contain %s; give numbers, or sequences of numbers",
-                r->function, dt_describe(leaf, text, sizeof text));
-        return -1;
-    }
+    if (found <= 0)
+        return found < 0 ? -1 : not_a_number(r, leaf, PyExc_TypeError);
     if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind == DT_KIND_FLOAT &&
         !(number.f > -9223372036854775808.0 && number.f < 9223372036854775808.0)) {
         PyErr_Format(PyExc_RuntimeError,
@@ -232,31 +210,24 @@ static int write_all(reader *r, PyObject *data, int depth, dt_dtype dtype, char 
         *out += dt_dtype_size(dtype);
         return 0;
     }
-    PyObject *items = PySequence_Fast(data, "the data changed while it was read");
+    DT_REF items = PySequence_Fast(data, "the data changed while it was read");
     if (!items)
         return -1;
-    int status = 0;
-    for (int64_t i = 0; !status && i < r->shape[depth]; i++) {
-        if (i >= PySequence_Fast_GET_SIZE(items)) {
-            status = changed(r);
-            break;
-        }
-        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
-        status = write_all(r, item, depth + 1, dtype, out);
-        Py_DECREF(item);
+    for (int64_t i = 0; i < r->shape[depth]; i++) {
+        if (i >= PySequence_Fast_GET_SIZE(items))
+            return changed(r);
+        DT_REF item = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
+        if (write_all(r, item, depth + 1, dtype, out))
+            return -1;
     }
-    if (!status && PySequence_Fast_GET_SIZE(items) != r->shape[depth])
-        status = changed(r);
-    Py_DECREF(items);
-    return status;
+    return PySequence_Fast_GET_SIZE(items) == r->shape[depth] ? 0 : changed(r);
 }
 
-/* Creates a CPU tensor from numbers and sequences. */
+/* Creates a CPU tensor from numbers and sequences; the caller clears it. */
 static int read_data(reader *r, dt_tensor *out, PyObject *data)
 {
     for (int d = 0; d < DT_MAX_NDIM; d++)
         r->shape[d] = -1;
-    out->storage = NULL;
     if (measure(r, data, 0))
         return -1;
     if (r->dtype < 0)
@@ -265,56 +236,47 @@ static int read_data(reader *r, dt_tensor *out, PyObject *data)
                         dt_device_make(DT_CPU, 0)))
         return dt_raise_status();
     char *cursor = out->numel ? dt_tensor_data(out) : NULL;
-    if (write_all(r, data, 0, (dt_dtype)r->dtype, &cursor)) {
-        dt_tensor_clear(out);
-        return -1;
-    }
-    return 0;
+    return write_all(r, data, 0, (dt_dtype)r->dtype, &cursor);
+}
+
+/* A tensor over an array's memory, or over that of a contiguous copy where it cannot be
+ * shared. */
+static PyObject *from_array(PyObject *array)
+{
+    PyObject *made = dt_numpy_to_tensor(array);
+    if (made || !PyErr_ExceptionMatches(PyExc_ValueError))
+        return made;
+    PyErr_Clear();
+    DT_REF copy = PyObject_CallMethod(array, "copy", NULL);
+    return copy ? dt_numpy_to_tensor(copy) : NULL;
 }
 
 PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
                               dt_device device)
 {
-    dt_tensor source = {.storage = NULL};
-    bool fresh = false;
+    DT_LOCAL(source);
     if (dt_tensor_check(data)) {
         dt_tensor_alias(&source, dt_tensor_of(data));
     } else if (dt_numpy_is_array(data)) {
-        PyObject *shared = dt_numpy_to_tensor(data);
-        if (!shared) {
-            /* Memory that cannot be shared can often be copied, through a contiguous
-             * NumPy array. */
-            if (!PyErr_ExceptionMatches(PyExc_ValueError))
-                return NULL;
-            PyErr_Clear();
-            PyObject *copy = PyObject_CallMethod(data, "copy", NULL);
-            shared = copy ? dt_numpy_to_tensor(copy) : NULL;
-            Py_XDECREF(copy);
-            if (!shared)
-                return NULL;
-        }
+        DT_REF shared = from_array(data);
+        if (!shared)
+            return NULL;
         dt_tensor_alias(&source, dt_tensor_of(shared));
-        Py_DECREF(shared);
     } else {
         reader r = {
             .function = function, .ndim = -1, .dtype = dtype, .infer = dtype < 0};
         if (read_data(&r, &source, data))
             return NULL;
-        fresh = true;
+        if (dt_device_is_cpu(device))
+            return dt_tensor_object_steal(&source);
     }
-    if (dtype < 0)
-        dtype = source.dtype;
-    if (fresh && dt_device_is_cpu(device))
-        return dt_tensor_object_steal(&source);
     dt_tensor_object *out = dt_tensor_object_new();
-    if (!out) {
-        dt_tensor_clear(&source);
+    if (!out)
         return NULL;
-    }
     int status;
     DT_RUN(status, source.numel > DT_LONG_NUMEL || !dt_device_is_cpu(device),
-           dt_to(&out->tensor, &source, (dt_dtype)dtype, device));
-    dt_tensor_clear(&source);
+           dt_to(&out->tensor, &source,
+                 dtype < 0 ? (dt_dtype)source.dtype : (dt_dtype)dtype, device));
     return dt_tensor_result(out, status);
 }
 
@@ -385,49 +347,38 @@ static PyObject *construct_old(const char *function, dt_dtype dtype,
 {
     dt_device cpu = dt_device_make(DT_CPU, 0);
     int64_t shape[DT_MAX_NDIM];
-    if (count == 1) {
-        int64_t size;
-        int found =
-            dt_tensor_check(values[0]) ? 0 : dt_int_from_python(values[0], &size);
-        if (found < 0)
-            return NULL;
-        bool is_size = Py_TYPE(values[0]) == dt_py.size_type;
-        if (!found && !is_size)
-            return dt_tensor_from_data(function, values[0], dtype, cpu);
-        if (is_size) {
-            PyObject *sizes = values[0];
-            return construct_old(
-                function, dtype, ((PyTupleObject *)sizes)->ob_item,
-                PyTuple_GET_SIZE(sizes) == 1 ? -1 : PyTuple_GET_SIZE(sizes));
-        }
-    }
-    /* -1: a single Size, which is a shape and not data */
-    Py_ssize_t ndim = count < 0 ? 1 : count ? count : 1;
-    if (ndim > DT_MAX_NDIM) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): %zd sizes were given; at most %d are possible", function,
-                     ndim, DT_MAX_NDIM);
-        return NULL;
-    }
     shape[0] = 0;
-    for (Py_ssize_t d = 0; count && d < ndim; d++) {
+    if (count == 1 && Py_TYPE(values[0]) == dt_py.size_type) {
+        count = PyTuple_GET_SIZE(values[0]);
+        values = ((PyTupleObject *)values[0])->ob_item;
+    } else if (count == 1) {
+        int found =
+            dt_tensor_check(values[0]) ? 0 : dt_int_from_python(values[0], shape);
+        if (found <= 0)
+            return found < 0 ? NULL
+                             : dt_tensor_from_data(function, values[0], dtype, cpu);
+    }
+    if (count > DT_MAX_NDIM)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "%s(): %zd sizes were given; at most %d are possible",
+                            function, count, DT_MAX_NDIM);
+    for (Py_ssize_t d = 0; d < count; d++) {
         int found = dt_int_from_python(values[d], &shape[d]);
-        if (found < 0)
-            return NULL;
-        if (!found) {
-            char text[DT_DESCRIBE_TEXT];
+        char text[DT_DESCRIBE_TEXT];
+        if (!found)
             PyErr_Format(
                 PyExc_TypeError,
                 "%s(): the sizes contain %s; give ints, or one sequence of data",
                 function, dt_describe(values[d], text, sizeof text));
+        if (found <= 0)
             return NULL;
-        }
     }
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
+    int ndim = count ? (int)count : 1; /* without sizes: no elements */
     return dt_tensor_result(
-        out, dt_tensor_empty(function, &out->tensor, dtype, (int)ndim, shape, cpu));
+        out, dt_tensor_empty(function, &out->tensor, dtype, ndim, shape, cpu));
 }
 
 PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs)

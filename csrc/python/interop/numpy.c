@@ -88,46 +88,39 @@ int dt_numpy_scalar_dtype(PyObject *value)
 PyObject *dt_numpy_from_tensor(PyObject *object)
 {
     const dt_tensor *t = dt_tensor_of(object);
+    dt_dtype dtype = (dt_dtype)t->dtype;
     npy_intp shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
-    size_t size = dt_dtype_size((dt_dtype)t->dtype);
     static char nothing;
     if (need_numpy())
         return NULL;
     for (int d = 0; d < t->ndim; d++) {
         shape[d] = (npy_intp)t->shape[d];
-        strides[d] = (npy_intp)(t->strides[d] * (int64_t)size);
+        strides[d] = (npy_intp)(t->strides[d] * (int64_t)dt_dtype_size(dtype));
     }
-    if (type_numbers[t->dtype] == NPY_NOTYPE) {
-        PyErr_Format(PyExc_TypeError,
-                     "numpy(): NumPy has no type %s; convert the tensor with .float() "
-                     "first",
-                     dt_dtype_name((dt_dtype)t->dtype));
-        return NULL;
-    }
-    PyArray_Descr *descr = PyArray_DescrFromType(type_numbers[t->dtype]);
-    if (!descr)
-        return NULL;
-    void *data = t->numel ? dt_tensor_data(t) : &nothing;
-    PyObject *array =
-        PyArray_NewFromDescr(&PyArray_Type, descr, t->ndim, shape, strides, data,
-                             t->storage->read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
-    if (!array)
-        return NULL;
-    PyArray_UpdateFlags((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS |
-                                                    NPY_ARRAY_F_CONTIGUOUS |
-                                                    NPY_ARRAY_ALIGNED);
+    if (type_numbers[dtype] == NPY_NOTYPE)
+        return PyErr_Format(PyExc_TypeError,
+                            "numpy(): NumPy has no type %s; convert the tensor with "
+                            ".float() first",
+                            dt_dtype_name(dtype));
     /* The array holds its own tensor: the program's tensor may be given other
      * memory. */
     dt_tensor_object *keeper = dt_tensor_object_new();
-    if (!keeper) {
-        Py_DECREF(array);
+    if (!keeper)
         return NULL;
-    }
     dt_tensor_alias(&keeper->tensor, t);
-    if (PyArray_SetBaseObject((PyArrayObject *)array, (PyObject *)keeper) < 0) {
-        Py_DECREF(array);
+    PyObject *array = PyArray_NewFromDescr(
+        &PyArray_Type, PyArray_DescrFromType(type_numbers[dtype]), t->ndim, shape,
+        strides, t->numel ? dt_tensor_data(t) : &nothing,
+        t->storage->read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
+    if (!array) {
+        Py_DECREF((PyObject *)keeper);
         return NULL;
     }
+    PyArray_UpdateFlags((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS |
+                                                    NPY_ARRAY_F_CONTIGUOUS |
+                                                    NPY_ARRAY_ALIGNED);
+    if (PyArray_SetBaseObject((PyArrayObject *)array, (PyObject *)keeper) < 0)
+        Py_CLEAR(array);
     return array;
 }
 
@@ -159,10 +152,8 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
         return NULL;
     int status;
     DT_RUN(status, true, dt_to(&copy->tensor, t, (dt_dtype)t->dtype, cpu));
-    PyObject *result = dt_tensor_result(copy, status);
-    PyObject *array = result ? dt_numpy_from_tensor(result) : NULL;
-    Py_XDECREF(result);
-    return array;
+    DT_REF result = dt_tensor_result(copy, status);
+    return result ? dt_numpy_from_tensor(result) : NULL;
 }
 
 /* --- tensor of a NumPy array --- */

@@ -261,15 +261,12 @@ static PyType_Spec spec = {
 
 DT_PUBLIC(manual_seed, "manual_seed(seed: Any)")
 {
-    PyObject *value = args->slots[0];
     uint64_t seed;
-    PyObject *whole = PyFloat_Check(value) ? PyNumber_Long(value) : Py_NewRef(value);
-    if (!whole) { /* NaN or infinity */
-        PyErr_Clear();
-        return dt_argument_error(args, 0), NULL;
-    }
-    int status = dt_seed_from_python("manual_seed", whole, &seed);
-    Py_DECREF(whole);
+    PyObject *given = args->slots[0];
+    PyObject *whole = PyFloat_Check(given) ? PyNumber_Long(given) : NULL;
+    PyErr_Clear(); /* an infinity or a NaN: refused as a float is */
+    int status = dt_seed_from_python("manual_seed", whole ? whole : given, &seed);
+    Py_XDECREF(whole);
     if (status < 0)
         return NULL;
     dt_seed_all(seed);

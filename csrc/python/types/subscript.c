@@ -3,7 +3,6 @@
  * arrays gathers and scatters elements. */
 #include <string.h>
 
-#include "autograd/recorded.h"
 #include "python/arguments.h"
 #include "python/interop/numpy.h"
 #include "autograd/recorded.h"
@@ -34,6 +33,19 @@ static void release(subscript *s)
     for (int k = 0; k < s->nchosen; k++)
         dt_tensor_clear(&s->chosen[k]);
     s->nchosen = 0;
+}
+
+/* Declares a subscript that is released at the end of the block. */
+#define LOCAL_SUBSCRIPT(name)                                                          \
+    __attribute__((cleanup(release))) subscript name;                                  \
+    (name).nchosen = 0
+
+static int too_many(void)
+{
+    PyErr_Format(PyExc_IndexError,
+                 "index: too many items; a tensor has at most %d dimensions",
+                 DT_MAX_NDIM);
+    return -1;
 }
 
 static int reject(PyObject *item)
@@ -114,10 +126,7 @@ static int add_chosen(subscript *s, dt_tensor *index, int64_t wanted)
 {
     if (s->nchosen == DT_MAX_NDIM || s->count == MAX_ITEMS) {
         dt_tensor_clear(index);
-        PyErr_Format(PyExc_IndexError,
-                     "index: too many items; a tensor has at most %d dimensions",
-                     DT_MAX_NDIM);
-        return -1;
+        return too_many();
     }
     dt_subscript *item = &s->items[s->count];
     memset(item, 0, sizeof *item);
@@ -133,21 +142,18 @@ static int add_chosen(subscript *s, dt_tensor *index, int64_t wanted)
  * dimension. */
 static int add_mask(subscript *s, const dt_tensor *mask)
 {
-    DT_LOCAL(positions);
     dt_tensor column;
+    DT_LOCAL(positions);
     int status;
     DT_RUN(status,
            mask->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(mask)),
            dt_nonzero(&positions, mask));
-    if (status)
-        return dt_raise_status();
     for (int d = 0; d < mask->ndim && !status; d++) {
-        if (dt_view_select(&column, &positions, 1, d))
-            status = dt_raise_status();
-        else
-            status = add_chosen(s, &column, mask->shape[d]);
+        status = dt_view_select(&column, &positions, 1, d);
+        if (!status && add_chosen(s, &column, mask->shape[d]))
+            return -1;
     }
-    return status;
+    return status ? dt_raise_status() : 0;
 }
 
 static int add_tensor(subscript *s, const dt_tensor *t)
@@ -192,12 +198,8 @@ static int add_item(subscript *s, PyObject *key)
         return add_tensor(s, dt_tensor_of(key));
     if (PyList_Check(key) || PyTuple_Check(key) || dt_numpy_is_array(key))
         return add_sequence(s, key);
-    if (s->count == MAX_ITEMS) {
-        PyErr_Format(PyExc_IndexError,
-                     "index: too many items; a tensor has at most %d dimensions",
-                     DT_MAX_NDIM);
-        return -1;
-    }
+    if (s->count == MAX_ITEMS)
+        return too_many();
     if (dt_tensor_check(key) && dt_tensor_of(key)->dtype == DT_BOOL) {
         dt_scalar truth; /* like bool(tensor); synchronizes with a GPU */
         if (dt_item("index", dt_tensor_of(key), &truth))
@@ -223,12 +225,8 @@ static int place_bools(subscript *s, bool reads)
         int64_t count = item->stop; /* 1 or 0 positions, all 0 */
         int k = s->nchosen;
         dt_tensor index;
-        if (k == DT_MAX_NDIM) {
-            PyErr_Format(PyExc_IndexError,
-                         "index: too many items; a tensor has at most %d dimensions",
-                         DT_MAX_NDIM);
-            return -1;
-        }
+        if (k == DT_MAX_NDIM)
+            return too_many();
         if (dt_full("index", &index, DT_INT64, 1, &count, dt_device_make(DT_CPU, 0),
                     dt_scalar_int(0)))
             return dt_raise_status();
@@ -246,8 +244,7 @@ static int place_bools(subscript *s, bool reads)
     return 0;
 }
 
-/* Parses a subscript for reading or writing; -1 with an exception set and nothing to
- * release. */
+/* Parses a subscript for reading or writing; -1 with an exception set. */
 static int take_items(PyObject *key, subscript *s, bool reads)
 {
     int status = 0;
@@ -263,11 +260,7 @@ static int take_items(PyObject *key, subscript *s, bool reads)
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key) && !status; i++)
             status = add_item(s, PyTuple_GET_ITEM(key, i));
     }
-    if (!status)
-        status = place_bools(s, reads);
-    if (status)
-        release(s);
-    return status;
+    return status ? status : place_bools(s, reads);
 }
 
 /* The index tensors, and the dimensions of a view that they index. */
@@ -308,35 +301,45 @@ static int plan_advanced(advanced *a, const subscript *s, const dt_tensor *whole
     return 0;
 }
 
-PyObject *dt_nonzero_tuple(PyObject *tensor)
+PyObject *dt_nonzero_tuple(const dt_tensor *x)
 {
-    PyObject *row = dt_tensor_of(tensor)->ndim
-                        ? Py_NewRef(tensor)
-                        : PyObject_CallMethod(tensor, "reshape", "i", 1);
-    PyObject *positions = row ? PyObject_CallMethod(row, "nonzero", NULL) : NULL;
-    PyObject *columns =
-        positions ? PyObject_CallMethod(positions, "unbind", "i", 1) : NULL;
-    Py_XDECREF(positions);
-    Py_XDECREF(row);
-    return columns;
+    DT_LOCAL(row);
+    DT_LOCAL(positions);
+    int status;
+    dt_tensor_alias(&row, x);
+    if (!row.ndim) {
+        row.ndim = 1;
+        row.shape[0] = row.strides[0] = 1;
+    }
+    DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
+           dt_nonzero(&positions, &row));
+    PyObject *made = status ? dt_raise() : PyTuple_New(row.ndim);
+    for (int d = 0; made && d < row.ndim; d++) {
+        dt_tensor_object *column = dt_tensor_object_new();
+        PyObject *item =
+            column ? dt_tensor_result(column,
+                                      dt_view_select(&column->tensor, &positions, 1, d))
+                   : NULL;
+        if (item)
+            PyTuple_SET_ITEM(made, d, item);
+        else
+            Py_CLEAR(made);
+    }
+    return made;
 }
 
 /* --- reading --- */
 
 static int read_chosen(dt_tensor *out, const dt_tensor *whole, const subscript *s)
 {
-    dt_tensor view;
+    DT_LOCAL(view);
     advanced a;
-    out->storage = NULL;
-    if (dt_recorded_index(&view, whole, s->items, s->count))
+    if (dt_recorded_index(&view, whole, s->items, s->count) ||
+        plan_advanced(&a, s, whole, &view))
         return -1;
-    int status = plan_advanced(&a, s, whole, &view);
-    if (!status)
-        status = DT_CALL(index, out, dt_value_tensor(&view),
-                         dt_value_tensors(s->nchosen, a.indices),
-                         dt_value_ints(s->nchosen, a.dims));
-    dt_tensor_clear(&view);
-    return status;
+    return DT_CALL(index, out, dt_value_tensor(&view),
+                   dt_value_tensors(s->nchosen, a.indices),
+                   dt_value_ints(s->nchosen, a.dims));
 }
 
 /* x[i], the most frequent subscript. */
@@ -352,16 +355,14 @@ static PyObject *subscript_int(const dt_tensor *x, PyObject *key)
 
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 {
-    subscript s;
     if (PyLong_CheckExact(key))
         return subscript_int(dt_tensor_of(self), key);
+    LOCAL_SUBSCRIPT(s);
     if (take_items(key, &s, true))
         return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
-    if (!out) {
-        release(&s);
+    if (!out)
         return NULL;
-    }
     dt_tensor *whole = dt_tensor_of(self);
     if (!s.nchosen)
         return dt_tensor_result(
@@ -369,7 +370,6 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
     int status;
     DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
            read_chosen(&out->tensor, whole, &s));
-    release(&s);
     return dt_tensor_result(out, status);
 }
 
@@ -380,22 +380,20 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 static int write_chosen(bool accumulate, dt_tensor *place, const dt_tensor *whole,
                         const subscript *s, const dt_tensor *value, dt_scalar number)
 {
-    dt_tensor own = {.storage = NULL};
+    DT_LOCAL(own);
     advanced a;
     dt_device device = dt_tensor_device(place);
-    int status = plan_advanced(&a, s, whole, place);
-    if (!status && value && !value->ndim &&
-        !dt_device_equal(dt_tensor_device(value), device)) {
-        status = dt_recorded_to(&own, value, (dt_dtype)value->dtype, device);
+    if (plan_advanced(&a, s, whole, place))
+        return -1;
+    if (value && !value->ndim && !dt_device_equal(dt_tensor_device(value), device)) {
+        if (dt_recorded_to(&own, value, (dt_dtype)value->dtype, device))
+            return -1;
         value = &own;
     }
-    if (!status)
-        status = DT_CALL_INTO(index_put, place, dt_value_tensors(s->nchosen, a.indices),
-                              dt_value_ints(s->nchosen, a.dims),
-                              value ? dt_value_tensor(value) : dt_value_scalar(number),
-                              dt_value_bool(accumulate));
-    dt_tensor_clear(&own);
-    return status;
+    return DT_CALL_INTO(index_put, place, dt_value_tensors(s->nchosen, a.indices),
+                        dt_value_ints(s->nchosen, a.dims),
+                        value ? dt_value_tensor(value) : dt_value_scalar(number),
+                        dt_value_bool(accumulate));
 }
 
 /* PyTorch allows a value with extra leading dimensions of size 1. */
@@ -412,8 +410,9 @@ static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
 
 static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *value)
 {
-    subscript s;
-    dt_tensor place, source;
+    LOCAL_SUBSCRIPT(s);
+    DT_LOCAL(place);
+    DT_LOCAL(source);
     dt_scalar number;
     int status;
     if (!value) {
@@ -438,25 +437,19 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
     if (take_items(key, &s, false))
         return -1;
     dt_tensor *whole = dt_tensor_of(self);
-    if (dt_view_index(&place, whole, s.items, s.count)) {
-        release(&s);
+    if (dt_view_index(&place, whole, s.items, s.count))
         return dt_raise_status();
-    }
     /* A differentiable write changes the whole tensor's autograd metadata. */
     bool recorded =
         dt_grad_enabled &&
         (dt_requires_grad(whole) || (!is_number && dt_recording(dt_tensor_of(value))));
     if (recorded && (dt_in_place_check("x[...] = value", whole) < 0 ||
-                     dt_variable_set_part(&place, whole) < 0)) {
-        dt_tensor_clear(&place);
-        release(&s);
+                     dt_variable_set_part(&place, whole) < 0))
         return dt_raise_status();
-    }
     if (s.nchosen) {
         DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
                write_chosen(accumulate, &place, whole, &s,
                             is_number ? NULL : dt_tensor_of(value), number));
-        release(&s);
     } else if (is_number) {
         DT_RUN(status, place.numel > DT_LONG_NUMEL,
                dt_call_into(&dt_op_fill, "x[...] = value", &place, 2,
@@ -470,10 +463,8 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
                 !dt_device_equal(dt_tensor_device(&place), dt_tensor_device(&source));
             DT_RUN(status, long_run,
                    dt_recorded_copy_into("x[...] = value", &place, &source));
-            dt_tensor_clear(&source);
         }
     }
-    dt_tensor_clear(&place);
     return status ? dt_raise_status() : 0;
 }
 
@@ -486,13 +477,13 @@ int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
                         bool accumulate)
 {
     bool chooses = false;
-    PyObject *key = NULL;
-    if (PyTuple_Check(indices) || PyList_Check(indices))
-        key = PySequence_Tuple(indices);
-    if (!key && !PyErr_Occurred())
+    if (!PyTuple_Check(indices) && !PyList_Check(indices)) {
         PyErr_Format(PyExc_TypeError,
                      "index_put_(): indices is a %.100s; give a tuple of Tensors",
                      Py_TYPE(indices)->tp_name);
+        return -1;
+    }
+    DT_REF key = PySequence_Tuple(indices);
     if (!key)
         return -1;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
@@ -501,7 +492,6 @@ int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
             PyErr_Format(PyExc_TypeError,
                          "index_put_(): item %zd of indices is a %.100s; give Tensors",
                          i, Py_TYPE(item)->tp_name);
-            Py_DECREF(key);
             return -1;
         }
         chooses |= dt_tensor_of(item)->ndim > 0;
@@ -510,10 +500,7 @@ int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
         PyErr_SetString(PyExc_IndexError,
                         "index_put_(): all index Tensors are 0-dim, so there is "
                         "nothing to accumulate; use add_()");
-        Py_DECREF(key);
         return -1;
     }
-    int status = assign(accumulate, self, key, values);
-    Py_DECREF(key);
-    return status;
+    return assign(accumulate, self, key, values);
 }

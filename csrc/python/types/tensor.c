@@ -456,18 +456,16 @@ static int contains(PyObject *self, PyObject *value)
                          dt_describe(value, text, sizeof text));
         return -1;
     }
-    dt_tensor equal = {.storage = NULL}, any = {.storage = NULL};
+    DT_LOCAL(equal);
+    DT_LOCAL(any);
     dt_scalar found = dt_scalar_bool(false);
     const dt_tensor *x = dt_tensor_of(self);
-    DT_BEGIN_ALLOW_THREADS
-    status = dt_recorded_elementwise(DT_OP_eq, &equal, DT_ARGS(dt_arg_tensor(x), y));
-    if (status == 0)
-        status = DT_CALL(any, &any, dt_value_tensor(&equal));
-    if (status == 0)
-        status = dt_item("in", &any, &found);
-    dt_tensor_clear(&any);
-    dt_tensor_clear(&equal);
-    DT_END_ALLOW_THREADS
+    DT_RUN(status, true,
+           dt_recorded_elementwise(DT_OP_eq, &equal, DT_ARGS(dt_arg_tensor(x), y)) ||
+                   DT_CALL(any, &any, dt_value_tensor(&equal)) ||
+                   dt_item("in", &any, &found)
+               ? -1
+               : 0);
     return status < 0 ? dt_raise_status() : found.i != 0;
 }
 

@@ -95,7 +95,7 @@ PyObject *dt_int_tuple_new(int count, const int64_t *values);
 
 /* nonzero(as_tuple=True): one tensor of positions per dimension; a 0-dim tensor counts as
  * 1-dim. Synchronizes with a GPU. NULL with an exception set. */
-PyObject *dt_nonzero_tuple(PyObject *tensor);
+PyObject *dt_nonzero_tuple(const dt_tensor *x);
 
 /* self[indices] = values, or += values; indices is a tuple of Tensors. -1 with an
  * exception set. */
