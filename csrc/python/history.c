@@ -19,11 +19,20 @@ PyObject *dt_tensor_object_alias(const dt_tensor *t)
     return (PyObject *)out;
 }
 
-static PyObject *get_requires_grad(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyBool_FromLong(dt_requires_grad(dt_tensor_of(self)));
-}
+/* A getter of an expression in the tensor t and its variable v, which may be NULL. */
+#define GETTER(name, make, answer)                                                     \
+    static PyObject *get_##name(PyObject *self, void *unused)                          \
+    {                                                                                  \
+        (void)unused;                                                                  \
+        const dt_tensor *t = dt_tensor_of(self);                                       \
+        const dt_variable *v = dt_variable_of(t);                                      \
+        (void)v;                                                                       \
+        return make(answer);                                                           \
+    }
+GETTER(requires_grad, PyBool_FromLong, dt_requires_grad(t))
+GETTER(version, PyLong_FromUnsignedLong, t->storage->version)
+GETTER(retains_grad, PyBool_FromLong, v && v->kept)
+GETTER(output_nr, PyLong_FromLong, v && v->made.node ? v->made.index : 0)
 
 static int set_requires_grad(PyObject *self, PyObject *value, void *unused)
 {
@@ -50,16 +59,6 @@ static PyObject *get_grad_fn(PyObject *self, void *unused)
     if (dt_variable_is_made(t, &made) < 0)
         return dt_raise();
     return made ? dt_node_object_new(dt_variable_of(t)->made.node) : Py_NewRef(Py_None);
-}
-
-/* Whether two structs are the same tensor, not only the same memory. */
-static bool is_same(const dt_tensor *a, const dt_tensor *b)
-{
-    return a->storage == b->storage && a->history == b->history &&
-           a->offset == b->offset && a->dtype == b->dtype &&
-           a->unversioned == b->unversioned &&
-           dt_shape_equal(a->ndim, a->shape, b->ndim, b->shape) &&
-           dt_shape_equal(a->ndim, a->strides, b->ndim, b->strides);
 }
 
 /* None; with a warning where backward() will never bring one. */
@@ -91,7 +90,9 @@ static PyObject *get_grad(PyObject *self, void *unused)
     dt_history *keeper;
     void **slot = dt_variable_grad_object(v, &keeper);
     dt_tensor_object *known = *slot;
-    if (known && is_same(&known->tensor, grad))
+    if (known && known->tensor.history == grad->history &&
+        known->tensor.unversioned == grad->unversioned &&
+        dt_tensor_is_same_view(&known->tensor, grad))
         return Py_NewRef((PyObject *)known);
     if (known)
         dt_tensor_object_forget(known);
@@ -198,26 +199,6 @@ static int set_data(PyObject *self, PyObject *value, void *unused)
     old.history = NULL;
     dt_tensor_clear(&old);
     return 0;
-}
-
-static PyObject *get_version(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyLong_FromUnsignedLong(dt_tensor_of(self)->storage->version);
-}
-
-static PyObject *get_retains_grad(PyObject *self, void *unused)
-{
-    (void)unused;
-    dt_variable *v = dt_variable_of(dt_tensor_of(self));
-    return PyBool_FromLong(v && v->kept);
-}
-
-static PyObject *get_output_nr(PyObject *self, void *unused)
-{
-    (void)unused;
-    dt_variable *v = dt_variable_of(dt_tensor_of(self));
-    return PyLong_FromLong(v && v->made.node ? v->made.index : 0);
 }
 
 static PyGetSetDef attributes[] = {

@@ -25,12 +25,10 @@ int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *resu
             dt_shape_text(result->ndim, result->shape, wants, sizeof wants));
         return -1;
     }
-    dt_tensor fresh = {.storage = NULL};
+    DT_LOCAL(fresh);
     if (dt_to(&fresh, result, (dt_dtype)target->dtype, dt_tensor_device(target)) < 0)
         return dt_raise_status();
-    dt_tensor old = *target;
-    *target = fresh;
-    dt_tensor_clear(&old);
+    dt_tensor_move(target, &fresh);
     return 0;
 }
 
@@ -41,13 +39,6 @@ void dt_output_refuse(const char *function)
                  "differentiation, but one of the arguments requires grad; leave out= "
                  "away, or call it under no_grad()",
                  function);
-}
-
-static bool is_same_memory(const dt_tensor *a, const dt_tensor *b)
-{
-    return a->storage == b->storage && a->offset == b->offset && a->dtype == b->dtype &&
-           dt_shape_equal(a->ndim, a->shape, b->ndim, b->shape) &&
-           dt_shape_equal(a->ndim, a->strides, b->ndim, b->strides);
 }
 
 PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int status)
@@ -63,7 +54,7 @@ PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int st
     PyObject *out = args->slots[i];
     if (!dt_tensor_check(out))
         status = dt_argument_error(args, i);
-    else if (is_same_memory(dt_tensor_of(out), dt_tensor_of(object)))
+    else if (dt_tensor_is_same_view(dt_tensor_of(out), dt_tensor_of(object)))
         status = 0; /* the operation wrote there */
     else
         status = dt_copy_to_output(args->signature->name, out, dt_tensor_of(object));

@@ -1,22 +1,7 @@
 /* Signatures: schemas as calls are bound to them, and as help() shows them. */
-#include <ctype.h>
 #include <string.h>
 
 #include "python/arguments.h"
-
-static const char *skip(const char *c)
-{
-    while (*c == ' ')
-        c++;
-    return c;
-}
-
-static const char *name_end(const char *c)
-{
-    while (isalnum((unsigned char)*c) || *c == '_')
-        c++;
-    return c;
-}
 
 /* Parses the form at s->text. */
 static int read_form(dt_signature *s, const char **end)
@@ -58,7 +43,7 @@ int dt_signature_read(dt_signature *signature)
         if (read_form(s, &end) < 0)
             return -1;
         s->op = signature->ops ? signature->ops[form++] : NULL;
-        end = skip(end);
+        end = dt_schema_skip(end);
         if (*end != '|')
             continue;
         s->next = PyMem_RawCalloc(1, sizeof *s);
@@ -66,7 +51,7 @@ int dt_signature_read(dt_signature *signature)
             PyErr_NoMemory();
             return -1;
         }
-        s->next->text = skip(end + 1);
+        s->next->text = dt_schema_skip(end + 1);
     }
     bool one = !signature->next, keywords_optional = true;
     for (int i = signature->positional; i < signature->count; i++)
@@ -94,10 +79,10 @@ static char *copy_form(const char *text, const char *end, const char *name, bool
     }
     while (c < end) {
         if (*c == ':') {
-            c = name_end(skip(c + 1));
+            c = dt_schema_word_end(dt_schema_skip(c + 1));
             if (c[0] == ' ' && c[1] == '=') {
                 *out++ = '=';
-                c = skip(c + 2);
+                c = dt_schema_skip(c + 2);
             }
             continue;
         }

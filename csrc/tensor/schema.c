@@ -12,14 +12,14 @@ static const char *const type_words[DT_NPARAM_TYPES] = {
 #undef TYPE
 };
 
-static const char *skip(const char *c)
+const char *dt_schema_skip(const char *c)
 {
     while (*c == ' ')
         c++;
     return c;
 }
 
-static const char *word_end(const char *c)
+const char *dt_schema_word_end(const char *c)
 {
     while (isalnum((unsigned char)*c) || *c == '_')
         c++;
@@ -51,7 +51,7 @@ static const char *read_default(const char *c, dt_parameter *p)
     }
     if (!strncmp(c, "True", 4) || !strncmp(c, "False", 5)) {
         p->fallback = dt_scalar_bool(*c == 'T');
-        return word_end(c);
+        return dt_schema_word_end(c);
     }
     if (*c == '\'') {
         const char *end = strchr(c + 1, '\'');
@@ -70,13 +70,13 @@ static const char *read_default(const char *c, dt_parameter *p)
 static const char *read_parameter(const char *c, dt_parameter *p, bool rest)
 {
     const char *name = c;
-    c = word_end(c);
+    c = dt_schema_word_end(c);
     if (!copy_name(p->name, name, (size_t)(c - name)) || *c != ':')
         return NULL;
     p->type = DT_NPARAM_TYPES;
     p->required = true;
-    const char *word = skip(c + 1);
-    c = word_end(word);
+    const char *word = dt_schema_skip(c + 1);
+    c = dt_schema_word_end(word);
     for (int t = 0; t < DT_NPARAM_TYPES; t++)
         if (strlen(type_words[t]) == (size_t)(c - word) &&
             !memcmp(type_words[t], word, (size_t)(c - word)))
@@ -85,8 +85,8 @@ static const char *read_parameter(const char *c, dt_parameter *p, bool rest)
         return NULL;
     if (rest && (p->type == DT_PARAM_TENSORS || p->type == DT_PARAM_ANY))
         p->required = false; /* any number of them, 0 too */
-    c = skip(c);
-    return *c == '=' ? skip(read_default(skip(c + 1), p)) : c;
+    c = dt_schema_skip(c);
+    return *c == '=' ? dt_schema_skip(read_default(dt_schema_skip(c + 1), p)) : c;
 }
 
 int dt_schema_parse(dt_schema *out, const char *text, const char **end)
@@ -95,18 +95,18 @@ int dt_schema_parse(dt_schema *out, const char *text, const char **end)
     memset(parameters, 0, sizeof parameters);
     memset(out, 0, sizeof *out);
     out->positional = out->rest = out->out = -1;
-    const char *c = word_end(text);
+    const char *c = dt_schema_word_end(text);
     /* Messages name _cross_entropy() as users do. */
     text += text[0] == '_' && text[1] != '_';
     if (*c != '(' || !copy_name(out->name, text, (size_t)(c - text)))
         return malformed(text);
-    for (c = skip(c + 1); *c && *c != ')';) {
+    for (c = dt_schema_skip(c + 1); *c && *c != ')';) {
         bool rest = *c == '*';
         if (rest) {
             out->positional = out->count;
             c++;
             if (*c == ',') { /* a bare `*`: keywords follow */
-                c = skip(c + 1);
+                c = dt_schema_skip(c + 1);
                 continue;
             }
             out->rest = out->count;
@@ -122,13 +122,13 @@ int dt_schema_parse(dt_schema *out, const char *text, const char **end)
         out->count++;
         out->required += p->required;
         if (*c == ',')
-            c = skip(c + 1);
+            c = dt_schema_skip(c + 1);
     }
     if (*c != ')')
         return malformed(text);
-    c = skip(c + 1);
+    c = dt_schema_skip(c + 1);
     if (!strncmp(c, "->", 2)) {
-        out->results = skip(c + 2);
+        out->results = dt_schema_skip(c + 2);
         const char *bar = strstr(c, " | ");
         c = bar ? bar + 1 : c + strlen(c);
     }

@@ -76,4 +76,8 @@ typedef struct dt_schema {
  * dt_fail: the text is malformed (a bug), or no memory is left. */
 int dt_schema_parse(dt_schema *out, const char *text, const char **end);
 
+/* The end of the spaces at c, and of the word. */
+const char *dt_schema_skip(const char *c);
+const char *dt_schema_word_end(const char *c);
+
 #endif

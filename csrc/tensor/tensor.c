@@ -104,6 +104,13 @@ void dt_tensor_clear(dt_tensor *t)
         dt_history_release(history);
 }
 
+bool dt_tensor_is_same_view(const dt_tensor *a, const dt_tensor *b)
+{
+    return a->storage == b->storage && a->offset == b->offset && a->dtype == b->dtype &&
+           dt_shape_equal(a->ndim, a->shape, b->ndim, b->shape) &&
+           dt_shape_equal(a->ndim, a->strides, b->ndim, b->strides);
+}
+
 bool dt_tensor_overlaps_itself(const dt_tensor *t)
 {
     if (t->contiguous || t->numel <= 1)

@@ -84,6 +84,9 @@ static inline int dt_tensor_use(const dt_tensor *t)
     return t && t->storage ? dt_storage_use(t->storage) : 0;
 }
 
+/* Whether both show the same elements of the same memory in the same way. */
+bool dt_tensor_is_same_view(const dt_tensor *a, const dt_tensor *b);
+
 /* Whether two elements share memory (a stride of 0, or strides that interleave). May
  * report an overlap for unusual strides that have none. */
 bool dt_tensor_overlaps_itself(const dt_tensor *t);

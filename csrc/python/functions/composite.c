@@ -180,11 +180,11 @@ done:
  * method has no `_` at the end. */
 static int load_body(composite *c)
 {
-    int length = (int)strlen(c->signature.name) - c->in_place;
+    Py_ssize_t length = (Py_ssize_t)strcspn(c->signature.text, "(") - c->in_place;
     PyObject *path = PyUnicode_FromFormat("pydevtensor._functions.%s", c->module);
     PyObject *module = path ? PyImport_Import(path) : NULL;
     PyObject *name =
-        module ? PyUnicode_FromStringAndSize(c->signature.name, length) : NULL;
+        module ? PyUnicode_FromStringAndSize(c->signature.text, length) : NULL;
     c->body = name ? PyObject_GetAttr(module, name) : NULL;
     const char *arrow = strstr(c->signature.text, " -> (");
     c->results = arrow ? arrow + strlen(" -> ") : NULL;

@@ -17,12 +17,15 @@ static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
     dt_plan plan;
     dt_device device = dt_tensor_device(source);
     dt_input input = {.tensor = source, .dtype = (dt_dtype)source->dtype};
+    bool given = target->storage;
     int status = dt_iterate_plan(&plan, what, target, dtype, device, &input, 1);
-    if (status)
-        return status < 0 ? -1 : 0;
-    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
-        return -1;
-    return dt_backend_of(device)->copy(dt_stream_current(device), &plan);
+    if (!status &&
+        (dt_storage_use(target->storage) || dt_storage_use(source->storage) ||
+         dt_backend_of(device)->copy(dt_stream_current(device), &plan)))
+        status = -1;
+    if (status < 0 && !given)
+        dt_tensor_clear(target);
+    return status < 0 ? -1 : 0;
 }
 
 int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
@@ -52,68 +55,57 @@ int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
     return dt_backend_of(device)->copy(dt_stream_current(device), &plan);
 }
 
-/* A row-major or otherwise dense copy of the bytes of t, which is dense in the same
- * way. later: without waiting, from pinned memory. */
+/* Copies the bytes of source, in one piece, to another device. later: does not wait,
+ * one of them being in pinned memory. */
+static int transfer(const dt_tensor *target, const dt_tensor *source, bool later)
+{
+    size_t bytes = (size_t)source->numel * dt_dtype_size((dt_dtype)source->dtype);
+    if (!bytes)
+        return 0;
+    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+        return -1;
+    return (later ? dt_transfer_pinned : dt_transfer)(
+        dt_tensor_device(target), dt_tensor_data(target), dt_tensor_device(source),
+        dt_tensor_data(source), bytes);
+}
+
+/* A copy of t on another device, dense in the way that t is. */
 static int copy_across(dt_tensor *out, const dt_tensor *t, dt_device device, bool later)
 {
     if (dt_tensor_empty_strided("to", out, (dt_dtype)t->dtype, t->ndim, t->shape,
                                 t->strides, device))
         return -1;
-    size_t bytes = (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
-    if (!bytes)
+    if (!transfer(out, t, later))
         return 0;
-    if (dt_storage_use(t->storage) ||
-        (later ? dt_transfer_pinned(device, dt_tensor_data(out), dt_tensor_device(t),
-                                    dt_tensor_data(t), bytes)
-               : dt_transfer(device, dt_tensor_data(out), dt_tensor_device(t),
-                             dt_tensor_data(t), bytes))) {
-        dt_tensor_clear(out);
-        return -1;
-    }
-    return 0;
+    dt_tensor_clear(out);
+    return -1;
 }
 
 int dt_to(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device)
 {
     out->storage = NULL;
-    if (dt_device_equal(device, dt_tensor_device(t))) {
-        if (copy_here("copy", out, dtype, t)) {
-            dt_tensor_clear(out);
-            return -1;
-        }
-        return 0;
-    }
+    if (dt_device_equal(device, dt_tensor_device(t)))
+        return copy_here("copy", out, dtype, t);
     /* The narrower of the two types crosses over. */
-    dt_tensor here = {.storage = NULL}, there = {.storage = NULL};
+    DT_LOCAL(here);
+    DT_LOCAL(there);
     bool before = dt_dtype_size(dtype) < dt_dtype_size((dt_dtype)t->dtype);
-    int status = -1;
-    if (before || !dt_tensor_is_non_overlapping_and_dense(t)) {
-        if (copy_here("to", &here, before ? dtype : (dt_dtype)t->dtype, t))
-            goto done;
-        if (!dt_tensor_is_non_overlapping_and_dense(&here)) {
-            dt_tensor row_major = {.storage = NULL};
-            if (dt_contiguous(&row_major, &here))
-                goto done;
-            dt_tensor_clear(&here);
-            here = row_major;
-        }
-    } else {
+    if (!before && dt_tensor_is_non_overlapping_and_dense(t))
         dt_tensor_alias(&here, t);
+    else if (copy_here("to", &here, before ? dtype : (dt_dtype)t->dtype, t))
+        return -1;
+    if (!dt_tensor_is_non_overlapping_and_dense(&here)) {
+        DT_LOCAL(row_major);
+        if (dt_contiguous(&row_major, &here))
+            return -1;
+        dt_tensor_move(&here, &row_major);
     }
     if (copy_across(&there, &here, device, false))
-        goto done;
-    if (there.dtype == dtype) {
-        *out = there;
-        there.storage = NULL;
-    } else if (copy_here("to", out, dtype, &there)) {
-        dt_tensor_clear(out);
-        goto done;
-    }
-    status = 0;
-done:
-    dt_tensor_clear(&there);
-    dt_tensor_clear(&here);
-    return status;
+        return -1;
+    if (there.dtype != dtype)
+        return copy_here("to", out, dtype, &there);
+    dt_tensor_move(out, &there);
+    return 0;
 }
 
 /* A copy of t on its device, of another type, in a format other than PRESERVE. */
@@ -149,10 +141,9 @@ int dt_to_format(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device d
         return -1;
     if (format == DT_FORMAT_PRESERVE || dt_format_is_of(format, out))
         return 0;
-    dt_tensor arrived = *out;
-    int status = copy_in_format("to", out, &arrived, dtype, format);
-    dt_tensor_clear(&arrived);
-    return status;
+    DT_LOCAL(arrived);
+    dt_tensor_move(&arrived, out);
+    return copy_in_format("to", out, &arrived, dtype, format);
 }
 
 int dt_to_copy_forward(dt_call *c)
@@ -182,24 +173,18 @@ int dt_pin_forward(dt_call *c)
         dt_tensor_alias(out, t);
         return 0;
     }
-    dt_tensor made;
-    size_t bytes = (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
-    dt_tensor_alias(&made, t);
-    dt_storage_release(made.storage);
-    made.storage = dt_storage_new_pinned((int)c->args[1].i, bytes);
-    if (!made.storage)
+    dt_tensor_alias(out, t);
+    dt_storage_release(out->storage);
+    out->storage = dt_storage_new_pinned(
+        (int)c->args[1].i, (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype));
+    if (!out->storage)
         return dt_fail_prefix("pin_memory: ");
-    made.unversioned = false;
-    made.offset = 0;
+    out->unversioned = false;
+    out->offset = 0;
     if (!dt_tensor_is_non_overlapping_and_dense(t))
-        dt_shape_strides(made.ndim, made.shape, made.strides);
-    dt_tensor_update(&made);
-    if (copy_here("pin_memory", &made, (dt_dtype)t->dtype, t)) {
-        dt_tensor_clear(&made);
-        return -1;
-    }
-    *out = made;
-    return 0;
+        dt_shape_strides(out->ndim, out->shape, out->strides);
+    dt_tensor_update(out);
+    return copy_here("pin_memory", out, (dt_dtype)t->dtype, t);
 }
 
 int dt_contiguous(dt_tensor *out, const dt_tensor *t)
@@ -233,59 +218,41 @@ int dt_retype(dt_tensor *t, dt_dtype dtype)
     return 0;
 }
 
-int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
+/* Whether the bytes of source, in one piece, are what target is to hold. */
+static bool is_one_piece(const dt_tensor *target, const dt_tensor *source)
 {
-    dt_device device = dt_tensor_device(target);
-    dt_tensor copy = {.storage = NULL};
-    int status;
-    if (!dt_device_equal(device, dt_tensor_device(source))) {
-        /* Straight into the target's memory where its layout and type allow it. */
-        if (target->contiguous && source->contiguous &&
-            target->dtype == source->dtype &&
-            dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape) &&
-            !target->storage->read_only) {
-            if (!target->numel)
-                return 0;
-            if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
-                return -1;
+    return target->contiguous && source->contiguous && target->dtype == source->dtype &&
+           !target->storage->read_only &&
+           dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape);
+}
+
+/* non_blocking: a copy between a GPU and page-locked memory, in one piece, does not
+ * wait: source is to stay as it is until the copy is over. */
+static int copy_into(const char *what, dt_tensor *target, const dt_tensor *source,
+                     bool non_blocking)
+{
+    DT_LOCAL(copy);
+    dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
+    bool crosses = !dt_device_equal(to, from);
+    if (crosses && is_one_piece(target, source)) {
+        const dt_tensor *host = dt_device_is_cpu(to) ? target : source;
+        if (target->numel)
             dt_tensor_written(target);
-            return dt_transfer(device, dt_tensor_data(target), dt_tensor_device(source),
-                               dt_tensor_data(source),
-                               (size_t)source->numel *
-                                   dt_dtype_size((dt_dtype)source->dtype));
-        }
-        if (dt_to(&copy, source, (dt_dtype)source->dtype, device))
-            return -1;
-        source = &copy;
-    } else if (dt_iterate_partly_overlaps(target, source)) {
-        if (dt_to(&copy, source, (dt_dtype)source->dtype, device))
+        return transfer(target, source,
+                        non_blocking && host->storage->pinned &&
+                            dt_device_is_cpu(to) != dt_device_is_cpu(from));
+    }
+    if (crosses || dt_iterate_partly_overlaps(target, source)) {
+        if (dt_to(&copy, source, (dt_dtype)source->dtype, to))
             return -1;
         source = &copy;
     }
-    status = copy_here(what, target, (dt_dtype)target->dtype, source);
-    dt_tensor_clear(&copy);
-    return status;
+    return copy_here(what, target, (dt_dtype)target->dtype, source);
 }
 
-/* As dt_copy_into. A copy between a GPU and page-locked memory, in one piece, does not
- * wait: source is to stay as it is until the copy is over. */
-static int copy_non_blocking(const char *what, dt_tensor *target,
-                             const dt_tensor *source)
+int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
 {
-    dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
-    bool crosses = dt_device_is_cpu(to) != dt_device_is_cpu(from);
-    const dt_tensor *here = dt_device_is_cpu(to) ? target : source;
-    if (!crosses || !here->storage->pinned || target->storage->read_only ||
-        !target->contiguous || !source->contiguous || target->dtype != source->dtype ||
-        !target->numel ||
-        !dt_shape_equal(target->ndim, target->shape, source->ndim, source->shape))
-        return dt_copy_into(what, target, source);
-    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
-        return -1;
-    dt_tensor_written(target);
-    return dt_transfer_pinned(to, dt_tensor_data(target), from, dt_tensor_data(source),
-                              (size_t)source->numel *
-                                  dt_dtype_size((dt_dtype)source->dtype));
+    return copy_into(what, target, source, false);
 }
 
 int dt_copy_forward(dt_call *c)
@@ -294,8 +261,7 @@ int dt_copy_forward(dt_call *c)
     const dt_tensor *source = c->args[1].tensor;
     if (!source)
         return dt_fill_into(c->name, target, c->args[1].scalar);
-    return c->args[2].b ? copy_non_blocking(c->name, target, source)
-                        : dt_copy_into(c->name, target, source);
+    return copy_into(c->name, target, source, c->args[2].b);
 }
 
 int dt_item(const char *what, const dt_tensor *t, dt_scalar *out)
