@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from pydevtensor import _C
@@ -56,16 +57,10 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
                 f"bilinear: {name} has shape {[*given.shape]}; for a weight of shape "
                 f"{[*weight.shape]} its last size has to be {weight.shape[place]}"
             )
-    left = input1.reshape(-1, 1, input1.shape[-1])
-    right = input2.reshape(-1, input2.shape[-1])
-    rows = (
-        left
-        @ weight.reshape(weight.shape[0], *weight.shape[1:])
-        .permute(1, 0, 2)
-        .reshape(weight.shape[1], -1)
-    ).reshape(-1, weight.shape[0], weight.shape[2])
-    result = (rows * right.unsqueeze(1)).sum(-1)
-    result = result.reshape(*input1.shape[:-1], weight.shape[0])
+    out, left, right = weight.shape
+    columns = weight.permute(1, 0, 2).reshape(left, out * right)
+    products = (input1 @ columns).reshape(*input1.shape[:-1], out, right)
+    result = (products * input2.unsqueeze(-2)).sum(-1)
     return result if bias is None else result + bias
 
 
@@ -105,6 +100,18 @@ def relu(input: Any, inplace: bool = False) -> Any:
     return input.relu_() if inplace else input.relu()
 
 
+def _widened(input: Any) -> Any:
+    """The input, in float32 if it is half-precision: rounds the result only once."""
+    half = getattr(input, "dtype", None) in (_C.float16, _C.bfloat16)
+    return input.float() if half else input
+
+
+def _finished(name: str, result: Any, input: Any, inplace: bool = False) -> Any:
+    """The result of an activation, in the input's type, named by its derivative."""
+    result = result.to(input.dtype)
+    return input.copy_(result) if inplace else _C._named(result, name + "Backward0")
+
+
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """x, or negative_slope * x where x is negative.
 
@@ -112,13 +119,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     tensor([-0.1000,  2.0000])
     """
     result = _C.where(input > 0, input, input * negative_slope)
-    return input.copy_(result) if inplace else _C._named(result, "LeakyReluBackward0")
-
-
-def _widened(input: Any) -> Any:
-    """The input, in float32 if it is half-precision: rounds the result only once."""
-    half = getattr(input, "dtype", None) in (_C.float16, _C.bfloat16)
-    return input.float() if half else input
+    return _finished("LeakyRelu", result, input, inplace)
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
@@ -130,8 +131,8 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     # The exponential of a large x would overflow, and so would its gradient.
     x = _widened(input)
     low = _C.minimum(x, _C.zeros_like(x))
-    result = _C.where(x > 0, x, alpha * low.expm1()).to(input.dtype)
-    return input.copy_(result) if inplace else _C._named(result, "EluBackward0")
+    result = _C.where(x > 0, x, alpha * low.expm1())
+    return _finished("Elu", result, input, inplace)
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
@@ -142,15 +143,14 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     """
     x = _widened(input)
     if approximate == "none":
-        result = 0.5 * x * (1 + _C.erf(x * math.sqrt(0.5)))
-        return _C._named(result.to(input.dtype), "GeluBackward0")
-    if approximate != "tanh":
+        twice = 1 + _C.erf(x * math.sqrt(0.5))
+    elif approximate == "tanh":
+        twice = 1 + (math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)).tanh()
+    else:
         raise RuntimeError(
             f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'"
         )
-    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
-    result = 0.5 * x * (1 + inner.tanh())
-    return _C._named(result.to(input.dtype), "GeluBackward0")
+    return _finished("Gelu", 0.5 * x * twice, input)
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
@@ -160,8 +160,7 @@ def silu(input: Any, inplace: bool = False) -> Any:
     tensor([-0.2689,  1.7616])
     """
     x = _widened(input)
-    result = (x * x.sigmoid()).to(input.dtype)
-    return input.copy_(result) if inplace else _C._named(result, "SiluBackward0")
+    return _finished("Silu", x * x.sigmoid(), input, inplace)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
@@ -174,7 +173,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     scaled = x * beta
     low = _C.minimum(scaled, _C.full_like(scaled, threshold))
     result = _C.where(scaled > threshold, x, low.exp().log1p() / beta)
-    return _C._named(result.to(input.dtype), "SoftplusBackward0")
+    return _finished("Softplus", result, input)
 
 
 def logsigmoid(input: Any) -> Any:
@@ -185,7 +184,7 @@ def logsigmoid(input: Any) -> Any:
     """
     x = _widened(input)
     result = _C.minimum(x, _C.zeros_like(x)) - (-x.abs()).exp().log1p()
-    return _C._named(result.to(input.dtype), "LogSigmoidBackward0")
+    return _finished("LogSigmoid", result, input)
 
 
 def sigmoid(input: Any) -> Any:
@@ -209,8 +208,6 @@ def tanh(input: Any) -> Any:
 def _softmax_dim(name: str, dim: Any, ndim: int) -> int:
     if dim is not None:
         return dim
-    import warnings
-
     warnings.warn(
         f"{name}: without dim, one is chosen by the number of dimensions; give dim",
         stacklevel=3,
@@ -323,26 +320,28 @@ def _reduction(size_average: Any, reduce: Any, reduction: str) -> str:
 
 
 def _reduce(
-    loss: Any, reduction: str, size_average: Any = None, reduce: Any = None
+    loss: Any,
+    reduction: str,
+    size_average: Any = None,
+    reduce: Any = None,
+    name: str = "",
 ) -> Any:
-    if size_average is not None or reduce is not None:
-        reduction = _reduction(size_average, reduce, reduction)
+    """The loss of a batch, named by its derivative."""
+    reduction = _reduction(size_average, reduce, reduction)
     if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction == "none":
-        return loss
-    raise ValueError(
-        f"{reduction} is not a valid value for reduction; give mean, sum or none"
-    )
+        loss = loss.mean()
+    elif reduction == "sum":
+        loss = loss.sum()
+    elif reduction != "none":
+        raise ValueError(
+            f"{reduction} is not a valid value for reduction; give mean, sum or none"
+        )
+    return _C._named(loss, name + "Backward0") if name else loss
 
 
 def _gap(name: str, input: Any, target: Any) -> Any:
     """input - target, with a warning if they broadcast."""
     if input.shape != target.shape:
-        import warnings
-
         warnings.warn(
             f"{name}: the target's size {[*target.shape]} differs from the input's "
             f"{[*input.shape]}, so they broadcast; reshape one of them",
@@ -381,8 +380,7 @@ def mse_loss(
     tensor(2.)
     """
     squares = _gap("mse_loss", input, target).square()
-    loss = _reduce(squares, reduction, size_average, reduce)
-    return _C._named(loss, "MseLossBackward0")
+    return _reduce(squares, reduction, size_average, reduce, "MseLoss")
 
 
 def l1_loss(
@@ -412,7 +410,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
     loss = _huber(_gap("huber_loss", input, target).abs(), delta)
-    return _C._named(_reduce(loss, reduction), "HuberLossBackward0")
+    return _reduce(loss, reduction, name="HuberLoss")
 
 
 def _huber(gap: Any, delta: float) -> Any:
@@ -469,8 +467,7 @@ def binary_cross_entropy(
         + (1 - target) * _C.maximum((1 - input).log(), least)
     )
     loss = loss if weight is None else loss * weight
-    loss = _reduce(loss, reduction, size_average, reduce)
-    return _C._named(loss, "BinaryCrossEntropyBackward0")
+    return _reduce(loss, reduction, size_average, reduce, "BinaryCrossEntropy")
 
 
 def binary_cross_entropy_with_logits(
@@ -491,12 +488,10 @@ def binary_cross_entropy_with_logits(
     _need_same_size("binary_cross_entropy_with_logits", input, target)
     loss = (1 - target) * input
     soft = -logsigmoid(input)
-    loss = loss + (
-        soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
-    )
+    loss += soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
     loss = loss if weight is None else loss * weight
-    loss = _reduce(loss, reduction, size_average, reduce)
-    return _C._named(loss, "BinaryCrossEntropyWithLogitsBackward0")
+    name = "BinaryCrossEntropyWithLogits"
+    return _reduce(loss, reduction, size_average, reduce, name)
 
 
 def kl_div(
