@@ -220,7 +220,7 @@ class _Here(_Batches):
 
 
 def _end_workers(owner, ends, processes):
-    """Close the sockets, which ends idle workers; then terminate the others."""
+    """Close the pipes, which ends idle workers; then terminate the others."""
     if os.getpid() != owner:
         return  # in a fork: the workers are not its children
     for end in ends:
@@ -282,10 +282,8 @@ class _There(_Batches):
     def _begin(self):
         self.working = [True] * len(self.processes)
         self.turn = 0
-        self.sent = 0  # tasks
-        self.given = 0  # batches
-        self.owner = {}  # task: worker
-        self.ready = {}  # task: batch
+        self.sent = 0
+        self.tasks = {}  # by number, in order: the batch, or this iterator until then
         for _ in range(self.loader.prefetch_factor * len(self.processes)):
             self._send_task()
 
@@ -310,7 +308,7 @@ class _There(_Batches):
         indices = next(self.indices, self)
         if indices is self:
             return
-        self.owner[self.sent] = number
+        self.tasks[self.sent] = self
         try:
             work.send(self.ends[number], (self.epoch, self.sent, indices))
         except OSError:
@@ -350,34 +348,31 @@ class _There(_Batches):
                 epoch, task, answer = work.receive(end)
             except (EOFError, OSError):
                 self._worker_died(number)
-            except BaseException:  # the rest of the message may be in the socket
+            except BaseException:  # the rest of the message may be in the pipe
                 self._end()
                 raise
             if epoch != self.epoch:
                 continue
             if isinstance(answer, work.Exhausted):
                 self.working[number] = False
-                self.owner.pop(task, None)
+                self.tasks.pop(task, None)
                 self._send_task()
             else:
-                self.ready[task] = answer
+                self.tasks[task] = answer
 
     def __next__(self):
         if self.closed:
             raise StopIteration
-        while True:
-            while self.given < self.sent and self.given not in self.owner:
-                self.given += 1
-            if self.given == self.sent:
-                if not self.loader.persistent_workers:
-                    self._end()
-                raise StopIteration
-            if self.given in self.ready:
+        while self.tasks:
+            task = next(iter(self.tasks))
+            if self.tasks[task] is not self:
                 break
             self._receive()
-        batch = self.ready.pop(self.given)
-        del self.owner[self.given]
-        self.given += 1
+        else:
+            if not self.loader.persistent_workers:
+                self._end()
+            raise StopIteration
+        batch = self.tasks.pop(task)
         self._send_task()
         if isinstance(batch, work.Failure):
             batch.raise_again()

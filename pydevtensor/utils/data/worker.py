@@ -1,6 +1,6 @@
 """The worker process of a DataLoader, and its messages.
 
-Each worker has a socket pair with the reading process: a worker that is killed closes
+Each worker has a pipe of its own to the reading process: a worker that is killed closes
 it, and leaves no lock behind. Messages are pickled; the elements of large CPU Tensors
 and NumPy arrays are in anonymous shared memory, whose descriptor is sent along.
 """
@@ -9,21 +9,19 @@ import io
 import mmap
 import os
 import pickle
-import socket
-import struct
 import weakref
 from traceback import format_exc
+from typing import Any
 
 import pydevtensor as torch
 
-# Smaller data goes through the socket: a mapping costs more than the copy. Small
-# messages also never fill the sockets, so the two sides cannot deadlock.
+# Smaller data is sent through the pipe: a mapping costs more than the copy. Small
+# messages also never fill the pipes, so the two sides cannot deadlock.
 SHARED_FROM = 1 << 13
 _ALIGN = 64
-_HEAD = struct.Struct("<QQ")  # bytes of the pickle; bytes of shared memory
 
-# The reader's ends of the sockets, which a forked worker has to close.
-_ends: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+# The reader's ends of the pipes, which a forked worker has to close.
+_ends: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class WorkerInfo:
@@ -88,30 +86,38 @@ class Exhausted:
 # --- messages -----------------------------------------------------------------------
 
 
-def _tensor_of_array(array, requires_grad):
-    return torch.from_numpy(array).requires_grad_(requires_grad)
+def _tensor_of(elements, dtype, shape, requires_grad):
+    made = torch.frombuffer(elements, dtype=dtype).reshape(shape)
+    return made.requires_grad_(requires_grad)
 
 
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value):
         if (
-            isinstance(value, torch.Tensor)
-            and type(value) is torch.Tensor
-            and value.device.type == "cpu"
-            and value.numel() * value.element_size() >= SHARED_FROM
+            type(value) is not torch.Tensor
+            or value.device.type != "cpu"
+            or value.nbytes < SHARED_FROM
         ):
-            if value.requires_grad and not value.is_leaf:
-                raise RuntimeError(
-                    "DataLoader: a worker's batch has a grad_fn, which cannot leave "
-                    "its process; detach() the Tensor"
-                )
-            array = value.detach().contiguous().numpy()
-            return _tensor_of_array, (array, value.requires_grad)
-        return NotImplemented
+            return NotImplemented
+        if value.requires_grad and not value.is_leaf:
+            raise RuntimeError(
+                "DataLoader: a worker's batch has a grad_fn, which cannot leave its "
+                "process; detach() the Tensor"
+            )
+        elements = value.detach().reshape(-1).view(torch.uint8)
+        buffer = pickle.PickleBuffer(memoryview(elements))
+        return _tensor_of, (buffer, value.dtype, value.shape, value.requires_grad)
+
+
+class _Shared:
+    """Stands for a value that is in shared memory: its buffers, and last its pickle."""
+
+    def __init__(self, places):
+        self.places = places
 
 
 def send(end, value):
-    """Send value through the socket. May wait for the reader."""
+    """Send value through the pipe. May wait for the reader."""
     big = []
 
     def aside(buffer):
@@ -123,65 +129,49 @@ def send(end, value):
 
     text = io.BytesIO()
     _Pickler(text, 5, buffer_callback=aside).dump(value)
-    inline = text.tell() < SHARED_FROM
-    if not inline:
-        big.append(text.getbuffer())
-    size, places = 0, []
-    for raw in big:
-        places.append((size, raw.nbytes))
-        size += -(-raw.nbytes // _ALIGN) * _ALIGN
-    body = pickle.dumps((places, text.getvalue() if inline else None))
-    message = _HEAD.pack(len(body), size) + body
-    if not size:
-        end.sendall(message)
+    if not big and text.tell() < SHARED_FROM:
+        end.send_bytes(text.getbuffer())
         return
+    from multiprocessing.reduction import send_handle
+
+    size, places = 0, []
+    big.append(text.getbuffer())
+    for raw in big:
+        places.append(slice(size, size + raw.nbytes))
+        size += -(-raw.nbytes // _ALIGN) * _ALIGN
     fd = os.memfd_create("pydevtensor-batch", os.MFD_CLOEXEC)
     try:
         os.ftruncate(fd, size)
         with mmap.mmap(fd, size) as memory:
-            for (start, length), raw in zip(places, big, strict=True):
-                memory[start : start + length] = raw
-        sent = socket.send_fds(end, [message], [fd])
+            for place, raw in zip(places, big, strict=True):
+                memory[place] = raw
+        end.send_bytes(pickle.dumps(_Shared(places)))
+        send_handle(end, fd, None)
     finally:
         os.close(fd)
-    end.sendall(message[sent:])
-
-
-def _take(end, size):
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        count = end.recv_into(view)
-        if not count:
-            raise EOFError
-        view = view[count:]
-    return data
 
 
 def receive(end):
     """Wait for the next value; raises EOFError if the other end is closed."""
-    head, fds, _, _ = socket.recv_fds(end, _HEAD.size, 1)
+    value = pickle.loads(end.recv_bytes())
+    if not isinstance(value, _Shared):
+        return value
+    from multiprocessing.reduction import recv_handle
+
+    fd = recv_handle(end)
     try:
-        if not head:
-            raise EOFError
-        head += _take(end, _HEAD.size - len(head))
-        length, size = _HEAD.unpack(head)
-        places, text = pickle.loads(_take(end, length))
-        buffers = []
-        if size:
-            memory = memoryview(mmap.mmap(fds[0], size))
-            buffers = [memory[start : start + count] for start, count in places]
-        if text is None:
-            text = buffers.pop()
-        return pickle.loads(text, buffers=buffers)
+        memory = memoryview(mmap.mmap(fd, 0))
     finally:
-        for fd in fds:
-            os.close(fd)
+        os.close(fd)
+    *buffers, text = (memory[place] for place in value.places)
+    return pickle.loads(text, buffers=buffers)
 
 
 def pair():
     """(the reader's end, the worker's end)"""
-    ours, theirs = socket.socketpair()
+    from multiprocessing import Pipe
+
+    ours, theirs = Pipe()
     _ends.add(ours)
     return ours, theirs
 
@@ -233,49 +223,36 @@ def main(end, job, base_seed, worker, workers, init):
         other.close()
     dataset, iterable, *batching = job
     where = f"DataLoader worker process {worker}"
-    seed = base_seed + worker
-    iterator = failure = None
+    answer: object = None
     try:
         torch.set_num_threads(1)
-        _seed(seed, base_seed, worker)
-        _info = WorkerInfo(worker, workers, seed, dataset)
+        _seed(base_seed + worker, base_seed, worker)
+        _info = WorkerInfo(worker, workers, base_seed + worker, dataset)
         if init is not None:
             init(worker)
-        if iterable:
-            iterator = iter(dataset)
     except Exception:
-        failure = Failure(where)
-    epoch = 0
-    over = False
+        answer = Failure(where)  # to the first task
+    epoch = over = iterator = None
     try:
         while True:
-            task = receive(end)
-            if task is None:
-                return
-            if task[0] != epoch:
-                epoch, over, failure = task[0], False, None
-                if iterable:
-                    try:
-                        iterator = iter(dataset)
-                    except Exception:
-                        failure = Failure(where)
-            answer: object = failure
-            failure = None
-            if answer is None:
-                try:
-                    answer = Exhausted()
-                    if not over:
-                        answer = samples(dataset, iterator, task[2], *batching)
-                    over = isinstance(answer, Exhausted)
-                except Exception:
-                    answer = Failure(where)
-                    over = iterable
+            task_epoch, number, indices = receive(end)
             try:
-                send(end, (epoch, task[1], answer))
+                if task_epoch != epoch:
+                    epoch, over = task_epoch, False
+                    iterator = iter(dataset) if iterable else None
+                if answer is None and over:
+                    answer = Exhausted()
+                elif answer is None:
+                    answer = samples(dataset, iterator, indices, *batching)
+                    over = isinstance(answer, Exhausted)
+            except Exception:
+                answer, over = Failure(where), iterable
+            try:
+                send(end, (epoch, number, answer))
             except OSError:
                 raise
             except Exception:  # it cannot be pickled
-                send(end, (epoch, task[1], Failure(where)))
+                send(end, (epoch, number, Failure(where)))
             answer = None
     except (EOFError, OSError):
         pass  # the reader is gone
