@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -307,6 +308,14 @@ class RemovableHandle:
 
     def __exit__(self, *unused: object) -> None:
         self.remove()
+
+
+def _add_hook(hooks: OrderedDict, hook: Any, prepend: bool = False) -> RemovableHandle:
+    key = object()
+    hooks[key] = hook
+    if prepend:
+        hooks.move_to_end(key, last=False)
+    return RemovableHandle(lambda: hooks.pop(key, None))
 
 
 def _hook_handle(tensor: Tensor, number: int) -> RemovableHandle:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import groupby
 from typing import Any
 
 from pydevtensor import _C
@@ -15,15 +15,19 @@ from pydevtensor.nn.parameter import Parameter
 Tensor = _C.Tensor
 
 
+def _position(index: Any, count: int, what: str) -> int:
+    index = operator.index(index)
+    if not -count <= index < count:
+        raise IndexError(f"index {index} is out of range for {count} {what}")
+    return index % count
+
+
 class _ListOfModules(Module):
     """Base of Sequential and ModuleList: children numbered from 0."""
 
     def _at(self, index: Any) -> str:
-        index = operator.index(index)
-        count = len(self._modules)
-        if not -count <= index < count:
-            raise IndexError(f"index {index} is out of range for {count} modules")
-        return next(islice(self._modules, index % count, None))
+        names = [*self._modules]
+        return names[_position(index, len(names), "modules")]
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -32,7 +36,13 @@ class _ListOfModules(Module):
         return iter(self._modules.values())
 
     def __getitem__(self, index: Any) -> Any:
-        raise NotImplementedError
+        if isinstance(index, slice):
+            return self._part([*self._modules.items()][index])
+        return self._modules[self._at(index)]
+
+    def _part(self, named: list[tuple[str, Module]]) -> Any:
+        """A container of these children."""
+        return type(self)(module for _, module in named)
 
     def __setitem__(self, index: Any, module: Module) -> None:
         setattr(self, self._at(index), module)
@@ -98,13 +108,10 @@ class Sequential(_ListOfModules):
             for name, module in args[0].items():
                 self.add_module(name, module)
         else:
-            for i, module in enumerate(args):
-                self.add_module(str(i), module)
+            self.extend(args)
 
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return type(self)(OrderedDict([*self._modules.items()][index]))
-        return self._modules[self._at(index)]
+    def _part(self, named: list[tuple[str, Module]]) -> Any:
+        return type(self)(OrderedDict(named))
 
     def insert(self, index: int, module: Module) -> Sequential:
         """Insert a module before the one at index, from -len to len."""
@@ -113,12 +120,7 @@ class Sequential(_ListOfModules):
         return super().insert(index, module)
 
     def __add__(self, other: Any) -> Sequential:
-        if not isinstance(other, Sequential):
-            raise ValueError(
-                "a Sequential is added to a Sequential, not to "
-                f"{type(other).__name__}; use append()"
-            )
-        return Sequential(*self, *other)
+        return Sequential(*self).__iadd__(other)
 
     def __iadd__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
@@ -165,11 +167,6 @@ class ModuleList(_ListOfModules):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return type(self)([*self._modules.values()][index])
-        return self._modules[self._at(index)]
-
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
 
@@ -178,20 +175,17 @@ class ModuleList(_ListOfModules):
 
     def __repr__(self) -> str:
         # Equal neighbours are shown once, as in PyTorch.
-        runs: list[tuple[int, int, str]] = []
-        for i, text in enumerate(map(repr, self)):
-            if runs and runs[-1][2] == text:
-                runs[-1] = (runs[-1][0], i, text)
-            else:
-                runs.append((i, i, text))
-        if not runs:
+        lines, first = [], 0
+        for text, run in groupby(map(repr, self)):
+            count = len([*run])
+            last = first + count - 1
+            one = f"({first}): {_indent(text)}"
+            lines.append(
+                one if count == 1 else f"({first}-{last}): {count} x {_indent(text)}"
+            )
+            first += count
+        if not lines:
             return self._get_name() + "()"
-        lines = [
-            f"({a}): {_indent(t)}"
-            if a == b
-            else f"({a}-{b}): {b - a + 1} x {_indent(t)}"
-            for a, b, t in runs
-        ]
         return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
 
 
@@ -360,10 +354,7 @@ class ParameterList(_HolderOfParameters):
             self.extend(values)
 
     def _at(self, index: Any) -> str:
-        index = operator.index(index)
-        if not -self._size <= index < self._size:
-            raise IndexError(f"index {index} is out of range for {self._size} values")
-        return str(index % self._size)
+        return str(_position(index, self._size, "values"))
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
         return enumerate(self)

@@ -7,7 +7,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.forward import InputModule, forwards_to
+from pydevtensor.nn.forward import InputModule, calls
 from pydevtensor.nn.parameter import Parameter
 
 # By option, the value that repr() does not show.
@@ -20,7 +20,7 @@ _OPTIONS = {
 }
 
 
-@forwards_to(F.embedding, " ".join(["weight", *_OPTIONS]))
+@calls(F.embedding, " ".join(["weight", *_OPTIONS]))
 class Embedding(InputModule):
     """A table of num_embeddings rows, which are selected by index.
 

@@ -32,20 +32,21 @@ def explain(module: Module, error: Exception, **inputs: Any) -> None:
         raise type(error)(f"{module}: {error}") from None
 
 
-def forwards_to(function: Callable, options: str) -> Callable[[_Class], _Class]:
-    """Decorator: forward() of a base, now as a call of function with its parameters.
+@dataclass_transform()
+def calls(function: Callable, options: str = "") -> Callable[[_Class], _Class]:
+    """Decorator: forward() of a base is a call of function with the inputs and options.
 
-    options: the attributes of the module that the function gets after them. It gets None
-    for those that a loss replaces by reduction.
+    options: the names of attributes. Without them, the class gets a @constructor, whose
+    parameters they are; instead of those that a loss replaces by reduction it is None.
     """
 
     def decorate(cls: _Class) -> _Class:
-        base: Any = cls
-        kinds = base.forward.__annotations__
+        made: Any = cls if options else constructor(cls)
+        kinds = made.forward.__annotations__
         inputs = [name for name in kinds if name != "return"]
         values = [
             "None" if name in ("size_average", "reduce") else f"self.{name}"
-            for name in options.split()
+            for name in options.split() or made._fields
         ]
         given = ", ".join([*inputs, *values])
         named = ", ".join(f"{name}={name}" for name in inputs)
@@ -55,17 +56,6 @@ def forwards_to(function: Callable, options: str) -> Callable[[_Class], _Class]:
         )
         add_method(cls, "forward", kinds, body, function=function, explain=explain)
         return cls
-
-    return decorate
-
-
-@dataclass_transform()
-def calls(function: Callable) -> Callable[[_Class], _Class]:
-    """Decorator: @constructor, whose parameters are the options in @forwards_to."""
-
-    def decorate(cls: _Class) -> _Class:
-        made: Any = constructor(cls)
-        return forwards_to(function, " ".join(made._fields))(cls)
 
     return decorate
 

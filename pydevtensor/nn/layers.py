@@ -9,13 +9,7 @@ from pydevtensor import _C
 from pydevtensor._constructor import constructor
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.forward import (
-    InputModule,
-    OptionModule,
-    calls,
-    explain,
-    forwards_to,
-)
+from pydevtensor.nn.forward import InputModule, OptionModule, calls, explain
 from pydevtensor.nn.module import Module
 from pydevtensor.nn.parameter import Parameter, UninitializedParameter, is_lazy
 
@@ -56,7 +50,7 @@ class _Layer(Module):
             init.zeros_(self.bias)
 
 
-@forwards_to(F.linear, "weight bias")
+@calls(F.linear, "weight bias")
 class Linear(_Layer, InputModule):
     """x @ weight.T + bias, from (..., in_features) to (..., out_features).
 
@@ -239,7 +233,7 @@ class Unflatten(OptionModule):
         super()._construct(**options)
 
 
-@forwards_to(F.dropout, "p training inplace")
+@calls(F.dropout, "p training inplace")
 @constructor
 class Dropout(OptionModule):
     """Zeroes elements with probability p in training, divides the others by 1 - p.
@@ -261,7 +255,7 @@ class Dropout(OptionModule):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-@forwards_to(F.layer_norm, "normalized_shape weight bias eps")
+@calls(F.layer_norm, "normalized_shape weight bias eps")
 class LayerNorm(_Layer, InputModule):
     """Normalizes over the last dimensions, whose shape is normalized_shape.
 

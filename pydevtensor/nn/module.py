@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.autograd import RemovableHandle
+from pydevtensor.autograd import RemovableHandle, _add_hook
 from pydevtensor.nn.parameter import Buffer, Parameter, is_lazy
 from pydevtensor.nn.watch import Watch
 
@@ -138,14 +137,10 @@ class Module:
         return result if watch is None else watch.outputs(result)
 
     def _add_hook(
-        self, hooks: OrderedDict, hook: Any, prepend: bool
+        self, hooks: OrderedDict, hook: Any, prepend: bool = False
     ) -> RemovableHandle:
-        key = object()
-        hooks[key] = hook
         self._has_hooks = True  # or had some: one test per call, not four
-        if prepend:
-            hooks.move_to_end(key, last=False)
-        return RemovableHandle(lambda: hooks.pop(key, None))
+        return _add_hook(hooks, hook, prepend)
 
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
@@ -193,23 +188,23 @@ class Module:
 
     def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, prefix, keep_vars) before state_dict() of the module."""
-        return self._add_hook(self._state_dict_pre_hooks, hook, False)
+        return self._add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata) after state_dict() of
         the module and its children; it may change state_dict."""
-        return self._add_hook(self._state_dict_hooks, hook, False)
+        return self._add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs) before the module is loaded; it may change
         state_dict, a copy, and the lists."""
-        return self._add_hook(self._load_state_dict_pre_hooks, hook, False)
+        return self._add_hook(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, incompatible_keys) after load_state_dict(); it may change
         the lists missing_keys and unexpected_keys."""
-        return self._add_hook(self._load_state_dict_post_hooks, hook, False)
+        return self._add_hook(self._load_state_dict_post_hooks, hook)
 
     # --- attributes
 
@@ -582,13 +577,8 @@ class Module:
         return state
 
     def _state(self) -> Iterator[tuple[str, Any]]:
-        buffers = (
-            item
-            for item in self._buffers.items()
-            if item[0] not in self._non_persistent_buffers_set
-        )
-        for name, value in itertools.chain(self._parameters.items(), buffers):
-            if value is not None:
+        for name, value in [*self._parameters.items(), *self._buffers.items()]:
+            if value is not None and name not in self._non_persistent_buffers_set:
                 yield name, value
 
     def load_state_dict(
@@ -622,15 +612,19 @@ class Module:
                 hook(module, given, prefix, local, strict, missing, unexpected, faults)
         unused = dict.fromkeys(given)
         for path, module in modules:
-            prefix = f"{path}." if path else ""
-            module._plan_loading(given, prefix, assign, unused, missing, faults, plan)
+            for key, step in module._loading(given, f"{path}." if path else "", assign):
+                unused.pop(key, None)
+                if step is None:
+                    missing.append(key)
+                elif isinstance(step, str):
+                    faults.append(step)
+                else:
+                    plan.append(step)
         unexpected += unused
-        if strict and unexpected:
-            names = ", ".join(f'"{key}"' for key in unexpected)
-            faults.insert(0, f"Unexpected key(s) in state_dict: {names}")
-        if strict and missing:
-            names = ", ".join(f'"{key}"' for key in missing)
-            faults.insert(0, f"Missing key(s) in state_dict: {names}")
+        for which, keys in (("Unexpected", unexpected), ("Missing", missing)):
+            if strict and keys:
+                names = ", ".join(f'"{key}"' for key in keys)
+                faults.insert(0, f"{which} key(s) in state_dict: {names}")
         if faults:
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
@@ -649,42 +643,29 @@ class Module:
                     )
         return result
 
-    def _plan_loading(
-        self,
-        given: Any,
-        prefix: str,
-        assign: bool,
-        unused: dict,
-        missing: list[str],
-        faults: list[str],
-        plan: list[Callable[[], None]],
-    ) -> None:
+    def _loading(
+        self, given: Any, prefix: str, assign: bool
+    ) -> Iterator[tuple[str, Callable[[], None] | str | None]]:
+        """By key of this module's state: what loads its value, a fault, or None."""
         for name, value in self._state():
             key = prefix + name
+            new = given.get(key)
             if key not in given:
-                missing.append(key)
-                continue
-            unused.pop(key, None)
-            new = given[key]
-            if not isinstance(new, Tensor):
-                faults.append(
-                    f"{key} is {type(new).__name__}, and a Tensor is expected"
-                )
+                yield key, None
+            elif not isinstance(new, Tensor):
+                yield key, f"{key} is {type(new).__name__}, and a Tensor is expected"
             elif not is_lazy(value) and new.shape != value.shape:
-                faults.append(
-                    f"size mismatch for {key}: copying a param with shape "
-                    f"{new.shape} from checkpoint, the shape in current model is "
-                    f"{value.shape}"
+                yield (
+                    key,
+                    f"size mismatch for {key}: copying a param with shape {new.shape} "
+                    f"from checkpoint, the shape in current model is {value.shape}",
                 )
             else:
-                plan.append(partial(self._load_one, name, value, new, assign))
+                yield key, partial(self._load_one, name, value, new, assign)
         if type(self).set_extra_state is not Module.set_extra_state:
             key = prefix + _EXTRA
-            if key in given:
-                unused.pop(key, None)
-                plan.append(partial(self.set_extra_state, given[key]))
-            else:
-                missing.append(key)
+            load = partial(self.set_extra_state, given.get(key))
+            yield key, load if key in given else None
 
     def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
         if is_lazy(value):

@@ -15,7 +15,7 @@ from copy import deepcopy
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.autograd import RemovableHandle, enable_grad
+from pydevtensor.autograd import RemovableHandle, _add_hook, enable_grad
 
 # By rule: the names of a parameter's states and of the numbers that the rule takes.
 _RULES = {
@@ -181,11 +181,11 @@ class Optimizer:
         args starts with the optimizer. The hook returns None or new (args, kwargs);
         else step() raises RuntimeError.
         """
-        return _add(self._step_pre_hooks, hook)
+        return _add_hook(self._step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) after each step()."""
-        return _add(self._step_post_hooks, hook)
+        return _add_hook(self._step_post_hooks, hook)
 
     @_hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -305,12 +305,6 @@ class Optimizer:
         return value.detach().to(
             device=parameter.device, dtype=parameter.dtype, copy=True
         )
-
-
-def _add(hooks: OrderedDict[object, Callable], hook: Callable) -> RemovableHandle:
-    key = object()
-    hooks[key] = hook
-    return RemovableHandle(lambda: hooks.pop(key, None) and None)
 
 
 def _without_repeats(group: dict) -> list[dict]:
