@@ -13,10 +13,10 @@ find_class() and persistent_load():
 Unpickler below is safe because
 
 * it calls only the constructors of its table: find() is the only source of callables,
-  its Constructor has no attributes to set, and _reduce() calls nothing else;
-* each constructor checks the types of its arguments before it uses them, containers
-  are filled only if they are exactly of the type, and only an OrderedDict gets
-  attributes, none of which hides a method;
+  its Constructor has no attributes to set, and _reduce() calls nothing else, with
+  arguments of exactly the types that the table allows;
+* containers are filled only if they are exactly of the type, and only an OrderedDict
+  gets attributes, none of which hides a method;
 * check_key() bounds the time and depth of every hash;
 * memory is bounded by the file's size: a length is checked against the bytes left
   before it is used, the memo is a dict, and `copies` bounds what the constructors copy;
@@ -278,12 +278,15 @@ _NOT_SHARED = frozenset((type(None), bool, int, float, complex, _C.dtype))
 
 
 class Constructor:
-    """A callable of the table. A file can neither change nor keep it."""
+    """A callable of the table, and the types allowed for each argument, () for any.
 
-    __slots__ = ("call", "name")
+    A file can neither change nor keep it.
+    """
 
-    def __init__(self, name, call):
-        self.name, self.call = name, call
+    __slots__ = ("call", "name", "types")
+
+    def __init__(self, name, call, *types):
+        self.name, self.call, self.types = name, call, types
 
 
 class StorageType:
@@ -316,64 +319,52 @@ def check_key(key):
 
 
 def _set(items=()):
-    for item in _need(items, list, tuple):
+    for item in items:
         check_key(item)
     return set(items)
 
 
-def _bytes():
-    return b""
-
-
-def _encoded(text, encoding="utf-8"):
-    if _need(encoding, str) not in ("latin1", "latin-1"):
+def _encoded(text, encoding):
+    if encoding not in ("latin1", "latin-1"):
         raise TypeError("an encoding other than latin1")
-    return encode(_need(text, str), encoding)
+    return encode(text, encoding)
 
 
 def _bytearray(data=b"", *encoding):
-    return bytearray(_need(_encoded(data, *encoding) if encoding else data, bytes))
+    return bytearray(_encoded(data, *encoding) if encoding else data)
 
 
 def _ordered(pairs=()):
     out = OrderedDict()
-    for key, value in _need(pairs, list, tuple):
+    for key, value in pairs:
         check_key(key)
         out[key] = value
     return out
 
 
-def _counter(counts=None):
-    return Counter({} if counts is None else _need(counts, dict))
-
-
-def _complex(real, imag):
-    return complex(_need(real, float), _need(imag, float))
-
-
 def _size(sizes=()):
-    return _C.Size(_need(n, int) for n in _need(sizes, tuple))
+    return _C.Size(_need(n, int) for n in sizes)
 
 
 def _device(kind, index=None):
-    index = () if index is None else (_need(index, int),)
     try:
-        return _C.device(_need(kind, str), *index)
+        return _C.device(kind) if index is None else _C.device(kind, index)
     except RuntimeError as error:
         raise ValueError(str(error)) from None
 
 
-_CONSTRUCTORS = {
-    "collections.OrderedDict": _ordered,
-    "collections.Counter": _counter,
-    "builtins.set": _set,
-    "builtins.frozenset": lambda items=(): frozenset(_set(items)),
-    "builtins.bytes": _bytes,
-    "builtins.bytearray": _bytearray,
-    "builtins.complex": _complex,
-    "_codecs.encode": _encoded,
-    "torch.Size": _size,
-    "torch.device": _device,
+_SEQUENCE = (list, tuple)
+_CONSTRUCTORS: dict[str, tuple] = {
+    "collections.OrderedDict": (_ordered, _SEQUENCE),
+    "collections.Counter": (Counter, (dict, type(None))),
+    "builtins.set": (_set, _SEQUENCE),
+    "builtins.frozenset": (lambda items=(): frozenset(_set(items)), _SEQUENCE),
+    "builtins.bytes": (bytes,),
+    "builtins.bytearray": (_bytearray, (bytes, str), (str,)),
+    "builtins.complex": (complex, (float,), (float,)),
+    "_codecs.encode": (_encoded, (str,), (str,)),
+    "torch.Size": (_size, (tuple,)),
+    "torch.device": (_device, (str,), (int, type(None))),
 }
 
 
@@ -463,7 +454,7 @@ class Unpickler:
         module = "builtins" if module == "__builtin__" else module
         full = f"{module}.{name}"
         if full in self.constructors:
-            return Constructor(full, self.constructors[full])
+            return Constructor(full, *self.constructors[full])
         if full == "torch.storage.UntypedStorage":
             return StorageType(None)
         if module == "torch" and name in STORAGES:
@@ -532,8 +523,12 @@ def _stack_global(p):
 
 def _reduce(p):
     function, arguments = p.pop(2)
-    _need(function, Constructor)
-    for argument in _need(arguments, tuple):
+    types = _need(function, Constructor).types
+    if len(_need(arguments, tuple)) > len(types):
+        raise TypeError("too many arguments")
+    for argument, allowed in zip(arguments, types, strict=False):
+        if allowed:
+            _need(argument, *allowed)
         if isinstance(argument, str | bytes | list | tuple | dict):
             p.copies -= len(argument)
     if p.copies < 0:

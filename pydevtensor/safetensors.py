@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from io import BytesIO
+from math import prod
 from typing import Any
 
 from pydevtensor import _C
@@ -57,25 +58,8 @@ def _plan(tensors, metadata):
             raise ValueError("save_file(): metadata has to be a dict from str to str")
         header["__metadata__"] = metadata
     for name, tensor in tensors.items():
-        if not isinstance(name, str) or name == "__metadata__":
-            raise ValueError(
-                f"save_file(): {name!r} cannot be a tensor's name; give another str"
-            )
-        if not isinstance(tensor, _C.Tensor):
-            raise ValueError(
-                f"save_file(): {name!r} is a {type(tensor).__name__}; give tensors "
-                "only, and use torch.save() for other values"
-            )
-        if not tensor.is_contiguous():
-            raise ValueError(
-                f"save_file(): {name!r} is not contiguous, and the format has no "
-                "strides; use contiguous()"
-            )
-        if _code(tensor) is None:
-            raise ValueError(
-                f"save_file(): {name!r} has {tensor.dtype}, which the format lacks; "
-                "convert it with .to(torch.float32)"
-            )
+        if wrong := _unfit(name, tensor):
+            raise ValueError(f"save_file(): {name!r} {wrong}")
         key = _C._storage_key(tensor)
         if tensor.numel() and key in seen:
             raise RuntimeError(
@@ -105,6 +89,23 @@ def _plan(tensors, metadata):
             "save_file(): the names take more than 100 MB; use shorter ones"
         )
     return text, [tensors[name] for name in order]
+
+
+def _unfit(name, tensor):
+    """Why the format cannot have the tensor; None if it can."""
+    if not isinstance(name, str) or name == "__metadata__":
+        return "cannot be a tensor's name; give another str"
+    if not isinstance(tensor, _C.Tensor):
+        kind = type(tensor).__name__
+        return f"is a {kind}; give tensors only, and use torch.save() for other values"
+    if not tensor.is_contiguous():
+        return "is not contiguous, and the format has no strides; use contiguous()"
+    if _code(tensor) is None:
+        dtype = tensor.dtype
+        return (
+            f"has {dtype}, which the format lacks; convert it with .to(torch.float32)"
+        )
+    return None
 
 
 def _code(tensor):
@@ -231,12 +232,11 @@ def _read_header(file, size):
 
 
 def _entry(name, entry):
+    """Name, dtype, shape, begin and end of a tensor."""
     if type(entry) is not dict or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise _bad(f"{name!r} is not described by dtype, shape and data_offsets")
     code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if type(code) is not str:
-        raise _bad(f"{name!r} has no type of elements")
-    dtype = getattr(_C, _NAMES.get(code, ""), None)
+    dtype = getattr(_C, _NAMES.get(code, ""), None) if type(code) is str else None
     if dtype is None:
         raise SafetensorError(
             f"load_file(): {name!r} has elements of type {code!r}, which pydevtensor "
@@ -254,12 +254,11 @@ def _entry(name, entry):
             f"load_file(): {name!r} has {len(shape)} dimensions, and a tensor has at "
             "most 16; merge some of them where the file is made"
         )
-    count = dtype.itemsize
-    for n in shape:
-        count *= n
-    if offsets[1] - offsets[0] != count:
-        raise _bad(f"{name!r} needs {count} bytes and has {offsets[1] - offsets[0]}")
-    return name, dtype, shape, *offsets
+    begin, end = offsets
+    count = prod(shape, start=dtype.itemsize)
+    if end - begin != count:
+        raise _bad(f"{name!r} needs {count} bytes and has {end - begin}")
+    return name, dtype, shape, begin, end
 
 
 def _read(file, size, device):

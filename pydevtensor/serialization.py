@@ -177,7 +177,7 @@ def _load(file, name, map_location):
         raise damaged(name, f"its byte order is {order[:20]!r}")
     loader = _Loader(reader, map_location, order.decode() != sys.byteorder)
     data = reader.read("data.pkl")
-    return Unpickler(data, loader.storage, loader.constructors, name).load()
+    return Unpickler(data, loader.storage, _CONSTRUCTORS, name).load()
 
 
 class _Storage:
@@ -212,8 +212,54 @@ class _Storage:
         return self.to("cuda:0" if device is None else device)
 
 
+def _parameter(data, requires_grad, hooks=None, state=None):
+    from pydevtensor.nn.parameter import Parameter
+
+    if requires_grad and not data.dtype.is_floating_point:
+        raise ValueError(f"a Parameter of {data.dtype} that requires gradients")
+    return Parameter(data.detach(), requires_grad)
+
+
+def _tensor(
+    storage,
+    offset,
+    size,
+    stride,
+    requires_grad,
+    hooks=None,
+    metadata=None,
+    dtype=None,
+):
+    dtype = dtype or dtype_named(storage._kind.dtype)
+    try:
+        return _C._storage_view(
+            storage._data, dtype, size, stride, offset, requires_grad
+        )
+    except RuntimeError as error:
+        raise ValueError(f"a tensor that cannot be: {error}") from None
+
+
+def _tensor_of_bytes(
+    storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None
+):
+    if storage._kind.dtype is not None:
+        raise ValueError("a tensor with two element types")
+    return _tensor(storage, offset, size, stride, requires_grad, dtype=dtype)
+
+
+# The functions of PyTorch's that rebuild tensors, with the types of their arguments.
+_TENSOR = ((_Storage,), (int,), (tuple,), (tuple,), (bool,), ())
+_PARAMETER = (_parameter, (_C.Tensor,), (bool,), (), ())
+_CONSTRUCTORS = {
+    "torch._utils._rebuild_tensor_v2": (_tensor, *_TENSOR, ()),
+    "torch._utils._rebuild_tensor_v3": (_tensor_of_bytes, *_TENSOR, (_C.dtype,), ()),
+    "torch._utils._rebuild_parameter": _PARAMETER,
+    "torch._utils._rebuild_parameter_with_state": _PARAMETER,
+}
+
+
 class _Loader:
-    """Makes the storages, each once, and the tensors of a checkpoint."""
+    """Reads the storages of a checkpoint, each once, to their devices."""
 
     def __init__(self, reader, map_location, swap):
         self.reader, self.map_location, self.swap = reader, map_location, swap
@@ -227,23 +273,20 @@ class _Loader:
                 f"load(): map_location is a {type(map_location).__name__}; give a "
                 "device, its name, a dict of names, or a function"
             )
-        self.constructors = {
-            "torch._utils._rebuild_tensor_v2": self.tensor,
-            "torch._utils._rebuild_tensor_v3": self.tensor_of_dtype,
-            "torch._utils._rebuild_parameter": self.parameter,
-            "torch._utils._rebuild_parameter_with_state": self.parameter,
-        }
 
     def storage(self, kind, key, location, numel):
-        known = self.storages.get(key)
-        if known is not None:
-            if known._kind.dtype != kind.dtype or known.location != location:
-                raise ValueError(f"storage {key} is described twice, differently")
-            if numel * self.itemsize(kind) != known.nbytes():
-                raise ValueError(f"storage {key} has two sizes")
-            return known
-        itemsize = self.itemsize(kind)
-        record = f"data/{key}"
+        described = kind.dtype, location, numel
+        if key not in self.storages:
+            data = self.read(kind.dtype, f"data/{key}", numel)
+            made = self.place(_Storage(kind, data, location))
+            self.storages[key] = described, made
+        before, made = self.storages[key]
+        if before != described:
+            raise ValueError(f"storage {key} is described twice, differently")
+        return made
+
+    def read(self, dtype, record, numel):
+        itemsize = dtype_named(dtype).itemsize if dtype else 1
         if record not in self.reader:
             raise ValueError(f"record {record} is missing")
         size = self.reader.size(record)
@@ -255,20 +298,13 @@ class _Loader:
         data = _C.empty(size, dtype=_C.uint8, device="cpu")
         view = memoryview(data)
         self.reader.read_into(record, view)
-        if kind.dtype == "bool" and size and _C.max(data).item() > 1:
+        if dtype == "bool" and size and _C.max(data).item() > 1:
             raise ValueError("bools with bytes other than 0 and 1")
-        if self.swap and kind.dtype is None:
+        if self.swap and dtype is None:
             raise ValueError("untyped bytes in another byte order")
         if self.swap and itemsize > 1:
-            _swap(view, itemsize, kind.dtype)
-        del view
-        made = self.place(_Storage(kind, data, location))
-        self.storages[key] = made
-        return made
-
-    @staticmethod
-    def itemsize(kind):
-        return dtype_named(kind.dtype).itemsize if kind.dtype else 1
+            _swap(view, itemsize, dtype)
+        return data
 
     def place(self, storage):
         """Move the storage to its device."""
@@ -306,47 +342,6 @@ class _Loader:
             storage._data = storage._data.to(device)
         storage.device = device
         return storage
-
-    def tensor(
-        self, storage, offset, size, stride, requires_grad, hooks=None, metadata=None
-    ):
-        dtype = dtype_named(storage._kind.dtype) if storage._kind.dtype else None
-        return self.view(storage, dtype, offset, size, stride, requires_grad)
-
-    def tensor_of_dtype(
-        self, storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None
-    ):
-        if storage._kind.dtype is not None:
-            raise ValueError("a tensor with two element types")
-        return self.view(storage, dtype, offset, size, stride, requires_grad)
-
-    @staticmethod
-    def view(storage, dtype, offset, size, stride, requires_grad):
-        for sizes in (size, stride):
-            if not isinstance(sizes, tuple) or any(type(n) is not int for n in sizes):
-                raise TypeError("a tensor's sizes or strides are not a tuple of ints")
-        if type(offset) is not int or type(requires_grad) is not bool:
-            raise TypeError("a tensor's offset or requires_grad has another type")
-        if not isinstance(storage, _Storage) or not isinstance(dtype, _C.dtype):
-            raise TypeError("a tensor without a storage or an element type")
-        if requires_grad and not dtype.is_floating_point:
-            raise ValueError(f"a tensor of {dtype} that requires gradients")
-        try:
-            return _C._storage_view(
-                storage._data, dtype, size, stride, offset, requires_grad
-            )
-        except RuntimeError as error:
-            raise ValueError(f"a tensor does not fit its storage: {error}") from None
-
-    @staticmethod
-    def parameter(data, requires_grad, hooks=None, state=None):
-        from pydevtensor.nn.parameter import Parameter
-
-        if not isinstance(data, _C.Tensor) or type(requires_grad) is not bool:
-            raise TypeError("a Parameter without a tensor or requires_grad")
-        if requires_grad and not data.dtype.is_floating_point:
-            raise ValueError(f"a Parameter of {data.dtype} that requires gradients")
-        return Parameter(data.detach(), requires_grad)
 
 
 def _swap(view, itemsize, name):
