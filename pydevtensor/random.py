@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pydevtensor import _C
+from pydevtensor._C import (
+    Tensor,
+    default_generator,
+    initial_seed,
+    manual_seed,
+    seed,
+)
 
-manual_seed = _C.manual_seed
-seed = _C.seed
-initial_seed = _C.initial_seed
-default_generator = _C.default_generator
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed"]
+__all__ += ["manual_seed", "seed", "set_rng_state"]
 
 
-def get_rng_state() -> _C.Tensor:
+def get_rng_state() -> Tensor:
     """The state of the CPU's default generator, as a Tensor of 5056 uint8.
 
     The layout is PyTorch's, so that a state can be exchanged with it.
@@ -29,7 +33,7 @@ def get_rng_state() -> _C.Tensor:
     return default_generator.get_state()
 
 
-def set_rng_state(new_state: _C.Tensor) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Restore the state that get_rng_state() returned.
 
     Raises TypeError if new_state is not a CPU Tensor of uint8, RuntimeError if it is
@@ -70,14 +74,3 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
         yield
     finally:
         set_rng_state(state)
-
-
-__all__ = [
-    "default_generator",
-    "fork_rng",
-    "get_rng_state",
-    "initial_seed",
-    "manual_seed",
-    "seed",
-    "set_rng_state",
-]

@@ -74,12 +74,3 @@ void dt_transfer_counters_read(dt_transfer_counters *out)
     DT_TRANSFER_COUNTERS(COUNTER)
 #undef COUNTER
 }
-
-void dt_transfer_counters_reset(void)
-{
-#define COUNTER(name)                                                                  \
-    __atomic_store_n(&counted.name, 0, __ATOMIC_RELAXED);                              \
-    __atomic_store_n(&counted.name##_bytes, 0, __ATOMIC_RELAXED);
-    DT_TRANSFER_COUNTERS(COUNTER)
-#undef COUNTER
-}

@@ -36,8 +36,7 @@ int dt_stream_synchronize(dt_device device, dt_stream stream);
 int dt_device_synchronize(dt_device device);
 int dt_event_synchronize(dt_device device, void *event);
 
-/* The counts since the last reset. */
+/* The counts since the program started. */
 void dt_transfer_counters_read(dt_transfer_counters *out);
-void dt_transfer_counters_reset(void);
 
 #endif

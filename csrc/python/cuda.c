@@ -373,12 +373,6 @@ static PyObject *transfers(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
     return dict;
 }
 
-static PyObject *reset_transfers(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
-{
-    dt_transfer_counters_reset();
-    Py_RETURN_NONE;
-}
-
 static PyObject *sim_control(PyObject *Py_UNUSED(self), PyObject *value)
 {
     const char *command = PyUnicode_AsUTF8(value);
@@ -435,7 +429,6 @@ static PyMethodDef functions[] = {
     {"_cuda_initial_seed", cuda_initial_seed, METH_O, NULL},
     {"_facts", facts, METH_VARARGS, NULL},
     {"_traffic", transfers, METH_NOARGS, NULL},
-    {"_traffic_reset", reset_transfers, METH_NOARGS, NULL},
     {"_sim_control", sim_control, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -131,10 +131,6 @@ static inline dt_value dt_value_scalar(dt_scalar scalar)
 {
     return (dt_value){.scalar = scalar, .given = true};
 }
-static inline dt_value dt_value_arg(dt_arg a)
-{
-    return (dt_value){.tensor = a.tensor, .scalar = a.scalar, .given = true};
-}
 static inline dt_value dt_value_tensors(int count, const dt_tensor *const *tensors)
 {
     return (dt_value){.tensors = tensors, .count = count, .given = true};
