@@ -110,7 +110,7 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
         return;
     }
     if (how.through_peer && device->index != how.device &&
-        !state().devices[(size_t)how.device]->reaches[device->index]) {
+        !device_at(how.device).reaches[device->index]) {
         fault(work, format("%s is on simulated cuda:%d, which work on cuda:%d cannot "
                            "access without peer access",
                            words(work, how).c_str(), device->index, how.device));

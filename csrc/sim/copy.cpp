@@ -41,11 +41,10 @@ static void *reach_end(Work &work, int stream_device, bool on_device, int owner,
 static void count_copy(int stream_device, const void *to, const void *from,
                        size_t bytes)
 {
-    auto &devices = state().devices;
     Device *target = device_of(to), *source = device_of(from);
     const int64_t n = (int64_t)bytes;
     if (!target && !source) {
-        devices[(size_t)stream_device]->counted.copies_on_host++;
+        device_at(stream_device).counted.copies_on_host++;
     } else if (!source) {
         target->counted.copies_to_device++;
         target->counted.bytes_to_device += n;
@@ -90,15 +89,11 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
                     std::initializer_list<Region> regions,
                     std::function<void(void *const *seen)> function)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Stream *stream = stream_of(handle);
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
-    Device &device = *state().devices[(size_t)stream->device];
-    device.counted.launches++;
-    device.kernels[name]++;
+    device_at(stream->device).counted.launches++;
     if (fails("launch"))
         return answer(cudaErrorLaunchOutOfResources);
     Work work;
@@ -127,26 +122,10 @@ using namespace sim;
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             cudaMemcpyKind kind, cudaStream_t stream)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
-    bool to_device, from_device;
-    switch (kind) {
-    case cudaMemcpyHostToHost:
-    case cudaMemcpyHostToDevice:
-    case cudaMemcpyDeviceToHost:
-    case cudaMemcpyDeviceToDevice:
-        to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-        from_device =
-            kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-        break;
-    case cudaMemcpyDefault:
-        to_device = device_of(to) != nullptr;
-        from_device = device_of(from) != nullptr;
-        break;
-    default:
-        return answer(cudaErrorInvalidMemcpyDirection);
-    }
+    SIM_ENTER();
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device =
+        kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     return answer(
         copy(to, to_device, kAnyDevice, from, from_device, kAnyDevice, bytes, stream));
 }
@@ -154,30 +133,20 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
                                 int from_device, size_t bytes, cudaStream_t stream)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     int n = state().options.devices;
     if (to_device < 0 || to_device >= n || from_device < 0 || from_device >= n)
         return answer(cudaErrorInvalidDevice);
     return answer(copy(to, true, to_device, from, true, from_device, bytes, stream));
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
-{
-    cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
-    return error ? error : cudaStreamSynchronize(nullptr);
-}
-
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t handle)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Stream *stream = stream_of(handle);
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
-    state().devices[(size_t)stream->device]->counted.memsets++;
+    device_at(stream->device).counted.memsets++;
     if (fails("memset"))
         return answer(cudaErrorUnknown);
     if (!bytes)
@@ -192,10 +161,4 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t hand
     work.run = [seen, value, bytes] { memset(seen, value, bytes); };
     push(*stream, std::move(work));
     return cudaSuccess;
-}
-
-cudaError_t cudaMemset(void *to, int value, size_t bytes)
-{
-    cudaError_t error = cudaMemsetAsync(to, value, bytes, nullptr);
-    return error ? error : cudaStreamSynchronize(nullptr);
 }

@@ -15,7 +15,7 @@ cudaError_t answer(cudaError_t error)
 void blame(int device, cudaError_t error, const std::string &text)
 {
     State &all = state();
-    Device &where = *all.devices[(size_t)device];
+    Device &where = device_at(device);
     all.violation = text;
     all.violations++;
     where.counted.violations++;
@@ -39,8 +39,8 @@ static cudaError_t tell(Device &device)
 cudaError_t verdict(int device, uint64_t before, cudaError_t otherwise)
 {
     State &all = state();
-    if (all.devices[(size_t)device]->fault)
-        return tell(*all.devices[(size_t)device]);
+    if (device_at(device).fault)
+        return tell(device_at(device));
     if (all.violations != before)
         for (auto &other : all.devices)
             if (other->fault)
@@ -59,39 +59,30 @@ cudaError_t cudaGetLastError(void)
     return error;
 }
 
-cudaError_t cudaPeekAtLastError(void)
-{
-    return thread().last;
-}
+static const struct {
+    cudaError_t error;
+    const char *name, *text;
+} errors[] = {
+#define ERROR(name, number, text) {name, #name, text},
+    SIM_ERRORS(ERROR)
+#undef ERROR
+};
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    switch (error) {
-#define ERROR(name, number, text)                                                      \
-    case name:                                                                         \
-        return #name;
-        SIM_ERRORS(ERROR)
-#undef ERROR
-    }
-    return "unrecognized error code";
-}
-
-static const char *plain_words(cudaError_t error)
-{
-    switch (error) {
-#define ERROR(name, number, text)                                                      \
-    case name:                                                                         \
-        return text;
-        SIM_ERRORS(ERROR)
-#undef ERROR
-    }
+    for (auto &each : errors)
+        if (each.error == error)
+            return each.name;
     return "unrecognized error code";
 }
 
 const char *cudaGetErrorString(cudaError_t error)
 {
     Thread &me = thread();
-    const char *words = plain_words(error);
+    const char *words = "unrecognized error code";
+    for (auto &each : errors)
+        if (each.error == error)
+            words = each.text;
     const char *more = error && error == me.told ? me.text : "";
     if (error == cudaErrorInvalidValue && !state().options.valid)
         more = me.complaint;

@@ -21,10 +21,8 @@ using namespace sim;
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
-    if (!out || flags & ~(cudaEventBlockingSync | cudaEventDisableTiming))
+    SIM_ENTER();
+    if (!out || flags & ~cudaEventDisableTiming)
         return answer(cudaErrorInvalidValue);
     if (fails("event"))
         return answer(cudaErrorMemoryAllocation);
@@ -36,16 +34,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
     return cudaSuccess;
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t *out)
-{
-    return cudaEventCreateWithFlags(out, cudaEventDefault);
-}
-
 cudaError_t cudaEventDestroy(cudaEvent_t handle)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Event *event = event_of(handle);
     if (!event)
         return answer(cudaErrorInvalidResourceHandle);
@@ -56,9 +47,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle)
 
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t to)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Event *event = event_of(handle);
     Stream *stream = stream_of(to);
     if (!event || !stream || event->device != stream->device)
@@ -75,9 +64,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t to)
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned flags)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Event *event = event_of(handle);
     Stream *stream = stream_of(which);
     if (!event || !stream || flags)
@@ -93,9 +80,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned
 
 cudaError_t cudaEventQuery(cudaEvent_t handle)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Event *event = event_of(handle);
     if (!event)
         return answer(cudaErrorInvalidResourceHandle);
@@ -112,14 +97,12 @@ cudaError_t cudaEventQuery(cudaEvent_t handle)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t handle)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Event *event = event_of(handle);
     if (!event)
         return answer(cudaErrorInvalidResourceHandle);
     uint64_t before = state().violations;
-    state().devices[(size_t)event->device]->counted.waits++;
+    device_at(event->device).counted.waits++;
     if (!event->moment)
         return cudaSuccess;
     MomentRef moment = event->moment;
@@ -132,9 +115,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
                                  cudaEvent_t end)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Event *from = event_of(start), *to = event_of(end);
     if (!milliseconds)
         return answer(cudaErrorInvalidValue);

@@ -18,7 +18,7 @@ dim3 blockDim, gridDim;
 
 namespace sim {
 
-enum { kMaxThreads = 1024, kGuard = 16384 };
+enum { kGuard = 16384 };
 static const size_t kThreadStack = SIM_ASAN ? 256 << 10 : 64 << 10;
 static const size_t kSoloStack = 1 << 20;
 static const unsigned char kCanary = 0xC9;
@@ -50,7 +50,6 @@ static struct Grid {
     unsigned unfinished;
     bool backwards;   /* run threads from the last to the first */
     unsigned arrived; /* at the barrier */
-    int votes, result;
     void *shared;
     Context host;
     const void *host_stack;
@@ -265,36 +264,22 @@ static void need_fibers(const char *what)
     abandon_block(text);
 }
 
-int barrier(bool value)
+void barrier()
 {
     need_fibers("__syncthreads");
-    grid.votes += value;
     if (++grid.arrived < grid.threads) {
         waiting[grid.current] = kAtBarrier;
         hand_over(fibers[grid.current]);
-        return grid.result;
+        return;
     }
-    /* The last arrival releases the others. The result stays valid, since the next
-     * barrier needs all of them again. */
-    grid.result = grid.votes;
-    grid.votes = 0;
+    /* The last arrival releases the others. */
     grid.arrived = 0;
     memset(waiting, kReady, grid.threads);
-    return grid.result;
 }
 
 unsigned lane()
 {
     return grid.solo ? 0 : grid.current % 32;
-}
-
-unsigned active_lanes()
-{
-    need_fibers("__activemask");
-    unsigned first = grid.current & ~31u, lanes = 0;
-    for (unsigned i = 0; i < 32 && first + i < grid.threads; i++)
-        lanes |= (waiting[first + i] != kIdle ? 1u : 0u) << i;
-    return lanes;
 }
 
 uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
@@ -378,7 +363,6 @@ static void run_block()
     memset(waiting, kReady, grid.threads);
     grid.unfinished = grid.threads;
     grid.arrived = 0;
-    grid.votes = 0;
     grid.current = grid.backwards ? grid.threads - 1 : 0;
     enter(fibers[grid.current]);
     if (grid.outcome->error) /* abandoned fibers are inside the kernel: restart them */

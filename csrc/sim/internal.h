@@ -25,6 +25,9 @@
 
 namespace sim {
 
+/* Of a block: threads, and bytes of shared memory. */
+enum { kMaxThreads = 1024, kSharedBytes = 48 << 10 };
+
 /* --- memory --- */
 
 /* Bytes that work may access: an allocator's block or a whole cudaMalloc. */
@@ -90,8 +93,6 @@ struct Device {
     cudaError_t fault = cudaSuccess; /* reported by the next synchronization */
     std::string fault_text;
     dt_sim_counters counted = {};
-    std::map<const char *, int64_t> kernels; /* keyed by the address of the kernel's
-                                                name */
 };
 
 enum Schedule { kEager, kLazy, kRandom };
@@ -118,11 +119,14 @@ struct State {
     std::vector<std::unique_ptr<Stream>> streams;
     std::map<cudaEvent_t, struct Event *> events;
     std::map<char *, size_t> pinned;
-    std::map<const void *, int> shared_limits; /* cudaFuncSetAttribute */
     std::string violation;
     uint64_t violations = 0;
 };
 State &state(); /* never destroyed: threads may outlive main */
+inline Device &device_at(int index)
+{
+    return *state().devices[(size_t)index];
+}
 
 /* --- entry and errors --- */
 
@@ -140,6 +144,12 @@ class Entry {
   private:
     bool locked;
 };
+
+/* Begins a function of the runtime: returns the entry's error. */
+#define SIM_ENTER(...)                                                                 \
+    Entry in{__VA_ARGS__};                                                             \
+    if (in.error)                                                                      \
+    return answer(in.error)
 
 struct Thread {
     int device = 0;

@@ -4,15 +4,6 @@
 
 namespace sim {
 
-static const size_t kSharedDefault = 48 << 10;
-static const int kSharedMost = 163 << 10;
-
-static int shared_limit(const void *kernel)
-{
-    auto found = state().shared_limits.find(kernel);
-    return found == state().shared_limits.end() ? (int)kSharedDefault : found->second;
-}
-
 static cudaError_t check_extents(const Launch &launch)
 {
     const dim3 g = launch.grid, b = launch.block;
@@ -20,9 +11,9 @@ static cudaError_t check_extents(const Launch &launch)
         return cudaErrorInvalidConfiguration;
     if (g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535)
         return cudaErrorInvalidConfiguration;
-    if (b.x > 1024 || b.y > 1024 || b.z > 64 || b.x * b.y * b.z > 1024)
+    if (b.x > 1024 || b.y > 1024 || b.z > 64 || b.x * b.y * b.z > kMaxThreads)
         return cudaErrorInvalidConfiguration;
-    if (launch.shared > (size_t)shared_limit(launch.function))
+    if (launch.shared > kSharedBytes)
         return cudaErrorInvalidValue;
     return cudaSuccess;
 }
@@ -42,18 +33,14 @@ static void reach_arguments(Work &work, int device, const std::vector<void *> &s
 cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
                    const std::vector<void *> &slots)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Stream *stream = stream_of(launch.stream);
     if (!stream || stream->device != thread().device)
         return answer(cudaErrorInvalidResourceHandle);
-    Device &device = *state().devices[(size_t)stream->device];
     cudaError_t error = check_extents(launch);
     if (error)
         return answer(error);
-    device.counted.launches++;
-    device.kernels[launch.name]++;
+    device_at(stream->device).counted.launches++;
     if (fails("launch"))
         return answer(cudaErrorLaunchOutOfResources);
     Work work;
@@ -74,60 +61,3 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
 }
 
 } /* namespace sim */
-
-using namespace sim;
-
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *kernel)
-{
-    Entry in(Entry::kNothing);
-    if (in.error)
-        return answer(in.error);
-    if (!out || !kernel)
-        return answer(out ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidValue);
-    *out = cudaFuncAttributes();
-    out->maxThreadsPerBlock = 1024;
-    out->numRegs = 32;
-    out->ptxVersion = out->binaryVersion = 80;
-    out->maxDynamicSharedSizeBytes = shared_limit(kernel);
-    return cudaSuccess;
-}
-
-cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute,
-                                 int value)
-{
-    Entry in(Entry::kNothing);
-    if (in.error)
-        return answer(in.error);
-    if (!kernel)
-        return answer(cudaErrorInvalidDeviceFunction);
-    switch (attribute) {
-    case cudaFuncAttributeMaxDynamicSharedMemorySize:
-        if (value < 0 || value > kSharedMost)
-            return answer(cudaErrorInvalidValue);
-        state().shared_limits[kernel] = value;
-        return cudaSuccess;
-    case cudaFuncAttributePreferredSharedMemoryCarveout:
-        return cudaSuccess;
-    }
-    return answer(cudaErrorInvalidValue);
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
-                                                          const void *kernel,
-                                                          int block_size, size_t shared)
-{
-    Entry in(Entry::kNothing);
-    if (in.error)
-        return answer(in.error);
-    if (!blocks || block_size < 1)
-        return answer(cudaErrorInvalidValue);
-    if (!kernel)
-        return answer(cudaErrorInvalidDeviceFunction);
-    int fit = block_size > 1024 ? 0 : 2048 / ((block_size + 31) / 32 * 32);
-    if (shared > (size_t)shared_limit(kernel))
-        fit = 0;
-    else if (shared && (size_t)(kSharedMost + 1024) / (shared + 1024) < (size_t)fit)
-        fit = (int)((size_t)(kSharedMost + 1024) / (shared + 1024));
-    *blocks = fit < 32 ? fit : 32;
-    return cudaSuccess;
-}

@@ -15,7 +15,6 @@ namespace sim {
 
 struct Launch {
     const char *name;
-    const void *function;
     bool barriers;
     dim3 grid, block;
     size_t shared;
@@ -117,11 +116,10 @@ struct KernelBody final : Body {
 };
 
 template <bool Barriers, class... P, class... A>
-cudaError_t launch(Launch what, void (*kernel)(P...), A &&...arguments)
+cudaError_t launch(const Launch &what, void (*kernel)(P...), A &&...arguments)
 {
     static_assert(sizeof...(P) == sizeof...(A),
                   "wrong number of arguments for the kernel");
-    what.function = reinterpret_cast<const void *>(kernel);
     using Made = KernelBody<Barriers, P...>;
     std::unique_ptr<Made> body(new Made(kernel, std::forward<A>(arguments)...));
     std::vector<void *> slots;
@@ -132,26 +130,6 @@ cudaError_t launch(Launch what, void (*kernel)(P...), A &&...arguments)
 
 } /* namespace sim */
 
-/* CUDA's own structs without pointers. */
-#define VECTOR(T, name, a1, a2, a3, a4)                                                \
-    template <class F>                                                                 \
-    void each_pointer(name##1 &, F)                                                    \
-    {                                                                                  \
-    }                                                                                  \
-    template <class F>                                                                 \
-    void each_pointer(name##2 &, F)                                                    \
-    {                                                                                  \
-    }                                                                                  \
-    template <class F>                                                                 \
-    void each_pointer(name##3 &, F)                                                    \
-    {                                                                                  \
-    }                                                                                  \
-    template <class F>                                                                 \
-    void each_pointer(name##4 &, F)                                                    \
-    {                                                                                  \
-    }
-SIM_VECTORS(VECTOR)
-#undef VECTOR
 template <class F>
 void each_pointer(dim3 &, F)
 {

@@ -158,23 +158,19 @@ using namespace sim;
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     *total = state().options.memory;
-    *free_bytes = *total - state().devices[(size_t)thread().device]->used;
+    *free_bytes = *total - device_at(thread().device).used;
     return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     if (!out)
         return answer(cudaErrorInvalidValue);
     *out = nullptr;
-    Device &device = *state().devices[(size_t)thread().device];
+    Device &device = device_at(thread().device);
     nudge();
     device.counted.mallocs++;
     if (fails("malloc"))
@@ -190,9 +186,7 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
 
 cudaError_t cudaFree(void *pointer)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     if (!pointer)
         return cudaSuccess;
     Device *device = device_of(pointer);
@@ -206,13 +200,11 @@ cudaError_t cudaFree(void *pointer)
 
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     if (!out || flags & ~7u)
         return answer(cudaErrorInvalidValue);
     *out = nullptr;
-    state().devices[(size_t)thread().device]->counted.host_mallocs++;
+    device_at(thread().device).counted.host_mallocs++;
     if (fails("host"))
         return answer(cudaErrorMemoryAllocation);
     if (!bytes)
@@ -225,56 +217,16 @@ cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
     return cudaSuccess;
 }
 
-cudaError_t cudaMallocHost(void **out, size_t bytes)
-{
-    return cudaHostAlloc(out, bytes, cudaHostAllocDefault);
-}
-
 cudaError_t cudaFreeHost(void *pointer)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     if (!pointer)
         return cudaSuccess;
     if (!state().pinned.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
     drain_all();
-    state().devices[(size_t)thread().device]->counted.host_frees++;
+    device_at(thread().device).counted.host_frees++;
     state().pinned.erase((char *)pointer);
     free(pointer);
-    return cudaSuccess;
-}
-
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer)
-{
-    Entry in;
-    if (in.error)
-        return answer(in.error);
-    if (!out)
-        return answer(cudaErrorInvalidValue);
-    *out = cudaPointerAttributes();
-    out->device = -2; /* CUDA's value for "no device" */
-    if (Device *device = device_of(pointer)) {
-        auto next = device->segments.upper_bound((char *)pointer);
-        if (next == device->segments.begin())
-            return cudaSuccess;
-        Block &whole = *(--next)->second.whole;
-        if ((size_t)((char *)pointer - whole.base) >= whole.rounded)
-            return cudaSuccess;
-        out->type = cudaMemoryTypeDevice;
-        out->device = device->index;
-        out->devicePointer = (void *)pointer;
-        return cudaSuccess;
-    }
-    auto next = state().pinned.upper_bound((char *)pointer);
-    if (next != state().pinned.begin()) {
-        --next;
-        if ((size_t)((char *)pointer - next->first) < next->second) {
-            out->type = cudaMemoryTypeHost;
-            out->device = thread().device;
-            out->devicePointer = out->hostPointer = (void *)pointer;
-        }
-    }
     return cudaSuccess;
 }

@@ -28,22 +28,40 @@ static bool whole_number(const char *text, const char **end, unsigned long long 
     return true;
 }
 
-static int set_devices(int count)
+static int set_devices(const char *text)
 {
-    if (count < 0 || count > DT_SIM_MAX_DEVICES)
+    const char *end;
+    unsigned long long count;
+    if (!whole_number(text, &end, &count) || *end || count > DT_SIM_MAX_DEVICES)
         return complain(
-            format("%d simulated GPUs: give 0 to %d", count, DT_SIM_MAX_DEVICES));
-    if (state().open && count != state().options.devices)
+            format("%.40s simulated GPUs: give 0 to %d", text, DT_SIM_MAX_DEVICES));
+    if (state().open && (int)count != state().options.devices)
         return complain(format("%d simulated GPUs are already in use: choose their "
                                "number before the first use",
                                state().options.devices));
-    state().options.devices = count;
+    state().options.devices = (int)count;
     return content();
 }
 
-static int set_memory(size_t bytes)
+static int set_memory(const char *text)
 {
-    if (bytes < ((size_t)64 << 10) || bytes > ((size_t)1 << 40))
+    const char *end;
+    unsigned long long n;
+    const char *units = "KMGT";
+    int shift = 0;
+    if (!whole_number(text, &end, &n))
+        end = text;
+    else if (*end && strchr(units, *end & ~0x20))
+        shift = 10 * (int)(strchr(units, *end++ & ~0x20) - units + 1);
+    if (*end == 'i')
+        end++;
+    if (*end == 'B' || *end == 'b')
+        end++;
+    if (end == text || *end || n > (1ULL << 40) >> shift)
+        return complain(
+            format("'%.40s' is not a memory size: give a number like 64M or 2G", text));
+    const size_t bytes = (size_t)n << shift;
+    if (bytes < ((size_t)64 << 10))
         return complain(
             format("%zu bytes of memory for a simulated GPU: give 64K to 1T", bytes));
     if (state().open && bytes != state().options.memory)
@@ -51,26 +69,6 @@ static int set_memory(size_t bytes)
                         "the first use");
     state().options.memory = bytes;
     return content();
-}
-
-static int set_memory_text(const char *text)
-{
-    const char *end;
-    unsigned long long n;
-    const char *units = "KMGT";
-    int shift = 0;
-    if (whole_number(text, &end, &n)) {
-        if (*end && strchr(units, *end & ~0x20))
-            shift = 10 * (int)(strchr(units, *end++ & ~0x20) - units + 1);
-        if (*end == 'i')
-            end++;
-        if (*end == 'B' || *end == 'b')
-            end++;
-        if (!*end && n <= (1ULL << 40) >> shift)
-            return set_memory((size_t)n << shift);
-    }
-    return complain(
-        format("'%.40s' is not a memory size: give a number like 64M or 2G", text));
 }
 
 static int set_schedule(const char *text)
@@ -122,27 +120,31 @@ static int set_failures(const char *text)
     return content();
 }
 
+static int set_peer(const char *text)
+{
+    if (strcmp(text, "0") && strcmp(text, "1"))
+        return complain(format("PYDEVTENSOR_SIM_PEER=%.40s: give 0 or 1", text));
+    state().options.peer = *text == '1';
+    return content();
+}
+
+static const struct {
+    const char *name, *variable;
+    int (*set)(const char *text);
+} settings[] = {
+    {"devices", "PYDEVTENSOR_SIM_GPUS", set_devices},
+    {"memory", "PYDEVTENSOR_SIM_MEMORY", set_memory},
+    {"schedule", "PYDEVTENSOR_SIM_SCHEDULE", set_schedule},
+    {"peer", "PYDEVTENSOR_SIM_PEER", set_peer},
+    {"failures", "PYDEVTENSOR_SIM_FAIL", set_failures},
+};
+
 static int read_environment()
 {
-    const char *text = getenv("PYDEVTENSOR_SIM_GPUS"), *end;
-    unsigned long long n;
-    if (text && *text) {
-        if (!whole_number(text, &end, &n) || *end || n > DT_SIM_MAX_DEVICES)
-            return complain(
-                format("PYDEVTENSOR_SIM_GPUS=%.40s: give a number from 0 to %d", text,
-                       DT_SIM_MAX_DEVICES));
-        state().options.devices = (int)n;
-    }
-    if ((text = getenv("PYDEVTENSOR_SIM_MEMORY")) && *text && set_memory_text(text))
-        return -1;
-    if ((text = getenv("PYDEVTENSOR_SIM_SCHEDULE")) && *text && set_schedule(text))
-        return -1;
-    if ((text = getenv("PYDEVTENSOR_SIM_FAIL")) && *text && set_failures(text))
-        return -1;
-    if ((text = getenv("PYDEVTENSOR_SIM_PEER")) && *text) {
-        if (strcmp(text, "0") && strcmp(text, "1"))
-            return complain(format("PYDEVTENSOR_SIM_PEER=%.40s: give 0 or 1", text));
-        state().options.peer = *text == '1';
+    for (auto &setting : settings) {
+        const char *text = getenv(setting.variable);
+        if (text && *text && setting.set(text))
+            return -1;
     }
     return 0;
 }
@@ -179,44 +181,17 @@ bool fails(const char *kind)
 
 using namespace sim;
 
-static int refused(const Entry &in)
+int dt_sim_set(const char *name, const char *text)
 {
+    Entry in(Entry::kNothing);
     if (in.error == cudaErrorInvalidValue)
         return -1; /* keep the complaint about the environment */
-    return complain(cudaGetErrorName(in.error));
-}
-
-int dt_sim_set_devices(int count)
-{
-    Entry in(Entry::kNothing);
-    return in.error ? refused(in) : set_devices(count);
-}
-
-int dt_sim_set_memory(size_t bytes)
-{
-    Entry in(Entry::kNothing);
-    return in.error ? refused(in) : set_memory(bytes);
-}
-
-int dt_sim_set_schedule(const char *text)
-{
-    Entry in(Entry::kNothing);
-    return in.error ? refused(in) : set_schedule(text);
-}
-
-int dt_sim_set_peer(int allowed)
-{
-    Entry in(Entry::kNothing);
     if (in.error)
-        return refused(in);
-    state().options.peer = allowed != 0;
-    return content();
-}
-
-int dt_sim_set_failures(const char *text)
-{
-    Entry in(Entry::kNothing);
-    return in.error ? refused(in) : set_failures(text);
+        return complain(cudaGetErrorName(in.error));
+    for (auto &setting : settings)
+        if (!strcmp(name, setting.name))
+            return setting.set(text);
+    return complain(format("'%.40s' is not a command of the simulator", name));
 }
 
 const char *dt_sim_complaint(void)

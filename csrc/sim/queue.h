@@ -19,7 +19,7 @@ struct Region {
  * regions[i], NULL for NULL. Regions are checked like those of a copy: memory of the
  * stream's device, or of a peer with access, inside a live block; if not, the work
  * does not run and the next synchronization reports cudaErrorIllegalAddress. `name`,
- * a literal, appears in that report and in the counts of kernels. The work runs on
+ * a literal, appears in that report. The work runs on
  * the synchronizing thread with the simulator locked: it must not call the CUDA
  * runtime, nor wait for a thread that might. Returns cudaErrorInvalidResourceHandle
  * for a bad stream (NULL: the current device's default stream). Does not

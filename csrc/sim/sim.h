@@ -8,8 +8,7 @@
  *     PYDEVTENSOR_SIM_PEER=0          no peer access between devices (default 1)
  *     PYDEVTENSOR_SIM_FAIL=malloc:3   failures on demand
  *
- * Setters return 0, or -1 if the value is invalid or comes too late; dt_sim_complaint
- * says why. All functions may be called from any thread. */
+ * All functions may be called from any thread. */
 #ifndef DT_SIM_SIM_H
 #define DT_SIM_SIM_H
 
@@ -20,31 +19,31 @@
 extern "C" {
 #endif
 
-/* Before the first use of a device only. 0 to DT_SIM_MAX_DEVICES; with 0 no device
- * is found. */
-#define DT_SIM_MAX_DEVICES 32
-int dt_sim_set_devices(int count);
-int dt_sim_set_memory(size_t bytes);
-
-/* When queued work runs; may change at any time:
+/* Changes a setting, given as text like its environment variable: 0, or -1 if the value
+ * is invalid or comes too late; dt_sim_complaint says why.
+ *
+ * "devices" and "memory": before the first use of a device only. "devices" takes 0 to
+ * DT_SIM_MAX_DEVICES; with 0 no device is found.
+ *
+ * "schedule": when queued work runs; may change at any time:
  *
  *     eager         at once
  *     lazy          when something waits for it
  *     random:SEED   at each call, some of the ready work of random streams
  *
  * In each, a query of a stream or event runs one unit of work, and a stream with
- * more than DT_SIM_QUEUE_LIMIT units runs its oldest. */
+ * more than DT_SIM_QUEUE_LIMIT units runs its oldest.
+ *
+ * "peer": whether peer access may be enabled from now on, 0 or 1.
+ *
+ * "failures": "malloc:3,copy:5": the third cudaMalloc and the fifth copy from now on
+ * fail, once. Kinds: malloc, host, copy, memset, launch, stream, event. "" clears the
+ * list. */
+#define DT_SIM_MAX_DEVICES 32
 #define DT_SIM_QUEUE_LIMIT 1024
-int dt_sim_set_schedule(const char *text);
+int dt_sim_set(const char *name, const char *text);
 
-/* Whether peer access may be enabled from now on. */
-int dt_sim_set_peer(int allowed);
-
-/* "malloc:3,copy:5": the third cudaMalloc and the fifth copy from now on fail, once.
- * Kinds: malloc, host, copy, memset, launch, stream, event. "" clears the list. */
-int dt_sim_set_failures(const char *text);
-
-/* Why this thread's last setter, or the environment, was rejected; "" if accepted. */
+/* Why this thread's last setting, or the environment, was rejected; "" if accepted. */
 const char *dt_sim_complaint(void);
 
 /* COUNTER(name) */
@@ -76,19 +75,18 @@ typedef struct dt_sim_counters {
 
 /* Calls made so far, whether or not the work has run. device -1: all devices. */
 void dt_sim_count(int device, dt_sim_counters *out);
-/* Resets all counters and kernel counts. */
-void dt_sim_count_reset(void);
-/* Counts of launches by kernel name. visit must not call the simulator. */
-void dt_sim_count_kernels(void (*visit)(void *context, const char *kernel,
-                                        int64_t launches),
-                          void *context);
-
 /* The last error in simulated work, as a sentence; "" if none. Copies at most size -
  * 1 bytes; returns the text's full length. */
 size_t dt_sim_violation(char *out, size_t size);
 
 /* Units of work queued and not yet run. device -1: all devices. */
 int64_t dt_sim_pending(int device);
+
+/* For Python: "count DEVICE" replies with the counters as JSON; other commands are a
+ * setting's name and value, such as "schedule lazy". The reply to a rejected one is the
+ * complaint. */
+__attribute__((visibility("default"))) int dt_sim_control(const char *command,
+                                                          char *reply, size_t size);
 
 /* Whether an address is in simulated device memory. */
 int dt_sim_is_device_address(const void *pointer);

@@ -6,10 +6,9 @@ namespace sim {
 
 Stream *stream_of(cudaStream_t handle)
 {
-    State &all = state();
-    if (!handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread)
-        return all.devices[(size_t)thread().device]->own_stream.get();
-    for (auto &stream : all.streams)
+    if (!handle)
+        return device_at(thread().device).own_stream.get();
+    for (auto &stream : state().streams)
         if ((cudaStream_t)stream.get() == handle && !stream->destroyed)
             return stream.get();
     return nullptr;
@@ -105,7 +104,7 @@ static void sweep()
 
 void drain_device(int device)
 {
-    drain(*state().devices[(size_t)device]->own_stream);
+    drain(*device_at(device).own_stream);
     for (auto &stream : state().streams)
         if (stream->device == device)
             drain(*stream);
@@ -178,9 +177,7 @@ using namespace sim;
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags,
                                          int priority)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     if (!out || flags & ~1u)
         return answer(cudaErrorInvalidValue);
     if (fails("stream"))
@@ -193,23 +190,11 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags,
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
-{
-    return cudaStreamCreateWithPriority(out, flags, 0);
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t *out)
-{
-    return cudaStreamCreateWithPriority(out, cudaStreamDefault, 0);
-}
-
 cudaError_t cudaStreamDestroy(cudaStream_t handle)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Stream *stream = stream_of(handle);
-    if (!stream || stream == state().devices[(size_t)stream->device]->own_stream.get())
+    if (!stream || stream == device_at(stream->device).own_stream.get())
         return answer(cudaErrorInvalidResourceHandle);
     stream->destroyed = true;
     sweep();
@@ -218,24 +203,20 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Stream *stream = stream_of(handle);
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
     uint64_t before = state().violations;
     nudge();
-    state().devices[(size_t)stream->device]->counted.waits++;
+    device_at(stream->device).counted.waits++;
     drain(*stream);
     return verdict(stream->device, before);
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t handle)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Stream *stream = stream_of(handle);
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
@@ -249,13 +230,11 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void *data)
 {
-    Entry in;
-    if (in.error)
-        return answer(in.error);
+    SIM_ENTER();
     Stream *stream = stream_of(handle);
     if (!stream || !function)
         return answer(stream ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
-    state().devices[(size_t)stream->device]->counted.host_functions++;
+    device_at(stream->device).counted.host_functions++;
     Work work;
     work.name = "host function";
     work.run = [function, data] { function(data); };

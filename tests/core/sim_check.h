@@ -60,7 +60,20 @@ static int in_child(F f)
 
 static inline void schedule(const char *text)
 {
-    EQUAL(dt_sim_set_schedule(text), 0);
+    EQUAL(dt_sim_set("schedule", text), 0);
+}
+
+/* Copies and fills that are done on return. */
+static inline cudaError_t copy_now(void *to, const void *from, size_t bytes,
+                                   cudaMemcpyKind kind)
+{
+    cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+    return error ? error : cudaStreamSynchronize(nullptr);
+}
+static inline cudaError_t fill_now(void *to, int value, size_t bytes)
+{
+    cudaError_t error = cudaMemsetAsync(to, value, bytes, nullptr);
+    return error ? error : cudaStreamSynchronize(nullptr);
 }
 
 template <class T>
@@ -74,7 +87,7 @@ template <class T>
 static std::vector<T> fetch(const T *p, size_t n)
 {
     std::vector<T> out(n);
-    GOOD(cudaMemcpy(out.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
+    GOOD(copy_now(out.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
     return out;
 }
 

@@ -132,7 +132,7 @@ static bool program(const Run &run, Part without)
     for (int i = 0; i < kN; i++)
         good &= out[(size_t)i] == expected(i);
     GOOD(cudaSetDevice(1));
-    GOOD(cudaMemset(run.there, 0, bytes));
+    GOOD(fill_now(run.there, 0, bytes));
     GOOD(cudaSetDevice(0));
     SIM_BLOCK_GIVEN_BACK(x, rounded);
     SIM_BLOCK_GIVEN_BACK(y, rounded);
@@ -145,13 +145,13 @@ static bool program(const Run &run, Part without)
 int main()
 {
     Run run;
-    EQUAL(dt_sim_set_devices(2), 0);
+    EQUAL(dt_sim_set("devices", "2"), 0);
     GOOD(cudaSetDevice(1));
-    GOOD(cudaStreamCreateWithFlags(&run.other, cudaStreamNonBlocking));
+    GOOD(cudaStreamCreateWithPriority(&run.other, cudaStreamNonBlocking, 0));
     run.there = on_device<float>(kN);
     GOOD(cudaSetDevice(0));
-    GOOD(cudaStreamCreateWithFlags(&run.copies, cudaStreamNonBlocking));
-    GOOD(cudaStreamCreateWithFlags(&run.kernels, cudaStreamNonBlocking));
+    GOOD(cudaStreamCreateWithPriority(&run.copies, cudaStreamNonBlocking, 0));
+    GOOD(cudaStreamCreateWithPriority(&run.kernels, cudaStreamNonBlocking, 0));
     run.segment = on_device<char>(1 << 20);
     for (int part = 0; part <= kNothing; part++) {
         int seen = 0;

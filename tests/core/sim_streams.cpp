@@ -20,7 +20,7 @@ __global__ void bump(int *x)
 static cudaStream_t make()
 {
     cudaStream_t stream = nullptr;
-    GOOD(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    GOOD(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0));
     return stream;
 }
 static cudaEvent_t mark(unsigned flags = cudaEventDisableTiming)
@@ -89,7 +89,7 @@ static void events()
     cudaStream_t s = make(), t = make();
     cudaEvent_t e = mark();
     int *log = on_device<int>(10), *length = on_device<int>(1);
-    GOOD(cudaMemset(length, 0, 4));
+    GOOD(fill_now(length, 0, 4));
     GOOD(cudaEventQuery(e)); /* never recorded: nothing to wait for */
     GOOD(cudaEventSynchronize(e));
     GOOD(cudaStreamWaitEvent(t, e));
@@ -187,7 +187,7 @@ static std::vector<int> race(int seed)
     snprintf(text, sizeof text, "random:%d", seed);
     cudaStream_t s[2] = {make(), make()};
     int *log = on_device<int>(20), *length = on_device<int>(1);
-    GOOD(cudaMemset(length, 0, 4));
+    GOOD(fill_now(length, 0, 4));
     schedule(text);
     for (int i = 0; i < 20; i++)
         GOOD(LAUNCH(append, 1, 1, 0, s[i % 2], log, length, i));
@@ -335,7 +335,7 @@ static void threads(const char *when)
 
 int main()
 {
-    EQUAL(dt_sim_set_devices(2), 0);
+    EQUAL(dt_sim_set("devices", "2"), 0);
     lazy();
     events();
     elapsed();

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include <string>
+
 #include "cuda/runtime/allocator.h"
 #include "cuda/kernels/convert.h"
 #include "cuda/runtime/cublas.h"
@@ -130,7 +132,7 @@ dt_backend_open(const dt_host *host)
     cublas_set_search(host->library_directories);
 #ifdef DT_SIMULATED
     sim_cublas_set_gemm(host->cpu_gemm);
-    if (dt_sim_set_devices(host->simulated_devices)) {
+    if (dt_sim_set("devices", std::to_string(host->simulated_devices).c_str())) {
         dt_fail(DT_ERROR_VALUE, "%s", dt_sim_complaint());
         return nullptr;
     }

@@ -95,7 +95,7 @@ static inline dim3 launch_extent(unsigned long long extent)
 #define LAUNCH_BARRIERS(kernel, grid, block, shared, stream, ...)                      \
     SIM_LAUNCH(true, kernel, grid, block, shared, stream, ##__VA_ARGS__)
 #define SIM_LAUNCH(barriers, kernel, grid, block, shared, stream, ...)                 \
-    ((void)sim::launch<barriers>({#kernel, nullptr, barriers, launch_extent(grid),     \
+    ((void)sim::launch<barriers>({#kernel, barriers, launch_extent(grid),              \
                                   launch_extent(block), (size_t)(shared), (stream)},   \
                                  (kernel), ##__VA_ARGS__),                             \
      cudaGetLastError())

@@ -1,0 +1,65 @@
+/* Counters, and the text interface of settings and counters. */
+#include "internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+using namespace sim;
+
+void dt_sim_count(int device, dt_sim_counters *out)
+{
+    *out = dt_sim_counters();
+    Entry in(Entry::kNothing);
+    if (in.error)
+        return;
+    for (auto &each : state().devices) {
+        if (device >= 0 && device != each->index)
+            continue;
+#define COUNTER(name) out->name += each->counted.name;
+        DT_SIM_COUNTERS(COUNTER)
+#undef COUNTER
+    }
+}
+
+int64_t dt_sim_pending(int device)
+{
+    Entry in(Entry::kNothing);
+    if (in.error)
+        return 0;
+    int64_t pending = 0;
+    auto add = [&](const Stream &stream) {
+        for (auto &work : stream.queue)
+            pending += (device < 0 || device == stream.device) &&
+                       work.kind != Work::kHousekeeping;
+    };
+    for (auto &each : state().devices)
+        add(*each->own_stream);
+    for (auto &stream : state().streams)
+        add(*stream);
+    return pending;
+}
+
+static std::string counts(int device)
+{
+    dt_sim_counters counters;
+    dt_sim_count(device, &counters);
+    std::string text = "{";
+#define COUNTER(name) text += "\"" #name "\": " + std::to_string(counters.name) + ", ";
+    DT_SIM_COUNTERS(COUNTER)
+#undef COUNTER
+    return text + "\"pending\": " + std::to_string(dt_sim_pending(device)) + "}";
+}
+
+int dt_sim_control(const char *command, char *reply, size_t size)
+{
+    const char *space = strchrnul(command, ' ');
+    const char *value = *space ? space + 1 : space;
+    const std::string name(command, space);
+    int status = 0;
+    *reply = 0;
+    if (name == "count")
+        snprintf(reply, size, "%s", counts(atoi(value)).c_str());
+    else if ((status = dt_sim_set(name.c_str(), value)))
+        snprintf(reply, size, "%s", dt_sim_complaint());
+    return status;
+}
