@@ -177,6 +177,60 @@ typedef struct dt_backend {
                         const dt_foreach_norm_call *call);
 } dt_backend;
 
+/* MEMBER(name): the functions above that every backend has, and those of GPUs. */
+#define DT_BACKEND_MEMBERS(MEMBER)                                                     \
+    MEMBER(device_count)                                                               \
+    MEMBER(why_unavailable)                                                            \
+    MEMBER(device_properties)                                                          \
+    MEMBER(facts)                                                                      \
+    MEMBER(can_access_peer)                                                            \
+    MEMBER(device_synchronize)                                                         \
+    MEMBER(allocate)                                                                   \
+    MEMBER(release)                                                                    \
+    MEMBER(memory_info)                                                                \
+    MEMBER(memory_stats)                                                               \
+    MEMBER(reset_peaks)                                                                \
+    MEMBER(empty_cache)                                                                \
+    MEMBER(fill)                                                                       \
+    MEMBER(copy)                                                                       \
+    MEMBER(elementwise)                                                                \
+    MEMBER(reduce)                                                                     \
+    MEMBER(argreduce)                                                                  \
+    MEMBER(gemm)                                                                       \
+    MEMBER(arange)                                                                     \
+    MEMBER(random)                                                                     \
+    MEMBER(index)                                                                      \
+    MEMBER(optim_step)                                                                 \
+    MEMBER(scan)                                                                       \
+    MEMBER(moments)                                                                    \
+    MEMBER(sort)                                                                       \
+    MEMBER(search)                                                                     \
+    MEMBER(nn)                                                                         \
+    MEMBER(foreach_norm)
+
+#define DT_BACKEND_GPU_MEMBERS(MEMBER)                                                 \
+    MEMBER(stream_new)                                                                 \
+    MEMBER(stream_free)                                                                \
+    MEMBER(stream_query)                                                               \
+    MEMBER(stream_synchronize)                                                         \
+    MEMBER(event_new)                                                                  \
+    MEMBER(event_free)                                                                 \
+    MEMBER(event_record)                                                               \
+    MEMBER(event_query)                                                                \
+    MEMBER(event_synchronize)                                                          \
+    MEMBER(stream_wait_event)                                                          \
+    MEMBER(event_elapsed)                                                              \
+    MEMBER(record_use)                                                                 \
+    MEMBER(copy_to_device)                                                             \
+    MEMBER(copy_to_host)                                                               \
+    MEMBER(copy_peer)                                                                  \
+    MEMBER(pinned_allocate)                                                            \
+    MEMBER(pinned_release)                                                             \
+    MEMBER(pinned_to_device)                                                           \
+    MEMBER(pinned_to_host)                                                             \
+    MEMBER(nonzero_count)                                                              \
+    MEMBER(nonzero_write)
+
 /* What the core passes to a backend in a library of its own. */
 typedef struct dt_host {
     int version; /* DT_BACKEND_VERSION */

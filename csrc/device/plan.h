@@ -147,8 +147,7 @@ typedef enum dt_index_op {
     DT_INDEX_WRITE, /* table[...] = values; for a repeated index, any of them on a
                        GPU */
     DT_INDEX_ADD,   /* table[...] += values, bools: or. GPUs add in no fixed order */
-    DT_INDEX_MULTIPLY,
-    DT_NINDEX
+    DT_INDEX_MULTIPLY
 } dt_index_op;
 
 /* One index tensor: positions along a dimension of the table. */

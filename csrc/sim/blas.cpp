@@ -6,7 +6,6 @@
 
 struct cublasContext {
     cudaStream_t stream;
-    int device;
 };
 
 static int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
@@ -18,10 +17,7 @@ void sim_cublas_set_gemm(int (*gemm)(dt_stream stream, const dt_gemm *gemm))
 
 static int create(dt_cublas_handle *handle)
 {
-    int device = 0;
-    if (cudaGetDevice(&device) != cudaSuccess)
-        return 1;
-    *handle = new cublasContext{nullptr, device};
+    *handle = new cublasContext{nullptr};
     return DT_CUBLAS_SUCCESS;
 }
 
@@ -56,20 +52,33 @@ static size_t reach(int rows, int columns, int ld, long long stride, int batch,
 }
 
 /* Column-major C = op(A) op(B) is row-major C' = op(B)' op(A)'. */
-template <typename T, typename Scale>
-static int gemm(const char *name, dt_dtype dtype, dt_cublas_handle handle, int op_a,
-                int op_b, int m, int n, int k, const Scale *alpha, const T *a, int lda,
-                long long stride_a, const T *b, int ldb, long long stride_b,
-                const Scale *beta, T *c, int ldc, long long stride_c, int batch)
+static int gemm DT_CUBLAS_GEMM
 {
     dt_gemm g = {};
-    bool ta = op_a == DT_CUBLAS_OP_T, tb = op_b == DT_CUBLAS_OP_T;
+    const bool ta = op_a == DT_CUBLAS_OP_T, tb = op_b == DT_CUBLAS_OP_T;
+    const bool wide = a_type == DT_CUBLAS_64F;
     if (m < 0 || n < 0 || k < 0 || batch < 0 || lda < (ta ? k : m) ||
         ldb < (tb ? n : k) || ldc < m)
         return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    switch (a_type) {
+    case DT_CUBLAS_32F:
+        g.dtype = DT_FLOAT32;
+        break;
+    case DT_CUBLAS_64F:
+        g.dtype = DT_FLOAT64;
+        break;
+    case DT_CUBLAS_16F:
+        g.dtype = DT_FLOAT16;
+        break;
+    default:
+        g.dtype = DT_BFLOAT16;
+    }
+    if (b_type != a_type || c_type != a_type || algorithm != DT_CUBLAS_GEMM_DEFAULT ||
+        compute != (wide ? DT_CUBLAS_COMPUTE_64F : DT_CUBLAS_COMPUTE_32F))
+        return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
     if (!m || !n || !batch)
         return DT_CUBLAS_SUCCESS;
-    g.dtype = dtype;
+    const size_t item = dt_dtype_size(g.dtype);
     g.batch = batch;
     g.m = n;
     g.n = m;
@@ -82,13 +91,13 @@ static int gemm(const char *name, dt_dtype dtype, dt_cublas_handle handle, int o
     g.b_col = ta ? lda : 1;
     g.c_batch = stride_c;
     g.c_row = ldc;
-    g.alpha = (double)*alpha;
-    g.beta = (double)*beta;
-    size_t a_bytes = reach(ta ? k : m, ta ? m : k, lda, stride_a, batch, sizeof(T));
-    size_t b_bytes = reach(tb ? n : k, tb ? k : n, ldb, stride_b, batch, sizeof(T));
-    size_t c_bytes = reach(m, n, ldc, stride_c, batch, sizeof(T));
+    g.alpha = wide ? *(const double *)alpha : (double)*(const float *)alpha;
+    g.beta = wide ? *(const double *)beta : (double)*(const float *)beta;
+    size_t a_bytes = reach(ta ? k : m, ta ? m : k, lda, stride_a, batch, item);
+    size_t b_bytes = reach(tb ? n : k, tb ? k : n, ldb, stride_b, batch, item);
+    size_t c_bytes = reach(m, n, ldc, stride_c, batch, item);
     cudaError_t error = sim::enqueue(
-        handle->stream, name,
+        handle->stream, "cublasGemmStridedBatchedEx",
         {{k ? b : nullptr, b_bytes}, {k ? a : nullptr, a_bytes}, {c, c_bytes}},
         [g](void *const *seen) {
             dt_gemm call = g;
@@ -102,29 +111,4 @@ static int gemm(const char *name, dt_dtype dtype, dt_cublas_handle handle, int o
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
 }
 
-static int sgemm DT_CUBLAS_GEMM(float)
-{
-    return gemm("cublasSgemm", DT_FLOAT32, handle, op_a, op_b, m, n, k, alpha, a, lda,
-                stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch);
-}
-
-static int dgemm DT_CUBLAS_GEMM(double)
-{
-    return gemm("cublasDgemm", DT_FLOAT64, handle, op_a, op_b, m, n, k, alpha, a, lda,
-                stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch);
-}
-
-static int gemm_ex DT_CUBLAS_GEMM_EX
-{
-    bool half = a_type == DT_CUBLAS_16F;
-    if ((!half && a_type != DT_CUBLAS_16BF) || b_type != a_type || c_type != a_type ||
-        compute != DT_CUBLAS_COMPUTE_32F || algorithm != DT_CUBLAS_GEMM_DEFAULT)
-        return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
-    return gemm("cublasGemmEx", half ? DT_FLOAT16 : DT_BFLOAT16, handle, op_a, op_b, m,
-                n, k, (const float *)alpha, (const uint16_t *)a, lda, stride_a,
-                (const uint16_t *)b, ldb, stride_b, (const float *)beta, (uint16_t *)c,
-                ldc, stride_c, batch);
-}
-
-extern const dt_cublas sim_cublas = {create, destroy, get_version, set_stream,
-                                     sgemm,  dgemm,   gemm_ex};
+extern const dt_cublas sim_cublas = {create, destroy, get_version, set_stream, gemm};

@@ -22,7 +22,6 @@
     ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                               \
     ERROR(cudaErrorInitializationError, 3, "initialization error")                     \
     ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")          \
-    ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")    \
     ERROR(cudaErrorInsufficientDriver, 35,                                             \
           "CUDA driver version is insufficient for CUDA runtime version")              \
     ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                \
@@ -51,9 +50,9 @@ enum cudaMemcpyKind : int {
     cudaMemcpyHostToHost = 0,
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
-    cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4
+    cudaMemcpyDeviceToDevice = 3
 };
+
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef void (*cudaHostFn_t)(void *);

@@ -4,6 +4,7 @@
  * switches to the next. */
 #include "internal.h"
 #include "context.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,26 +136,35 @@ static Fiber *current_fiber()
     return grid.solo ? &solo : fibers[grid.current];
 }
 
+/* Records the grid's first error. */
+static void __attribute__((format(printf, 2, 3))) fail_grid(cudaError_t error,
+                                                            const char *text, ...)
+{
+    if (grid.outcome->error)
+        return;
+    grid.outcome->error = error;
+    va_list arguments;
+    va_start(arguments, text);
+    vsnprintf(grid.outcome->text, sizeof grid.outcome->text, text, arguments);
+    va_end(arguments);
+}
+
 void abandon(cudaError_t error, const char *text)
 {
     Fiber *me = current_fiber();
-    if (!grid.outcome->error) {
-        grid.outcome->error = error;
-        snprintf(grid.outcome->text, sizeof grid.outcome->text, "%s", text);
-    }
+    fail_grid(error, "%s", text);
     me->begun = false;
     to_host(me, true);
     __builtin_unreachable();
 }
 
-static void abandon_block(const char *what)
+[[noreturn]] static void abandon_block(const char *what)
 {
-    char text[512];
-    snprintf(text, sizeof text,
-             "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s",
-             grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-             threadIdx.y, threadIdx.z, what);
-    abandon(cudaErrorLaunchFailure, text);
+    fail_grid(cudaErrorLaunchFailure,
+              "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s",
+              grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+              threadIdx.y, threadIdx.z, what);
+    abandon(cudaErrorLaunchFailure, "");
 }
 
 /* The next runnable thread, in the block's order; -1 if there is none. */
@@ -189,15 +199,12 @@ static void report_stuck()
     char mask[64] = "";
     if (waiting[first] == kAtWarp)
         snprintf(mask, sizeof mask, " with mask 0x%08x", fibers[first]->mask);
-    if (!grid.outcome->error) {
-        grid.outcome->error = cudaErrorLaunchFailure;
-        snprintf(grid.outcome->text, sizeof grid.outcome->text,
-                 "kernel %s, block (%u, %u, %u): of %u threads %u wait at a "
-                 "__syncthreads, %u for lanes of their warp, and %u have finished: "
-                 "they must all reach the same one (thread (%u, %u, %u) waits%s)",
-                 grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, grid.threads,
-                 barrier, warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
-    }
+    fail_grid(cudaErrorLaunchFailure,
+              "kernel %s, block (%u, %u, %u): of %u threads %u wait at a "
+              "__syncthreads, %u for lanes of their warp, and %u have finished: "
+              "they must all reach the same one (thread (%u, %u, %u) waits%s)",
+              grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, grid.threads,
+              barrier, warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
 }
 
 /* Switches to another thread; returns when this one is scheduled again. */
@@ -224,13 +231,10 @@ static void fiber_main()
     Fiber *me = current_fiber();
     for (;;) {
         if (grid.solo) {
-            const dim3 g = grid.launch->grid;
-            for (unsigned z = 0; z < g.z; z++)
-                for (unsigned y = 0; y < g.y; y++)
-                    for (unsigned x = 0; x < g.x; x++) {
-                        blockIdx = {x, y, z};
-                        grid.body->run();
-                    }
+            each_index(grid.launch->grid, [](uint3 at) {
+                blockIdx = at;
+                grid.body->run();
+            });
             to_host(me, false);
             arrive(me);
         } else {
@@ -248,7 +252,6 @@ static void fiber_main()
 void trap()
 {
     abandon_block("__trap was called");
-    __builtin_unreachable();
 }
 
 static void need_fibers(const char *what)
@@ -352,14 +355,11 @@ static void enter(Fiber *fiber)
 
 static void run_block()
 {
-    const dim3 b = grid.launch->block;
     unsigned i = 0;
-    for (unsigned z = 0; z < b.z; z++)
-        for (unsigned y = 0; y < b.y; y++)
-            for (unsigned x = 0; x < b.x; x++, i++) {
-                start(fibers[i]);
-                fibers[i]->index = {x, y, z};
-            }
+    each_index(grid.launch->block, [&](uint3 at) {
+        start(fibers[i]);
+        fibers[i++]->index = at;
+    });
     memset(waiting, kReady, grid.threads);
     grid.unfinished = grid.threads;
     grid.arrived = 0;
@@ -386,15 +386,13 @@ static void check_shared(const unsigned char *end)
 {
 #if !SIM_ASAN
     for (int i = 0; i < kCanaryBytes; i++)
-        if (end[i] != kCanary && !grid.outcome->error) {
-            grid.outcome->error = cudaErrorIllegalAddress;
-            snprintf(
-                grid.outcome->text, sizeof grid.outcome->text,
+        if (end[i] != kCanary)
+            fail_grid(
+                cudaErrorIllegalAddress,
                 "kernel %s, block (%u, %u, %u) wrote past the end of its %zu bytes of "
                 "dynamic shared memory",
                 grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z,
                 grid.launch->shared);
-        }
 #else
     (void)end;
 #endif
@@ -403,23 +401,20 @@ static void check_shared(const unsigned char *end)
 static void run_blocks()
 {
     static unsigned turn;
-    const dim3 g = grid.launch->grid;
     unsigned char *shared = (unsigned char *)grid.shared;
-    for (unsigned z = 0; z < g.z; z++)
-        for (unsigned y = 0; y < g.y; y++)
-            for (unsigned x = 0; x < g.x; x++) {
-                if (grid.outcome->error)
-                    return;
-                /* Alternate the order of threads, so that a missing barrier shows
-                 * whatever order would hide it. */
-                grid.backwards = turn++ & 1;
-                blockIdx = {x, y, z};
-                if (shared)
-                    memset(shared, 0xFF, grid.launch->shared);
-                run_block();
-                if (shared)
-                    check_shared(shared + grid.launch->shared);
-            }
+    each_index(grid.launch->grid, [&](uint3 at) {
+        if (grid.outcome->error)
+            return;
+        /* Alternate the order of threads, so that a missing barrier shows whatever
+         * order would hide it. */
+        grid.backwards = turn++ & 1;
+        blockIdx = at;
+        if (shared)
+            memset(shared, 0xFF, grid.launch->shared);
+        run_block();
+        if (shared)
+            check_shared(shared + grid.launch->shared);
+    });
 }
 
 void run_grid(const Launch &launch, Body &body, Outcome *outcome)
@@ -440,10 +435,9 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
     if (memory && launch.shared)
         memory = posix_memalign(&grid.shared, 16, launch.shared + extra) == 0;
     if (!memory) {
-        outcome->error = cudaErrorLaunchOutOfResources;
-        snprintf(outcome->text, sizeof outcome->text,
-                 "kernel %s: no host memory for the stacks of %u threads", launch.name,
-                 grid.threads);
+        fail_grid(cudaErrorLaunchOutOfResources,
+                  "kernel %s: no host memory for the stacks of %u threads", launch.name,
+                  grid.threads);
         return;
     }
     if (grid.shared)

@@ -12,15 +12,13 @@
 #include <type_traits>
 
 #define __host__
-#define __global__   __attribute__((unused))
-#define __device__   __attribute__((unused))
-#define __constant__ __attribute__((unused))
+#define __global__ __attribute__((unused))
+#define __device__ __attribute__((unused))
 /* One block runs at a time, so all blocks share one copy. */
 #define __shared__      static
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-#define __grid_constant__
 
 struct uint3 {
     unsigned x, y, z;

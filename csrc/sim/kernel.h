@@ -21,6 +21,16 @@ struct Launch {
     cudaStream_t stream;
 };
 
+/* f(index) for each index of an extent, x first. */
+template <class F>
+void each_index(const dim3 extent, F f)
+{
+    for (unsigned z = 0; z < extent.z; z++)
+        for (unsigned y = 0; y < extent.y; y++)
+            for (unsigned x = 0; x < extent.x; x++)
+                f(uint3{x, y, z});
+}
+
 /* A kernel with its arguments. */
 struct Body {
     virtual ~Body() {}
@@ -104,13 +114,10 @@ struct KernelBody final : Body {
         if constexpr (Barriers) {
             std::apply(kernel, values);
         } else {
-            const dim3 n = blockDim;
-            for (unsigned z = 0; z < n.z; z++)
-                for (unsigned y = 0; y < n.y; y++)
-                    for (unsigned x = 0; x < n.x; x++) {
-                        threadIdx = {x, y, z};
-                        std::apply(kernel, values);
-                    }
+            each_index(blockDim, [this](uint3 at) {
+                threadIdx = at;
+                std::apply(kernel, values);
+            });
         }
     }
 };

@@ -376,7 +376,7 @@ int main()
     host.cpu_gemm = plain_gemm;
     host.simulated_devices = 2;
     host.library_directories = "";
-    dt_sim_set_memory((size_t)64 << 20);
+    dt_sim_set("memory", "64M");
     gpu = dt_backend_open(&host);
     CHECK(gpu != nullptr);
     EQUAL(gpu->device_count(), 2);

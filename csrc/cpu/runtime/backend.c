@@ -101,7 +101,7 @@ int dt_cpu_device_synchronize(int device)
 static const dt_backend backend = {.version = DT_BACKEND_VERSION,
                                    .name = "cpu",
 #define MEMBER(name) .name = dt_cpu_##name,
-                                   DT_CPU_MEMBERS(MEMBER)
+                                   DT_BACKEND_MEMBERS(MEMBER)
 #undef MEMBER
 };
 

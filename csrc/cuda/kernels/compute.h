@@ -2,8 +2,7 @@
  *
  * Floats of 16 bits are computed with as float. The kernels of whole families are those
  * of float, and are told when they run how the elements lie in memory (Half). Others
- * have a kernel for both types of 16 bits, Bits16, and are told which of them it is
- * (`brain`: bfloat16); for other types `brain` means nothing. */
+ * have a kernel for each type. */
 #ifndef DT_CUDA_KERNELS_COMPUTE_H
 #define DT_CUDA_KERNELS_COMPUTE_H
 
@@ -14,20 +13,11 @@
 #include "base/half.h"
 #include "cuda/kernels/layout.h"
 
-struct Bits16 {
-    uint16_t bits;
-};
-
 template <typename T>
-struct compute_of {
-    typedef T type;
-};
-template <>
-struct compute_of<Bits16> {
-    typedef float type;
-};
+constexpr bool is_half =
+    std::is_same_v<T, dt_float16> || std::is_same_v<T, dt_bfloat16>;
 template <typename T>
-using Compute = typename compute_of<T>::type;
+using Compute = std::conditional_t<is_half<T>, float, T>;
 
 /* The kind that the op tables' classes go by. */
 template <typename T>
@@ -57,25 +47,6 @@ static __device__ __forceinline__ float widened(uint16_t bits, bool brain)
 static __device__ __forceinline__ uint16_t narrowed(float value, bool brain)
 {
     return brain ? dt_bfloat16(value).bits : dt_float16(value).bits;
-}
-
-template <typename T>
-static __device__ __forceinline__ T loaded(const T *at, bool)
-{
-    return *at;
-}
-static __device__ __forceinline__ float loaded(const Bits16 *at, bool brain)
-{
-    return widened(at->bits, brain);
-}
-template <typename T>
-static __device__ __forceinline__ void store(T *at, T value, bool)
-{
-    *at = value;
-}
-static __device__ __forceinline__ void store(Bits16 *at, float value, bool brain)
-{
-    at->bits = narrowed(value, brain);
 }
 
 /* An element as it lies in memory, and a pack of them. */
@@ -125,6 +96,35 @@ static __device__ __forceinline__ void put_elements(char *at, const Pack<T, N> &
             return;
         }
     *(Pack<T, N> *)at = pack;
+}
+
+/* f(T()) for the type T of the elements. */
+template <class F>
+int with_type(dt_dtype dtype, F f)
+{
+    switch (dtype) {
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
+    case DT_##ID:                                                                      \
+        return f(type());
+#include "ops/dtype.def"
+    default:
+        return dt_fail(DT_ERROR_RUNTIME, "there is no element type %d", (int)dtype);
+    }
+}
+/* f(T()) for the unsigned integer T of the elements' size. */
+template <class F>
+int with_word(dt_dtype dtype, F f)
+{
+    switch (dt_dtype_size(dtype)) {
+    case 1:
+        return f(uint8_t());
+    case 2:
+        return f(uint16_t());
+    case 4:
+        return f(uint32_t());
+    default:
+        return f(uint64_t());
+    }
 }
 
 #endif

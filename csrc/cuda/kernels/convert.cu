@@ -1,9 +1,6 @@
 /* Copies with and without a change of type, and constants. One kernel serves all pairs
  * of types: what it waits for is memory, not the choice of a conversion. */
-#include "cuda/kernels/convert.h"
-
-#include "cuda/runtime/device.h"
-#include "cuda/kernels/layout.h"
+#include "cuda/kernels/compute.h"
 
 /* A number on its way from one type to another. */
 struct Number {
@@ -82,7 +79,7 @@ __global__ void convert_strided(char *out, dt_dtype out_dtype, const char *x,
                                 dt_dtype x_dtype, unsigned n,
                                 GRID_CONSTANT(Layout<2>) layout)
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned i = (unsigned)thread_number();
     if (i >= n)
         return;
     int64_t at[2];
@@ -95,7 +92,7 @@ template <typename Word>
 __global__ void copy_strided(char *out, const char *x, unsigned n,
                              GRID_CONSTANT(Layout<2>) layout)
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned i = (unsigned)thread_number();
     if (i >= n)
         return;
     int64_t at[2];
@@ -107,7 +104,7 @@ template <typename Word>
 __global__ void fill_strided(char *out, Word value, unsigned n,
                              GRID_CONSTANT(Layout<1>) layout)
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned i = (unsigned)thread_number();
     if (i >= n)
         return;
     int64_t at[1];
@@ -119,7 +116,7 @@ template <typename Word>
 __global__ void fill_flat(Word *out, Word value, int64_t n, bool aligned)
 {
     constexpr int N = pack_size<Word>;
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N;
+    int64_t i = thread_number() * N;
     if (aligned && i + N <= n) {
         Pack<Word, N> pack;
         UNROLL
@@ -136,85 +133,53 @@ template <typename Word>
 static int copy_words(dt_stream stream, const dt_plan *plan)
 {
     return each_piece(plan, [&](const dt_plan *piece) {
-        CUDA_TRY("starting a copy",
-                 LAUNCH((copy_strided<Word>), blocks_for(piece->numel), BLOCK, 0,
-                        (cudaStream_t)stream.handle, (char *)piece->operands[0].data,
-                        (const char *)piece->operands[1].data, (unsigned)piece->numel,
-                        layout_of<2>(piece)));
-        return 0;
+        return START("starting a copy", stream, (copy_strided<Word>), piece->numel,
+                     (char *)piece->operands[0].data,
+                     (const char *)piece->operands[1].data, (unsigned)piece->numel,
+                     layout_of<2>(piece));
     });
 }
 
 template <typename Word>
 static int fill_words(dt_stream stream, const dt_plan *plan)
 {
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    Word value;
+    constexpr int N = pack_size<Word>;
+    Word value, *out = (Word *)plan->operands[0].data;
     __builtin_memcpy(&value, plan->operands[1].value.bytes, sizeof value);
-    if (plan->contiguous) {
-        Word *out = (Word *)plan->operands[0].data;
-        CUDA_TRY(
-            "starting a fill",
-            LAUNCH((fill_flat<Word>),
-                   blocks_for((plan->numel + pack_size<Word> - 1) / pack_size<Word>),
-                   BLOCK, 0, handle, out, value, plan->numel, is_aligned(out, 16)));
-        return 0;
-    }
+    if (plan->contiguous)
+        return START("starting a fill", stream, (fill_flat<Word>),
+                     (plan->numel + N - 1) / N, out, value, plan->numel,
+                     is_aligned(out, 16));
     return each_piece(plan, [&](const dt_plan *piece) {
-        CUDA_TRY("starting a fill",
-                 LAUNCH((fill_strided<Word>), blocks_for(piece->numel), BLOCK, 0,
-                        handle, (char *)piece->operands[0].data, value,
-                        (unsigned)piece->numel, layout_of<1>(piece)));
-        return 0;
+        return START("starting a fill", stream, (fill_strided<Word>), piece->numel,
+                     (char *)piece->operands[0].data, value, (unsigned)piece->numel,
+                     layout_of<1>(piece));
     });
 }
 
-int convert_copy(dt_stream stream, const dt_plan *plan)
+int dt_cuda_copy(dt_stream stream, const dt_plan *plan)
 {
     dt_dtype to = plan->operands[0].dtype, from = plan->operands[1].dtype;
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    if (device_use(stream.device))
-        return -1;
     if (to != from)
         return each_piece(plan, [&](const dt_plan *piece) {
-            CUDA_TRY("starting a conversion",
-                     LAUNCH(convert_strided, blocks_for(piece->numel), BLOCK, 0, handle,
-                            (char *)piece->operands[0].data, to,
-                            (const char *)piece->operands[1].data, from,
-                            (unsigned)piece->numel, layout_of<2>(piece)));
-            return 0;
+            return START("starting a conversion", stream, convert_strided, piece->numel,
+                         (char *)piece->operands[0].data, to,
+                         (const char *)piece->operands[1].data, from,
+                         (unsigned)piece->numel, layout_of<2>(piece));
         });
-    if (plan->contiguous) {
-        CUDA_TRY("copying on a device",
-                 cudaMemcpyAsync(plan->operands[0].data, plan->operands[1].data,
-                                 (size_t)plan->numel * dt_dtype_size(to),
-                                 cudaMemcpyDeviceToDevice, handle));
-        return 0;
-    }
-    switch (dt_dtype_size(to)) {
-    case 1:
-        return copy_words<uint8_t>(stream, plan);
-    case 2:
-        return copy_words<uint16_t>(stream, plan);
-    case 4:
-        return copy_words<uint32_t>(stream, plan);
-    default:
-        return copy_words<uint64_t>(stream, plan);
-    }
+    if (!plan->contiguous)
+        return with_word(
+            to, [&](auto word) { return copy_words<decltype(word)>(stream, plan); });
+    CUDA_TRY("copying on a device",
+             cudaMemcpyAsync(plan->operands[0].data, plan->operands[1].data,
+                             (size_t)plan->numel * dt_dtype_size(to),
+                             cudaMemcpyDeviceToDevice, (cudaStream_t)stream.handle));
+    return 0;
 }
 
-int convert_fill(dt_stream stream, const dt_plan *plan)
+int dt_cuda_fill(dt_stream stream, const dt_plan *plan)
 {
-    if (device_use(stream.device))
-        return -1;
-    switch (dt_dtype_size(plan->operands[0].dtype)) {
-    case 1:
-        return fill_words<uint8_t>(stream, plan);
-    case 2:
-        return fill_words<uint16_t>(stream, plan);
-    case 4:
-        return fill_words<uint32_t>(stream, plan);
-    default:
-        return fill_words<uint64_t>(stream, plan);
-    }
+    return with_word(plan->operands[0].dtype, [&](auto word) {
+        return fill_words<decltype(word)>(stream, plan);
+    });
 }

@@ -1,6 +1,6 @@
 #include "cuda/kernels/elementwise.h"
 
-#include "cuda/runtime/device.h"
+#include "cuda/runtime/backend.h"
 #include "ops/elementwise.h"
 
 static const elementwise_kernels *const kernels[DT_NDTYPES] = {
@@ -9,7 +9,7 @@ static const elementwise_kernels *const kernels[DT_NDTYPES] = {
 #include "ops/dtype.def"
 };
 
-int elementwise_run(dt_stream stream, dt_elementwise_op op, const dt_plan *plan)
+int dt_cuda_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *plan)
 {
     const dt_elementwise_row &row = dt_elementwise_rows[op];
     const dt_class &columns = row.class_;
@@ -19,8 +19,6 @@ int elementwise_run(dt_stream stream, dt_elementwise_op op, const dt_plan *plan)
             DT_ERROR_RUNTIME,
             "%s: not defined for tensors of type %s on a GPU; convert them first",
             row.name, dt_dtype_name(dtype));
-    if (device_use(stream.device))
-        return -1;
     const elementwise_kernels *k = kernels[dtype];
     return (columns.choice ? k->choice : k->fn[columns.truth][row.arity - 1])(stream,
                                                                               op, plan);

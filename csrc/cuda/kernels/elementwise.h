@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-/* Starts the row `op`. device_use has been called, and the row takes the plan's type. */
+/* Starts the row `op`. The row takes the plan's type. */
 typedef int (*elementwise_fn)(dt_stream stream, int op, const dt_plan *plan);
 typedef struct elementwise_kernels {
     elementwise_fn fn[2][3]; /* [whether the result is of bool][arity - 1] */
@@ -15,7 +15,5 @@ typedef struct elementwise_kernels {
     extern const elementwise_kernels elementwise_##ID;
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
-
-int elementwise_run(dt_stream stream, dt_elementwise_op op, const dt_plan *plan);
 
 #endif

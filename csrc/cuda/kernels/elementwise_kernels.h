@@ -6,9 +6,7 @@
 #define DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
 
 #include "cuda/kernels/compute.h"
-#include "cuda/runtime/device.h"
 #include "cuda/kernels/elementwise.h"
-#include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
 #include "ops/class.h"
 
@@ -158,15 +156,13 @@ int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
                      is_aligned(a.data, (size_t)N * stored_size<First>(half)) &&
                      is_aligned(b.data, (size_t)N * stored_size<T>(half)) &&
                      is_aligned(c.data, (size_t)N * stored_size<T>(half));
-        CUDA_TRY("starting an elementwise kernel",
-                 LAUNCH((elementwise_kernel<First, T, R, INPUTS>),
-                        blocks_for((piece->numel + N - 1) / N), BLOCK, 0,
-                        (cudaStream_t)stream.handle, op, out, (const char *)a.data,
-                        INPUTS > 1 ? (const char *)b.data : nullptr,
-                        INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
-                        value_of<T>(b), value_of<T>(c), half, packs, piece->numel,
-                        layout_of<INPUTS + 1>(piece)));
-        return 0;
+        return START("starting an elementwise kernel", stream,
+                     (elementwise_kernel<First, T, R, INPUTS>),
+                     (piece->numel + N - 1) / N, op, out, (const char *)a.data,
+                     INPUTS > 1 ? (const char *)b.data : nullptr,
+                     INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
+                     value_of<T>(b), value_of<T>(c), half, packs, piece->numel,
+                     layout_of<INPUTS + 1>(piece));
     });
 }
 

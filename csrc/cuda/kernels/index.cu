@@ -1,9 +1,4 @@
-#include "cuda/kernels/index.h"
-
 #include "cuda/kernels/compute.h"
-#include "cuda/runtime/device.h"
-#include "cuda/runtime/launch.h"
-#include "cuda/kernels/layout.h"
 #include "cuda/runtime/report.h"
 
 namespace {
@@ -12,7 +7,7 @@ namespace {
 struct IndexCall {
     const char *what; /* the host's, for the report */
     int ndim, nindices;
-    bool wraps, brain;
+    bool wraps;
     Divider sizes[DT_MAX_NDIM];
     int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
     dt_index_dims indices[DT_MAX_NDIM];
@@ -22,14 +17,14 @@ static_assert(sizeof(IndexCall) <= 3900, "too large for a kernel's arguments");
 
 struct Read {
     template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y, bool)
+    static __device__ __forceinline__ void apply(T *x, T *y)
     {
         *y = *x;
     }
 };
 struct Write {
     template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y, bool)
+    static __device__ __forceinline__ void apply(T *x, T *y)
     {
         *x = *y;
     }
@@ -77,7 +72,7 @@ struct Word<8> {
 template <class F>
 struct Atomic {
     template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y, bool brain)
+    static __device__ __forceinline__ void apply(T *x, T *y)
     {
         typedef typename Word<sizeof(T)>::type W;
         size_t shift = (uintptr_t)x % sizeof(W);
@@ -87,7 +82,7 @@ struct Atomic {
             T element;
             W next = seen;
             __builtin_memcpy(&element, (char *)&seen + shift, sizeof(T));
-            store(&element, F::of(loaded(&element, brain), loaded(y, brain)), brain);
+            element = (T)F::of((Compute<T>)element, (Compute<T>)*y);
             __builtin_memcpy((char *)&next + shift, &element, sizeof(T));
             old = atomicCAS(word, seen, next);
         } while (old != seen);
@@ -96,20 +91,20 @@ struct Atomic {
 /* Hardware adds what it can by itself. */
 struct Add : Atomic<Sum> {
     using Atomic<Sum>::apply;
-    static __device__ __forceinline__ void apply(float *x, float *y, bool)
+    static __device__ __forceinline__ void apply(float *x, float *y)
     {
         atomicAdd(x, *y);
     }
-    static __device__ __forceinline__ void apply(int32_t *x, int32_t *y, bool)
+    static __device__ __forceinline__ void apply(int32_t *x, int32_t *y)
     {
         atomicAdd((unsigned *)x, (unsigned)*y);
     }
-    static __device__ __forceinline__ void apply(int64_t *x, int64_t *y, bool)
+    static __device__ __forceinline__ void apply(int64_t *x, int64_t *y)
     {
         atomicAdd((unsigned long long *)x, (unsigned long long)*y);
     }
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
-    static __device__ __forceinline__ void apply(double *x, double *y, bool)
+    static __device__ __forceinline__ void apply(double *x, double *y)
     {
         atomicAdd(x, *y);
     }
@@ -120,7 +115,7 @@ template <class Op, typename T, bool reads>
 __global__ void index_kernel(GRID_CONSTANT(IndexCall) s, char *table, char *values,
                              Report *report, unsigned numel)
 {
-    unsigned left = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned left = (unsigned)thread_number();
     if (left >= numel)
         return;
     int64_t at[DT_MAX_NDIM], x = 0, y = 0;
@@ -149,7 +144,7 @@ __global__ void index_kernel(GRID_CONSTANT(IndexCall) s, char *table, char *valu
         }
         x += (value < 0 ? value + index.size : value) * index.stride;
     }
-    Op::apply((T *)(table + x), (T *)(values + y), s.brain);
+    Op::apply((T *)(table + x), (T *)(values + y));
 }
 
 /* Elements of one launch: as many as a Divider divides. */
@@ -162,7 +157,6 @@ static int run_part(dt_stream stream, const dt_index_call *s, Report *report)
     given.ndim = s->ndim;
     given.nindices = s->nindices;
     given.wraps = s->wraps;
-    given.brain = s->dtype == DT_BFLOAT16;
     for (int d = 0; d < s->ndim; d++) {
         given.sizes[d] = divider_for((unsigned)s->shape[d]);
         given.table_strides[d] = s->table_strides[d];
@@ -170,11 +164,9 @@ static int run_part(dt_stream stream, const dt_index_call *s, Report *report)
     }
     for (int k = 0; k < s->nindices; k++)
         given.indices[k] = s->indices[k];
-    CUDA_TRY("starting an index operation",
-             LAUNCH((index_kernel<Op, T, reads>), blocks_for(s->numel), BLOCK, 0,
-                    (cudaStream_t)stream.handle, given, (char *)s->table,
-                    (char *)s->values, report, (unsigned)s->numel));
-    return 0;
+    return START("starting an index operation", stream, (index_kernel<Op, T, reads>),
+                 s->numel, given, (char *)s->table, (char *)s->values, report,
+                 (unsigned)s->numel);
 }
 
 /* In parts along the outermost dimension, where there is more than one launch takes. */
@@ -208,43 +200,25 @@ static int run(dt_stream stream, const dt_index_call *s)
     return 0;
 }
 
+/* Without arithmetic an element is so many bytes. */
 template <class Op, bool reads>
 static int move(dt_stream stream, const dt_index_call *s)
 {
-    switch (dt_dtype_size(s->dtype)) {
-    case 1:
-        return run<Op, uint8_t, reads>(stream, s);
-    case 2:
-        return run<Op, uint16_t, reads>(stream, s);
-    case 4:
-        return run<Op, uint32_t, reads>(stream, s);
-    default:
-        return run<Op, uint64_t, reads>(stream, s);
-    }
+    return with_word(
+        s->dtype, [&](auto word) { return run<Op, decltype(word), reads>(stream, s); });
 }
 
 template <class Op>
 static int accumulate(dt_stream stream, const dt_index_call *s)
 {
-    switch (s->dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
-    case DT_##ID:                                                                      \
-        return run<Op, type, false>(stream, s);
-#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
-    case DT_##ID:                                                                      \
-        return run<Op, Bits16, false>(stream, s);
-#include "ops/dtype.def"
-    default:
-        return dt_fail(DT_ERROR_RUNTIME, "%s: not defined for this type", s->what);
-    }
+    return with_type(
+        s->dtype, [&](auto zero) { return run<Op, decltype(zero), false>(stream, s); });
 }
 
 } // namespace
 
-int index_run(dt_stream stream, dt_index_op op, const dt_index_call *s)
+int dt_cuda_index(dt_stream stream, dt_index_op op, const dt_index_call *s)
 {
-    if (device_use(stream.device))
-        return -1;
     switch (op) {
     case DT_INDEX_READ:
         return move<Read, true>(stream, s);

@@ -3,6 +3,7 @@
 #ifndef DT_CUDA_KERNELS_LAYOUT_H
 #define DT_CUDA_KERNELS_LAYOUT_H
 
+#include "cuda/runtime/backend.h"
 #include "cuda/runtime/launch.h"
 #include "device/plan.h"
 
@@ -71,7 +72,7 @@ struct Layout {
     int64_t strides[N][DT_MAX_NDIM]; /* bytes */
 };
 template <int N, class F>
-inline void each_pointer(Layout<N> &, F)
+void each_pointer(Layout<N> &, F)
 {
 }
 
@@ -154,27 +155,26 @@ Layout<N> layout_of(const dt_plan *plan)
 #define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 6)
 #endif
 
-static inline int64_t blocks_for(int64_t threads)
+/* Queues a kernel on a stream: at least `threads` threads in blocks of BLOCK, or that
+ * many blocks of threads that share memory, shuffle or wait for each other. Gives 0, or
+ * -1 after dt_fail. */
+#define START(doing, stream, kernel, threads, ...)                                     \
+    START_BLOCKS(doing, stream, kernel, ((threads) + BLOCK - 1) / BLOCK, ##__VA_ARGS__)
+#define START_BLOCKS(doing, stream, kernel, blocks, ...)                               \
+    start_result(doing, LAUNCH(kernel, blocks, BLOCK, 0,                               \
+                               (cudaStream_t)(stream).handle, ##__VA_ARGS__))
+#define START_BARRIERS(doing, stream, kernel, blocks, ...)                             \
+    start_result(doing, LAUNCH_BARRIERS(kernel, blocks, BLOCK, 0,                      \
+                                        (cudaStream_t)(stream).handle, ##__VA_ARGS__))
+static inline int start_result(const char *doing, cudaError_t error)
 {
-    return (threads + BLOCK - 1) / BLOCK;
+    return error == cudaSuccess ? 0 : cuda_fail(error, doing);
 }
 
-/* Of a table of rows, each of which says the `first` of the blocks that work on it: the
- * one that this block works on. */
-template <class Row>
-static __device__ __forceinline__ const Row &row_of_block(const Row *rows,
-                                                          int64_t count)
+/* The number of the thread that START started. */
+static __device__ __forceinline__ int64_t thread_number()
 {
-    int64_t low = 0, high = count - 1;
-    ROLLED
-    while (low < high) {
-        int64_t middle = (low + high + 1) / 2;
-        if (rows[middle].first <= blockIdx.x)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return rows[low];
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
 /* Loads and stores of N elements at once: up to 16 bytes, and 8 elements, since a

@@ -2,6 +2,7 @@
 #ifndef DT_CUDA_KERNELS_MATH_H
 #define DT_CUDA_KERNELS_MATH_H
 
+#include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
 

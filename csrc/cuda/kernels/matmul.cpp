@@ -1,22 +1,20 @@
-#include "cuda/kernels/matmul.h"
+#include "cuda/runtime/backend.h"
 
 #include <limits.h>
-#include <pthread.h>
 
 #include <map>
+#include <mutex>
 #include <utility>
 
-#include "cuda/kernels/convert.h"
 #include "cuda/runtime/cublas.h"
-#include "cuda/runtime/device.h"
 
 /* A handle for each stream, because a handle's workspace serves one stream at a time.
  * They are few, since streams come from a pool, and live as long as the process. */
 static struct {
-    pthread_mutex_t lock;
-    std::map<std::pair<int, void *>, dt_cublas_handle> *made;
-    int version;
-} handles = {PTHREAD_MUTEX_INITIALIZER, nullptr, 0};
+    std::mutex lock;
+    std::map<std::pair<int, void *>, dt_cublas_handle> *made = nullptr;
+    int version = 0;
+} handles;
 
 int matmul_cublas_version(void)
 {
@@ -69,28 +67,23 @@ static int leading(int64_t row, int64_t column)
     return (int)(ld > 0 ? ld : 1);
 }
 
-template <typename T, typename F>
-static int call(F gemm, dt_cublas_handle handle, const dt_gemm *g)
+/* Sums of 16-bit elements are in float32. */
+static int multiply(const dt_cublas *cublas, dt_cublas_handle handle, const dt_gemm *g)
 {
-    T alpha = (T)g->alpha, beta = (T)g->beta;
-    return gemm(handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m,
-                (int)g->k, &alpha, (const T *)g->b, leading(g->b_row, g->b_col),
-                g->b_batch, (const T *)g->a, leading(g->a_row, g->a_col), g->a_batch,
-                &beta, (T *)g->c, (int)(g->c_row > 0 ? g->c_row : 1), g->c_batch,
-                (int)g->batch);
-}
-
-/* Elements of 16 bits, sums in float32. */
-static int call_half(const dt_cublas *cublas, dt_cublas_handle handle, const dt_gemm *g)
-{
-    float alpha = (float)g->alpha, beta = (float)g->beta;
-    int type = g->dtype == DT_FLOAT16 ? DT_CUBLAS_16F : DT_CUBLAS_16BF;
-    return cublas->gemm_ex(
-        handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m, (int)g->k,
-        &alpha, g->b, type, leading(g->b_row, g->b_col), g->b_batch, g->a, type,
-        leading(g->a_row, g->a_col), g->a_batch, &beta, g->c, type,
+    const float alpha = (float)g->alpha, beta = (float)g->beta;
+    const bool wide = g->dtype == DT_FLOAT64;
+    int type = g->dtype == DT_FLOAT16    ? DT_CUBLAS_16F
+               : g->dtype == DT_BFLOAT16 ? DT_CUBLAS_16BF
+               : wide                    ? DT_CUBLAS_64F
+                                         : DT_CUBLAS_32F;
+    const void *one = wide ? (const void *)&g->alpha : &alpha;
+    const void *other = wide ? (const void *)&g->beta : &beta;
+    return cublas->gemm(
+        handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m, (int)g->k, one,
+        g->b, type, leading(g->b_row, g->b_col), g->b_batch, g->a, type,
+        leading(g->a_row, g->a_col), g->a_batch, other, g->c, type,
         (int)(g->c_row > 0 ? g->c_row : 1), g->c_batch, (int)g->batch,
-        DT_CUBLAS_COMPUTE_32F, DT_CUBLAS_GEMM_DEFAULT);
+        wide ? DT_CUBLAS_COMPUTE_64F : DT_CUBLAS_COMPUTE_32F, DT_CUBLAS_GEMM_DEFAULT);
 }
 
 static bool fits(const dt_gemm *g)
@@ -103,7 +96,7 @@ static bool fits(const dt_gemm *g)
     return true;
 }
 
-int matmul_gemm(dt_stream stream, const dt_gemm *g)
+int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
 {
     if (!dt_dtype_is_float(g->dtype))
         return matmul_integers(stream, g);
@@ -113,8 +106,6 @@ int matmul_gemm(dt_stream stream, const dt_gemm *g)
             "a matrix is too large for cuBLAS, which takes sizes up to %d; multiply it "
             "in parts",
             INT_MAX);
-    if (device_use(stream.device))
-        return -1;
     if (!g->k && g->beta == 0) {
         /* Rows may lie in a wider matrix, of which nothing else is touched. */
         int64_t size = (int64_t)dt_dtype_size(g->dtype);
@@ -131,21 +122,15 @@ int matmul_gemm(dt_stream stream, const dt_gemm *g)
         zeros.operands[0].data = g->c;
         zeros.operands[0].dtype = zeros.operands[1].dtype = g->dtype;
         zeros.operands[1].immediate = true;
-        return convert_fill(stream, &zeros);
+        return dt_cuda_fill(stream, &zeros);
     }
     const dt_cublas *cublas = cublas_get();
     if (!cublas)
         return -1;
-    int status = -1;
-    pthread_mutex_lock(&handles.lock);
+    std::lock_guard<std::mutex> guard(handles.lock);
     dt_cublas_handle handle = handle_for(cublas, stream);
-    if (handle) {
-        status = dt_dtype_is_half(g->dtype) ? call_half(cublas, handle, g)
-                 : g->dtype == DT_FLOAT32   ? call<float>(cublas->sgemm, handle, g)
-                                            : call<double>(cublas->dgemm, handle, g);
-        if (status)
-            status = fail_cublas(status, "multiplying matrices");
-    }
-    pthread_mutex_unlock(&handles.lock);
-    return status;
+    if (!handle)
+        return -1;
+    int status = multiply(cublas, handle, g);
+    return status ? fail_cublas(status, "multiplying matrices") : 0;
 }

@@ -1,8 +1,6 @@
 /* Matrix products of integers, which cuBLAS does not have. They wrap as sums of
  * integers do. */
-#include "cuda/runtime/device.h"
-#include "cuda/kernels/layout.h"
-#include "cuda/kernels/matmul.h"
+#include "cuda/kernels/compute.h"
 
 NO_POINTERS(dt_gemm)
 
@@ -11,7 +9,7 @@ template <typename T>
 __global__ void integer_gemm(T *c, const T *a, const T *b, int64_t alpha, int64_t beta,
                              dt_gemm g)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t i = thread_number();
     if (i >= g.batch * g.m * g.n)
         return;
     int64_t column = i % g.n, row = i / g.n % g.m, batch = i / g.n / g.m;
@@ -28,26 +26,19 @@ __global__ void integer_gemm(T *c, const T *a, const T *b, int64_t alpha, int64_
 template <typename T>
 static int run(dt_stream stream, const dt_gemm *g)
 {
-    CUDA_TRY("multiplying matrices",
-             LAUNCH((integer_gemm<T>), blocks_for(g->batch * g->m * g->n), BLOCK, 0,
-                    (cudaStream_t)stream.handle, (T *)g->c, (const T *)g->a,
-                    (const T *)g->b, (int64_t)g->alpha, (int64_t)g->beta, *g));
-    return 0;
+    return START("multiplying matrices", stream, (integer_gemm<T>),
+                 g->batch * g->m * g->n, (T *)g->c, (const T *)g->a, (const T *)g->b,
+                 (int64_t)g->alpha, (int64_t)g->beta, *g);
 }
 
 int matmul_integers(dt_stream stream, const dt_gemm *g)
 {
-    if (device_use(stream.device))
-        return -1;
-    switch (g->dtype) {
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
-    case DT_##ID:                                                                      \
-        return run<type>(stream, g);
-#include "ops/dtype.def"
-    default:
+    return with_type(g->dtype, [&](auto zero) {
+        if constexpr (kind_of<decltype(zero)> == DT_KIND_INTEGER)
+            return run<decltype(zero)>(stream, g);
         return dt_fail(DT_ERROR_RUNTIME,
                        "a matrix product of type %s does not exist; convert "
                        "the matrices first",
                        dt_dtype_name(g->dtype));
-    }
+    });
 }

@@ -1,12 +1,10 @@
-#include "cuda/kernels/nn.h"
+#include "cuda/runtime/backend.h"
 
-typedef int (*start_function)(dt_stream stream, const dt_nn_call *call);
-
-int nn_run(dt_stream stream, const dt_nn_call *call)
+int dt_cuda_nn(dt_stream stream, const dt_nn_call *call)
 {
-    static const start_function table[DT_NNN][2] = {
-#define NN_OP(name, ...) {nn_##name##_float32, nn_##name##_float64},
+    static int (*const table[DT_NNN])(dt_stream stream, const dt_nn_call *call) = {
+#define NN_OP(name, ...) nn_##name,
 #include "ops/nn.def"
     };
-    return table[call->op][call->dtype == DT_FLOAT64](stream, call);
+    return table[call->op](stream, call);
 }

@@ -7,12 +7,8 @@
 #ifndef DT_CUDA_KERNELS_NN_KERNELS_H
 #define DT_CUDA_KERNELS_NN_KERNELS_H
 
-#include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
-#include "cuda/kernels/nn.h"
-#include "cuda/runtime/allocator.h"
-#include "cuda/runtime/check.h"
-#include "cuda/runtime/device.h"
+#include "cuda/kernels/warp.h"
 #include "cuda/runtime/report.h"
 
 #define NN_METHOD __device__ __forceinline__
@@ -24,7 +20,7 @@ namespace {
 struct NnCall {
     const char *what; /* the host's, for the report */
     void *operands[DT_NN_OPERANDS];
-    Report *report; /* or NULL */
+    Report *report;
     int64_t rows, n, inner;
     LongDivider by_n, by_inner;
     int threads; /* of a row: 1, 32 or BLOCK */
@@ -66,27 +62,6 @@ struct Larger {
         return b > a ? b : a;
     }
 };
-
-/* The values of all threads of a group reduced by F; every thread gets the result. */
-template <class F, typename T>
-static __device__ __forceinline__ T reduce_group(T value, int threads)
-{
-    ROLLED
-    for (int lanes = 16; lanes; lanes /= 2)
-        value = F::of(value, __shfl_xor_sync(0xffffffffu, value, lanes));
-    if (threads > 32) {
-        __shared__ T warps[BLOCK / 32];
-        if (threadIdx.x % 32 == 0)
-            warps[threadIdx.x / 32] = value;
-        __syncthreads();
-        value = warps[0];
-        ROLLED
-        for (int w = 1; w < BLOCK / 32; w++)
-            value = F::of(value, warps[w]);
-        __syncthreads(); /* before the next reduction writes there */
-    }
-    return value;
-}
 
 /* --- elements: vector(slot, i) is the thread's vector number `slot`, from element i --- */
 
@@ -343,7 +318,8 @@ struct CudaRow {
     __device__ __forceinline__ T reduce(T value) const
     {
         if constexpr (GROUP)
-            return reduce_group<F>(value, call.threads);
+            return reduce_group<true>(value, call.threads,
+                                      [](T a, T b) { return F::of(a, b); });
         else
             return value;
     }
@@ -365,11 +341,9 @@ __global__ void nn_kernel(GRID_CONSTANT(NnCall) call)
 /* --- launches --- */
 
 /* The call as kernels take it. */
-static inline int nn_prepare(dt_stream stream, const dt_nn_call *given, bool reports,
-                             NnCall *out)
+static inline int nn_prepare(dt_stream stream, const dt_nn_call *given, NnCall *out)
 {
     out->what = given->what;
-    out->report = nullptr;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
         out->operands[k] = given->operands[k];
     out->rows = given->outer * given->inner;
@@ -378,26 +352,21 @@ static inline int nn_prepare(dt_stream stream, const dt_nn_call *given, bool rep
     out->by_n = long_divider_for(given->n);
     out->by_inner = long_divider_for(given->inner);
     out->params = given->params;
-    if (device_use(stream.device))
-        return -1;
-    return reports && !(out->report = report_of(stream.device)) ? -1 : 0;
+    out->report = report_of(stream.device);
+    return out->report ? 0 : -1;
 }
 
 template <class Op, typename T, bool GROUP, int KEPT, int N>
 static int nn_launch(dt_stream stream, NnCall &call, int threads)
 {
     int64_t each = BLOCK / threads, blocks = (call.rows + each - 1) / each;
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    cudaError_t error;
     call.threads = threads;
     if constexpr (GROUP)
-        error = LAUNCH_BARRIERS((nn_kernel<Op, T, true, KEPT, N>), blocks, BLOCK, 0,
-                                handle, call);
+        return START_BARRIERS("starting an operation on rows", stream,
+                              (nn_kernel<Op, T, true, KEPT, N>), blocks, call);
     else
-        error =
-            LAUNCH((nn_kernel<Op, T, false, KEPT, N>), blocks, BLOCK, 0, handle, call);
-    CUDA_TRY("starting an operation on rows", error);
-    return 0;
+        return START_BLOCKS("starting an operation on rows", stream,
+                            (nn_kernel<Op, T, false, KEPT, N>), blocks, call);
 }
 
 /* Rows from which on a GPU is busy with one thread for each. */
@@ -405,13 +374,13 @@ static int nn_launch(dt_stream stream, NnCall &call, int threads)
 #define ROWS_SHORT 16
 
 template <class Op, typename T>
-static int nn_start(dt_stream stream, const dt_nn_call *given, bool reports)
+static int nn_start(dt_stream stream, const dt_nn_call *given)
 {
     NnCall call;
     bool vectors = given->inner == 1 && given->n % pack_size<T> == 0;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
         vectors = vectors && is_aligned(given->operands[k], 16);
-    if (nn_prepare(stream, given, reports, &call))
+    if (nn_prepare(stream, given, &call))
         return -1;
     bool alone = call.n <= ROWS_SHORT ||
                  (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256));
@@ -436,30 +405,14 @@ static int nn_start(dt_stream stream, const dt_nn_call *given, bool reports)
     }
 }
 
-/* Whether an operation has an INDEX, whose values kernels check. */
-#define OUT(name)
-#define INOUT(name)
-#define OUT_PER_ROW(name)
-#define OUT_SHARED(name)
-#define ROW(name)
-#define PER_ROW(name)
-#define INDEX(name) | 1
-#define SHARED(name)
-#define SINGLE(name)
-#define MASK(name)
-#define NN_OP(op, ...) constexpr bool has_index_##op = 0 __VA_ARGS__;
-#include "ops/nn.def"
-
 } // namespace
 
-/* The two functions of cuda/kernels/nn.h for an operation, by a `start` of T. */
-#define NN_ENTRY_OF(op, start, dtype, T)                                               \
-    int nn_##op##_##dtype(dt_stream stream, const dt_nn_call *call)                    \
-    {                                                                                  \
-        return start<nn::op, T>(stream, call, has_index_##op);                         \
-    }
+/* Defines the function of an operation by a `start` of its functor and type. */
 #define NN_ENTRY(op, start)                                                            \
-    NN_ENTRY_OF(op, start, float32, float)                                             \
-    NN_ENTRY_OF(op, start, float64, double)
+    int nn_##op(dt_stream stream, const dt_nn_call *call)                              \
+    {                                                                                  \
+        return call->dtype == DT_FLOAT64 ? start<nn::op, double>(stream, call)         \
+                                         : start<nn::op, float>(stream, call);         \
+    }
 
 #endif

@@ -40,7 +40,7 @@ struct ElementsRow {
 template <class Op, typename T, int N, bool channels>
 __global__ void elements_kernel(GRID_CONSTANT(NnCall) call, int64_t numel)
 {
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N, channel = 0;
+    int64_t i = thread_number() * N, channel = 0;
     if (i >= numel)
         return;
     if (channels) {
@@ -55,30 +55,28 @@ template <class Op, typename T, int N, bool channels>
 static int elements_launch(dt_stream stream, const NnCall &call)
 {
     int64_t numel = call.rows * call.n;
-    CUDA_TRY("starting a normalization",
-             LAUNCH((elements_kernel<Op, T, N, channels>), blocks_for(numel / N), BLOCK,
-                    0, (cudaStream_t)stream.handle, call, numel));
-    return 0;
+    return START("starting a normalization", stream,
+                 (elements_kernel<Op, T, N, channels>), numel / N, call, numel);
 }
 
 template <class Op, typename T>
-static int channels_start(dt_stream stream, const dt_nn_call *given, bool)
+static int channels_start(dt_stream stream, const dt_nn_call *given)
 {
     NnCall call;
-    if (nn_prepare(stream, given, false, &call))
+    if (nn_prepare(stream, given, &call))
         return -1;
     return elements_launch<Op, T, 1, true>(stream, call);
 }
 
 template <class Op, typename T>
-static int elements_start(dt_stream stream, const dt_nn_call *given, bool)
+static int elements_start(dt_stream stream, const dt_nn_call *given)
 {
     constexpr int N = pack_size<T>;
     NnCall call;
     bool vectors = given->n % N == 0;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
         vectors = vectors && is_aligned(given->operands[k], 16);
-    if (nn_prepare(stream, given, false, &call))
+    if (nn_prepare(stream, given, &call))
         return -1;
     return vectors ? elements_launch<Op, T, N, false>(stream, call)
                    : elements_launch<Op, T, 1, false>(stream, call);
@@ -157,7 +155,7 @@ template <typename T>
 __global__ void columns_finish(T *first, T *second, const double *sums, int64_t n,
                                int64_t parts, double scale)
 {
-    int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t c = thread_number();
     if (c >= n)
         return;
     double one = 0, two = 0;
@@ -177,13 +175,10 @@ __global__ void columns_finish(T *first, T *second, const double *sums, int64_t 
 #define COLUMN_PART   1024
 
 template <class Op, typename T>
-static int columns_start(dt_stream stream, const dt_nn_call *given, bool)
+static int columns_start(dt_stream stream, const dt_nn_call *given)
 {
     NnCall call;
-    void *sums = nullptr;
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    bool has_second = Op::sums > 1;
-    if (nn_prepare(stream, given, false, &call))
+    if (nn_prepare(stream, given, &call))
         return -1;
     unsigned columns = given->inner < 32 ? 32 : 1;
     int64_t tiles = (call.n + columns - 1) / columns;
@@ -192,21 +187,17 @@ static int columns_start(dt_stream stream, const dt_nn_call *given, bool)
     parts = parts < 1 ? 1 : parts;
     int64_t part = (call.rows + parts - 1) / parts;
     parts = (call.rows + part - 1) / part;
-    size_t bytes = (size_t)(parts * 2 * call.n) * sizeof(double);
-    if (allocator_allocate(stream, bytes, &sums))
-        return -1;
+    Scratch scratch(stream, (size_t)(parts * 2 * call.n) * sizeof(double));
+    double *sums = (double *)scratch.data;
     dim3 grid((unsigned)tiles, (unsigned)parts);
-    cudaError_t error = LAUNCH_BARRIERS((columns_kernel<Op, T>), grid, BLOCK, 0, handle,
-                                        call, (double *)sums, part, columns);
-    if (error == cudaSuccess)
-        error = LAUNCH((columns_finish<T>), blocks_for(call.n), BLOCK, 0, handle,
-                       (T *)given->operands[0],
-                       (T *)(has_second ? given->operands[1] : nullptr),
-                       (const double *)sums, call.n, parts, given->params.scale);
-    /* Its next user on this stream runs after these kernels. */
-    allocator_release(stream.device, sums, bytes);
-    CUDA_TRY("starting sums over rows", error);
-    return 0;
+    if (!sums ||
+        START_BARRIERS("starting sums over rows", stream, (columns_kernel<Op, T>), grid,
+                       call, sums, part, columns))
+        return -1;
+    T *first = (T *)given->operands[0];
+    T *second = Op::sums > 1 ? (T *)given->operands[1] : nullptr;
+    return START("starting sums over rows", stream, (columns_finish<T>), call.n, first,
+                 second, (const double *)sums, call.n, parts, given->params.scale);
 }
 
 } // namespace

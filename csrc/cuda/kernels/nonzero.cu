@@ -1,6 +1,3 @@
-#include "cuda/kernels/nonzero.h"
-
-#include "cuda/runtime/device.h"
 #include "cuda/kernels/layout.h"
 
 /* Tiles of elements are counted, then numbered by where their results begin: first the
@@ -11,14 +8,9 @@
 typedef dt_tiles Tiles;
 NO_POINTERS(Tiles)
 
-static __device__ __forceinline__ int64_t running_number()
-{
-    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-
 __global__ void count_tiles(const bool *holds, int64_t *counts, Tiles t)
 {
-    int64_t tile = running_number(), begin = tile * TILE;
+    int64_t tile = thread_number(), begin = tile * TILE;
     if (tile >= t.tiles)
         return;
     int64_t end = begin + TILE < t.numel ? begin + TILE : t.numel, count = 0;
@@ -30,7 +22,7 @@ __global__ void count_tiles(const bool *holds, int64_t *counts, Tiles t)
 /* The tiles of a group: from counts to where each begins within the group. */
 __global__ void number_tiles(int64_t *counts, Tiles t)
 {
-    int64_t group = running_number(), begin = group * t.group;
+    int64_t group = thread_number(), begin = group * t.group;
     if (group >= t.groups)
         return;
     int64_t end = begin + t.group < t.tiles ? begin + t.group : t.tiles, sum = 0;
@@ -45,7 +37,7 @@ __global__ void number_tiles(int64_t *counts, Tiles t)
 /* The groups, by one thread; after them the total. */
 __global__ void number_groups(int64_t *counts, Tiles t)
 {
-    if (running_number())
+    if (thread_number())
         return;
     int64_t sum = 0;
     for (int64_t g = 0; g < t.groups; g++) {
@@ -65,7 +57,7 @@ NO_POINTERS(Shape)
 __global__ void write_places(const bool *holds, const int64_t *counts, int64_t *out,
                              Tiles t, GRID_CONSTANT(Shape) shape)
 {
-    int64_t tile = running_number(), begin = tile * TILE;
+    int64_t tile = thread_number(), begin = tile * TILE;
     if (tile >= t.tiles)
         return;
     int64_t end = begin + TILE < t.numel ? begin + TILE : t.numel;
@@ -84,34 +76,23 @@ __global__ void write_places(const bool *holds, const int64_t *counts, int64_t *
     }
 }
 
-int nonzero_count(dt_stream stream, const dt_nonzero_call *call)
+int dt_cuda_nonzero_count(dt_stream stream, const dt_nonzero_call *call)
 {
-    cudaStream_t handle = (cudaStream_t)stream.handle;
+    const char *doing = "counting what is not 0";
     Tiles t = dt_tiles_of(call->numel);
-    if (device_use(stream.device))
+    if (START(doing, stream, count_tiles, t.tiles, call->holds, call->workspace, t) ||
+        START(doing, stream, number_tiles, t.groups, call->workspace, t))
         return -1;
-    CUDA_TRY("counting what is not 0",
-             LAUNCH(count_tiles, blocks_for(t.tiles), BLOCK, 0, handle, call->holds,
-                    call->workspace, t));
-    CUDA_TRY("numbering what is not 0", LAUNCH(number_tiles, blocks_for(t.groups),
-                                               BLOCK, 0, handle, call->workspace, t));
-    CUDA_TRY("numbering what is not 0",
-             LAUNCH(number_groups, 1, 1, 0, handle, call->workspace, t));
-    return 0;
+    return START(doing, stream, number_groups, 1, call->workspace, t);
 }
 
-int nonzero_write(dt_stream stream, const dt_nonzero_call *call)
+int dt_cuda_nonzero_write(dt_stream stream, const dt_nonzero_call *call)
 {
     Tiles t = dt_tiles_of(call->numel);
     Shape shape = {};
     shape.ndim = call->ndim;
     for (int d = 0; d < call->ndim; d++)
         shape.sizes[d] = call->shape[d];
-    if (device_use(stream.device))
-        return -1;
-    CUDA_TRY("writing where something is not 0",
-             LAUNCH(write_places, blocks_for(t.tiles), BLOCK, 0,
-                    (cudaStream_t)stream.handle, call->holds, call->workspace,
-                    call->out, t, shape));
-    return 0;
+    return START("writing where something is not 0", stream, write_places, t.tiles,
+                 call->holds, call->workspace, call->out, t, shape);
 }

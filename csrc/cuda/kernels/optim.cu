@@ -1,16 +1,8 @@
-#include "cuda/kernels/optim.h"
-
-#include <stdlib.h>
-
-#include "cuda/runtime/allocator.h"
-#include "cuda/runtime/device.h"
-#include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
-#include "cuda/runtime/transfer.h"
+#include "cuda/kernels/tensor_table.h"
 
 namespace {
 
-/* What a block has to know of a tensor; a table of these lies in device memory. */
 struct OptimTensor {
     void *parameter;
     const void *gradient;
@@ -29,33 +21,9 @@ struct Numbers {
     T v[DT_OPTIM_NUMBERS];
 };
 template <typename T, class F>
-inline void each_pointer(Numbers<T> &, F)
+void each_pointer(Numbers<T> &, F)
 {
 }
-
-#define S(name) s[name]
-#define N(name) n[name]
-#define O(name) o[name]
-#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
-    template <typename T>                                                              \
-    struct rule_##name {                                                               \
-        static __device__ __forceinline__ void run(T &P, T G, T *s, const T *n,        \
-                                                   const T *o)                         \
-        {                                                                              \
-            enum { DT_OPTIM_NAMES states };                                            \
-            enum { DT_OPTIM_NAMES numbers };                                           \
-            enum { DT_OPTIM_NAMES own };                                               \
-            (void)s;                                                                   \
-            (void)n;                                                                   \
-            (void)o;                                                                   \
-            formula                                                                    \
-        }                                                                              \
-    };
-#include "ops/optim.def"
-#undef OPTIM
-#undef S
-#undef N
-#undef O
 
 /* A thread's elements: some of a parameter, its gradient and its states. */
 template <typename T, int N>
@@ -65,21 +33,29 @@ struct Elements {
 
 /* The rule `op` on each element. All rules lie in one kernel: see
  * elementwise_kernels.h. */
-template <typename T, int N>
-static __device__ __forceinline__ void
-apply_rule(dt_optim_op op, Elements<T, N> &e, T factor, const T *numbers, const T *own)
+#define S(name) s[name]
+#define N(name) n[name]
+#define O(name) o[name]
+template <typename T, int LANES>
+static __device__ __forceinline__ void apply_rule(dt_optim_op op, Elements<T, LANES> &e,
+                                                  T factor, const T *n, const T *o)
 {
     switch (op) {
-#define OPTIM(name, count, states_, numbers_, own_count, own_, prepare, formula, doc)  \
+#define OPTIM(name, count, states_, numbers, own_count, own, prepare, formula, doc)    \
     case DT_UPDATE_##name:                                                             \
         UNROLL                                                                         \
-        for (int j = 0; j < N; j++) {                                                  \
+        for (int j = 0; j < LANES; j++) {                                              \
+            T &P = e.parameter.v[j], G = e.gradient.v[j] * factor;                     \
             T s[DT_OPTIM_STATES];                                                      \
             UNROLL                                                                     \
             for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
                 s[k] = e.states[k].v[j];                                               \
-            rule_##name<T>::run(e.parameter.v[j], e.gradient.v[j] * factor, s,         \
-                                numbers, own);                                         \
+            { /* whose names may hide those above */                                   \
+                enum { DT_OPTIM_NAMES states_ };                                       \
+                enum { DT_OPTIM_NAMES numbers };                                       \
+                enum { DT_OPTIM_NAMES own };                                           \
+                formula                                                                \
+            }                                                                          \
             UNROLL                                                                     \
             for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
                 e.states[k].v[j] = s[k];                                               \
@@ -91,6 +67,9 @@ apply_rule(dt_optim_op op, Elements<T, N> &e, T factor, const T *numbers, const 
         break;
     }
 }
+#undef S
+#undef N
+#undef O
 
 /* f(memory, pack) of all that the rule has. */
 template <typename T, int N, class F>
@@ -155,7 +134,7 @@ __global__ void update_kernel(const OptimTensor *rows, int64_t count, dt_optim_o
 }
 
 /* Fills rows, and pointers with all that they hold; gives the number of blocks. */
-static int64_t fill_rows(const dt_optim_call *call, OptimTensor *rows, void **pointers)
+int64_t fill_rows(const dt_optim_call *call, OptimTensor *rows, void **pointers)
 {
     int64_t blocks = 0;
     for (int64_t i = 0; i < call->count; i++) {
@@ -181,8 +160,8 @@ static int64_t fill_rows(const dt_optim_call *call, OptimTensor *rows, void **po
 }
 
 template <typename T>
-static int launch(cudaStream_t stream, const dt_optim_call *call,
-                  const OptimTensor *rows, int64_t blocks, void **pointers)
+int start(dt_stream stream, const dt_optim_call *call, const OptimTensor *rows,
+          int64_t blocks, void **pointers)
 {
     static const int nstates[] = {
 #define OPTIM(name, count, ...) count,
@@ -192,55 +171,29 @@ static int launch(cudaStream_t stream, const dt_optim_call *call,
     Numbers<T> numbers;
     for (int k = 0; k < DT_OPTIM_NUMBERS; k++)
         numbers.v[k] = (T)call->numbers[k];
-    CUDA_TRY("starting an update",
-             LAUNCH((update_kernel<T>), blocks, BLOCK, 0, stream, rows, call->count,
-                    call->op, nstates[call->op], numbers, (const T *)call->scale,
-                    FOLLOWED(pointers, (DT_OPTIM_STATES + 2) * call->count)));
-    return 0;
-}
-
-static int launch_type(cudaStream_t stream, const dt_optim_call *call,
-                       const OptimTensor *rows, int64_t blocks, void **pointers)
-{
-    switch (call->dtype) {
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
-    case DT_##ID:                                                                      \
-        return launch<type>(stream, call, rows, blocks, pointers);
-#define DT_DTYPE_HALF(ID, name, alias, type, class)
-#include "ops/dtype.def"
-    default:
-        return dt_fail(DT_ERROR_RUNTIME, "update: elements of type %s are not updated",
-                       dt_dtype_name(call->dtype));
-    }
+    return START_BLOCKS("starting an update", stream, (update_kernel<T>), blocks, rows,
+                        call->count, call->op, nstates[call->op], numbers,
+                        (const T *)call->scale,
+                        FOLLOWED(pointers, (DT_OPTIM_STATES + 2) * call->count));
 }
 
 } // namespace
 
-int optim_run(dt_stream stream, const dt_optim_call *call)
+int dt_cuda_optim_step(dt_stream stream, const dt_optim_call *call)
 {
-    if (device_use(stream.device))
-        return -1;
-    size_t bytes = (size_t)call->count * sizeof(OptimTensor);
-    OptimTensor *rows = (OptimTensor *)calloc((size_t)call->count, sizeof(OptimTensor));
-    void **pointers =
-        (void **)malloc((size_t)call->count * (DT_OPTIM_STATES + 2) * sizeof(void *));
-    void *table = nullptr;
-    int status = -1;
-    if (!rows || !pointers) {
-        dt_fail(DT_ERROR_HOST_MEMORY, "update: no memory is left; free some");
-        goto done;
-    }
-    {
-        int64_t blocks = fill_rows(call, rows, pointers);
-        if (!allocator_allocate(stream, bytes, &table) &&
-            !transfer_to_device_staged(stream, table, rows, bytes))
-            status = launch_type((cudaStream_t)stream.handle, call,
-                                 (const OptimTensor *)table, blocks, pointers);
-    }
-done:
-    if (table)
-        allocator_release(stream.device, table, bytes);
-    free(pointers);
-    free(rows);
-    return status;
+    int64_t blocks = 0;
+    return with_table<OptimTensor>(
+        stream, "update", call->count, DT_OPTIM_STATES + 2,
+        [&](OptimTensor *rows, void **pointers) {
+            blocks = fill_rows(call, rows, pointers);
+        },
+        [&](const OptimTensor *rows, void **pointers) {
+            if (call->dtype == DT_FLOAT32)
+                return start<float>(stream, call, rows, blocks, pointers);
+            if (call->dtype == DT_FLOAT64)
+                return start<double>(stream, call, rows, blocks, pointers);
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "update: elements of type %s are not updated",
+                           dt_dtype_name(call->dtype));
+        });
 }

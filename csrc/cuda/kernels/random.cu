@@ -1,16 +1,12 @@
-#include "cuda/kernels/random.h"
-
+/* Random numbers of a GPU: Philox, an element from its own counter, so that the same
+ * seed gives the same numbers on every GPU and on simulated ones. Every element takes
+ * one counter, whatever its type: element i of a call is drawn from counter offset + i. */
 #include "cuda/kernels/compute.h"
-#include "cuda/runtime/device.h"
-#include "cuda/kernels/layout.h"
 #define DT_FN static __host__ __device__ __forceinline__
 #include "device/random.h"
 #include "ops/philox.h"
 
 namespace {
-
-/* Every element takes one counter, whatever its type, so element i of a call is always
- * drawn from counter offset + i. */
 
 static __device__ __forceinline__ double to_double(uint32_t high, uint32_t low)
 {
@@ -48,129 +44,117 @@ struct Draw<double> {
     }
 };
 
-/* Numbers are drawn in Compute<T>. */
-template <typename T, typename C>
-__global__ void uniform_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, C low,
-                               C high, bool brain)
+/* The distributions: floats are drawn in C. */
+template <typename C>
+struct Uniform {
+    C low, high;
+    template <typename T>
+    __device__ __forceinline__ T of(const dt_philox &p) const
+    {
+        T value = (T)(Draw<C>::uniform(p) * (high - low) + low);
+        /* Rounding may reach the upper bound, which does not belong to the interval. */
+        return (C)value >= high && high > low ? (T)low : value;
+    }
+};
+template <typename C>
+struct Normal {
+    C mean, std;
+    template <typename T>
+    __device__ __forceinline__ T of(const dt_philox &p) const
+    {
+        return (T)(Draw<C>::normal(p) * std + mean);
+    }
+};
+struct Integers {
+    int64_t low;
+    uint64_t range;
+    template <typename T>
+    __device__ __forceinline__ T of(const dt_philox &p) const
+    {
+        uint64_t bits = (uint64_t)p.words[0] << 32 | p.words[1];
+        return (T)(Compute<T>)(int64_t)((uint64_t)low + bits % range);
+    }
+};
+struct Bernoulli {
+    double probability;
+    template <typename T>
+    __device__ __forceinline__ T of(const dt_philox &p) const
+    {
+        return (T)(Compute<T>)(to_double(p.words[0], p.words[1]) < probability);
+    }
+};
+template <typename C, class F>
+void each_pointer(Uniform<C> &, F)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n)
-        return;
-    C value = Draw<C>::uniform(dt_philox_words(seed, offset + (uint64_t)i, 0)) *
-                  (high - low) +
-              low;
-    /* Rounding may reach the upper bound, which does not belong to the interval. */
-    store(out + i, value, brain);
-    if (loaded(out + i, brain) >= high && high > low)
-        store(out + i, low, brain);
 }
-
-template <typename T, typename C>
-__global__ void normal_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset, C mean,
-                              C std, bool brain)
+template <typename C, class F>
+void each_pointer(Normal<C> &, F)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+NO_POINTERS(Integers)
+NO_POINTERS(Bernoulli)
+
+template <typename T, class Distribution>
+__global__ void random_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
+                              Distribution distribution)
+{
+    int64_t i = thread_number();
     if (i < n)
-        store(out + i,
-              Draw<C>::normal(dt_philox_words(seed, offset + (uint64_t)i, 0)) * std +
-                  mean,
-              brain);
+        out[i] =
+            distribution.template of<T>(dt_philox_words(seed, offset + (uint64_t)i, 0));
 }
 
-template <typename T>
-__global__ void integers_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
-                                int64_t low, uint64_t range, bool brain)
+/* A call's counters. */
+struct Counters {
+    uint64_t seed, offset;
+};
+
+template <typename T, class Distribution>
+int start(dt_stream stream, const dt_random_call *call, Counters counters,
+          Distribution distribution)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n)
-        return;
-    dt_philox p = dt_philox_words(seed, offset + (uint64_t)i, 0);
-    uint64_t bits = (uint64_t)p.words[0] << 32 | p.words[1];
-    store(out + i, (Compute<T>)(int64_t)((uint64_t)low + bits % range), brain);
+    return START("drawing random numbers", stream, (random_kernel<T, Distribution>),
+                 call->numel, (T *)call->out, call->numel, counters.seed,
+                 counters.offset, distribution);
 }
 
 template <typename T>
-__global__ void bernoulli_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
-                                 double p, bool brain)
-{
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n)
-        return;
-    dt_philox drawn = dt_philox_words(seed, offset + (uint64_t)i, 0);
-    store(out + i, (Compute<T>)(to_double(drawn.words[0], drawn.words[1]) < p), brain);
-}
-
-template <typename T>
-static int run_float(dt_stream stream, const dt_random_call *call, uint64_t seed,
-                     uint64_t offset)
+int run(dt_stream stream, const dt_random_call *call, Counters counters)
 {
     typedef Compute<T> C;
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    bool brain = call->dtype == DT_BFLOAT16;
     C low = (C)dt_scalar_as_double(call->low),
       high = (C)dt_scalar_as_double(call->high);
-    cudaError_t error =
-        call->distribution == DT_RANDOM_UNIFORM
-            ? LAUNCH((uniform_kernel<T, C>), blocks_for(call->numel), BLOCK, 0, handle,
-                     (T *)call->out, call->numel, seed, offset, low, high, brain)
-            : LAUNCH((normal_kernel<T, C>), blocks_for(call->numel), BLOCK, 0, handle,
-                     (T *)call->out, call->numel, seed, offset, low, high, brain);
-    CUDA_TRY("drawing random numbers", error);
-    return 0;
-}
-
-template <typename T>
-static int run_any(dt_stream stream, const dt_random_call *call, uint64_t seed,
-                   uint64_t offset)
-{
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    bool brain = call->dtype == DT_BFLOAT16;
-    cudaError_t error =
-        call->distribution == DT_RANDOM_INTEGERS
-            ? LAUNCH((integers_kernel<T>), blocks_for(call->numel), BLOCK, 0, handle,
-                     (T *)call->out, call->numel, seed, offset, call->low.i,
-                     call->high.i == INT64_MIN
-                         ? (uint64_t)1 << (8 * sizeof(T) - 1)
-                         : (uint64_t)call->high.i - (uint64_t)call->low.i,
-                     brain)
-            : LAUNCH((bernoulli_kernel<T>), blocks_for(call->numel), BLOCK, 0, handle,
-                     (T *)call->out, call->numel, seed, offset,
-                     dt_scalar_as_double(call->low), brain);
-    CUDA_TRY("drawing random numbers", error);
-    return 0;
-}
-
-} // namespace
-
-int random_run(dt_stream stream, struct dt_generator *generator,
-               const dt_random_call *call)
-{
-    uint64_t seed = 0;
-    if (device_use(stream.device))
-        return -1;
-    uint64_t offset = dt_generator_reserve(generator, (uint64_t)call->numel, &seed);
-    if (call->distribution == DT_RANDOM_UNIFORM ||
-        call->distribution == DT_RANDOM_NORMAL) {
-        if (dt_dtype_is_half(call->dtype))
-            return run_float<Bits16>(stream, call, seed, offset);
-        if (call->dtype == DT_FLOAT32)
-            return run_float<float>(stream, call, seed, offset);
-        if (call->dtype == DT_FLOAT64)
-            return run_float<double>(stream, call, seed, offset);
+    switch (call->distribution) {
+    case DT_RANDOM_INTEGERS:
+        return start<T>(stream, call, counters,
+                        Integers{call->low.i,
+                                 call->high.i == INT64_MIN
+                                     ? (uint64_t)1 << (8 * sizeof(T) - 1)
+                                     : (uint64_t)call->high.i - (uint64_t)call->low.i});
+    case DT_RANDOM_BERNOULLI:
+        return start<T>(stream, call, counters,
+                        Bernoulli{dt_scalar_as_double(call->low)});
+    default:
+        if constexpr (kind_of<T> == DT_KIND_FLOAT)
+            return call->distribution == DT_RANDOM_UNIFORM
+                       ? start<T>(stream, call, counters, Uniform<C>{low, high})
+                       : start<T>(stream, call, counters, Normal<C>{low, high});
         return dt_fail(DT_ERROR_RUNTIME,
                        "random numbers of this distribution are floats; the "
                        "type is %s",
                        dt_dtype_name(call->dtype));
     }
-    switch (call->dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
-    case DT_##ID:                                                                      \
-        return run_any<type>(stream, call, seed, offset);
-#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
-    case DT_##ID:                                                                      \
-        return run_any<Bits16>(stream, call, seed, offset);
-#include "ops/dtype.def"
-    default:
-        return dt_fail(DT_ERROR_RUNTIME, "no random numbers of this type");
-    }
+}
+
+} // namespace
+
+int dt_cuda_random(dt_stream stream, struct dt_generator *generator,
+                   const dt_random_call *call)
+{
+    Counters counters;
+    counters.offset =
+        dt_generator_reserve(generator, (uint64_t)call->numel, &counters.seed);
+    return with_type(call->dtype, [&](auto zero) {
+        return run<decltype(zero)>(stream, call, counters);
+    });
 }

@@ -1,9 +1,5 @@
-#include "cuda/kernels/reduce.h"
-
 #include <inttypes.h>
 
-#include "cuda/runtime/allocator.h"
-#include "cuda/runtime/device.h"
 #include "cuda/kernels/reduce_kernels.h"
 
 static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
@@ -25,6 +21,12 @@ static const int64_t kThreads = 1 << 18;
 /* Elements that one thread adds up before partial sums meet. */
 static const int64_t kRun = 64;
 
+static void set_blocks(Folding *f)
+{
+    f->each = BLOCK / f->threads;
+    f->blocks = (f->results + f->each - 1) / f->each;
+}
+
 static void cut(Folding *f, bool along_results)
 {
     f->threads = along_results ? 1 : f->elements <= 32 * 8 ? 32 : BLOCK;
@@ -39,6 +41,7 @@ static void cut(Folding *f, bool along_results)
     f->parts = f->part ? (f->elements + f->part - 1) / f->part : 1;
     if (f->parts < 1)
         f->parts = 1;
+    set_blocks(f);
 }
 
 int reduce_plan(const dt_reduction *call, Folding *f)
@@ -75,31 +78,16 @@ Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item)
     f.threads = parts <= 32 * 8 ? 32 : BLOCK;
     f.parts = 1;
     f.part = parts;
+    set_blocks(&f);
     return f;
 }
 
-/* A row: its name, what it folds as, and whether it takes the types of each kind. */
-struct Row {
+/* The rows: their names, and their classes. */
+static const struct {
     const char *name;
-    Folds folds;
-    bool starts;
-    bool takes[3];
-};
-#define FOLDS_TOTAL AS_TOTAL
-#define FOLDS_FLOAT AS_ITSELF
-#define FOLDS_NORM  AS_ITSELF
-#define FOLDS_ORDER AS_ITSELF
-#define FOLDS_TRUTH AS_TRUTH
-static_assert(DT_KIND_BOOL == 0 && DT_KIND_INTEGER == 1 && DT_KIND_FLOAT == 2,
-              "the order of Row::takes");
-enum { TOTAL, FLOAT, NORM, ORDER, TRUTH };
-static const Row rows[] = {
-#define REDUCE(name, class, identity, map, combine, finish, ...)                       \
-    {#name,                                                                            \
-     FOLDS_##class,                                                                    \
-     class == ORDER,                                                                   \
-     {TAKES_##class(DT_KIND_BOOL), TAKES_##class(DT_KIND_INTEGER),                     \
-      TAKES_##class(DT_KIND_FLOAT)}},
+    reduce_class columns;
+} rows[] = {
+#define REDUCE(name, class, ...) {#name, CLASS_##class},
 #include "ops/reduce.def"
 #undef REDUCE
 };
@@ -115,17 +103,17 @@ static const reduce_fn kernels[DT_NDTYPES][WAYS_TO_FOLD] = {
 };
 static_assert(AS_ITSELF == 0 && AS_TOTAL == 1 && AS_TRUTH == 2, "the order of kernels");
 
-int reduce_run(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
+int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
 {
-    const Row &row = rows[op];
+    const reduce_class &row = rows[op].columns;
     dt_dtype in = call->input_dtype;
-    if (!row.takes[dt_dtype_kind(in)])
+    if (row.floats && !dt_dtype_is_float(in))
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: not defined for tensors of type %s on a GPU; convert them first",
-            row.name, dt_dtype_name(in));
+            rows[op].name, dt_dtype_name(in));
     Reduction c = {};
-    if (device_use(stream.device) || reduce_plan(call, &c.f))
+    if (reduce_plan(call, &c.f))
         return -1;
     c.input = (const char *)call->input;
     c.out = call->output;
@@ -140,25 +128,19 @@ int reduce_run(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
 
     dt_dtype partial = c.from ? DT_FLOAT32 : call->output_dtype;
     int64_t results = c.f.results, parts = c.f.parts;
-    size_t item = dt_dtype_size(partial), bytes = (size_t)(results * parts) * item;
-    void *memory = nullptr;
-    if (allocator_allocate(stream, bytes, &memory))
-        return -1;
-    c.out = memory;
+    size_t item = dt_dtype_size(partial);
+    Scratch memory(stream, (size_t)(results * parts) * item);
+    c.out = memory.data;
     c.finished = false;
     c.to = WHOLE;
-    int status = kernels[in][row.folds](stream, &c);
-    c.input = (const char *)memory;
+    if (!memory.data || kernels[in][row.folds](stream, &c))
+        return -1;
+    c.input = (const char *)memory.data;
     c.out = call->output;
     c.mapped = false;
     c.from = WHOLE;
     c.to = half_of(in);
     c.finished = true;
     c.f = reduce_plan_parts(results, parts, item);
-    if (!status)
-        status = kernels[partial][AS_ITSELF](stream, &c);
-    /* Given back at once: who takes it next on this stream comes after these kernels.
-     */
-    allocator_release(stream.device, memory, bytes);
-    return status;
+    return kernels[partial][AS_ITSELF](stream, &c);
 }

@@ -8,17 +8,22 @@
 #define DT_CUDA_KERNELS_REDUCE_KERNELS_H
 
 #include "cuda/kernels/compute.h"
-#include "cuda/runtime/device.h"
 #include "cuda/kernels/reduce_plan.h"
 #include "cuda/kernels/math.h"
 
-/* Which types a class of ops/reduce.def takes, and what its rows fold them as. */
-#define TAKES_TOTAL(kind) true
-#define TAKES_FLOAT(kind) ((kind) == DT_KIND_FLOAT)
-#define TAKES_NORM(kind)  ((kind) == DT_KIND_FLOAT)
-#define TAKES_ORDER(kind) true
-#define TAKES_TRUTH(kind) true
+/* What a class of ops/reduce.def says: rows for floats only, what they fold elements as,
+ * and whether they start from an element instead of an identity. */
 typedef enum Folds { AS_ITSELF, AS_TOTAL, AS_TRUTH, WAYS_TO_FOLD } Folds;
+struct reduce_class {
+    bool floats;
+    Folds folds;
+    bool starts;
+};
+constexpr reduce_class CLASS_TOTAL = {false, AS_TOTAL, false};
+constexpr reduce_class CLASS_FLOAT = {true, AS_ITSELF, false};
+constexpr reduce_class CLASS_NORM = {true, AS_ITSELF, false};
+constexpr reduce_class CLASS_ORDER = {false, AS_ITSELF, true};
+constexpr reduce_class CLASS_TRUTH = {false, AS_TRUTH, false};
 
 /* A launch. Partial results lie [result][part]. */
 typedef struct Reduction {
@@ -42,21 +47,14 @@ POINTERS_OF(Reduction, f(s.input); f(s.out);)
 /* What a row gives for an input type, in which it also computes. */
 template <typename T>
 using Total = std::conditional_t<kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
-#define ACC_TOTAL(In) Total<In>
-#define ACC_FLOAT(In) In
-#define ACC_NORM(In)  In
-#define ACC_ORDER(In) In
-#define ACC_TRUTH(In) bool
+template <typename In, Folds folds>
+using Folded = std::conditional_t<folds == AS_TOTAL, Total<In>,
+                                  std::conditional_t<folds == AS_TRUTH, bool, In>>;
 /* TRUTH maps the input itself, the others the input in the type of the result. */
-#define MAPPED_TOTAL(In, Acc) Acc
-#define MAPPED_FLOAT(In, Acc) Acc
-#define MAPPED_NORM(In, Acc)  Acc
-#define MAPPED_ORDER(In, Acc) Acc
-#define MAPPED_TRUTH(In, Acc) In
 #define REDUCE(name, class, identity, map_, combine_, finish_, ...)                    \
     template <typename In>                                                             \
     struct reduce_##name {                                                             \
-        typedef ACC_##class(In) Acc;                                                   \
+        typedef Folded<In, CLASS_##class.folds> Acc;                                   \
         static __device__ __forceinline__ Acc zero()                                   \
         {                                                                              \
             typedef Acc T;                                                             \
@@ -64,7 +62,7 @@ using Total = std::conditional_t<kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
         }                                                                              \
         static __device__ __forceinline__ Acc map(In element, double parameter)        \
         {                                                                              \
-            typedef MAPPED_##class(In, Acc) T;                                         \
+            typedef std::conditional_t<CLASS_##class.folds == AS_TRUTH, In, Acc> T;    \
             T X = (T)element, P = (T)parameter;                                        \
             (void)P;                                                                   \
             return (Acc)(map_);                                                        \
@@ -91,10 +89,10 @@ template <typename T, typename Acc, class F>
 static __device__ __forceinline__ void with_row(dt_reduce_op op, F f)
 {
     switch (op) {
-#define REDUCE(name, class, identity, map, combine, finish, ...)                       \
+#define REDUCE(name, class, ...)                                                       \
     case DT_REDUCE_##name:                                                             \
-        if constexpr (TAKES_##class(kind_of<T>) &&                                     \
-                      std::is_same_v<ACC_##class(T), Acc>)                             \
+        if constexpr ((!CLASS_##class.floats || kind_of<T> == DT_KIND_FLOAT) &&        \
+                      std::is_same_v<Folded<T, CLASS_##class.folds>, Acc>)             \
             f(reduce_##name<T>());                                                     \
         break;
 #include "ops/reduce.def"
@@ -146,41 +144,12 @@ fold_pack(const Reduction &c, const Pack<T, N> &pack, int count, Acc *chains)
 
 /* --- threads --- */
 
-/* Shuffles move words of 4 and 8 bytes. */
-template <typename T>
-static __device__ __forceinline__ T from_lane(T value, int delta)
-{
-    if constexpr (sizeof(T) < 4)
-        return (T)__shfl_down_sync(0xffffffffu, (int)value, (unsigned)delta);
-    else
-        return __shfl_down_sync(0xffffffffu, value, (unsigned)delta);
-}
-static __device__ __forceinline__ int64_t from_lane(int64_t value, int delta)
-{
-    return (int64_t)__shfl_down_sync(0xffffffffu, (long long)value, (unsigned)delta);
-}
-
 /* Folds what the threads of a result have: the answer is the first one's. */
 template <typename T, typename Acc>
 static __device__ __forceinline__ Acc meet(dt_reduce_op op, Acc acc, int threads)
 {
-    if (threads == 1)
-        return acc;
-    ROLLED
-    for (int delta = 16; delta; delta /= 2)
-        acc = combined<T>(op, acc, from_lane(acc, delta));
-    if (threads == 32)
-        return acc;
-    __shared__ Acc warps[BLOCK / 32];
-    if (threadIdx.x % 32 == 0)
-        warps[threadIdx.x / 32] = acc;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        ROLLED
-        for (int w = 1; w < BLOCK / 32; w++)
-            acc = combined<T>(op, acc, warps[w]);
-    }
-    return acc;
+    return reduce_group<false>(acc, threads,
+                               [&](Acc a, Acc b) { return combined<T>(op, a, b); });
 }
 
 /* Elements of a pack, each of which goes into a chain of its own; and elements of a
@@ -277,20 +246,13 @@ template <typename T, typename Acc>
 int reduce_start(dt_stream stream, const Reduction *given)
 {
     const size_t item = stored_size<T>(given->from), bytes = chains_of<T> * item;
-    cudaStream_t handle = (cudaStream_t)stream.handle;
     Reduction c = *given;
     c.packs = c.f.folded.ndim == 1 && c.f.folded.strides[0][0] == (int64_t)item &&
               is_aligned(c.input, bytes);
     for (int d = 0; d < c.f.kept.ndim; d++)
         c.packs = c.packs && c.f.kept.strides[0][d] % (int64_t)bytes == 0;
-    int64_t blocks = reduce_blocks(&c.f);
-    /* A result that one thread folds needs no barrier. */
-    cudaError_t error =
-        c.f.threads == 1
-            ? LAUNCH((reduce_kernel<T, Acc>), blocks, BLOCK, 0, handle, c)
-            : LAUNCH_BARRIERS((reduce_kernel<T, Acc>), blocks, BLOCK, 0, handle, c);
-    CUDA_TRY("starting a reduction", error);
-    return 0;
+    return START_FOLDING("starting a reduction", stream, (reduce_kernel<T, Acc>), c.f,
+                         c);
 }
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef DT_CUDA_KERNELS_REDUCE_PLAN_H
 #define DT_CUDA_KERNELS_REDUCE_PLAN_H
 
-#include "cuda/kernels/layout.h"
+#include "cuda/kernels/warp.h"
 
 /* How the work is laid out: results numbered along x, and for each result some threads
  * that share its elements; where results are few, its elements are cut into parts,
@@ -13,7 +13,7 @@ typedef struct Folding {
     int64_t parts, part;       /* elements of a part */
     int threads;               /* for a result: 1, 32 or BLOCK */
     int each;                  /* results of a block */
-    unsigned blocks;           /* of a part */
+    int64_t blocks;            /* of a part */
     Layout<1> kept, folded;
 } Folding;
 NO_POINTERS(Folding)
@@ -23,15 +23,12 @@ int reduce_plan(const dt_reduction *call, Folding *out);
 /* The second stage: `results` results of `parts` elements that follow one another. */
 Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item);
 
-/* The blocks of the launch, once results, parts and threads are known. More than a
- * grid has is for the launch to refuse. */
-static inline int64_t reduce_blocks(Folding *f)
-{
-    f->each = BLOCK / f->threads;
-    int64_t blocks = (f->results + f->each - 1) / f->each;
-    f->blocks = (unsigned)blocks;
-    return blocks * f->parts;
-}
+/* Starts a kernel of a folding. A result that one thread folds needs no barrier. More
+ * blocks than a grid has are for the launch to refuse. */
+#define START_FOLDING(doing, stream, kernel, f, ...)                                   \
+    ((f).threads == 1                                                                  \
+         ? START_BLOCKS(doing, stream, kernel, (f).blocks * (f).parts, __VA_ARGS__)    \
+         : START_BARRIERS(doing, stream, kernel, (f).blocks * (f).parts, __VA_ARGS__))
 
 /* The place of a thread: its result, its part, the elements first, first + threads, ...
  * below end. False where it has none. */
@@ -42,7 +39,8 @@ struct Place {
 static __device__ __forceinline__ Place place_of(const Folding &f)
 {
     Place p;
-    unsigned part = blockIdx.x / f.blocks, block = blockIdx.x - part * f.blocks;
+    unsigned blocks = (unsigned)f.blocks, part = blockIdx.x / blocks;
+    unsigned block = blockIdx.x - part * blocks;
     p.part = part;
     p.result = (int64_t)block * f.each + threadIdx.x / (unsigned)f.threads;
     p.first = p.part * f.part + threadIdx.x % (unsigned)f.threads;

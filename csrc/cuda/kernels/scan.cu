@@ -2,16 +2,12 @@
  * threads meet in shuffles and warps in shared memory. A long row is cut into parts
  * among blocks: first what each part amounts to, then what lies before each, then the
  * parts. The cut depends on sizes alone, so results are the same each time. */
-#include "cuda/kernels/scan.h"
 
 #include <math.h>
 #include <type_traits>
 
-#include "cuda/runtime/allocator.h"
-#include "cuda/runtime/device.h"
-#include "cuda/runtime/launch.h"
-#include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
+#include "cuda/kernels/warp.h"
 
 #define SCAN_FN   static __device__ __forceinline__
 #define SCAN_CALL LONG
@@ -48,19 +44,11 @@ static __device__ __forceinline__ void put_element(void *out, int64_t i, T value
 }
 
 template <typename T>
-static __device__ __forceinline__ T from_lane_below(T value, int delta)
+static __device__ __forceinline__ T from_lane_below(const T &mine, int delta)
 {
-    return __shfl_up_sync(0xffffffffu, value, (unsigned)delta);
-}
-static __device__ __forceinline__ int64_t from_lane_below(int64_t value, int delta)
-{
-    return (int64_t)__shfl_up_sync(0xffffffffu, (long long)value, (unsigned)delta);
-}
-template <typename T>
-static __device__ __forceinline__ scan::Found<T> from_lane_below(scan::Found<T> found,
-                                                                 int delta)
-{
-    return {from_lane_below(found.value, delta), from_lane_below(found.index, delta)};
+    return from_lane(mine, [&](auto word) {
+        return __shfl_up_sync(0xffffffffu, word, (unsigned)delta);
+    });
 }
 
 /* --- kernels --- */
@@ -171,7 +159,7 @@ __global__ void scan_kernel(void *out, int64_t *index, const void *x,
 template <class Op>
 __global__ void carry_kernel(typename Op::State *carries, GRID_CONSTANT(Rows) r)
 {
-    int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t row = thread_number();
     if (row >= r.rows)
         return;
     typename Op::State *c = carries + row * r.parts, sum = Op::identity();
@@ -188,7 +176,7 @@ template <class Op>
 __global__ void scan_columns_kernel(void *out, int64_t *index, const void *x,
                                     GRID_CONSTANT(Rows) r)
 {
-    int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t row = thread_number();
     if (row >= r.rows)
         return;
     int64_t start = start_of(r, row);
@@ -215,14 +203,8 @@ template <class Op>
 static int start(dt_stream stream, const dt_scan *s, typename Op::State *carries,
                  const Rows &r, bool totals)
 {
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    CUDA_TRY("starting a scan",
-             LAUNCH_BARRIERS((scan_kernel<Op>), r.rows * r.parts, BLOCK, 0, handle,
-                             s->out, s->index, s->x, carries, totals, r));
-    if (totals)
-        CUDA_TRY("starting a scan", LAUNCH((carry_kernel<Op>), blocks_for(r.rows),
-                                           BLOCK, 0, handle, carries, r));
-    return 0;
+    return START_BARRIERS("starting a scan", stream, (scan_kernel<Op>),
+                          r.rows * r.parts, s->out, s->index, s->x, carries, totals, r);
 }
 
 template <class Op>
@@ -238,12 +220,9 @@ static int run(dt_stream stream, const dt_scan *s, bool min = false)
               s->backward,
               min,
               s->dtype == DT_FLOAT32};
-    if ((s->inner >= 32 && r.rows >= 1024) || s->n <= 16) {
-        CUDA_TRY("starting a scan",
-                 LAUNCH((scan_columns_kernel<Op>), blocks_for(r.rows), BLOCK, 0,
-                        (cudaStream_t)stream.handle, s->out, s->index, s->x, r));
-        return 0;
-    }
+    if ((s->inner >= 32 && r.rows >= 1024) || s->n <= 16)
+        return START("starting a scan", stream, (scan_columns_kernel<Op>), r.rows,
+                     s->out, s->index, s->x, r);
     if (r.rows < kBlocks) {
         int64_t wanted = kBlocks / r.rows, max = s->n / (4 * TILE);
         wanted = wanted < kParts ? wanted : kParts;
@@ -255,15 +234,12 @@ static int run(dt_stream stream, const dt_scan *s, bool min = false)
     }
     if (r.parts == 1)
         return start<Op>(stream, s, nullptr, r, false);
-    void *carries = nullptr;
-    size_t bytes = (size_t)(r.rows * r.parts) * sizeof(State);
-    if (allocator_allocate(stream, bytes, &carries))
+    Scratch scratch(stream, (size_t)(r.rows * r.parts) * sizeof(State));
+    State *carries = (State *)scratch.data;
+    if (!carries || start<Op>(stream, s, carries, r, true) ||
+        START("starting a scan", stream, (carry_kernel<Op>), r.rows, carries, r))
         return -1;
-    int status = start<Op>(stream, s, (State *)carries, r, true);
-    if (!status)
-        status = start<Op>(stream, s, (State *)carries, r, false);
-    allocator_release(stream.device, carries, bytes);
-    return status;
+    return start<Op>(stream, s, carries, r, false);
 }
 
 template <typename T>
@@ -287,10 +263,8 @@ static int choose(dt_stream stream, dt_scan_op op, const dt_scan *s)
 
 } // namespace
 
-int scan_run(dt_stream stream, dt_scan_op op, const dt_scan *s)
+int dt_cuda_scan(dt_stream stream, dt_scan_op op, const dt_scan *s)
 {
-    if (device_use(stream.device))
-        return -1;
     return s->dtype == DT_INT64 ? choose<int64_t>(stream, op, s)
                                 : choose<double>(stream, op, s);
 }

@@ -3,15 +3,10 @@
  * order whatever sorts them. Chunks are sorted by a bitonic network in shared memory.
  * Longer rows are merged out of their chunks, two by two; where only the first few are
  * wanted, those of each chunk go on to the next round instead. */
-#include "cuda/kernels/sort.h"
-
 #include <limits.h>
 #include <math.h>
 
-#include "cuda/runtime/allocator.h"
-#include "cuda/runtime/device.h"
-#include "cuda/runtime/launch.h"
-#include "cuda/kernels/layout.h"
+#include "cuda/kernels/compute.h"
 #include "cuda/runtime/report.h"
 
 namespace {
@@ -42,19 +37,11 @@ static Order order_of(dt_dtype dtype, bool descending)
 /* Small elements have keys of 4 bytes. The greatest key is left for padding: places are
  * part of the order, so an element may have it too. */
 template <typename B>
-struct key_of_bits {
-    typedef unsigned Key;
-};
-template <>
-struct key_of_bits<uint64_t> {
-    typedef unsigned long long Key;
-};
+using KeyOf = std::conditional_t<sizeof(B) == 8, unsigned long long, unsigned>;
 
 template <typename B>
-static __device__ __forceinline__ typename key_of_bits<B>::Key key_of(B bits,
-                                                                      const Order &o)
+static __device__ __forceinline__ KeyOf<B> key_of(B bits, const Order &o)
 {
-    typedef typename key_of_bits<B>::Key Key;
     B sign = (B)o.sign;
     if (o.infinity) {
         B size = (B)(bits & (B)~sign);
@@ -66,7 +53,7 @@ static __device__ __forceinline__ typename key_of_bits<B>::Key key_of(B bits,
     } else {
         bits = (B)(bits ^ sign);
     }
-    return (Key)(o.descending ? (B)~bits : bits);
+    return (KeyOf<B>)(o.descending ? (B)~bits : bits);
 }
 
 /* --- chunks --- */
@@ -84,12 +71,12 @@ NO_POINTERS(Chunks)
  * keys_out, NULL in the last round, and places_out, whose rows are of_row * keep long.
  */
 template <typename B>
-__global__ void
-chunk_kernel(const B *x, const typename key_of_bits<B>::Key *keys_in,
-             const unsigned *places_in, typename key_of_bits<B>::Key *keys_out,
-             unsigned *places_out, GRID_CONSTANT(Chunks) c, GRID_CONSTANT(Order) order)
+__global__ void chunk_kernel(const B *x, const KeyOf<B> *keys_in,
+                             const unsigned *places_in, KeyOf<B> *keys_out,
+                             unsigned *places_out, GRID_CONSTANT(Chunks) c,
+                             GRID_CONSTANT(Order) order)
 {
-    typedef typename key_of_bits<B>::Key Key;
+    typedef KeyOf<B> Key;
     __shared__ Key keys[CHUNK];
     __shared__ unsigned places[CHUNK];
     int64_t first = (int64_t)blockIdx.x * c.count, all = c.rows * c.of_row;
@@ -145,7 +132,7 @@ template <typename Key>
 __global__ void merge_kernel(const Key *keys, const unsigned *places, Key *keys_out,
                              unsigned *places_out, int64_t n, int64_t run, int64_t all)
 {
-    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t at = thread_number();
     if (at >= all)
         return;
     int64_t row = at / n, i = at - row * n;
@@ -175,7 +162,7 @@ __global__ void gather_kernel(B *values, int64_t *index, const B *x,
                               const unsigned *places, int64_t n, int64_t width,
                               int64_t k, int64_t all)
 {
-    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t at = thread_number();
     if (at >= all)
         return;
     int64_t row = at / k, place = places[row * width + (at - row * k)];
@@ -197,33 +184,28 @@ static int power_from(int64_t n)
 /* Two sets of items to go to and fro between, as one piece of memory. */
 template <typename Key>
 struct Buffers {
+    Scratch memory;
     Key *keys[2];
     unsigned *places[2];
-    void *memory;
-    size_t bytes;
-};
 
-template <typename Key>
-static int take_buffers(dt_stream stream, int64_t items, Buffers<Key> *b)
-{
-    size_t each = ((size_t)items * sizeof(Key) + 255) / 256 * 256;
-    size_t small = ((size_t)items * sizeof(unsigned) + 255) / 256 * 256;
-    b->bytes = 2 * (each + small);
-    b->memory = nullptr;
-    if (allocator_allocate(stream, b->bytes, &b->memory))
-        return -1;
-    char *at = (char *)b->memory;
-    for (int i = 0; i < 2; i++) {
-        b->keys[i] = (Key *)(at + i * each);
-        b->places[i] = (unsigned *)(at + 2 * each + i * small);
+    static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+    Buffers(dt_stream stream, size_t items)
+        : memory(stream,
+                 2 * (rounded(items * sizeof(Key)) + rounded(items * sizeof(unsigned))))
+    {
+        char *at = (char *)memory.data;
+        for (int i = 0; i < 2 && at; i++) {
+            keys[i] = (Key *)at;
+            at += rounded(items * sizeof(Key));
+            places[i] = (unsigned *)at;
+            at += rounded(items * sizeof(unsigned));
+        }
     }
-    return 0;
-}
+};
 
 template <typename B>
 static int sort_chunks(dt_stream stream, const dt_sorting *s, const B *x, int64_t n,
-                       int64_t keep, const Buffers<typename key_of_bits<B>::Key> *b,
-                       int from)
+                       int64_t keep, const Buffers<KeyOf<B>> &b, int from)
 {
     Chunks c;
     c.rows = s->rows;
@@ -235,21 +217,21 @@ static int sort_chunks(dt_stream stream, const dt_sorting *s, const B *x, int64_
     if (c.rows * c.of_row < c.count)
         c.count = (int)(c.rows * c.of_row);
     int64_t blocks = (c.rows * c.of_row + c.count - 1) / c.count;
-    CUDA_TRY("starting a sort",
-             LAUNCH_BARRIERS((chunk_kernel<B>), blocks, BLOCK, 0,
-                             (cudaStream_t)stream.handle, x, b->keys[from],
-                             b->places[from], b->keys[1 - from], b->places[1 - from], c,
-                             order_of(s->dtype, s->descending)));
-    return 0;
+    return START_BARRIERS("starting a sort", stream, (chunk_kernel<B>), blocks, x,
+                          b.keys[from], b.places[from], b.keys[1 - from],
+                          b.places[1 - from], c, order_of(s->dtype, s->descending));
 }
 
 template <typename B>
-static int sort_with(dt_stream stream, const dt_sorting *s,
-                     const Buffers<typename key_of_bits<B>::Key> *b)
+static int run(dt_stream stream, const dt_sorting *s)
 {
-    typedef typename key_of_bits<B>::Key Key;
-    cudaStream_t handle = (cudaStream_t)stream.handle;
     const B *x = (const B *)s->x;
+    /* A chunk that is not full may be padded to what is kept of it. */
+    int64_t padded =
+        s->n <= CHUNK ? power_from(s->n) : (s->n + CHUNK - 1) / CHUNK * CHUNK;
+    Buffers<KeyOf<B>> b(stream, (size_t)(s->rows * padded));
+    if (!b.memory.data)
+        return -1;
     int at = 1; /* the set that holds the items */
     int64_t width = s->n;
     if (s->n <= CHUNK || s->k <= CHUNK / 4) {
@@ -270,54 +252,27 @@ static int sort_with(dt_stream stream, const dt_sorting *s,
         if (sort_chunks<B>(stream, s, x, s->n, CHUNK, b, 0))
             return -1;
         for (int64_t run = CHUNK; run < width; run *= 2, at = 1 - at)
-            CUDA_TRY("starting a merge",
-                     LAUNCH((merge_kernel<Key>), blocks_for(all), BLOCK, 0, handle,
-                            b->keys[at], b->places[at], b->keys[1 - at],
-                            b->places[1 - at], width, run, all));
+            if (START("starting a merge", stream, (merge_kernel<KeyOf<B>>), all,
+                      b.keys[at], b.places[at], b.keys[1 - at], b.places[1 - at], width,
+                      run, all))
+                return -1;
     }
     int64_t all = s->rows * s->k;
-    CUDA_TRY("gathering what was sorted",
-             LAUNCH((gather_kernel<B>), blocks_for(all), BLOCK, 0, handle,
-                    (B *)s->values, s->index, x, b->places[at], s->n, width, s->k,
-                    all));
-    return 0;
-}
-
-template <typename B>
-static int run(dt_stream stream, const dt_sorting *s)
-{
-    Buffers<typename key_of_bits<B>::Key> b;
-    int64_t chunks = (s->n + CHUNK - 1) / CHUNK;
-    /* A chunk that is not full may be padded to what is kept of it. */
-    int64_t items = s->rows * chunks * (s->n <= CHUNK ? power_from(s->n) : CHUNK);
-    if (take_buffers(stream, items, &b))
-        return -1;
-    int status = sort_with<B>(stream, s, &b);
-    allocator_release(stream.device, b.memory, b.bytes);
-    return status;
+    return START("gathering what was sorted", stream, (gather_kernel<B>), all,
+                 (B *)s->values, s->index, x, b.places[at], s->n, width, s->k, all);
 }
 
 } // namespace
 
-int sort_run(dt_stream stream, const dt_sorting *s)
+int dt_cuda_sort(dt_stream stream, const dt_sorting *s)
 {
-    if (device_use(stream.device))
-        return -1;
     if (s->n >= UINT_MAX)
         return dt_fail(DT_ERROR_RUNTIME,
                        "sort: a row of %lld elements is too long for a GPU; sort it in "
                        "parts, or on the CPU",
                        (long long)s->n);
-    switch (dt_dtype_size(s->dtype)) {
-    case 1:
-        return run<uint8_t>(stream, s);
-    case 2:
-        return run<uint16_t>(stream, s);
-    case 4:
-        return run<uint32_t>(stream, s);
-    default:
-        return run<uint64_t>(stream, s);
-    }
+    return with_word(s->dtype,
+                     [&](auto word) { return run<decltype(word)>(stream, s); });
 }
 
 /* --- searching in order --- */
@@ -339,7 +294,7 @@ template <typename T>
 __global__ void search_kernel(const T *sequence, const T *values, Report *report,
                               GRID_CONSTANT(Search) s)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t i = thread_number();
     if (i >= s.rows * s.m)
         return;
     int64_t row = s.rows > 1 ? i / s.m : 0;
@@ -370,19 +325,14 @@ static int search(dt_stream stream, const dt_search *s)
     Report *report = report_of(stream.device);
     if (!report)
         return -1;
-    CUDA_TRY("starting a search",
-             LAUNCH((search_kernel<T>), blocks_for(s->rows * s->m), BLOCK, 0,
-                    (cudaStream_t)stream.handle, (const T *)s->sequence,
-                    (const T *)s->values, report, call));
-    return 0;
+    return START("starting a search", stream, (search_kernel<T>), s->rows * s->m,
+                 (const T *)s->sequence, (const T *)s->values, report, call);
 }
 
 } // namespace
 
-int search_run(dt_stream stream, const dt_search *s)
+int dt_cuda_search(dt_stream stream, const dt_search *s)
 {
-    if (device_use(stream.device))
-        return -1;
     return s->dtype == DT_INT64     ? search<int64_t>(stream, s)
            : s->dtype == DT_FLOAT32 ? search<float>(stream, s)
                                     : search<double>(stream, s);

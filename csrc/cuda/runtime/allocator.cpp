@@ -4,16 +4,14 @@
  * best-fitting free block of the same stream and splits off a large rest; release
  * merges free neighbours. A block's own stream may reuse it at once, since its work
  * runs in order; uses on other streams are awaited through events. */
-#include "cuda/runtime/allocator.h"
-
-#include <pthread.h>
+#include "cuda/runtime/backend.h"
 
 #include <deque>
+#include <mutex>
 #include <set>
 #include <unordered_map>
 #include <vector>
 
-#include "cuda/runtime/device.h"
 #include "cuda/runtime/launch.h"
 
 namespace {
@@ -27,12 +25,14 @@ const size_t kLargeRound = (size_t)2 << 20;
 
 struct Block {
     char *data;
-    size_t size, requested;
+    size_t size;
     cudaStream_t stream;
-    bool taken, small;
-    int events;                        /* pending uses on other streams */
-    std::vector<cudaStream_t> used_on; /* other streams that used the block */
-    Block *previous, *next;            /* neighbours in the segment */
+    bool small;
+    Block *previous, *next; /* neighbours in the segment */
+    size_t requested = 0;
+    bool taken = false;
+    int events = 0;                         /* pending uses on other streams */
+    std::vector<cudaStream_t> used_on = {}; /* other streams that used the block */
 };
 
 struct ByFit {
@@ -53,7 +53,7 @@ struct Use {
 };
 
 struct Heap {
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    std::mutex lock;
     Pool small, large; /* free blocks */
     std::unordered_map<void *, Block *> taken;
     std::unordered_map<cudaStream_t, std::deque<Use>> uses;
@@ -64,15 +64,11 @@ struct Heap {
 /* Never destroyed: tensors may outlive the library's static objects at exit. */
 Heap &heap_of(int device)
 {
-    static Heap *heaps = new Heap[64];
+    static Heap *heaps = new Heap[DT_MAX_DEVICES];
     return heaps[device];
 }
 
-struct Guard {
-    pthread_mutex_t *lock;
-    explicit Guard(pthread_mutex_t *l) : lock(l) { pthread_mutex_lock(lock); }
-    ~Guard() { pthread_mutex_unlock(lock); }
-};
+typedef std::lock_guard<std::mutex> Guard;
 
 void add(dt_memory_counter &counter, size_t amount)
 {
@@ -102,8 +98,7 @@ Pool &pool_of(Heap &heap, const Block *block)
 
 Block *find_free(Heap &heap, size_t size, cudaStream_t stream)
 {
-    Block key = {nullptr,        size, 0,  stream,  false,
-                 size <= kSmall, 0,    {}, nullptr, nullptr};
+    Block key = {nullptr, size, stream, size <= kSmall, nullptr, nullptr};
     Pool &pool = pool_of(heap, &key);
     auto found = pool.lower_bound(&key);
     if (found == pool.end() || (*found)->stream != stream)
@@ -118,8 +113,8 @@ void split(Heap &heap, Block *block, size_t size)
     size_t left = block->size - size;
     if (block->small ? left < kRound : left <= kSmall)
         return;
-    Block *rest = new Block{block->data + size, left, 0,  block->stream, false,
-                            block->small,       0,    {}, block,         block->next};
+    Block *rest = new Block{block->data + size, left,  block->stream,
+                            block->small,       block, block->next};
     if (block->next)
         block->next->previous = rest;
     block->next = rest;
@@ -164,13 +159,11 @@ void settle_uses(Heap &heap, bool wait)
         std::deque<Use> &queue = entry.second;
         while (!queue.empty()) {
             Use use = queue.front();
-            if (wait ? cudaEventSynchronize(use.event) != cudaSuccess
-                     : cudaEventQuery(use.event) != cudaSuccess) {
-                cudaGetLastError(); /* not ready, or an error that the stream's next
-                                       user will see */
-                if (!wait)
-                    break;
-            }
+            /* Not ready, or an error that the stream's next user will see. */
+            if (!cuda_succeeds(wait ? cudaEventSynchronize(use.event)
+                                    : cudaEventQuery(use.event)) &&
+                !wait)
+                break;
             queue.pop_front();
             heap.spare_events.push_back(use.event);
             if (--use.block->events == 0)
@@ -185,13 +178,11 @@ bool record_event(Heap &heap, cudaStream_t stream, Block *block)
     if (!heap.spare_events.empty()) {
         event = heap.spare_events.back();
         heap.spare_events.pop_back();
-    } else if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) !=
-               cudaSuccess) {
-        cudaGetLastError();
+    } else if (!cuda_succeeds(
+                   cudaEventCreateWithFlags(&event, cudaEventDisableTiming))) {
         return false;
     }
-    if (cudaEventRecord(event, stream) != cudaSuccess) {
-        cudaGetLastError();
+    if (!cuda_succeeds(cudaEventRecord(event, stream))) {
         heap.spare_events.push_back(event);
         return false;
     }
@@ -202,43 +193,37 @@ bool record_event(Heap &heap, cudaStream_t stream, Block *block)
 
 /* --- segments --- */
 
-size_t limit_of(int device)
+size_t memory_limit()
 {
-    if (device_sharing(device) == 1)
+    if (device_sharing() == 1)
         return SIZE_MAX;
     size_t free_bytes = 0, total = 0;
-    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
-        cudaGetLastError();
-    return total / (size_t)device_sharing(device);
+    cuda_succeeds(cudaMemGetInfo(&free_bytes, &total));
+    return total / (size_t)device_sharing();
 }
 
-Block *new_segment(Heap &heap, int device, size_t size, cudaStream_t stream)
+Block *new_segment(Heap &heap, size_t size, cudaStream_t stream)
 {
     size_t bytes = size <= kSmall   ? kSmallSegment
                    : size < kMedium ? kMediumSegment
                                     : round_up(size, kLargeRound);
-    size_t limit = limit_of(device),
-           reserved = (size_t)heap.stats.reserved_bytes.current;
+    size_t limit = memory_limit(), reserved = (size_t)heap.stats.reserved_bytes.current;
     /* Close to the limit, allocate only what was requested. */
     if (reserved + bytes > limit)
         bytes = size;
     if (size > limit || reserved > limit - bytes)
         return nullptr;
     void *data = nullptr;
-    cudaError_t error = cudaMalloc(&data, bytes);
-    if (error != cudaSuccess && size < bytes) {
-        cudaGetLastError();
+    bool found = cuda_succeeds(cudaMalloc(&data, bytes));
+    if (!found && size < bytes) {
         bytes = size; /* the block may fit although a whole segment does not */
-        error = cudaMalloc(&data, bytes);
+        found = cuda_succeeds(cudaMalloc(&data, bytes));
     }
-    if (error != cudaSuccess) {
-        cudaGetLastError();
+    if (!found)
         return nullptr;
-    }
     add(heap.stats.reserved_bytes, bytes);
     add(heap.stats.segment, 1);
-    return new Block{(char *)data,   bytes, 0,  stream,  false,
-                     size <= kSmall, 0,     {}, nullptr, nullptr};
+    return new Block{(char *)data, bytes, stream, size <= kSmall, nullptr, nullptr};
 }
 
 /* Returns unused segments to the driver. */
@@ -254,8 +239,7 @@ void free_segments(Heap &heap)
                 continue;
             }
             it = pool->erase(it);
-            if (cudaFree(block->data) != cudaSuccess)
-                cudaGetLastError();
+            cuda_succeeds(cudaFree(block->data));
             take_off(heap.stats.reserved_bytes, block->size);
             take_off(heap.stats.segment, 1);
             delete block;
@@ -272,7 +256,7 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
 {
     size_t free_bytes = 0, total = 0;
     heap.stats.num_ooms++;
-    allocator_memory_info(device, &free_bytes, &total);
+    dt_cuda_memory_info(device, &free_bytes, &total);
     return dt_fail(DT_ERROR_DEVICE_MEMORY,
                    "out of memory on cuda:%d: %.2f MiB requested; of %.2f MiB in "
                    "total, %.2f MiB are free and %.2f MiB are reserved by this "
@@ -286,24 +270,22 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
 
 /* --- the interface --- */
 
-int allocator_allocate(dt_stream stream, size_t bytes, void **out)
+int dt_cuda_allocate(dt_stream stream, size_t bytes, void **out)
 {
-    if (device_use(stream.device))
-        return -1;
     Heap &heap = heap_of(stream.device);
     cudaStream_t handle = (cudaStream_t)stream.handle;
-    Guard guard(&heap.lock);
+    Guard guard(heap.lock);
     if (bytes > SIZE_MAX / 2)
         return fail_out_of_memory(heap, stream.device, bytes);
     size_t size = round_up(bytes, kRound);
     settle_uses(heap, false);
     Block *block = find_free(heap, size, handle);
     if (!block)
-        block = new_segment(heap, stream.device, size, handle);
+        block = new_segment(heap, size, handle);
     if (!block) {
         heap.stats.num_alloc_retries++;
         free_segments(heap);
-        block = new_segment(heap, stream.device, size, handle);
+        block = new_segment(heap, size, handle);
     }
     if (!block)
         return fail_out_of_memory(heap, stream.device, bytes);
@@ -319,11 +301,11 @@ int allocator_allocate(dt_stream stream, size_t bytes, void **out)
     return 0;
 }
 
-void allocator_release(int device, void *data, size_t bytes)
+void dt_cuda_release(int device, void *data, size_t bytes)
 {
     Heap &heap = heap_of(device);
     (void)bytes;
-    Guard guard(&heap.lock);
+    Guard guard(heap.lock);
     auto found = heap.taken.find(data);
     if (found == heap.taken.end())
         return;
@@ -340,18 +322,18 @@ void allocator_release(int device, void *data, size_t bytes)
     if (!settled && !device_use(device)) {
         settled = true;
         for (cudaStream_t stream : used_on)
-            if (!record_event(heap, stream, block) && cudaStreamSynchronize(stream))
-                cudaGetLastError();
+            if (!record_event(heap, stream, block))
+                cuda_succeeds(cudaStreamSynchronize(stream));
     }
     /* A forked child cannot record events: its blocks are never reused. */
     if (settled && !block->events)
         make_free(heap, block);
 }
 
-int allocator_record_use(dt_stream stream, void *data)
+int dt_cuda_record_use(dt_stream stream, void *data)
 {
     Heap &heap = heap_of(stream.device);
-    Guard guard(&heap.lock);
+    Guard guard(heap.lock);
     auto found = heap.taken.find(data);
     if (found == heap.taken.end())
         return 0;
@@ -365,13 +347,13 @@ int allocator_record_use(dt_stream stream, void *data)
     return 0;
 }
 
-int allocator_memory_info(int device, size_t *out_free, size_t *out_total)
+int dt_cuda_memory_info(int device, size_t *out_free, size_t *out_total)
 {
     size_t free_bytes = 0, total = 0;
     if (device_use(device))
         return -1;
     CUDA_TRY("querying free memory", cudaMemGetInfo(&free_bytes, &total));
-    int sharing = device_sharing(device);
+    int sharing = device_sharing();
     if (sharing > 1) {
         size_t share = total / (size_t)sharing;
         size_t reserved = (size_t)heap_of(device).stats.reserved_bytes.current;
@@ -384,26 +366,26 @@ int allocator_memory_info(int device, size_t *out_free, size_t *out_total)
     return 0;
 }
 
-void allocator_stats(int device, dt_memory_stats *out)
+void dt_cuda_memory_stats(int device, dt_memory_stats *out)
 {
     Heap &heap = heap_of(device);
-    Guard guard(&heap.lock);
+    Guard guard(heap.lock);
     *out = heap.stats;
 }
 
-void allocator_reset_peaks(int device)
+void dt_cuda_reset_peaks(int device)
 {
     Heap &heap = heap_of(device);
-    Guard guard(&heap.lock);
+    Guard guard(heap.lock);
 #define MEMORY_COUNTER(name) heap.stats.name.peak = heap.stats.name.current;
     DT_MEMORY_COUNTERS(MEMORY_COUNTER)
 #undef MEMORY_COUNTER
 }
 
-int allocator_empty_cache(int device)
+int dt_cuda_empty_cache(int device)
 {
     Heap &heap = heap_of(device);
-    Guard guard(&heap.lock);
+    Guard guard(heap.lock);
     if (!heap.stats.reserved_bytes.current)
         return 0;
     if (device_use(device))

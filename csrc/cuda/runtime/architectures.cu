@@ -1,5 +1,5 @@
 /* The architectures this library was built for, which only nvcc knows. */
-#include "cuda/runtime/device.h"
+#include "cuda/runtime/backend.h"
 
 /* nvcc lists 750,800,...; a 0 terminates the table. */
 #ifdef __CUDA_ARCH_LIST__

@@ -1,29 +1,11 @@
 /* The CUDA backend's table of functions, and how the core opens it. */
-#include "device/backend.h"
+#include "cuda/runtime/backend.h"
 
 #include <stdio.h>
 
 #include <string>
 
-#include "cuda/runtime/allocator.h"
-#include "cuda/kernels/convert.h"
 #include "cuda/runtime/cublas.h"
-#include "cuda/runtime/device.h"
-#include "cuda/kernels/elementwise.h"
-#include "cuda/kernels/foreach_norm.h"
-#include "cuda/kernels/matmul.h"
-#include "cuda/kernels/nonzero.h"
-#include "cuda/runtime/pinned.h"
-#include "cuda/kernels/arange.h"
-#include "cuda/kernels/random.h"
-#include "cuda/kernels/reduce.h"
-#include "cuda/kernels/nn.h"
-#include "cuda/kernels/scan.h"
-#include "cuda/kernels/index.h"
-#include "cuda/kernels/sort.h"
-#include "cuda/runtime/stream.h"
-#include "cuda/runtime/transfer.h"
-#include "cuda/kernels/optim.h"
 #ifdef DT_SIMULATED
 #include "sim/sim.h"
 void sim_cublas_set_gemm(int (*gemm)(dt_stream stream,
@@ -38,12 +20,11 @@ static void visit_version(dt_fact_visitor visit, void *context, const char *name
     visit(context, name, version ? text : "none");
 }
 
-static void facts(dt_fact_visitor visit, void *context)
+void dt_cuda_facts(dt_fact_visitor visit, void *context)
 {
     char text[128];
     int driver = 0, runtime = 0, used = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess)
-        cudaGetLastError();
+    cuda_succeeds(cudaDriverGetVersion(&driver));
     cudaRuntimeGetVersion(&runtime);
 #ifdef DT_SIMULATED
     visit(context, "kind", "simulated");
@@ -65,58 +46,17 @@ static void facts(dt_fact_visitor visit, void *context)
     visit(context, "architectures", text);
 }
 
-static const dt_backend backend = {
-    DT_BACKEND_VERSION,
-    "cuda",
-    device_count,
-    device_why_unavailable,
-    device_properties,
-    facts,
-    device_can_access_peer,
-    device_synchronize,
-    stream_new,
-    stream_free,
-    stream_query,
-    stream_synchronize,
-    event_new,
-    event_free,
-    event_record,
-    event_query,
-    event_synchronize,
-    stream_wait_event,
-    event_elapsed,
-    allocator_allocate,
-    allocator_release,
-    allocator_record_use,
-    allocator_memory_info,
-    allocator_stats,
-    allocator_reset_peaks,
-    allocator_empty_cache,
-    transfer_to_device,
-    transfer_to_host,
-    transfer_peer,
-    pinned_allocate,
-    pinned_release,
-    pinned_to_device,
-    pinned_to_host,
-    convert_fill,
-    convert_copy,
-    elementwise_run,
-    reduce_run,
-    reduce_arg,
-    matmul_gemm,
-    arange_run,
-    random_run,
-    index_run,
-    optim_run,
-    nonzero_count,
-    nonzero_write,
-    scan_run,
-    moments_run,
-    sort_run,
-    search_run,
-    nn_run,
-    foreach_norm_run,
+/* A function of the table: `run`, for those that begin with a stream after device_use. */
+template <auto run, class F = decltype(run)>
+struct Entry {
+    static constexpr F call = run;
+};
+template <auto run, class... A>
+struct Entry<run, int (*)(dt_stream, A...)> {
+    static int call(dt_stream stream, A... arguments)
+    {
+        return device_use(stream.device) ? -1 : run(stream, arguments...);
+    }
 };
 
 extern "C" __attribute__((visibility("default"))) const dt_backend *
@@ -137,5 +77,12 @@ dt_backend_open(const dt_host *host)
         return nullptr;
     }
 #endif
+    static dt_backend backend;
+    backend.version = DT_BACKEND_VERSION;
+    backend.name = "cuda";
+#define MEMBER(name) backend.name = Entry<dt_cuda_##name>::call;
+    DT_BACKEND_MEMBERS(MEMBER)
+    DT_BACKEND_GPU_MEMBERS(MEMBER)
+#undef MEMBER
     return &backend;
 }

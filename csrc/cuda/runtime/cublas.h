@@ -10,15 +10,12 @@ typedef struct cublasContext *dt_cublas_handle;
 enum { DT_CUBLAS_SUCCESS = 0, DT_CUBLAS_ALLOC_FAILED = 3 };
 enum { DT_CUBLAS_OP_N = 0, DT_CUBLAS_OP_T = 1 };
 /* Element types, compute types and algorithms. */
-enum { DT_CUBLAS_16F = 2, DT_CUBLAS_16BF = 14 };
-enum { DT_CUBLAS_COMPUTE_32F = 68, DT_CUBLAS_GEMM_DEFAULT = -1 };
+enum { DT_CUBLAS_32F = 0, DT_CUBLAS_64F = 1, DT_CUBLAS_16F = 2, DT_CUBLAS_16BF = 14 };
+enum { DT_CUBLAS_COMPUTE_32F = 68, DT_CUBLAS_COMPUTE_64F = 70 };
+enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
 
 /* FUNCTION(name, symbol, parameters) */
-#define DT_CUBLAS_GEMM(T)                                                              \
-    (dt_cublas_handle handle, int op_a, int op_b, int m, int n, int k, const T *alpha, \
-     const T *a, int lda, long long stride_a, const T *b, int ldb, long long stride_b, \
-     const T *beta, T *c, int ldc, long long stride_c, int batch)
-#define DT_CUBLAS_GEMM_EX                                                              \
+#define DT_CUBLAS_GEMM                                                                 \
     (dt_cublas_handle handle, int op_a, int op_b, int m, int n, int k,                 \
      const void *alpha, const void *a, int a_type, int lda, long long stride_a,        \
      const void *b, int b_type, int ldb, long long stride_b, const void *beta,         \
@@ -31,9 +28,7 @@ enum { DT_CUBLAS_COMPUTE_32F = 68, DT_CUBLAS_GEMM_DEFAULT = -1 };
              (dt_cublas_handle handle, int *version))                                  \
     FUNCTION(set_stream, cublasSetStream_v2,                                           \
              (dt_cublas_handle handle, cudaStream_t stream))                           \
-    FUNCTION(sgemm, cublasSgemmStridedBatched, DT_CUBLAS_GEMM(float))                  \
-    FUNCTION(dgemm, cublasDgemmStridedBatched, DT_CUBLAS_GEMM(double))                 \
-    FUNCTION(gemm_ex, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM_EX)
+    FUNCTION(gemm, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM)
 
 typedef struct dt_cublas {
 #define FUNCTION(name, symbol, parameters) int(*name) parameters;

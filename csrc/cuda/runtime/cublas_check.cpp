@@ -12,9 +12,12 @@ static_assert(DT_CUBLAS_ALLOC_FAILED == CUBLAS_STATUS_ALLOC_FAILED, "cublas.h di
 static_assert(DT_CUBLAS_OP_N == CUBLAS_OP_N && DT_CUBLAS_OP_T == CUBLAS_OP_T,
               "cublas.h differs");
 
-static_assert((int)DT_CUBLAS_16F == CUDA_R_16F && (int)DT_CUBLAS_16BF == CUDA_R_16BF,
+static_assert((int)DT_CUBLAS_32F == CUDA_R_32F && (int)DT_CUBLAS_64F == CUDA_R_64F &&
+                  (int)DT_CUBLAS_16F == CUDA_R_16F &&
+                  (int)DT_CUBLAS_16BF == CUDA_R_16BF,
               "cublas.h differs");
 static_assert((int)DT_CUBLAS_COMPUTE_32F == CUBLAS_COMPUTE_32F &&
+                  (int)DT_CUBLAS_COMPUTE_64F == CUBLAS_COMPUTE_64F &&
                   (int)DT_CUBLAS_GEMM_DEFAULT == CUBLAS_GEMM_DEFAULT,
               "cublas.h differs");
 

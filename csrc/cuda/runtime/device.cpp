@@ -1,4 +1,4 @@
-#include "cuda/runtime/device.h"
+#include "cuda/runtime/backend.h"
 
 #include "cuda/runtime/report.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_GPUS 64
+#define MAX_GPUS DT_MAX_DEVICES
 
 static struct {
     pthread_once_t once;
@@ -20,6 +20,13 @@ static struct {
     pthread_mutex_t peers_lock;
     bool peers[MAX_GPUS][MAX_GPUS]; /* enabling was tried */
 } table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, PTHREAD_MUTEX_INITIALIZER, {{false}}};
+
+bool cuda_succeeds(cudaError_t error)
+{
+    if (error != cudaSuccess)
+        cudaGetLastError();
+    return error == cudaSuccess;
+}
 
 int cuda_fail(cudaError_t error, const char *doing)
 {
@@ -144,13 +151,13 @@ void device_table_configure(int virtual_devices)
     table.virtual_devices = virtual_devices;
 }
 
-int device_count(void)
+int dt_cuda_device_count(void)
 {
     need_table();
     return table.ngpus && table.virtual_devices ? table.virtual_devices : table.ngpus;
 }
 
-const char *device_why_unavailable(void)
+const char *dt_cuda_why_unavailable(void)
 {
     need_table();
     return table.why;
@@ -161,9 +168,8 @@ int device_ordinal(int device)
     return table.gpus[table.virtual_devices ? 0 : device];
 }
 
-int device_sharing(int device)
+int device_sharing(void)
 {
-    (void)device;
     return table.virtual_devices ? table.virtual_devices : 1;
 }
 
@@ -171,10 +177,10 @@ int device_use(int device)
 {
     pid_t process = getpid();
     need_table();
-    if (device < 0 || device >= device_count())
+    if (device < 0 || device >= dt_cuda_device_count())
         return dt_fail(DT_ERROR_ACCELERATOR,
                        "cuda:%d does not exist: there are %d CUDA devices", device,
-                       device_count());
+                       dt_cuda_device_count());
     if (__atomic_load_n(&table.used_by, __ATOMIC_RELAXED) != process) {
         pid_t nobody = 0;
         if (!__atomic_compare_exchange_n(&table.used_by, &nobody, process, false,
@@ -193,7 +199,7 @@ int device_use(int device)
 
 /* --- queries --- */
 
-int device_properties(int device, dt_device_properties *out)
+int dt_cuda_device_properties(int device, dt_device_properties *out)
 {
     cudaDeviceProp p;
     if (device_use(device))
@@ -201,14 +207,14 @@ int device_properties(int device, dt_device_properties *out)
     int gpu = device_ordinal(device);
     CUDA_TRY("reading a device's properties", cudaGetDeviceProperties(&p, gpu));
     memset(out, 0, sizeof *out);
-    if (device_sharing(device) > 1)
+    if (device_sharing() > 1)
         snprintf(out->name, sizeof out->name, "%.200s (virtual GPU %d of %d)", p.name,
-                 device + 1, device_sharing(device));
+                 device + 1, device_sharing());
     else
         snprintf(out->name, sizeof out->name, "%.255s", p.name);
     out->major = p.major;
     out->minor = p.minor;
-    out->total_memory = p.totalGlobalMem / (size_t)device_sharing(device);
+    out->total_memory = p.totalGlobalMem / (size_t)device_sharing();
     out->multi_processor_count = p.multiProcessorCount;
     out->warp_size = p.warpSize;
     out->max_threads_per_multi_processor = p.maxThreadsPerMultiProcessor;
@@ -232,15 +238,14 @@ int device_properties(int device, dt_device_properties *out)
     return 0;
 }
 
-bool device_can_access_peer(int device, int peer)
+bool dt_cuda_can_access_peer(int device, int peer)
 {
     int can = 0;
     need_table();
     if (device_ordinal(device) == device_ordinal(peer))
         return true;
-    if (cudaDeviceCanAccessPeer(&can, device_ordinal(device), device_ordinal(peer)) !=
-        cudaSuccess)
-        cudaGetLastError();
+    cuda_succeeds(
+        cudaDeviceCanAccessPeer(&can, device_ordinal(device), device_ordinal(peer)));
     return can != 0;
 }
 
@@ -253,14 +258,13 @@ void device_enable_peer(int device, int peer)
     bool tried = table.peers[device][peer];
     table.peers[device][peer] = true;
     pthread_mutex_unlock(&table.peers_lock);
-    if (tried || !device_can_access_peer(device, peer) || device_use(device))
+    if (tried || !dt_cuda_can_access_peer(device, peer) || device_use(device))
         return;
     /* Without peer access, copies are staged through host memory. */
-    if (cudaDeviceEnablePeerAccess(other, 0) != cudaSuccess)
-        cudaGetLastError();
+    cuda_succeeds(cudaDeviceEnablePeerAccess(other, 0));
 }
 
-int device_synchronize(int device)
+int dt_cuda_device_synchronize(int device)
 {
     if (device_use(device))
         return -1;

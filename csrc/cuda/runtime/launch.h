@@ -47,35 +47,19 @@
 
 #include <cuda_runtime.h>
 #include <stdint.h>
+#include <type_traits>
 
-/* Maps negative or too large extents to 0, which every launch rejects. */
+/* A dim3, or an integer, of which negative and too large ones become 0, which every
+ * launch rejects. */
 static inline dim3 launch_extent(dim3 extent)
 {
     return extent;
 }
-static inline dim3 launch_extent(long long extent)
+template <typename Integer, typename = std::enable_if_t<std::is_integral_v<Integer>>>
+dim3 launch_extent(Integer extent)
 {
-    return dim3(extent > 0 && extent <= 0x7fffffff ? (unsigned)extent : 0u);
-}
-static inline dim3 launch_extent(long extent)
-{
-    return launch_extent((long long)extent);
-}
-static inline dim3 launch_extent(int extent)
-{
-    return launch_extent((long long)extent);
-}
-static inline dim3 launch_extent(unsigned extent)
-{
-    return launch_extent((long long)extent);
-}
-static inline dim3 launch_extent(unsigned long extent)
-{
-    return launch_extent(extent > 0x7fffffff ? -1LL : (long long)extent);
-}
-static inline dim3 launch_extent(unsigned long long extent)
-{
-    return launch_extent(extent > 0x7fffffff ? -1LL : (long long)extent);
+    bool fits = extent > 0 && (unsigned long long)extent <= 0x7fffffff;
+    return dim3(fits ? (unsigned)extent : 0u);
 }
 
 #define POINTERS_OF(type, ...)                                                         \

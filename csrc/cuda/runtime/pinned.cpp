@@ -1,11 +1,8 @@
-#include "cuda/runtime/pinned.h"
-
-#include <pthread.h>
+#include "cuda/runtime/backend.h"
 
 #include <map>
+#include <mutex>
 #include <vector>
-
-#include "cuda/runtime/device.h"
 
 namespace {
 
@@ -27,7 +24,7 @@ struct Block {
 };
 
 struct Heap {
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    std::mutex lock;
     std::map<char *, Block *> blocks;
     std::vector<Block *> free[kClasses];
     std::vector<Block *> waiting; /* released while copies may still use them */
@@ -40,11 +37,7 @@ Heap &heap(void)
     return *only;
 }
 
-struct Guard {
-    pthread_mutex_t *lock;
-    explicit Guard(pthread_mutex_t *l) : lock(l) { pthread_mutex_lock(lock); }
-    ~Guard() { pthread_mutex_unlock(lock); }
-};
+typedef std::lock_guard<std::mutex> Guard;
 
 /* Drops the uses that are done; true if none is left. */
 bool settle(Block *block)
@@ -57,8 +50,8 @@ bool settle(Block *block)
         /* Other errors belong to the stream; its next user will see them. */
         if (error == cudaErrorNotReady)
             block->uses[kept++] = use;
-        else if (cudaEventDestroy(use.event) != cudaSuccess)
-            cudaGetLastError();
+        else
+            cuda_succeeds(cudaEventDestroy(use.event));
     }
     block->uses.resize(kept);
     return !kept;
@@ -113,10 +106,8 @@ int copy(dt_stream stream, void *target, const void *source, size_t bytes,
          cudaMemcpyKind kind, const void *inside, const char *doing)
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
-    if (device_use(stream.device))
-        return -1;
     Heap &all = heap();
-    Guard guard(&all.lock);
+    Guard guard(all.lock);
     Block *block = block_of(all, inside);
     CUDA_TRY(doing, cudaMemcpyAsync(target, source, bytes, kind, handle));
     if (block && !note_use(block, stream))
@@ -128,7 +119,7 @@ int copy(dt_stream stream, void *target, const void *source, size_t bytes,
 
 } /* namespace */
 
-int pinned_allocate(int device, size_t bytes, void **out)
+int dt_cuda_pinned_allocate(int device, size_t bytes, void **out)
 {
     int order = kSmallest;
     while (order < kClasses && (size_t)1 << order < bytes)
@@ -140,7 +131,7 @@ int pinned_allocate(int device, size_t bytes, void **out)
     if (device_use(device))
         return -1;
     Heap &all = heap();
-    Guard guard(&all.lock);
+    Guard guard(all.lock);
     settle_waiting(all);
     if (all.free[order].empty()) {
         void *data = nullptr;
@@ -156,10 +147,10 @@ int pinned_allocate(int device, size_t bytes, void **out)
     return 0;
 }
 
-void pinned_release(void *data)
+void dt_cuda_pinned_release(void *data)
 {
     Heap &all = heap();
-    Guard guard(&all.lock);
+    Guard guard(all.lock);
     Block *block = block_of(all, data);
     if (block && block->uses.empty())
         all.free[block->order].push_back(block);
@@ -167,13 +158,15 @@ void pinned_release(void *data)
         all.waiting.push_back(block);
 }
 
-int pinned_to_device(dt_stream stream, void *target, const void *source, size_t bytes)
+int dt_cuda_pinned_to_device(dt_stream stream, void *target, const void *source,
+                             size_t bytes)
 {
     return copy(stream, target, source, bytes, cudaMemcpyHostToDevice, source,
                 "copying to a device");
 }
 
-int pinned_to_host(dt_stream stream, void *target, const void *source, size_t bytes)
+int dt_cuda_pinned_to_host(dt_stream stream, void *target, const void *source,
+                           size_t bytes)
 {
     return copy(stream, target, source, bytes, cudaMemcpyDeviceToHost, target,
                 "copying from a device");

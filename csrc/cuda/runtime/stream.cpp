@@ -1,7 +1,6 @@
-#include "cuda/runtime/stream.h"
+#include "cuda/runtime/backend.h"
 
 #include "cuda/runtime/report.h"
-#include "cuda/runtime/device.h"
 
 namespace {
 struct Event {
@@ -11,7 +10,7 @@ struct Event {
 };
 } /* namespace */
 
-int stream_new(int device, int priority, void **out_stream)
+int dt_cuda_stream_new(int device, int priority, void **out_stream)
 {
     cudaStream_t stream;
     int lowest = 0, highest = 0;
@@ -27,39 +26,36 @@ int stream_new(int device, int priority, void **out_stream)
     return 0;
 }
 
-void stream_free(int device, void *stream)
+void dt_cuda_stream_free(int device, void *stream)
 {
-    if (device_use(device)) {
+    if (device_use(device))
         dt_error_clear();
-        return;
-    }
-    if (cudaStreamDestroy((cudaStream_t)stream) != cudaSuccess)
-        cudaGetLastError();
+    else
+        cuda_succeeds(cudaStreamDestroy((cudaStream_t)stream));
 }
 
-int stream_query(dt_stream stream)
+/* What a query says: 1 if all is done, 0 if not yet, -1 after dt_fail. */
+static int answer_of(cudaError_t error, const char *doing)
 {
-    if (device_use(stream.device))
-        return -1;
-    cudaError_t error = cudaStreamQuery((cudaStream_t)stream.handle);
-    if (error == cudaErrorNotReady) {
-        cudaGetLastError();
-        return 0;
-    }
-    CUDA_TRY("querying a stream", error);
+    if (error == cudaErrorNotReady)
+        return cuda_succeeds(error);
+    CUDA_TRY(doing, error);
     return 1;
 }
 
-int stream_synchronize(dt_stream stream)
+int dt_cuda_stream_query(dt_stream stream)
 {
-    if (device_use(stream.device))
-        return -1;
+    return answer_of(cudaStreamQuery((cudaStream_t)stream.handle), "querying a stream");
+}
+
+int dt_cuda_stream_synchronize(dt_stream stream)
+{
     CUDA_TRY("synchronizing with a stream",
              cudaStreamSynchronize((cudaStream_t)stream.handle));
     return report_take(stream.device);
 }
 
-int event_new(int device, bool timing, void **out_event)
+int dt_cuda_event_new(int device, bool timing, void **out_event)
 {
     if (device_use(device))
         return -1;
@@ -74,17 +70,17 @@ int event_new(int device, bool timing, void **out_event)
     return 0;
 }
 
-void event_free(void *handle)
+void dt_cuda_event_free(void *handle)
 {
     Event *event = (Event *)handle;
     if (device_use(event->device))
         dt_error_clear();
-    else if (cudaEventDestroy(event->handle) != cudaSuccess)
-        cudaGetLastError();
+    else
+        cuda_succeeds(cudaEventDestroy(event->handle));
     delete event;
 }
 
-int event_record(void *handle, dt_stream stream)
+int dt_cuda_event_record(void *handle, dt_stream stream)
 {
     Event *event = (Event *)handle;
     if (event->device != stream.device)
@@ -101,23 +97,17 @@ int event_record(void *handle, dt_stream stream)
     return 0;
 }
 
-int event_query(void *handle)
+int dt_cuda_event_query(void *handle)
 {
     Event *event = (Event *)handle;
     if (!event->recorded)
         return 1;
     if (device_use(event->device))
         return -1;
-    cudaError_t error = cudaEventQuery(event->handle);
-    if (error == cudaErrorNotReady) {
-        cudaGetLastError();
-        return 0;
-    }
-    CUDA_TRY("querying an event", error);
-    return 1;
+    return answer_of(cudaEventQuery(event->handle), "querying an event");
 }
 
-int event_synchronize(void *handle)
+int dt_cuda_event_synchronize(void *handle)
 {
     Event *event = (Event *)handle;
     if (!event->recorded)
@@ -128,7 +118,7 @@ int event_synchronize(void *handle)
     return report_take(event->device);
 }
 
-int stream_wait_event(void *handle, dt_stream stream)
+int dt_cuda_stream_wait_event(void *handle, dt_stream stream)
 {
     Event *event = (Event *)handle;
     if (!event->recorded)
@@ -140,7 +130,7 @@ int stream_wait_event(void *handle, dt_stream stream)
     return 0;
 }
 
-int event_elapsed(void *start_handle, void *end_handle, float *out_milliseconds)
+int dt_cuda_event_elapsed(void *start_handle, void *end_handle, float *out_milliseconds)
 {
     Event *start = (Event *)start_handle, *end = (Event *)end_handle;
     if (!start->timing || !end->timing)

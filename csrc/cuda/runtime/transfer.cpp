@@ -1,43 +1,34 @@
-#include "cuda/runtime/transfer.h"
+#include "cuda/runtime/backend.h"
 
-#include <pthread.h>
 #include <string.h>
 
-#include "cuda/runtime/device.h"
+#include <mutex>
+
 #include "cuda/runtime/report.h"
 
 /* Small host-to-device copies are staged in pinned slots, so they are asynchronous
  * and the source may change at once. A slot is reused when its copy is done. */
 #define SLOTS      64
-#define SLOT_BYTES TRANSFER_STAGED_BYTES
+#define SLOT_BYTES ((size_t)64 << 10)
 
 namespace {
 struct Ring {
-    pthread_mutex_t lock;
-    char *memory;
-    cudaEvent_t events[SLOTS]; /* recorded after the slot's last copy; NULL: unused */
-    unsigned next;
+    std::mutex lock;
+    char *memory = nullptr;
+    /* Recorded after the slot's last copy; NULL: unused. */
+    cudaEvent_t events[SLOTS] = {};
+    unsigned next = 0;
 };
-Ring rings[64];
-pthread_once_t once = PTHREAD_ONCE_INIT;
-
-void init_rings(void)
-{
-    for (Ring &ring : rings)
-        pthread_mutex_init(&ring.lock, nullptr);
-}
+Ring rings[DT_MAX_DEVICES];
 
 /* The device's ring is locked. */
 int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *source,
                 size_t bytes)
 {
     unsigned slot = ring->next % SLOTS;
-    if (!ring->memory) {
-        void *memory = nullptr;
+    if (!ring->memory)
         CUDA_TRY("allocating pinned memory",
-                 cudaHostAlloc(&memory, SLOTS * SLOT_BYTES, 0));
-        ring->memory = (char *)memory;
-    }
+                 cudaHostAlloc(&ring->memory, SLOTS * SLOT_BYTES, 0));
     if (ring->events[slot])
         CUDA_TRY("waiting for an earlier copy",
                  cudaEventSynchronize(ring->events[slot]));
@@ -59,18 +50,14 @@ int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *sourc
 }
 } /* namespace */
 
-int transfer_to_device(dt_stream stream, void *target, const void *source, size_t bytes)
+int dt_cuda_copy_to_device(dt_stream stream, void *target, const void *source,
+                           size_t bytes)
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
-    if (device_use(stream.device))
-        return -1;
     if (bytes <= SLOT_BYTES) {
-        pthread_once(&once, init_rings);
         Ring *ring = &rings[stream.device];
-        pthread_mutex_lock(&ring->lock);
-        int status = upload_slot(ring, handle, target, source, bytes);
-        pthread_mutex_unlock(&ring->lock);
-        return status;
+        std::lock_guard<std::mutex> guard(ring->lock);
+        return upload_slot(ring, handle, target, source, bytes);
     }
     /* The driver pipelines large copies from pageable memory through its own pinned
      * buffers. Synchronize, because the source may change on return. */
@@ -80,24 +67,23 @@ int transfer_to_device(dt_stream stream, void *target, const void *source, size_
     return 0;
 }
 
-int transfer_to_device_staged(dt_stream stream, void *target, const void *source,
-                              size_t bytes)
+int copy_to_device_staged(dt_stream stream, void *target, const void *source,
+                          size_t bytes)
 {
-    for (size_t at = 0; at < bytes; at += TRANSFER_STAGED_BYTES) {
+    for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
         size_t part = bytes - at;
-        part = part < TRANSFER_STAGED_BYTES ? part : TRANSFER_STAGED_BYTES;
-        if (transfer_to_device(stream, (char *)target + at, (const char *)source + at,
-                               part))
+        part = part < SLOT_BYTES ? part : SLOT_BYTES;
+        if (dt_cuda_copy_to_device(stream, (char *)target + at,
+                                   (const char *)source + at, part))
             return -1;
     }
     return 0;
 }
 
-int transfer_to_host(dt_stream stream, void *target, const void *source, size_t bytes)
+int dt_cuda_copy_to_host(dt_stream stream, void *target, const void *source,
+                         size_t bytes)
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
-    if (device_use(stream.device))
-        return -1;
     CUDA_TRY("copying from a device",
              cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, handle));
     CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(handle));
@@ -122,8 +108,8 @@ static int order(dt_stream stream, dt_stream waiting)
     return status;
 }
 
-int transfer_peer(dt_stream target_stream, void *target, dt_stream source_stream,
-                  const void *source, size_t bytes)
+int dt_cuda_copy_peer(dt_stream target_stream, void *target, dt_stream source_stream,
+                      const void *source, size_t bytes)
 {
     int to = device_ordinal(target_stream.device),
         from = device_ordinal(source_stream.device);
@@ -141,7 +127,6 @@ int transfer_peer(dt_stream target_stream, void *target, dt_stream source_stream
     if (!order(target_stream, source_stream))
         return 0;
     /* The source must not be reused while the copy reads it. */
-    if (cudaStreamSynchronize(stream) != cudaSuccess)
-        cudaGetLastError();
+    cuda_succeeds(cudaStreamSynchronize(stream));
     return -1;
 }

@@ -1,0 +1,54 @@
+/* The values of a group of threads, reduced to one. */
+#ifndef DT_CUDA_KERNELS_WARP_H
+#define DT_CUDA_KERNELS_WARP_H
+
+#include "cuda/kernels/layout.h"
+
+/* A value of any type from another lane of the warp, by shuffle(word), which moves words
+ * of 4 and 8 bytes. */
+template <typename T, class Shuffle>
+static __device__ __forceinline__ T from_lane(const T &mine, Shuffle shuffle)
+{
+    typedef std::conditional_t<sizeof(T) % 8 == 0, long long, int> Word;
+    constexpr int N = (sizeof(T) + sizeof(Word) - 1) / sizeof(Word);
+    Word words[N] = {};
+    T other;
+    __builtin_memcpy(words, &mine, sizeof mine);
+    UNROLL
+    for (int k = 0; k < N; k++)
+        words[k] = shuffle(words[k]);
+    __builtin_memcpy(&other, words, sizeof other);
+    return other;
+}
+
+/* combine(a, b) over the threads of a group: the result of the first of 1, 32 or BLOCK
+ * threads or, with EVERYONE, of each of 32 or BLOCK. */
+template <bool EVERYONE, typename T, class Combine>
+static __device__ __forceinline__ T reduce_group(T value, int threads, Combine combine)
+{
+    if (!EVERYONE && threads == 1)
+        return value;
+    ROLLED
+    for (int lanes = 16; lanes; lanes /= 2)
+        value = combine(value, from_lane(value, [&](auto word) {
+                            return __shfl_xor_sync(0xffffffffu, word, lanes);
+                        }));
+    if (threads == 32)
+        return value;
+    __shared__ T warps[BLOCK / 32];
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = value;
+    __syncthreads();
+    if (EVERYONE || threadIdx.x == 0) {
+        if (EVERYONE)
+            value = warps[0];
+        ROLLED
+        for (int w = 1; w < BLOCK / 32; w++)
+            value = combine(value, warps[w]);
+    }
+    if (EVERYONE)
+        __syncthreads(); /* before the next reduction writes there */
+    return value;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* The functions of the CUDA backend, and what its files share. dt_cuda_NAME is NAME of
+ * dt_backend, whose contract is in device/backend.h. Those that begin with a stream are
+ * called with the stream's device current. */
+#ifndef DT_CUDA_RUNTIME_BACKEND_H
+#define DT_CUDA_RUNTIME_BACKEND_H
+
+#include <cuda_runtime.h>
+#include <type_traits>
+
+#include "device/device.h"
+#include "device/nn.h"
+
+#define MEMBER(name) std::remove_pointer_t<decltype(dt_backend::name)> dt_cuda_##name;
+DT_BACKEND_MEMBERS(MEMBER)
+DT_BACKEND_GPU_MEMBERS(MEMBER)
+#undef MEMBER
+
+/* --- failed CUDA calls as errors of the core --- */
+
+/* Fails with the step that failed, CUDA's name and text for the error, and what to
+ * do. Clears CUDA's last error, so that the next call starts clean. Returns -1. */
+int cuda_fail(cudaError_t error, const char *doing);
+
+/* Whether the call succeeded; if not, clears CUDA's last error. */
+bool cuda_succeeds(cudaError_t error);
+
+/* Returns -1 from the enclosing function if the call fails. */
+#define CUDA_TRY(doing, call)                                                          \
+    do {                                                                               \
+        cudaError_t cuda_status = (call);                                              \
+        if (cuda_status != cudaSuccess)                                                \
+            return cuda_fail(cuda_status, doing);                                      \
+    } while (0)
+
+/* --- the device table: maps device numbers to physical GPUs --- */
+
+/* Sets how many virtual devices share the first GPU (0: none). Call once, at the
+ * start. */
+void device_table_configure(int virtual_devices);
+
+/* Makes the GPU behind the device current in the calling thread. -1 after dt_fail if
+ * there is no such device, or if the process was forked after CUDA was used. */
+int device_use(int device);
+
+/* The CUDA ordinal of the GPU behind a device. */
+int device_ordinal(int device);
+
+/* Number of devices that share a GPU: 1 unless they are virtual. */
+int device_sharing(void);
+
+/* Enables peer access of one GPU's kernels and copies to the other's memory, if
+ * possible. Never fails. */
+void device_enable_peer(int device, int peer);
+
+/* Compute capabilities of the built kernels as 10 * major + minor, terminated by 0. */
+extern const int device_architectures[];
+
+/* --- memory for kernels --- */
+
+/* Memory on the device for kernels that are queued on the stream while it lives: the
+ * next owner's work on the stream runs after them. `data` is NULL after dt_fail. */
+struct Scratch {
+    dt_stream stream;
+    size_t bytes;
+    void *data;
+
+    Scratch(dt_stream on, size_t size) : stream(on), bytes(size), data(nullptr)
+    {
+        if (dt_cuda_allocate(stream, bytes, &data))
+            data = nullptr;
+    }
+    Scratch(const Scratch &) = delete;
+    ~Scratch()
+    {
+        if (data)
+            dt_cuda_release(stream.device, data, bytes);
+    }
+};
+
+/* Like copy_to_device, but in staged chunks, so that no size synchronizes. */
+int copy_to_device_staged(dt_stream stream, void *target, const void *source,
+                          size_t bytes);
+
+/* --- kernels --- */
+
+#define NN_OP(name, ...) int nn_##name(dt_stream stream, const dt_nn_call *call);
+#include "ops/nn.def"
+
+int matmul_integers(dt_stream stream, const dt_gemm *gemm);
+
+/* The version of cuBLAS once a product has been computed; 0 before. */
+int matmul_cublas_version(void);
+
+#endif
