@@ -142,17 +142,12 @@ int dt_batch_norm_backward(dt_grad *g)
 
 int dt_batch_norm_forward(dt_call *c)
 {
-    const dt_batch_norm_options options = {
-        .training = c->args[5].b, .momentum = c->args[6].f, .eps = c->args[7].f};
     for (int i = 3; i <= 4; i++)
         if (c->args[i].tensor && dt_recording(c->args[i].tensor))
             return dt_fail(DT_ERROR_RUNTIME,
                            "batch_norm: the running statistics require a gradient, but "
                            "get none; detach() them");
-    return dt_batch_norm(c->out[0], c->out[1], c->out[2], c->args[0].tensor,
-                         c->args[1].tensor, c->args[2].tensor,
-                         (dt_tensor *)c->args[3].tensor, (dt_tensor *)c->args[4].tensor,
-                         &options);
+    return dt_batch_norm(c);
 }
 
 int dt_dropout_backward(dt_grad *g)

@@ -7,12 +7,8 @@
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
-
-static const char *const names[DT_NNN] = {
-#define NN_OP(name, ...) #name,
-#include "ops/nn.def"
-};
 
 /* --- calls --- */
 
@@ -56,24 +52,11 @@ void dt_nn_take(dt_nn_rows *rows, int at, const dt_tensor *t)
 {
     if (rows->failed || !t)
         return;
-    bool as_it_is = t->contiguous && t->dtype == rows->call.dtype;
-    if (!as_it_is) {
+    if (!t->contiguous || t->dtype != rows->call.dtype) {
         dt_tensor *own = &rows->held[rows->count];
-        dt_tensor row_major;
-        if (dt_contiguous(&row_major, t)) {
-            rows->failed = true;
+        rows->failed = dt_contiguous_as(own, t, rows->call.dtype, rows->device) < 0;
+        if (rows->failed)
             return;
-        }
-        if (row_major.dtype == rows->call.dtype) {
-            *own = row_major;
-        } else {
-            int status = dt_to(own, &row_major, rows->call.dtype, rows->device);
-            dt_tensor_clear(&row_major);
-            if (status) {
-                rows->failed = true;
-                return;
-            }
-        }
         rows->count++;
         t = own;
     }
@@ -83,7 +66,6 @@ void dt_nn_take(dt_nn_rows *rows, int at, const dt_tensor *t)
 void dt_nn_make(dt_nn_rows *rows, int at, dt_tensor *out, int ndim,
                 const int64_t *shape)
 {
-    out->storage = NULL;
     if (rows->failed)
         return;
     if (dt_tensor_empty(rows->call.what, out, rows->call.dtype, ndim, shape,
@@ -95,17 +77,6 @@ void dt_nn_make(dt_nn_rows *rows, int at, dt_tensor *out, int ndim,
     use(rows, at, out);
 }
 
-/* A result in the type that was asked for. */
-static int finish(dt_nn_rows *rows, dt_tensor *out)
-{
-    if (rows->keeps_type || rows->dtype == rows->call.dtype)
-        return 0;
-    dt_tensor computed = *out;
-    int status = dt_to(out, &computed, rows->dtype, rows->device);
-    dt_tensor_clear(&computed);
-    return status;
-}
-
 int dt_nn_run(dt_nn_rows *rows, dt_nn_op op)
 {
     dt_nn_call *call = &rows->call;
@@ -115,23 +86,22 @@ int dt_nn_run(dt_nn_rows *rows, dt_nn_op op)
             dt_backend_of(rows->device)->nn(dt_stream_current(rows->device), call) < 0;
     for (int k = 0; k < rows->count; k++)
         dt_tensor_clear(&rows->held[k]);
+    /* Results in the type that was asked for. */
     for (int k = 0; k < DT_NN_OPERANDS && !rows->failed; k++)
-        if (rows->results[k])
-            rows->failed = finish(rows, rows->results[k]) < 0;
-    for (int k = 0; k < DT_NN_OPERANDS && rows->failed; k++)
-        if (rows->results[k])
-            dt_tensor_clear(rows->results[k]);
+        if (rows->results[k] && !rows->keeps_type)
+            rows->failed = dt_retype(rows->results[k], rows->dtype) < 0;
     return rows->failed ? -1 : 0;
 }
 
 /* --- softmax --- */
 
-int dt_softmax(dt_nn_op op, dt_tensor *out, const dt_tensor *x, int64_t dim, int dtype)
+static int softmax(dt_call *c, dt_nn_op op)
 {
-    const char *what = names[op];
+    const char *what = c->name;
+    const dt_tensor *x = c->args[0].tensor;
+    int dtype = c->args[2].dtype,
+        along = dt_shape_wrap_dim(what, c->args[1].i, x->ndim);
     dt_nn_rows rows;
-    out->storage = NULL;
-    int along = dt_shape_wrap_dim(what, dim, x->ndim);
     if (along < 0)
         return -1;
     dt_dtype result = (dt_dtype)(dtype >= 0 ? dtype : x->dtype);
@@ -142,7 +112,7 @@ int dt_softmax(dt_nn_op op, dt_tensor *out, const dt_tensor *x, int64_t dim, int
                        "dtype=torch.float32",
                        what, dt_dtype_name(result));
     dt_nn_begin(&rows, what, result, dt_tensor_device(x), x->ndim, x->shape, along);
-    NN_MAKE(&rows, softmax, y, out, x->ndim, x->shape);
+    NN_MAKE(&rows, softmax, y, c->out[0], x->ndim, x->shape);
     NN_TAKE(&rows, softmax, x, x);
     return dt_nn_run(&rows, op);
 }
@@ -151,7 +121,7 @@ int dt_softmax_gradient(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
                         const dt_tensor *y, int dim)
 {
     dt_nn_rows rows;
-    dt_nn_begin(&rows, names[op], (dt_dtype)y->dtype, dt_tensor_device(y), y->ndim,
+    dt_nn_begin(&rows, "softmax", (dt_dtype)y->dtype, dt_tensor_device(y), y->ndim,
                 y->shape, dim);
     NN_MAKE(&rows, softmax_backward, dx, out, y->ndim, y->shape);
     NN_TAKE(&rows, softmax_backward, dy, g);
@@ -167,7 +137,7 @@ static int join_dims(dt_tensor *out, const dt_tensor *x, const bool *folded)
 {
     int64_t order[DT_MAX_NDIM], shape[DT_MAX_NDIM], n = 1;
     int count = 0;
-    dt_tensor permuted;
+    DT_LOCAL(permuted);
     for (int d = 0; d < x->ndim; d++)
         if (!folded[d]) {
             shape[count] = x->shape[d];
@@ -180,40 +150,27 @@ static int join_dims(dt_tensor *out, const dt_tensor *x, const bool *folded)
             order[count++] = d;
         }
     shape[kept] = n;
-    if (dt_view_permute(&permuted, x, x->ndim, order))
-        return -1;
-    int status = dt_view_reshape(out, &permuted, kept + 1, shape);
-    dt_tensor_clear(&permuted);
-    return status;
+    return dt_view_permute(&permuted, x, x->ndim, order)
+               ? -1
+               : dt_view_reshape(out, &permuted, kept + 1, shape);
 }
 
-int dt_logsumexp(dt_tensor *out, const dt_tensor *x, int count, const int64_t *dims,
-                 bool keepdim)
+/* Integers become the default floating type. */
+static int logsumexp(dt_call *c)
 {
     const char *what = "logsumexp";
+    const dt_tensor *x = c->args[0].tensor;
+    const dt_value *dims = &c->args[1];
     bool folded[DT_MAX_NDIM];
     int64_t shape[DT_MAX_NDIM];
-    int ndim = 0, along = -1;
-    dt_tensor joined = {.storage = NULL};
     dt_nn_rows rows;
-    out->storage = NULL;
-    for (int d = 0; d < x->ndim; d++)
-        folded[d] = count == 0;
-    for (int i = 0; i < count; i++) {
-        int dim = dt_shape_wrap_dim(what, dims[i], x->ndim);
-        if (dim < 0)
-            return -1;
-        if (x->ndim && folded[dim])
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: dimension %d is named twice; name each one once", what,
-                           dim);
-        folded[dim] = true;
-        along = dim;
-    }
-    for (int d = 0; d < x->ndim; d++)
-        if (!folded[d] || keepdim)
-            shape[ndim++] = folded[d] ? 1 : x->shape[d];
-    if (count > 1) {
+    DT_LOCAL(joined);
+    if (dt_reduce_dims(what, x, dims->count, dims->ints, folded))
+        return -1;
+    int ndim = dt_reduce_shape(x, folded, c->args[2].b, shape), along = -1;
+    for (int d = 0; d < x->ndim && dims->count; d++)
+        along = folded[d] ? d : along;
+    if (dims->count > 1) {
         if (join_dims(&joined, x, folded))
             return -1;
         x = &joined;
@@ -222,13 +179,13 @@ int dt_logsumexp(dt_tensor *out, const dt_tensor *x, int count, const int64_t *d
     dt_dtype dtype =
         dt_dtype_is_float((dt_dtype)x->dtype) ? (dt_dtype)x->dtype : dt_default_dtype();
     dt_nn_begin(&rows, what, dtype, dt_tensor_device(x), x->ndim, x->shape, along);
-    NN_MAKE(&rows, logsumexp, y, out, ndim, shape);
+    NN_MAKE(&rows, logsumexp, y, c->out[0], ndim, shape);
     NN_TAKE(&rows, logsumexp, x, x);
-    int status = dt_nn_run(&rows, DT_NN_logsumexp);
-    dt_tensor_clear(&joined);
-    if (!status && out->numel && !rows.call.n)
-        status = dt_fill_into(what, out, dt_scalar_float(-INFINITY));
-    return status;
+    if (dt_nn_run(&rows, DT_NN_logsumexp))
+        return -1;
+    return c->out[0]->numel && !rows.call.n
+               ? dt_fill_into(what, c->out[0], dt_scalar_float(-INFINITY))
+               : 0;
 }
 
 int dt_logsumexp_gradient(dt_tensor *out, const dt_tensor *g, const dt_tensor *x,
@@ -244,23 +201,5 @@ int dt_logsumexp_gradient(dt_tensor *out, const dt_tensor *g, const dt_tensor *x
     return dt_nn_run(&rows, DT_NN_logsumexp_backward);
 }
 
-/* --- the rows of ops/functions/nn.def --- */
-
-int dt_softmax_forward(dt_call *c)
-{
-    return dt_softmax(DT_NN_softmax, c->out[0], c->args[0].tensor, c->args[1].i,
-                      c->args[2].dtype);
-}
-
-int dt_log_softmax_forward(dt_call *c)
-{
-    return dt_softmax(DT_NN_log_softmax, c->out[0], c->args[0].tensor, c->args[1].i,
-                      c->args[2].dtype);
-}
-
-int dt_logsumexp_forward(dt_call *c)
-{
-    const dt_value *dims = &c->args[1];
-    return dt_logsumexp(c->out[0], c->args[0].tensor, dims->count, dims->ints,
-                        c->args[2].b);
-}
+#include "tensor/ops/define.h"
+#include "ops/functions/nn.def"

@@ -35,21 +35,15 @@ void dt_nn_make(dt_nn_rows *rows, int at, dt_tensor *out, int ndim,
     dt_nn_take_as_it_is(rows, NN_AT(op, operand), t)
 #define NN_MAKE(rows, op, operand, out, ndim, shape)                                   \
     dt_nn_make(rows, NN_AT(op, operand), out, ndim, shape)
-/* Runs the call, unless there is nothing to write, and lets go of what was held. -1
- * after dt_fail: then the results hold nothing. */
+/* Runs the call, unless there is nothing to write, and releases what was held. -1
+ * after dt_fail. */
 int dt_nn_run(dt_nn_rows *rows, dt_nn_op op);
 
-/* softmax or log_softmax along dim. dtype -1: x's. */
-int dt_softmax(dt_nn_op op, dt_tensor *out, const dt_tensor *x, int64_t dim, int dtype);
-/* From the gradient and the result, along dim (0 to ndim-1). */
+/* The gradient of softmax or log_softmax, from that of the result and the result, along dim (0 to ndim-1). */
 int dt_softmax_gradient(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
                         const dt_tensor *y, int dim);
 
-/* Logarithm of the sum of exponentials over `count` dimensions (0: all). Integers
- * become the default floating type. */
-int dt_logsumexp(dt_tensor *out, const dt_tensor *x, int count, const int64_t *dims,
-                 bool keepdim);
-/* g and y have an element for each row of x along dim. */
+/* The gradient of logsumexp: g and y have an element for each row of x along dim. */
 int dt_logsumexp_gradient(dt_tensor *out, const dt_tensor *g, const dt_tensor *x,
                           const dt_tensor *y, int dim);
 

@@ -9,13 +9,6 @@
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/nn.h"
 
-void dt_loss_kept_clear(dt_loss_kept *kept)
-{
-    dt_tensor_clear(&kept->max);
-    dt_tensor_clear(&kept->log_sum);
-    dt_tensor_clear(&kept->total);
-}
-
 /* --- checks --- */
 
 /* The shape of x without its classes. */
@@ -75,9 +68,6 @@ static int check(const dt_loss_options *o, const dt_tensor *x, const dt_tensor *
                        "%s: the input is of type %s; give floats, such as "
                        "input.float()",
                        o->what, dt_dtype_name((dt_dtype)x->dtype));
-    if (dt_check_same_device(o->what, "input", x, "target", target) ||
-        (weight && dt_check_same_device(o->what, "input", x, "weight", weight)))
-        return -1;
     if (weight && (weight->ndim != 1 || weight->shape[0] != x->shape[dim]))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: there are %" PRId64 " classes, and weight has shape %s; "
@@ -96,14 +86,7 @@ static int check(const dt_loss_options *o, const dt_tensor *x, const dt_tensor *
 /* The classes as int64 and row-major: target itself, or a copy. */
 static int prepare_target(dt_tensor *out, const dt_tensor *target)
 {
-    if (target->dtype == DT_INT64)
-        return dt_contiguous(out, target);
-    dt_tensor wide;
-    if (dt_to(&wide, target, DT_INT64, dt_tensor_device(target)))
-        return -1;
-    int status = dt_contiguous(out, &wide);
-    dt_tensor_clear(&wide);
-    return status;
+    return dt_contiguous_as(out, target, DT_INT64, dt_tensor_device(target));
 }
 
 /* --- forward --- */
@@ -127,10 +110,10 @@ static void begin(dt_nn_rows *rows, const dt_loss_options *o, const dt_tensor *x
 }
 
 /* The loss of each row, and what each adds to the divisor of a mean. */
-static int row_losses(dt_tensor *losses, dt_tensor *weights, dt_loss_kept *kept,
-                      const dt_tensor *x, const dt_tensor *target,
-                      const dt_tensor *weight, const dt_loss_options *o)
+static int row_losses(dt_tensor *losses, dt_tensor *weights, dt_call *c,
+                      const dt_tensor *target, const dt_loss_options *o)
 {
+    const dt_tensor *x = c->args[0].tensor, *weight = c->args[2].tensor;
     dt_nn_rows rows;
     int64_t shape[DT_MAX_NDIM];
     int ndim = row_shape(x, shape);
@@ -147,8 +130,8 @@ static int row_losses(dt_tensor *losses, dt_tensor *weights, dt_loss_kept *kept,
         return dt_nn_run(&rows, DT_NN_nll_loss);
     }
     if (o->shares) {
-        NN_MAKE(&rows, soft_cross_entropy, max, &kept->max, ndim, shape);
-        NN_MAKE(&rows, soft_cross_entropy, log_sum, &kept->log_sum, ndim, shape);
+        NN_MAKE(&rows, soft_cross_entropy, max, c->out[1], ndim, shape);
+        NN_MAKE(&rows, soft_cross_entropy, log_sum, c->out[2], ndim, shape);
         NN_TAKE(&rows, soft_cross_entropy, x, x);
         NN_TAKE(&rows, soft_cross_entropy, target, target);
         NN_TAKE(&rows, soft_cross_entropy, weight, weight);
@@ -156,8 +139,8 @@ static int row_losses(dt_tensor *losses, dt_tensor *weights, dt_loss_kept *kept,
     }
     if (weighs)
         NN_MAKE(&rows, cross_entropy, target_weight, weights, ndim, shape);
-    NN_MAKE(&rows, cross_entropy, max, &kept->max, ndim, shape);
-    NN_MAKE(&rows, cross_entropy, log_sum, &kept->log_sum, ndim, shape);
+    NN_MAKE(&rows, cross_entropy, max, c->out[1], ndim, shape);
+    NN_MAKE(&rows, cross_entropy, log_sum, c->out[2], ndim, shape);
     NN_TAKE(&rows, cross_entropy, x, x);
     NN_TAKE_AS_IT_IS(&rows, cross_entropy, target, target);
     NN_TAKE(&rows, cross_entropy, weight, weight);
@@ -181,16 +164,16 @@ static int without_elements(const dt_loss_options *o, dt_tensor *losses,
                : 0;
 }
 
-static int mean(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *losses,
-                const dt_tensor *weights, const dt_loss_options *o)
+static int mean(dt_call *c, const dt_tensor *losses, const dt_tensor *weights,
+                const dt_loss_options *o)
 {
+    dt_tensor *out = c->out[0], *total = c->out[3];
     dt_nn_rows rows;
-    int64_t shape[] = {losses->numel};
     dt_nn_begin(&rows, o->what, (dt_dtype)losses->dtype, dt_tensor_device(losses), 1,
-                shape, 0);
+                &losses->numel, 0);
     rows.keeps_type = true;
     NN_MAKE(&rows, weighted_mean, mean, out, 0, NULL);
-    NN_MAKE(&rows, weighted_mean, total, &kept->total, 0, NULL);
+    NN_MAKE(&rows, weighted_mean, total, total, 0, NULL);
     NN_TAKE(&rows, weighted_mean, x, losses);
     NN_TAKE(&rows, weighted_mean, weight, weights);
     if (dt_nn_run(&rows, DT_NN_weighted_mean))
@@ -198,60 +181,59 @@ static int mean(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *losses,
     if (losses->numel)
         return 0;
     return dt_fill_into(o->what, out, dt_scalar_float(__builtin_nan(""))) ||
-                   dt_fill_into(o->what, &kept->total, dt_scalar_float(0))
+                   dt_fill_into(o->what, total, dt_scalar_float(0))
                ? -1
                : 0;
 }
 
-int dt_class_loss(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *x,
-                  const dt_tensor *target, const dt_tensor *weight,
-                  const dt_loss_options *o)
+/* PyTorch's graph ends in one of several operations. */
+static const char *node_of(const dt_loss_options *o, int ndim)
 {
-    dt_tensor losses, weights, classes;
-    int status = -1;
-    out->storage = losses.storage = weights.storage = classes.storage = NULL;
-    kept->max.storage = kept->log_sum.storage = kept->total.storage = NULL;
-    if (check(o, x, target, weight))
+    if (o->shares)
+        return o->reduction == DT_LOSS_MEAN ? "DivBackward1" : "NegBackward0";
+    if (o->scores && o->smoothing > 0)
+        return "AddBackward0";
+    if (o->reduction == DT_LOSS_EACH && (ndim == 3 || ndim > 4))
+        return "ViewBackward0";
+    return ndim > 2 ? "NllLoss2DBackward0" : "NllLossBackward0";
+}
+
+/* Results: the loss, and for the backward function the maximum and log-sum of each row of
+ * scores, and what a mean was divided by. A class out of range is an IndexError on the
+ * CPU; a GPU reports it at the next synchronization, and leaves the row out. */
+static int class_loss(dt_call *c, bool scores)
+{
+    const dt_tensor *x = c->args[0].tensor, *target = c->args[1].tensor;
+    dt_tensor *out = c->out[0];
+    dt_loss_options options, *o = &options;
+    DT_LOCAL(losses);
+    DT_LOCAL(weights);
+    DT_LOCAL(classes);
+    if (dt_loss_options_of(o, scores, c->args, x, target) ||
+        check(o, x, target, c->args[2].tensor))
         return -1;
+    c->node = node_of(o, x->ndim);
     if (!o->shares) {
         if (prepare_target(&classes, target))
             return -1;
         target = &classes;
     }
-    if (row_losses(&losses, &weights, kept, x, target, weight, o) ||
+    if (row_losses(&losses, &weights, c, target, o) ||
         (!x->numel && without_elements(o, &losses, &weights, x)))
-        goto done;
-    dt_dtype result = type_of(o, x, target);
-    dt_tensor reduced = {.storage = NULL};
+        return -1;
     if (o->reduction == DT_LOSS_EACH) {
-        reduced = losses;
-        losses.storage = NULL;
-        status = 0;
+        dt_tensor_move(out, &losses);
     } else if (o->reduction == DT_LOSS_MEAN && !o->shares) {
-        status = mean(&reduced, kept, &losses, &weights, o);
+        if (mean(c, &losses, &weights, o))
+            return -1;
     } else {
-        status = dt_reduce(DT_REDUCE_sum, &reduced, &losses, 0, NULL, false, -1, 0);
-        if (!status && o->reduction == DT_LOSS_MEAN)
-            status = dt_elementwise_into(
-                DT_OP_div, &reduced,
-                DT_ARGS(dt_arg_tensor(&reduced),
-                        dt_arg_scalar(dt_scalar_float((double)losses.numel))));
+        const dt_arg rows = dt_arg_scalar(dt_scalar_float((double)losses.numel));
+        if (dt_reduce(DT_REDUCE_sum, out, &losses, 0, NULL, false, -1, 0) ||
+            (o->reduction == DT_LOSS_MEAN &&
+             dt_elementwise_into(DT_OP_div, out, DT_ARGS(dt_arg_tensor(out), rows))))
+            return -1;
     }
-    if (!status && reduced.dtype != result) {
-        status = dt_to(out, &reduced, result, dt_tensor_device(x));
-        dt_tensor_clear(&reduced);
-    } else {
-        *out = reduced;
-    }
-done:
-    if (status) {
-        dt_tensor_clear(out);
-        dt_loss_kept_clear(kept);
-    }
-    dt_tensor_clear(&losses);
-    dt_tensor_clear(&weights);
-    dt_tensor_clear(&classes);
-    return status;
+    return dt_retype(out, type_of(o, x, target));
 }
 
 /* --- backward --- */
@@ -261,10 +243,9 @@ int dt_class_loss_gradient(dt_tensor *out, const dt_tensor *g, const dt_loss_kep
                            const dt_tensor *weight, const dt_loss_options *o)
 {
     dt_nn_rows rows;
-    dt_tensor classes = {.storage = NULL};
     const dt_tensor *total = kept->total.storage ? &kept->total : NULL;
     bool each = o->reduction == DT_LOSS_EACH;
-    out->storage = NULL;
+    DT_LOCAL(classes);
     if (!o->shares) {
         if (prepare_target(&classes, target))
             return -1;
@@ -272,47 +253,36 @@ int dt_class_loss_gradient(dt_tensor *out, const dt_tensor *g, const dt_loss_kep
     }
     begin(&rows, o, x, target);
     NN_MAKE(&rows, nll_loss_backward, dx, out, x->ndim, x->shape);
-    int status;
     if (!o->scores) {
         NN_TAKE_AS_IT_IS(&rows, nll_loss_backward, target, target);
         NN_TAKE(&rows, nll_loss_backward, weight, weight);
-        if (each)
-            NN_TAKE(&rows, nll_loss_backward, dloss, g);
-        else
-            NN_TAKE(&rows, nll_loss_backward, dloss_all, g);
+        NN_TAKE(&rows, nll_loss_backward, dloss, each ? g : NULL);
+        NN_TAKE(&rows, nll_loss_backward, dloss_all, each ? NULL : g);
         NN_TAKE(&rows, nll_loss_backward, total, total);
-        status = dt_nn_run(&rows, DT_NN_nll_loss_backward);
-    } else if (o->shares) {
-        NN_TAKE(&rows, soft_cross_entropy_backward, x, x);
-        NN_TAKE(&rows, soft_cross_entropy_backward, max, &kept->max);
-        NN_TAKE(&rows, soft_cross_entropy_backward, log_sum, &kept->log_sum);
+        return dt_nn_run(&rows, DT_NN_nll_loss_backward);
+    }
+    /* The operands of soft_cross_entropy_backward are the same, but for total. */
+    NN_TAKE(&rows, cross_entropy_backward, x, x);
+    NN_TAKE(&rows, cross_entropy_backward, max, &kept->max);
+    NN_TAKE(&rows, cross_entropy_backward, log_sum, &kept->log_sum);
+    NN_TAKE(&rows, cross_entropy_backward, weight, weight);
+    NN_TAKE(&rows, cross_entropy_backward, dloss, each ? g : NULL);
+    NN_TAKE(&rows, cross_entropy_backward, dloss_all, each ? NULL : g);
+    if (o->shares) {
         NN_TAKE(&rows, soft_cross_entropy_backward, target, target);
-        NN_TAKE(&rows, soft_cross_entropy_backward, weight, weight);
-        if (each)
-            NN_TAKE(&rows, soft_cross_entropy_backward, dloss, g);
-        else
-            NN_TAKE(&rows, soft_cross_entropy_backward, dloss_all, g);
         rows.call.params.scale =
             o->reduction == DT_LOSS_MEAN ? 1 / (double)kept->max.numel : 1;
-        status = dt_nn_run(&rows, DT_NN_soft_cross_entropy_backward);
-    } else {
-        NN_TAKE(&rows, cross_entropy_backward, x, x);
-        NN_TAKE(&rows, cross_entropy_backward, max, &kept->max);
-        NN_TAKE(&rows, cross_entropy_backward, log_sum, &kept->log_sum);
-        NN_TAKE_AS_IT_IS(&rows, cross_entropy_backward, target, target);
-        NN_TAKE(&rows, cross_entropy_backward, weight, weight);
-        if (each)
-            NN_TAKE(&rows, cross_entropy_backward, dloss, g);
-        else
-            NN_TAKE(&rows, cross_entropy_backward, dloss_all, g);
-        NN_TAKE(&rows, cross_entropy_backward, total, total);
-        status = dt_nn_run(&rows, DT_NN_cross_entropy_backward);
+        return dt_nn_run(&rows, DT_NN_soft_cross_entropy_backward);
     }
-    dt_tensor_clear(&classes);
-    return status;
+    NN_TAKE_AS_IT_IS(&rows, cross_entropy_backward, target, target);
+    NN_TAKE(&rows, cross_entropy_backward, total, total);
+    return dt_nn_run(&rows, DT_NN_cross_entropy_backward);
 }
+_Static_assert(NN_AT(cross_entropy_backward, dloss_all) ==
+                   NN_AT(soft_cross_entropy_backward, dloss_all),
+               "one order of operands");
 
-/* --- the rows of ops/functions/nn.def --- */
+/* --- options --- */
 
 int dt_loss_options_of(dt_loss_options *o, bool scores, const dt_value *args,
                        const dt_tensor *x, const dt_tensor *target)
@@ -346,33 +316,6 @@ int dt_loss_options_of(dt_loss_options *o, bool scores, const dt_value *args,
         return dt_fail(DT_ERROR_RUNTIME,
                        "cross_entropy: ignore_index is not supported for a target of "
                        "class probabilities; leave it out, or give class indices");
-    return 0;
-}
-
-/* PyTorch's graph ends in one of several operations. */
-static const char *node_of(const dt_loss_options *o, int ndim)
-{
-    if (o->shares)
-        return o->reduction == DT_LOSS_MEAN ? "DivBackward1" : "NegBackward0";
-    if (o->scores && o->smoothing > 0)
-        return "AddBackward0";
-    if (o->reduction == DT_LOSS_EACH && (ndim == 3 || ndim > 4))
-        return "ViewBackward0";
-    return ndim > 2 ? "NllLoss2DBackward0" : "NllLossBackward0";
-}
-
-static int class_loss(dt_call *c, bool scores)
-{
-    const dt_tensor *x = c->args[0].tensor, *target = c->args[1].tensor;
-    dt_loss_options options;
-    dt_loss_kept kept;
-    if (dt_loss_options_of(&options, scores, c->args, x, target) < 0 ||
-        dt_class_loss(c->out[0], &kept, x, target, c->args[2].tensor, &options) < 0)
-        return -1;
-    *c->out[1] = kept.max;
-    *c->out[2] = kept.log_sum;
-    *c->out[3] = kept.total;
-    c->node = node_of(&options, x->ndim);
     return 0;
 }
 

@@ -25,7 +25,6 @@ typedef struct dt_loss_kept {
     dt_tensor max, log_sum; /* of each row of scores: see ops/nn.def */
     dt_tensor total;        /* what a mean was divided by */
 } dt_loss_kept;
-void dt_loss_kept_clear(dt_loss_kept *kept);
 
 /* The options of a call of cross_entropy (scores) or nll_loss. -1 after dt_fail. */
 int dt_loss_options_of(dt_loss_options *out, bool scores, const dt_value *args,
@@ -36,14 +35,6 @@ static inline int dt_loss_dim(int ndim)
 {
     return ndim > 1 ? 1 : 0;
 }
-
-/* The loss of x, (N, C, ...) or (C), against target: int64 of x's shape without C, or
- * of x's shape. weight (C elements) may be NULL. Fills out and kept. A class out of
- * range: DT_ERROR_INDEX on the CPU; a GPU reports it at the next wait, and leaves the
- * row out. */
-int dt_class_loss(dt_tensor *out, dt_loss_kept *kept, const dt_tensor *x,
-                  const dt_tensor *target, const dt_tensor *weight,
-                  const dt_loss_options *options);
 
 /* The gradient for x where g is that for the loss. Without scores, x is asked for its
  * shape only. */

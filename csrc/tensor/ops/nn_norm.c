@@ -22,11 +22,7 @@ static int check_type(const char *what, const dt_tensor *x)
 static int check_parameter(const char *what, const char *name, const dt_tensor *x,
                            const dt_tensor *t)
 {
-    if (!t)
-        return 0;
-    if (dt_check_same_device(what, "input", x, name, t))
-        return -1;
-    if (t->dtype == x->dtype)
+    if (!t || t->dtype == x->dtype)
         return 0;
     return dt_fail(DT_ERROR_RUNTIME,
                    "%s: the input is of type %s and %s of type %s; convert one of them",
@@ -62,15 +58,16 @@ static int begin_rows(dt_nn_rows *rows, const dt_tensor *x, int count, int64_t *
     return x->ndim;
 }
 
-int dt_layer_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_tensor *x,
-                  int count, const int64_t *shape, const dt_tensor *weight,
-                  const dt_tensor *bias, double eps)
+int dt_layer_norm_forward(dt_call *c)
 {
-    const char *what = "layer_norm";
+    const char *what = c->name;
+    const dt_tensor *x = c->args[0].tensor, *weight = c->args[2].tensor,
+                    *bias = c->args[3].tensor;
+    int count = c->args[1].count;
+    const int64_t *shape = c->args[1].ints;
     dt_nn_rows rows;
     int64_t kept[DT_MAX_NDIM];
     char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
-    out->storage = mean->storage = rstd->storage = NULL;
     if (!count)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: normalized_shape is empty; name the sizes of the last "
@@ -89,10 +86,10 @@ int dt_layer_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
         check_parameter(what, "bias", x, bias))
         return -1;
     int ndim = begin_rows(&rows, x, count, kept);
-    rows.call.params.eps = eps;
-    NN_MAKE(&rows, layer_norm, y, out, x->ndim, x->shape);
-    NN_MAKE(&rows, layer_norm, mean, mean, ndim, kept);
-    NN_MAKE(&rows, layer_norm, rstd, rstd, ndim, kept);
+    rows.call.params.eps = c->args[4].f;
+    NN_MAKE(&rows, layer_norm, y, c->out[0], x->ndim, x->shape);
+    NN_MAKE(&rows, layer_norm, mean, c->out[1], ndim, kept);
+    NN_MAKE(&rows, layer_norm, rstd, c->out[2], ndim, kept);
     NN_TAKE(&rows, layer_norm, x, x);
     NN_TAKE(&rows, layer_norm, weight, weight);
     NN_TAKE(&rows, layer_norm, bias, bias);
@@ -141,12 +138,9 @@ int dt_layer_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
     NN_TAKE(&rows, layer_norm_parameters, x, x);
     NN_TAKE(&rows, layer_norm_parameters, mean, mean);
     NN_TAKE(&rows, layer_norm_parameters, rstd, rstd);
-    if (dt_nn_run(&rows, DT_NN_layer_norm_parameters) == 0 &&
-        clear_sums("layer_norm", x, for_weight, for_bias) == 0)
-        return 0;
-    if (for_x)
-        dt_tensor_clear(for_x);
-    return -1;
+    return dt_nn_run(&rows, DT_NN_layer_norm_parameters)
+               ? -1
+               : clear_sums("layer_norm", x, for_weight, for_bias);
 }
 
 /* --- batch_norm --- */
@@ -189,83 +183,68 @@ static int channel_sums(dt_nn_op op, dt_tensor *out, const dt_tensor *x,
  * back. t may be NULL. */
 static int open_running(dt_tensor *own, const dt_tensor *t, dt_dtype dtype)
 {
-    own->storage = NULL;
-    if (!t)
-        return 0;
-    if (t->contiguous && t->dtype == dtype) {
-        dt_tensor_alias(own, t);
-        return 0;
-    }
-    return dt_to(own, t, dtype, dt_tensor_device(t));
+    return t ? dt_contiguous_as(own, t, dtype, dt_tensor_device(t)) : 0;
 }
-static int close_running(dt_tensor *own, dt_tensor *t, bool write)
+static int close_running(const dt_tensor *own, dt_tensor *t, bool write)
 {
-    int status = 0;
-    if (write && own->storage && own->storage != t->storage)
-        status = dt_copy_into(batch, t, own);
-    else if (write && own->storage)
-        dt_tensor_written(t);
-    dt_tensor_clear(own);
-    return status;
+    if (!write || !own->storage)
+        return 0;
+    if (own->storage != t->storage)
+        return dt_copy_into(batch, t, own);
+    dt_tensor_written(t);
+    return 0;
 }
 
-static int statistics(dt_tensor *mean, dt_tensor *rstd, const dt_tensor *x,
-                      dt_tensor *running_mean, dt_tensor *running_variance,
-                      const dt_batch_norm_options *o)
+/* The mean and 1 / deviation of each channel: the batch's own, which the running ones
+ * follow, in training, else the running ones. */
+static int statistics(dt_call *c, dt_tensor *running_mean, dt_tensor *running_variance)
 {
+    const dt_tensor *x = c->args[0].tensor;
+    dt_tensor *mean = c->out[1];
+    bool training = c->args[5].b, tracks = training && x->numel;
     dt_nn_rows rows;
-    dt_tensor variance, own_mean, own_variance;
     int64_t channels = x->shape[1];
-    int status = -1;
-    variance.storage = own_mean.storage = own_variance.storage = NULL;
+    DT_LOCAL(variance);
+    DT_LOCAL(own_mean);
+    DT_LOCAL(own_variance);
     dt_nn_begin(&rows, batch, (dt_dtype)x->dtype, dt_tensor_device(x), 1, &channels, 0);
     rows.keeps_type = true;
     dt_dtype dtype = rows.call.dtype;
     if (open_running(&own_mean, running_mean, dtype) ||
         open_running(&own_variance, running_variance, dtype))
-        goto done;
-    if (!o->training) {
+        return -1;
+    if (!training) {
         dt_tensor_alias(mean, &own_mean);
         dt_tensor_alias(&variance, &own_variance);
     } else if (channel_sums(DT_NN_batch_norm_means, mean, x, NULL) ||
                channel_sums(DT_NN_batch_norm_variances, &variance, x, mean)) {
-        goto done;
+        return -1;
     }
-    bool tracks = o->training && x->numel;
-    rows.call.params.eps = o->eps;
-    rows.call.params.momentum = o->momentum;
+    rows.call.params.momentum = c->args[6].f;
+    rows.call.params.eps = c->args[7].f;
     rows.call.params.count = channels ? x->numel / channels : 0;
-    NN_MAKE(&rows, batch_norm_track, rstd, rstd, 1, &channels);
+    NN_MAKE(&rows, batch_norm_track, rstd, c->out[2], 1, &channels);
     NN_TAKE(&rows, batch_norm_track, mean, mean);
     NN_TAKE(&rows, batch_norm_track, variance, &variance);
     NN_TAKE(&rows, batch_norm_track, running_mean,
             tracks && running_mean ? &own_mean : NULL);
     NN_TAKE(&rows, batch_norm_track, running_variance,
             tracks && running_variance ? &own_variance : NULL);
-    status = dt_nn_run(&rows, DT_NN_batch_norm_track);
-    if (!status)
-        status = close_running(&own_mean, running_mean, tracks);
-    if (!status)
-        status = close_running(&own_variance, running_variance, tracks);
-done:
-    dt_tensor_clear(&variance);
-    dt_tensor_clear(&own_mean);
-    dt_tensor_clear(&own_variance);
-    if (status) {
-        dt_tensor_clear(mean);
-        dt_tensor_clear(rstd);
-    }
-    return status;
+    return dt_nn_run(&rows, DT_NN_batch_norm_track) ||
+                   close_running(&own_mean, running_mean, tracks) ||
+                   close_running(&own_variance, running_variance, tracks)
+               ? -1
+               : 0;
 }
 
-int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_tensor *x,
-                  const dt_tensor *weight, const dt_tensor *bias,
-                  dt_tensor *running_mean, dt_tensor *running_variance,
-                  const dt_batch_norm_options *o)
+int dt_batch_norm(dt_call *c)
 {
+    const dt_tensor *x = c->args[0].tensor, *weight = c->args[1].tensor,
+                    *bias = c->args[2].tensor;
+    dt_tensor *running_mean = (dt_tensor *)c->args[3].tensor,
+              *running_variance = (dt_tensor *)c->args[4].tensor;
     dt_nn_rows rows;
     char shape[DT_SHAPE_TEXT];
-    out->storage = mean->storage = rstd->storage = NULL;
     if (x->ndim < 2)
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -274,7 +253,7 @@ int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
             batch, dt_shape_text(x->ndim, x->shape, shape, sizeof shape));
     if (check_type(batch, x))
         return -1;
-    if (!o->training && (!running_mean || !running_variance))
+    if (!c->args[5].b && (!running_mean || !running_variance))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: %s must be defined in evaluation mode; give it, or "
                        "training=True",
@@ -282,20 +261,16 @@ int dt_batch_norm(dt_tensor *out, dt_tensor *mean, dt_tensor *rstd, const dt_ten
     if (check_channels("running_mean", x, running_mean) ||
         check_channels("running_var", x, running_variance) ||
         check_channels("weight", x, weight) || check_channels("bias", x, bias) ||
-        statistics(mean, rstd, x, running_mean, running_variance, o))
+        statistics(c, running_mean, running_variance))
         return -1;
     begin_channels(&rows, x);
-    NN_MAKE(&rows, batch_norm, y, out, x->ndim, x->shape);
+    NN_MAKE(&rows, batch_norm, y, c->out[0], x->ndim, x->shape);
     NN_TAKE(&rows, batch_norm, x, x);
-    NN_TAKE(&rows, batch_norm, mean, mean);
-    NN_TAKE(&rows, batch_norm, rstd, rstd);
+    NN_TAKE(&rows, batch_norm, mean, c->out[1]);
+    NN_TAKE(&rows, batch_norm, rstd, c->out[2]);
     NN_TAKE(&rows, batch_norm, weight, weight);
     NN_TAKE(&rows, batch_norm, bias, bias);
-    if (dt_nn_run(&rows, DT_NN_batch_norm) == 0)
-        return 0;
-    dt_tensor_clear(mean);
-    dt_tensor_clear(rstd);
-    return -1;
+    return dt_nn_run(&rows, DT_NN_batch_norm);
 }
 
 int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
@@ -305,9 +280,8 @@ int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
 {
     dt_nn_rows rows;
     /* The gradients of weight and bias, in the call's type. */
-    dt_tensor sum_dy_xhat, sum_dy;
-    int status = -1;
-    sum_dy_xhat.storage = sum_dy.storage = NULL;
+    DT_LOCAL(sum_dy_xhat);
+    DT_LOCAL(sum_dy);
     if (training || for_weight || for_bias) {
         begin_channels(&rows, x);
         rows.keeps_type = training; /* they are operands below */
@@ -320,7 +294,7 @@ int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
         NN_TAKE(&rows, batch_norm_parameters, rstd, rstd);
         if (dt_nn_run(&rows, DT_NN_batch_norm_parameters) ||
             clear_sums(batch, x, &sum_dy_xhat, &sum_dy))
-            goto done;
+            return -1;
     }
     if (for_x) {
         begin_channels(&rows, x);
@@ -335,21 +309,13 @@ int dt_batch_norm_gradients(dt_tensor *for_x, dt_tensor *for_weight,
                 training ? &sum_dy_xhat : NULL);
         NN_TAKE(&rows, batch_norm_backward, sum_dy, training ? &sum_dy : NULL);
         if (dt_nn_run(&rows, DT_NN_batch_norm_backward))
-            goto done;
+            return -1;
     }
-    if (for_weight) {
-        *for_weight = sum_dy_xhat;
-        sum_dy_xhat.storage = NULL;
-    }
-    if (for_bias) {
-        *for_bias = sum_dy;
-        sum_dy.storage = NULL;
-    }
-    status = 0;
-done:
-    dt_tensor_clear(&sum_dy_xhat);
-    dt_tensor_clear(&sum_dy);
-    return status;
+    if (for_weight)
+        dt_tensor_move(for_weight, &sum_dy_xhat);
+    if (for_bias)
+        dt_tensor_move(for_bias, &sum_dy);
+    return 0;
 }
 
 /* --- dropout --- */
@@ -365,24 +331,22 @@ static int lay_out(dt_tensor *out, const dt_tensor *t, const dt_tensor *like)
         dt_tensor_alias(out, t);
         return 0;
     }
-    if (dt_tensor_empty_strided("dropout", out, (dt_dtype)t->dtype, like->ndim,
-                                like->shape, like->strides, dt_tensor_device(t)))
-        return -1;
-    if (dt_copy_into("dropout", out, t) == 0)
-        return 0;
-    dt_tensor_clear(out);
-    return -1;
+    return dt_tensor_empty_strided("dropout", out, (dt_dtype)t->dtype, like->ndim,
+                                   like->shape, like->strides, dt_tensor_device(t))
+               ? -1
+               : dt_copy_into("dropout", out, t);
 }
 
-int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double kept)
+/* x where mask, bools of x's shape, holds, divided by kept (the part of the elements
+ * that is kept); else x * 0. Laid out as mask is. */
+int dt_dropout_forward(dt_call *c)
 {
+    const dt_tensor *x = c->args[0].tensor, *mask = c->args[1].tensor;
     dt_nn_rows rows;
-    dt_tensor laid = {.storage = NULL}, flat = {.storage = NULL};
-    dt_tensor dense = {.storage = NULL};
-    int status = -1;
-    out->storage = NULL;
-    if (check_type("dropout", x) ||
-        dt_check_same_device("dropout", "input", x, "mask", mask))
+    DT_LOCAL(laid);
+    DT_LOCAL(flat);
+    DT_LOCAL(dense);
+    if (check_type("dropout", x))
         return -1;
     if (mask->dtype != DT_BOOL ||
         !dt_shape_equal(x->ndim, x->shape, mask->ndim, mask->shape))
@@ -390,6 +354,9 @@ int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double
             DT_ERROR_RUNTIME,
             "dropout: the mask is no bools of the input's shape; give a mask "
             "like input > 0");
+    /* PyTorch multiplies on the CPU, and has a function on a GPU. */
+    if (!dt_device_is_cpu(dt_tensor_device(x)))
+        c->node = "NativeDropoutBackward0";
     /* Dense in any order of dimensions, mask and x are gone through as they lie. */
     if (!dt_tensor_is_non_overlapping_and_dense(mask)) {
         if (dt_contiguous(&dense, mask))
@@ -397,10 +364,10 @@ int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double
         mask = &dense;
     }
     if (lay_out(&laid, x, mask))
-        goto done;
+        return -1;
     dt_nn_begin(&rows, "dropout", (dt_dtype)x->dtype, dt_tensor_device(x), 1, &x->numel,
                 0);
-    rows.call.params.keep = kept;
+    rows.call.params.keep = c->args[2].f;
     dt_tensor line = laid; /* lent: the elements in the order of memory */
     line.ndim = 1;
     line.shape[0] = x->numel;
@@ -409,30 +376,8 @@ int dt_dropout(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double
     NN_MAKE(&rows, dropout, y, &flat, 1, &x->numel);
     NN_TAKE(&rows, dropout, x, &line);
     NN_TAKE_AS_IT_IS(&rows, dropout, mask, mask);
-    status = dt_nn_run(&rows, DT_NN_dropout);
-    if (!status)
-        status = dt_view_as_strided(out, &flat, x->ndim, x->shape, mask->strides, 0);
-done:
-    dt_tensor_clear(&laid);
-    dt_tensor_clear(&flat);
-    dt_tensor_clear(&dense);
-    return status;
-}
-
-/* --- the rows of ops/functions/nn.def --- */
-
-int dt_layer_norm_forward(dt_call *c)
-{
-    return dt_layer_norm(c->out[0], c->out[1], c->out[2], c->args[0].tensor,
-                         c->args[1].count, c->args[1].ints, c->args[2].tensor,
-                         c->args[3].tensor, c->args[4].f);
-}
-
-int dt_dropout_forward(dt_call *c)
-{
-    const dt_tensor *x = c->args[0].tensor;
-    /* PyTorch multiplies on the CPU, and has a function on a GPU. */
-    if (!dt_device_is_cpu(dt_tensor_device(x)))
-        c->node = "NativeDropoutBackward0";
-    return dt_dropout(c->out[0], x, c->args[1].tensor, c->args[2].f);
+    return dt_nn_run(&rows, DT_NN_dropout)
+               ? -1
+               : dt_view_as_strided(c->out[0], &flat, x->ndim, x->shape, mask->strides,
+                                    0);
 }
