@@ -26,6 +26,12 @@ static void kept_release(void *context)
     dt_history_release(context); /* context is its head, or NULL */
 }
 
+static void free_list(void *list)
+{
+    dt_free_list_release(list);
+    free(list);
+}
+
 static void variable_free(dt_history *history)
 {
     dt_variable *v = (dt_variable *)history;
@@ -36,7 +42,10 @@ static void variable_free(dt_history *history)
     if (v->base)
         dt_history_release(&v->base->head);
     free(v->geometry);
-    dt_struct_free(DT_THREAD_VARIABLES, v);
+    dt_free_list *list = dt_thread_slots[DT_THREAD_VARIABLES];
+    if (!list && (list = calloc(1, sizeof *list)))
+        dt_thread_keep(DT_THREAD_VARIABLES, list, free_list);
+    dt_struct_free(list, v);
 }
 
 static int no_memory(void)
@@ -48,8 +57,8 @@ static int no_memory(void)
 
 dt_variable *dt_variable_new(void)
 {
-    dt_variable *v =
-        dt_struct_new(DT_THREAD_VARIABLES, _Alignof(dt_variable), sizeof *v);
+    dt_variable *v = dt_struct_new(dt_thread_slots[DT_THREAD_VARIABLES],
+                                   _Alignof(dt_variable), sizeof *v);
     if (!v) {
         no_memory();
         return NULL;

@@ -33,18 +33,8 @@ void dt_thread_keep(dt_thread_slot slot, void *value, void (*release)(void *valu
     dt_thread_slots[slot] = value;
 }
 
-static void free_all(void *kept)
+void dt_free_list_release(dt_free_list *list)
 {
-    dt_free_list *list = kept;
     while (list->count)
         free(list->structs[--list->count]);
-    free(list);
-}
-
-dt_free_list *dt_free_list_new(dt_thread_slot slot)
-{
-    dt_free_list *list = calloc(1, sizeof *list);
-    if (list)
-        dt_thread_keep(slot, list, free_all);
-    return list;
 }

@@ -44,70 +44,72 @@ static void unlink_from(dt_storage *storage)
     pthread_mutex_unlock(&gpu.lock);
 }
 
-/* --- how many are alive --- */
+/* --- each thread's storages --- */
 
 /* Each thread counts for itself: an atomic sum would take a tenth of a small operation.
  * A thread may free what others made, so that only the sum of all is a number. */
-typedef struct counts {
-    struct counts *next;
+typedef struct thread_storages {
+    dt_free_list list;
+    struct thread_storages *next;
     int64_t alive[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
-} counts;
+} thread_storages;
 
 static struct {
     pthread_mutex_t lock;
-    counts *threads;
-    counts ended; /* of threads that have ended, or had no memory for counts */
-} counted = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    thread_storages *threads;
+    thread_storages ended; /* what threads counted that have ended */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void end_counts(void *value)
+static void end_thread(void *value)
 {
-    counts *mine = value, **at = &counted.threads;
-    pthread_mutex_lock(&counted.lock);
+    thread_storages *mine = value, **at = &all.threads;
+    pthread_mutex_lock(&all.lock);
     while (*at != mine)
         at = &(*at)->next;
     *at = mine->next;
     for (int type = 0; type < DT_NDEVICE_TYPES; type++)
         for (int i = 0; i < DT_MAX_DEVICES; i++)
-            __atomic_fetch_add(&counted.ended.alive[type][i], mine->alive[type][i],
-                               __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&counted.lock);
+            all.ended.alive[type][i] += mine->alive[type][i];
+    pthread_mutex_unlock(&all.lock);
+    dt_free_list_release(&mine->list);
     free(mine);
 }
 
-static counts *new_counts(void)
+/* Those of a thread's first storage. NULL: no memory. */
+static thread_storages *begin_thread(void)
 {
-    counts *mine = calloc(1, sizeof *mine);
+    thread_storages *mine = calloc(1, sizeof *mine);
     if (!mine)
-        return &counted.ended;
-    dt_thread_keep(DT_THREAD_ALIVE, mine, end_counts);
-    pthread_mutex_lock(&counted.lock);
-    mine->next = counted.threads;
-    counted.threads = mine;
-    pthread_mutex_unlock(&counted.lock);
+        return NULL;
+    dt_thread_keep(DT_THREAD_STORAGES, mine, end_thread);
+    pthread_mutex_lock(&all.lock);
+    mine->next = all.threads;
+    all.threads = mine;
+    pthread_mutex_unlock(&all.lock);
     return mine;
 }
 
-static inline void count(dt_device device, int64_t change)
+static inline thread_storages *own_storages(void)
 {
-    counts *mine = dt_thread_slots[DT_THREAD_ALIVE];
-    if (__builtin_expect(!mine, 0))
-        mine = new_counts();
+    thread_storages *mine = dt_thread_slots[DT_THREAD_STORAGES];
+    return __builtin_expect(mine != NULL, 1) ? mine : begin_thread();
+}
+
+static inline void count(thread_storages *mine, dt_device device, int64_t change)
+{
     int64_t *alive = &mine->alive[(int)device.type][(int)device.index];
-    if (__builtin_expect(mine == &counted.ended, 0))
-        __atomic_fetch_add(alive, change, __ATOMIC_RELAXED);
-    else /* this thread alone writes it */
-        __atomic_store_n(alive, *alive + change, __ATOMIC_RELAXED);
+    /* Atomic for dt_storage_count alone: no other thread writes it. */
+    __atomic_store_n(alive, *alive + change, __ATOMIC_RELAXED);
 }
 
 int64_t dt_storage_count(dt_device device)
 {
     int type = device.type, index = device.index;
-    pthread_mutex_lock(&counted.lock);
-    int64_t alive =
-        __atomic_load_n(&counted.ended.alive[type][index], __ATOMIC_RELAXED);
-    for (const counts *c = counted.threads; c; c = c->next)
-        alive += __atomic_load_n(&c->alive[type][index], __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&counted.lock);
+    pthread_mutex_lock(&all.lock);
+    int64_t alive = all.ended.alive[type][index];
+    for (const thread_storages *t = all.threads; t; t = t->next)
+        alive += __atomic_load_n(&t->alive[type][index], __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&all.lock);
     return alive;
 }
 
@@ -172,8 +174,10 @@ static void append_largest(dt_device device)
 /* A storage without memory. NULL after dt_fail. */
 static dt_storage *start(dt_device device, size_t bytes)
 {
+    thread_storages *mine = own_storages();
     dt_storage *storage =
-        dt_struct_new(DT_THREAD_STORAGES, _Alignof(dt_storage), sizeof(dt_storage));
+        mine ? dt_struct_new(&mine->list, _Alignof(dt_storage), sizeof(dt_storage))
+             : NULL;
     if (!storage) {
         dt_fail(DT_ERROR_HOST_MEMORY,
                 "no memory for a tensor's %zu bytes of bookkeeping; free "
@@ -190,7 +194,27 @@ static dt_storage *start(dt_device device, size_t bytes)
     storage->read_only = false;
     storage->pinned = false;
     storage->stream = NULL;
+    if (!dt_device_is_cpu(device))
+        link_up(storage);
+    count(mine, device, 1);
     return storage;
+}
+
+/* Ends a storage whose memory is released. */
+static void end(dt_storage *storage)
+{
+    thread_storages *mine = own_storages();
+    if (!dt_device_is_cpu(storage->device))
+        unlink_from(storage);
+    if (mine) {
+        count(mine, storage->device, -1);
+        dt_struct_free(&mine->list, storage);
+        return;
+    }
+    pthread_mutex_lock(&all.lock);
+    count(&all.ended, storage->device, -1);
+    pthread_mutex_unlock(&all.lock);
+    free(storage);
 }
 
 dt_storage *dt_storage_new(dt_device device, size_t bytes)
@@ -204,15 +228,12 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
         dt_stream stream = dt_stream_current(device);
         storage->stream = stream.handle;
         if (dt_backend_of(device)->allocate(stream, bytes, &storage->data)) {
-            dt_struct_free(DT_THREAD_STORAGES, storage);
+            end(storage);
             if (dt_error_slot()->code == DT_ERROR_DEVICE_MEMORY)
                 append_largest(device);
             return NULL;
         }
     }
-    if (!dt_device_is_cpu(device))
-        link_up(storage);
-    count(device, 1);
     return storage;
 }
 
@@ -228,9 +249,6 @@ dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
     storage->read_only = read_only;
     storage->release = release;
     storage->owner = owner;
-    if (!dt_device_is_cpu(device))
-        link_up(storage);
-    count(device, 1);
     return storage;
 }
 
@@ -260,15 +278,12 @@ void dt_storage_release(dt_storage *storage)
     if (!storage || (__atomic_load_n(&storage->references, __ATOMIC_ACQUIRE) != 1 &&
                      __atomic_sub_fetch(&storage->references, 1, __ATOMIC_ACQ_REL)))
         return;
-    count(storage->device, -1);
-    if (!dt_device_is_cpu(storage->device))
-        unlink_from(storage);
     if (storage->borrowed)
         storage->release(storage->owner);
     else if (storage->data && storage->data != storage->inline_data)
         dt_backend_of(storage->device)
             ->release(storage->device.index, storage->data, storage->bytes);
-    dt_struct_free(DT_THREAD_STORAGES, storage);
+    end(storage);
 }
 
 int dt_storage_use(dt_storage *storage)

@@ -15,9 +15,10 @@ static struct {
 dt_stream dt_stream_current(dt_device device)
 {
     dt_stream stream = {device.index, NULL};
-    void **current = dt_thread_slots[DT_THREAD_STREAMS];
-    if (current && device.type == DT_CUDA)
-        stream.handle = current[(int)device.index];
+    if (device.type == DT_CUDA) {
+        void **current = dt_thread_slots[DT_THREAD_STREAMS];
+        stream.handle = current ? current[(int)device.index] : NULL;
+    }
     return stream;
 }
 
