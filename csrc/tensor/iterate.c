@@ -260,10 +260,11 @@ int dt_iterate_plan(dt_plan *plan, const char *op_name, dt_tensor *out, dt_dtype
     }
     if (out->storage) {
         int64_t joint[DT_MAX_NDIM];
-        int joint_ndim;
-        if (dt_shape_broadcast(op_name, ndim, shape, out->ndim, out->shape, &joint_ndim,
-                               joint) ||
-            check_target(op_name, out, joint_ndim, joint))
+        int joint_ndim = out->ndim;
+        if (!first && dt_shape_broadcast(op_name, ndim, shape, out->ndim, out->shape,
+                                         &joint_ndim, joint))
+            return -1;
+        if (check_target(op_name, out, joint_ndim, first ? out->shape : joint))
             return -1;
         dt_tensor_written(out);
     } else if (make_result(op_name, out, dtype, device, inputs, ninputs, ndim, shape)) {

@@ -72,12 +72,10 @@ int dt_tensor_empty_strided(const char *op_name, dt_tensor *out, dt_dtype dtype,
     return allocate(op_name, out, device);
 }
 
-void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)
+/* Copies all but storage, history and offset. */
+static inline void copy_layout(dt_tensor *out, const dt_tensor *t)
 {
-    out->storage = dt_storage_retain(t->storage);
-    out->history = NULL;
     out->unversioned = t->unversioned;
-    out->offset = t->offset;
     out->numel = t->numel;
     out->dtype = t->dtype;
     out->ndim = t->ndim;
@@ -90,6 +88,26 @@ void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)
         memcpy(out->shape, t->shape, size);
         memcpy(out->strides, t->strides, size);
     }
+}
+
+int dt_tensor_empty_like(const char *op_name, dt_tensor *out, dt_dtype dtype,
+                         const dt_tensor *t)
+{
+    copy_layout(out, t);
+    out->storage = NULL;
+    out->history = NULL;
+    out->offset = 0;
+    out->unversioned = false;
+    out->dtype = (unsigned char)dtype;
+    return allocate(op_name, out, dt_tensor_device(t));
+}
+
+void dt_tensor_alias(dt_tensor *out, const dt_tensor *t)
+{
+    copy_layout(out, t);
+    out->storage = dt_storage_retain(t->storage);
+    out->history = NULL;
+    out->offset = t->offset;
 }
 
 void dt_tensor_clear(dt_tensor *t)

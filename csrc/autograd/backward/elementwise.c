@@ -167,10 +167,9 @@ static void keep_result(dt_node *node, const dt_tensor *out)
 static bool is_recorded(dt_elementwise_op op, const dt_arg *args, dt_dtype result)
 {
     const dt_elementwise_row *row = &dt_elementwise_rows[op];
-    if (!dt_dtype_is_float(result))
-        return false;
     for (int i = 0; i < row->arity; i++)
-        if (dt_recording_arg(args[i]) && row->reads[i] != DT_READS_NOTHING)
+        if (dt_recording_arg(args[i]) && row->reads[i] != DT_READS_NOTHING &&
+            dt_dtype_is_float(result))
             return true;
     return false;
 }

@@ -328,9 +328,10 @@ done:
 
 /* The commonest calls by far: row-major tensors of one shape, type and device, and, of
  * floats, numbers. Every question that `run` asks has its answer. Returns 1 where the
- * call is another. */
+ * call is another. In place, the first input is the target. */
 static inline __attribute__((always_inline)) int
-run_plain(dt_elementwise_op op, dt_tensor *out, const dt_arg *args, const int arity)
+run_plain(dt_elementwise_op op, dt_tensor *out, bool in_place, const dt_arg *args,
+          const int arity)
 {
     const dt_elementwise_row *row = &dt_elementwise_rows[op];
     const dt_class *class = &row->class_;
@@ -341,6 +342,8 @@ run_plain(dt_elementwise_op op, dt_tensor *out, const dt_arg *args, const int ar
     dt_kind kind = dt_dtype_kind(dtype);
     if (!class->takes[kind] || (class->rule && kind != DT_KIND_FLOAT))
         return 1;
+    if (in_place && (t != out || class->truth || out->storage->read_only))
+        return 1;
     dt_device device = dt_tensor_device(t);
     for (int i = 1; i < arity; i++) {
         const dt_tensor *other = args[i].tensor;
@@ -349,9 +352,14 @@ run_plain(dt_elementwise_op op, dt_tensor *out, const dt_arg *args, const int ar
                          !dt_device_equal(dt_tensor_device(other), device) ||
                          !dt_shape_equal(t->ndim, t->shape, other->ndim, other->shape))
             return 1;
+        /* Memory of the target that is read at another place may be written before. */
+        if (in_place && other && other->storage == out->storage &&
+            other->offset != out->offset)
+            return 1;
     }
-    if (dt_tensor_empty(row->name, out, class->truth ? DT_BOOL : dtype, t->ndim,
-                        t->shape, device))
+    if (in_place)
+        dt_tensor_written(out);
+    else if (dt_tensor_empty_like(row->name, out, class->truth ? DT_BOOL : dtype, t))
         return -1;
     dt_plan plan;
     plan.ndim = 1;
@@ -378,21 +386,23 @@ run_plain(dt_elementwise_op op, dt_tensor *out, const dt_arg *args, const int ar
     if (!dt_backend_of(device)->elementwise(dt_stream_current(device), op, &plan))
         return 0;
 fail:
-    dt_tensor_clear(out);
+    if (!in_place)
+        dt_tensor_clear(out);
     return -1;
 }
 
 int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
 {
-    out->storage = NULL;
     const int arity = dt_elementwise_rows[op].arity;
     /* Loops over two inputs are unrolled. */
-    int status =
-        arity == 2 ? run_plain(op, out, args, 2) : run_plain(op, out, args, arity);
+    out->storage = NULL;
+    int status = arity == 2 ? run_plain(op, out, false, args, 2)
+                            : run_plain(op, out, false, args, arity);
     return status > 0 ? run(op, out, NULL, args) : status;
 }
 
 int dt_elementwise_into(dt_elementwise_op op, dt_tensor *target, const dt_arg *args)
 {
-    return run(op, target, target, args);
+    int status = run_plain(op, target, true, args, dt_elementwise_rows[op].arity);
+    return status > 0 ? run(op, target, target, args) : status;
 }
