@@ -12,9 +12,9 @@ from math import inf
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from pydevtensor import _C
 
+if TYPE_CHECKING:
     from pydevtensor import Tensor
 
 __all__ = ["format_tensor", "get_printoptions", "set_printoptions", "tensor_repr"]
@@ -25,7 +25,6 @@ _PROFILES: dict[str, dict[str, Any]] = {
     "full": {"precision": 4, "threshold": inf, "edgeitems": 3, "linewidth": 80},
 }
 _options: dict[str, Any] = {**_PROFILES["default"], "sci_mode": None}
-_default_dtype: Callable[[], object] | None = None
 
 
 def set_printoptions(
@@ -59,24 +58,25 @@ def set_printoptions(
                 "use 'default', 'short' or 'full'"
             )
         chosen.update(_PROFILES[profile])
-    for name, value in (("precision", precision), ("edgeitems", edgeitems)):
-        if value is not None:
-            try:
-                chosen[name] = index(value)
-            except TypeError:
-                raise TypeError(
-                    f"set_printoptions: {name} is {value!r}; give an int"
-                ) from None
-            if chosen[name] < 0:
-                raise ValueError(f"set_printoptions: {name} is {value}; give 0 or more")
-    for name, limit in (("threshold", threshold), ("linewidth", linewidth)):
-        if limit is not None:
-            try:
-                chosen[name] = limit + 0
-            except TypeError:
-                raise TypeError(
-                    f"set_printoptions: {name} is {limit!r}; give a number"
-                ) from None
+    given = {
+        "precision": precision,
+        "edgeitems": edgeitems,
+        "threshold": threshold,
+        "linewidth": linewidth,
+    }
+    for name, value in given.items():
+        if value is None:
+            continue
+        whole = name in ("precision", "edgeitems")
+        try:
+            chosen[name] = index(value) if whole else value + 0  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(
+                f"set_printoptions: {name} is {value!r}; give "
+                f"{'an int' if whole else 'a number'}"
+            ) from None
+        if whole and chosen[name] < 0:
+            raise ValueError(f"set_printoptions: {name} is {value}; give 0 or more")
     _options.update(chosen, sci_mode=sci_mode)
 
 
@@ -102,8 +102,7 @@ def tensor_repr(tensor: Tensor) -> str:
     if device.type != "cpu":
         notes.append(f"device='{device}'")
 
-    dtype = "torch." + str(tensor.dtype).rpartition(".")[2]
-    default_dtype = _default_dtype_name()
+    dtype, default_dtype = str(tensor.dtype), str(_C.get_default_dtype())
     if tensor.numel() == 0:
         text = "[]"
         if tensor.dim() != 1:
@@ -117,14 +116,8 @@ def tensor_repr(tensor: Tensor) -> str:
         if dtype not in (default_dtype, "torch.int64", "torch.bool"):
             notes.append("dtype=" + dtype)
 
-    node = getattr(tensor, "grad_fn", None)
-    if node is not None:
-        name = (
-            node.name()
-            if callable(getattr(node, "name", None))
-            else type(node).__name__
-        )
-        notes.append(f"grad_fn=<{name.rpartition('::')[2]}>")
+    if tensor.grad_fn is not None:
+        notes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:
         notes.append("requires_grad=True")
     return _append_notes(opening + text, notes, len(opening))
@@ -140,15 +133,6 @@ def format_tensor(tensor: Tensor, spec: str) -> str:
         return format(tensor.item(), spec)
     # As for any object without a format of its own: only the empty one is known.
     return object.__format__(tensor, spec)
-
-
-def _default_dtype_name() -> str:
-    global _default_dtype
-    if _default_dtype is None:
-        import pydevtensor
-
-        _default_dtype = pydevtensor.get_default_dtype
-    return "torch." + str(_default_dtype()).rpartition(".")[2]
 
 
 def _append_notes(text: str, notes: list[str], indent: int) -> str:

@@ -44,7 +44,8 @@ class Recorded:
     def __init__(self, tensor, requires_grad, node):
         self._tensor = tensor
         self.requires_grad = requires_grad
-        self.grad_fn = type(node, (), {})() if node else None
+        node_type = type("Node", (), {"name": lambda self: node})
+        self.grad_fn = node_type() if node else None
 
     def __getattr__(self, name):
         return getattr(self._tensor, name)

@@ -8,7 +8,6 @@
 #include "python/functions.h"
 #include "python/output.h"
 #include "python/types/dtype.h"
-#include "python/types/results.h"
 
 /* --- one call --- */
 

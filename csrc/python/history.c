@@ -4,7 +4,6 @@
 #include "autograd/owned.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
-#include "python/types/node.h"
 #include "tensor/ops/copy.h"
 
 /* --- attributes --- */

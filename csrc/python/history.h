@@ -1,9 +1,18 @@
-/* What nodes and hooks need of Python. */
+/* Nodes of the autograd graph as objects, and what nodes and hooks need of Python. */
 #ifndef DT_PYTHON_HISTORY_H
 #define DT_PYTHON_HISTORY_H
 
 #include "autograd/node.h"
 #include "python/types/tensor.h"
+
+/* A `Node`, as Tensor.grad_fn returns it: a new object for the node. NULL with an exception
+ * set. */
+PyObject *dt_node_object_new(dt_node *node);
+
+bool dt_node_object_check(PyObject *value);
+
+/* The node inside an object known to be one, borrowed. */
+dt_node *dt_node_of(PyObject *object);
 
 /* A new object over the same storage with the same history. */
 PyObject *dt_tensor_object_alias(const dt_tensor *t);

@@ -1,4 +1,4 @@
-/* `out=`: where a result goes that the caller has a tensor for. */
+/* How a function returns its results: as objects, or into the tensors of `out=`. */
 #ifndef DT_PYTHON_OUTPUT_H
 #define DT_PYTHON_OUTPUT_H
 
@@ -9,6 +9,16 @@
  * the result was copied. An `out` without elements takes the result's shape; another
  * shape is a RuntimeError. */
 PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int status);
+
+/* torch.return_types.name, of the names in "(values, indices)"; made at the first use and
+ * kept. Borrowed; NULL with an exception set. */
+PyTypeObject *dt_named_tuple_type(const char *name, const char *results);
+
+/* Returns `count` results: a named tuple that takes over the references or, if the argument
+ * at out_at (-1: none) is given, a named tuple of its tensors after copying. NULL with an
+ * exception set. */
+PyObject *dt_finish_results(const dt_args *args, int out_at, PyTypeObject *type,
+                            int count, dt_tensor_object **results);
 
 /* Raises that out= and gradients do not go together. */
 void dt_output_refuse(const char *function);

@@ -5,7 +5,6 @@
 #include "autograd/temporaries.h"
 #include "python/functions.h"
 #include "python/history.h"
-#include "python/types/node.h"
 #include "tensor/ops/create.h"
 
 typedef struct function_data {

@@ -8,7 +8,6 @@
 #include "python/functions.h"
 #include "python/output.h"
 #include "python/types/device.h"
-#include "python/types/results.h"
 
 typedef struct composite {
     dt_signature signature;

@@ -6,7 +6,6 @@
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
-#include "python/interop/numpy.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"
 
@@ -282,17 +281,22 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
 
 /* --- functions --- */
 
+/* The argument device; without it a Tensor's data stay where they are. */
+static int take_device(const dt_args *args, int i, PyObject *data, dt_device *out)
+{
+    if (dt_given(args, i) || !dt_tensor_check(data))
+        return dt_take_device(args, i, out);
+    *out = dt_tensor_device(dt_tensor_of(data));
+    return 0;
+}
+
 DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = None, "
                   "requires_grad: bool = False, pin_memory: bool = False)")
 {
     int dtype;
     dt_device device;
-    if (dt_take_dtype(args, 1, &dtype) < 0)
-        return NULL;
-    /* A tensor stays on its device unless the call gives one. */
-    if (!dt_given(args, 2) && dt_tensor_check(args->slots[0]))
-        device = dt_tensor_device(dt_tensor_of(args->slots[0]));
-    else if (dt_take_device(args, 2, &device) < 0)
+    if (dt_take_dtype(args, 1, &dtype) < 0 ||
+        take_device(args, 2, args->slots[0], &device) < 0)
         return NULL;
     return dt_finish_factory(
         args, 0, dt_tensor_from_data("tensor", args->slots[0], dtype, device));
@@ -316,11 +320,7 @@ DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device =
     int dtype;
     dt_device device;
     PyObject *data = args->slots[0];
-    if (dt_take_dtype(args, 1, &dtype) < 0)
-        return NULL;
-    if (!dt_given(args, 2) && dt_tensor_check(data))
-        device = dt_tensor_device(dt_tensor_of(data));
-    else if (dt_take_device(args, 2, &device) < 0)
+    if (dt_take_dtype(args, 1, &dtype) < 0 || take_device(args, 2, data, &device) < 0)
         return NULL;
     PyObject *shared = NULL;
     if (dt_tensor_check(data)) {

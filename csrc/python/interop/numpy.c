@@ -1,5 +1,5 @@
+/* NumPy arrays and tensors over the same memory. NumPy is imported on first use. */
 #include "autograd/variable.h"
-#include "python/interop/numpy.h"
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #define NPY_TARGET_VERSION    NPY_1_23_API_VERSION
@@ -85,7 +85,8 @@ int dt_numpy_scalar_dtype(PyObject *value)
 
 /* --- NumPy array of a tensor --- */
 
-PyObject *dt_numpy_from_tensor(PyObject *object)
+/* An array over a CPU tensor's memory, which it keeps alive. */
+static PyObject *array_of(PyObject *object)
 {
     const dt_tensor *t = dt_tensor_of(object);
     dt_dtype dtype = (dt_dtype)t->dtype;
@@ -138,7 +139,7 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
         return NULL;
     }
     if (dt_device_is_cpu(device))
-        return dt_numpy_from_tensor(args->slots[0]);
+        return array_of(args->slots[0]);
     if (!force) {
         char text[DT_DEVICE_TEXT];
         PyErr_Format(PyExc_TypeError,
@@ -153,7 +154,7 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
     int status;
     DT_RUN(status, true, dt_to(&copy->tensor, t, (dt_dtype)t->dtype, cpu));
     DT_REF result = dt_tensor_result(copy, status);
-    return result ? dt_numpy_from_tensor(result) : NULL;
+    return result ? array_of(result) : NULL;
 }
 
 /* --- tensor of a NumPy array --- */

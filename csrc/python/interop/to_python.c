@@ -8,11 +8,9 @@
 
 DT_PUBLIC(item, "item(self: Tensor)")
 {
-    dt_tensor *t;
+    const dt_tensor *t = dt_tensor_of(args->slots[0]);
     dt_scalar value;
     int status;
-    if (dt_take_tensor(args, 0, &t) < 0)
-        return NULL;
     DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)), dt_item("item", t, &value));
     return status ? dt_raise() : dt_scalar_to_python(value);
 }
@@ -40,11 +38,9 @@ static PyObject *list_from(const dt_tensor *t, int dim, const char *data)
 
 DT_PUBLIC(tolist, "tolist(self: Tensor)")
 {
-    dt_tensor *t;
+    const dt_tensor *t = dt_tensor_of(args->slots[0]);
     DT_LOCAL(here);
     int status = 0;
-    if (dt_take_tensor(args, 0, &t) < 0)
-        return NULL;
     if (dt_device_is_cpu(dt_tensor_device(t)))
         dt_tensor_alias(&here, t);
     else
@@ -55,13 +51,9 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
 
 DT_PUBLIC(copy, "__copy__(self: Tensor)")
 {
-    dt_tensor *t;
-    if (dt_take_tensor(args, 0, &t) < 0)
-        return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    dt_tensor_alias(&out->tensor, t);
+    if (out)
+        dt_tensor_alias(&out->tensor, dt_tensor_of(args->slots[0]));
     return (PyObject *)out;
 }
 

@@ -1,4 +1,4 @@
-#include "python/types/node.h"
+#include "python/history.h"
 
 typedef struct node_object {
     PyObject_HEAD dt_node *node; /* one reference */

@@ -1,5 +1,4 @@
 #include "autograd/variable.h"
-#include "python/types/results.h"
 #include "tensor/call.h"
 
 #include "python/errors.h"

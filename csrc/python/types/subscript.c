@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "python/arguments.h"
-#include "python/interop/numpy.h"
+#include "python/types/tensor.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/create.h"

@@ -365,22 +365,22 @@ static int to_bool(PyObject *self)
 }
 
 /* Only a tensor of one element converts to a number. */
-static int single(const char *op_name, PyObject *self)
+static int single(const char *op_name, PyObject *self, dt_scalar *out)
 {
-    const dt_tensor *x = dt_tensor_of(self);
-    if (x->numel == 1)
-        return 0;
+    int64_t numel = dt_tensor_of(self)->numel;
+    if (numel == 1)
+        return item(op_name, self, out);
     PyErr_Format(PyExc_ValueError,
                  "%s(): only a Tensor with one element converts to a number, and this "
                  "one has %lld; index it, or use .tolist()",
-                 op_name, (long long)x->numel);
+                 op_name, (long long)numel);
     return -1;
 }
 
 static PyObject *to_int(PyObject *self)
 {
     dt_scalar scalar;
-    if (single("int", self) < 0 || item("int", self, &scalar) < 0)
+    if (single("int", self, &scalar) < 0)
         return NULL;
     if (scalar.kind == DT_KIND_FLOAT)
         return PyLong_FromDouble(scalar.f);
@@ -390,7 +390,7 @@ static PyObject *to_int(PyObject *self)
 static PyObject *to_float(PyObject *self)
 {
     dt_scalar scalar;
-    if (single("float", self) < 0 || item("float", self, &scalar) < 0)
+    if (single("float", self, &scalar) < 0)
         return NULL;
     return PyFloat_FromDouble(dt_scalar_as_double(scalar));
 }

@@ -113,6 +113,18 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args,
 int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags);
 void dt_tensor_release_buffer(PyObject *self, Py_buffer *view);
 
+/* Whether value is a NumPy array. Never imports NumPy: without it there are no
+ * arrays. */
+bool dt_numpy_is_array(PyObject *value);
+
+/* The element type of a NumPy scalar; -1 if value is not one or tensors lack the
+ * type. */
+int dt_numpy_scalar_dtype(PyObject *value);
+
+/* A tensor over the array's memory, which it keeps alive. A new reference; NULL with
+ * TypeError or ValueError if the memory cannot be shared. */
+PyObject *dt_numpy_to_tensor(PyObject *array);
+
 /* Creates a tensor from data (numbers, nested sequences, arrays, tensors):
  * from_data.c. dtype -1: inferred. A new reference. `function` is for messages. */
 PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
