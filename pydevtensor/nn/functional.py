@@ -320,13 +320,9 @@ def _reduction(size_average: Any, reduce: Any, reduction: str) -> str:
 
 
 def _reduce(
-    loss: Any,
-    reduction: str,
-    size_average: Any = None,
-    reduce: Any = None,
-    name: str = "",
+    name: str, loss: Any, reduction: str, size_average: Any = None, reduce: Any = None
 ) -> Any:
-    """The loss of a batch, named by its derivative."""
+    """The loss of a batch, named by its derivative if there is a name."""
     reduction = _reduction(size_average, reduce, reduction)
     if reduction == "mean":
         loss = loss.mean()
@@ -380,7 +376,7 @@ def mse_loss(
     tensor(2.)
     """
     squares = _gap("mse_loss", input, target).square()
-    return _reduce(squares, reduction, size_average, reduce, "MseLoss")
+    return _reduce("MseLoss", squares, reduction, size_average, reduce)
 
 
 def l1_loss(
@@ -396,7 +392,7 @@ def l1_loss(
     tensor(1.)
     """
     gap = _gap("l1_loss", input, target)
-    return _reduce(gap.abs(), reduction, size_average, reduce)
+    return _reduce("", gap.abs(), reduction, size_average, reduce)
 
 
 def huber_loss(
@@ -410,7 +406,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
     loss = _huber(_gap("huber_loss", input, target).abs(), delta)
-    return _reduce(loss, reduction, name="HuberLoss")
+    return _reduce("HuberLoss", loss, reduction)
 
 
 def _huber(gap: Any, delta: float) -> Any:
@@ -436,7 +432,7 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     loss = _huber(_gap("smooth_l1_loss", input, target).abs(), beta)
-    loss = _reduce(loss, reduction, size_average, reduce)
+    loss = _reduce("", loss, reduction, size_average, reduce)
     return _C._named(loss / beta, "SmoothL1LossBackward0")
 
 
@@ -467,7 +463,7 @@ def binary_cross_entropy(
         + (1 - target) * _C.maximum((1 - input).log(), least)
     )
     loss = loss if weight is None else loss * weight
-    return _reduce(loss, reduction, size_average, reduce, "BinaryCrossEntropy")
+    return _reduce("BinaryCrossEntropy", loss, reduction, size_average, reduce)
 
 
 def binary_cross_entropy_with_logits(
@@ -491,7 +487,7 @@ def binary_cross_entropy_with_logits(
     loss += soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
     loss = loss if weight is None else loss * weight
     name = "BinaryCrossEntropyWithLogits"
-    return _reduce(loss, reduction, size_average, reduce, name)
+    return _reduce(name, loss, reduction, size_average, reduce)
 
 
 def kl_div(
@@ -516,7 +512,7 @@ def kl_div(
         loss = _C.where(positive, target * (safe.log() - input), target * -input * 0)
     if reduction == "batchmean":
         return loss.sum() / (input.shape[0] if input.ndim else 1)
-    return _reduce(loss, reduction, size_average, reduce)
+    return _reduce("", loss, reduction, size_average, reduce)
 
 
 def nll_loss(

@@ -317,15 +317,14 @@ class _BatchNorm(_Layer):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        buffers = dict.fromkeys(("running_mean", "running_var", "num_batches_tracked"))
-        if track_running_stats:
-            for name in ("running_mean", "running_var"):
-                buffers[name] = _C.empty(num_features, device=device, dtype=dtype)
-            buffers["num_batches_tracked"] = _C.tensor(0, device=device)
-        for name, buffer in buffers.items():
+        made = {"device": device, "dtype": dtype}
+        for name in ("running_mean", "running_var"):
+            buffer = _C.empty(num_features, **made) if track_running_stats else None
             self.register_buffer(name, buffer)
+        count = _C.tensor(0, device=device) if track_running_stats else None
+        self.register_buffer("num_batches_tracked", count)
         shape = num_features if affine else None
-        self._add_parameters(shape, shape if bias else None, device, dtype)
+        self._add_parameters(shape, shape if bias else None, **made)
 
     def reset_running_stats(self) -> None:
         """Set the means and the number of batches to 0, the variances to 1."""

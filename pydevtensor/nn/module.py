@@ -258,12 +258,8 @@ class Module:
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        names = {
-            *object.__dir__(self),
-            *self._parameters,
-            *self._buffers,
-            *self._modules,
-        }
+        registries = (self.__dict__[registry] for registry in _REGISTRIES)
+        names = set(object.__dir__(self)).union(*registries)
         return sorted(name for name in names if not name[:1].isdigit())
 
     def __setstate__(self, state: dict) -> None:

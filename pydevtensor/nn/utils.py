@@ -9,10 +9,12 @@ from pydevtensor import _C
 from pydevtensor.autograd import no_grad
 
 
+def _listed(tensors: Any) -> list:
+    return [tensors] if isinstance(tensors, _C.Tensor) else [*tensors]
+
+
 def _gradients(parameters: Any) -> list:
-    if isinstance(parameters, _C.Tensor):
-        parameters = [parameters]
-    return [p.grad for p in parameters if p.grad is not None]
+    return [p.grad for p in _listed(parameters) if p.grad is not None]
 
 
 def _norm_of(gradients: list, norm_type: float) -> Any:
@@ -46,9 +48,7 @@ def get_total_norm(
     >>> nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
     tensor(5.)
     """
-    if isinstance(tensors, _C.Tensor):
-        tensors = [tensors]
-    total = _norm_of([*tensors], float(norm_type))
+    total = _norm_of(_listed(tensors), float(norm_type))
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is "
@@ -94,7 +94,7 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    parameters = [parameters] if isinstance(parameters, _C.Tensor) else [*parameters]
+    parameters = _listed(parameters)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total

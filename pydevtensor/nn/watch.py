@@ -78,20 +78,24 @@ class Watch:
             return watched[0]
         return watched if type(result) is tuple else type(result)(*watched)
 
-    def _changed(self, what: str, made: Any, grads: tuple) -> tuple:
-        made = made if isinstance(made, tuple) else (made,)
-        if len(made) != len(grads):
-            raise RuntimeError(
-                f"{self.module._get_name()}: a backward hook returned {len(made)} "
-                f"values for {what}, which has {len(grads)}; return as many, or None"
-            )
-        return made
+    def _changed(self, what: str, hooks: Any, grads: tuple, *others: tuple) -> tuple:
+        """What the hooks make of the gradients."""
+        for hook in [*hooks.values()]:
+            made = hook(self.module, grads, *others)
+            if made is None:
+                continue
+            made = made if isinstance(made, tuple) else (made,)
+            if len(made) != len(grads):
+                raise RuntimeError(
+                    f"{self.module._get_name()}: a backward hook returned {len(made)} "
+                    f"values for {what}, which has {len(grads)}; return as many, or "
+                    "None"
+                )
+            grads = made
+        return grads
 
     def _outputs_arrived(self, grads: tuple) -> tuple:
-        for hook in [*self.module._backward_pre_hooks.values()]:
-            made = hook(self.module, grads)
-            if made is not None:
-                grads = self._changed("grad_output", made, grads)
+        grads = self._changed("grad_output", self.module._backward_pre_hooks, grads)
         self.grad_outputs = grads
         if not self.watched_inputs:
             for hook in [*self.module._backward_hooks.values()]:
@@ -103,8 +107,5 @@ class Watch:
         return grads
 
     def _inputs_arrived(self, grads: tuple) -> tuple:
-        for hook in [*self.module._backward_hooks.values()]:
-            made = hook(self.module, grads, self.grad_outputs)
-            if made is not None:
-                grads = self._changed("grad_input", made, grads)
-        return grads
+        hooks = self.module._backward_hooks
+        return self._changed("grad_input", hooks, grads, self.grad_outputs)

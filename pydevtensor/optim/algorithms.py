@@ -124,20 +124,8 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: Any = None,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        options = options_of(locals())
+        super().__init__(params, **options, decoupled_weight_decay=True)
 
 
 class Adagrad(Optimizer):

@@ -493,16 +493,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if epoch is None:
             self.last_epoch += 1
             self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur %= self.T_i
-                self.T_i *= self.T_mult
         else:
             _need(epoch >= 0, "epoch", epoch, "a number of 0 or more")
             self.last_epoch = math.floor(epoch)
             self.T_cur, self.T_i = epoch, self.T_0
-            while self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
-                self.T_i *= self.T_mult
+        while self.T_cur >= self.T_i:
+            self.T_cur -= self.T_i
+            self.T_i *= self.T_mult
         self._set(self.get_lr())
 
 

@@ -22,8 +22,14 @@ from pydevtensor.utils.data.sampler import (
 class _Endless(Sampler):
     """The sampler of an IterableDataset, which has no indices."""
 
+    def __init__(self, dataset):
+        self.dataset = dataset
+
     def __iter__(self):
         return repeat(None)
+
+    def __len__(self):
+        return len(self.dataset)
 
 
 class DataLoader:
@@ -121,7 +127,7 @@ class DataLoader:
             batch_size, drop_last = None, False
         if sampler is None:
             if self._iterable:
-                sampler = _Endless()
+                sampler = _Endless(dataset)
             elif shuffle:
                 sampler = RandomSampler(dataset, generator=generator)
             else:
@@ -169,14 +175,7 @@ class DataLoader:
         return self._kept
 
     def __len__(self):
-        if not self._iterable:
-            return len(self._indices)
-        length = len(self.dataset)
-        if self.batch_size is None:
-            return length
-        if self.drop_last:
-            return length // self.batch_size
-        return (length + self.batch_size - 1) // self.batch_size
+        return len(self._indices)
 
 
 class _Batches:
