@@ -54,15 +54,6 @@ static int convert_generator(call_state *s, const dt_args *args, int i, dt_value
     return 0;
 }
 
-static int convert_format(const dt_args *args, int i, dt_value *v)
-{
-    dt_format format = DT_FORMAT_PRESERVE;
-    if (dt_take_format(args, i, &format) < 0)
-        return -1;
-    v->i = format;
-    return 0;
-}
-
 /* Argument i as a core value. */
 static int convert_any(call_state *s, const dt_args *args, int i)
 {
@@ -70,6 +61,7 @@ static int convert_any(call_state *s, const dt_args *args, int i)
     dt_value *v = &s->values[i];
     dt_tensor *tensor;
     dt_arg arg;
+    dt_format format = DT_FORMAT_PRESERVE;
     v->tensor = NULL;
     v->count = -1;
     v->given = dt_given(args, i);
@@ -128,7 +120,10 @@ static int convert_any(call_state *s, const dt_args *args, int i)
     case DT_PARAM_GENERATOR:
         return convert_generator(s, args, i, v);
     case DT_PARAM_FORMAT:
-        return convert_format(args, i, v);
+        if (dt_take_format(args, i, &format) < 0)
+            return -1;
+        v->i = format;
+        return 0;
     default:
         PyErr_Format(PyExc_SystemError, "%s(): %s cannot be converted",
                      args->signature->name, p->name);
@@ -173,28 +168,23 @@ static int convert_factory(call_state *s, const dt_args *args, int first)
 }
 
 /* About how many elements a factory makes: the product of its sizes or, without sizes,
- * of its ints, or else of its numbers. */
+ * of its numbers, of which a step may be small. */
 static double factory_numel(const dt_args *args, const dt_value *values, int first)
 {
-    static const dt_param_type types[] = {DT_PARAM_SIZES, DT_PARAM_INT,
-                                          DT_PARAM_NUMBER};
-    double numel = 1;
-    bool found = false;
-    for (int t = 0; t < 3 && !found; t++)
-        for (int i = 0; i < first; i++) {
-            const dt_value *v = &values[i];
-            if (args->signature->parameters[i].type != types[t])
-                continue;
-            found = true;
-            if (t == 0)
-                for (int d = 0; d < v->count; d++)
-                    numel *= fabs((double)v->ints[d]);
-            else if (t == 2 && v->scalar.kind == DT_KIND_FLOAT)
-                numel = DT_LONG_NUMEL + 1; /* steps may be small */
-            else if ((t == 1 ? v->i : v->scalar.i) != 0)
-                numel *= fabs((double)(t == 1 ? v->i : v->scalar.i));
-        }
-    return numel < 1e18 ? numel : 1e18;
+    double sizes = 1, numbers = 1;
+    bool has_sizes = false;
+    for (int i = 0; i < first; i++) {
+        dt_param_type type = args->signature->parameters[i].type;
+        has_sizes |= type == DT_PARAM_SIZES;
+        for (int d = 0; type == DT_PARAM_SIZES && d < values[i].count; d++)
+            sizes *= fabs((double)values[i].ints[d]);
+        double n = type == DT_PARAM_INT ? fabs((double)values[i].i)
+                   : type == DT_PARAM_NUMBER
+                       ? fabs(dt_scalar_as_double(values[i].scalar))
+                       : 0;
+        numbers *= n > 1 ? n : n > 0 ? 1 / n : 1;
+    }
+    return fmin(has_sizes ? sizes : numbers, 1e18);
 }
 
 /* Whether an argument is on another device than the first one. */

@@ -132,54 +132,50 @@ static PyMethodDef own_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* Adds value, which is stolen, to the module or to Tensor. */
+static int add_to(PyObject *dictionary, const char *name, PyObject *value)
+{
+    int status = value ? PyDict_SetItemString(dictionary, name, value) : -1;
+    Py_XDECREF(value);
+    return status;
+}
+
 int dt_add_functions(PyObject *module, const dt_function *rows, size_t count)
 {
+    PyMethodDef *definition;
+    PyObject *package = PyUnicode_InternFromString("pydevtensor");
+    int status = package ? 0 : -1;
     if (ntables < MAX_TABLES) {
         tables[ntables].rows = rows;
         tables[ntables++].count = count;
     }
-    for (size_t i = 0; i < count; i++) {
-        const dt_function *row = &rows[i];
+    for (const dt_function *row = rows; row < rows + count && !status; row++) {
         if (row->function) {
-            PyMethodDef *definition = make_definition(row, row->function, false);
-            PyObject *name = definition ? PyUnicode_FromString("pydevtensor") : NULL;
-            PyObject *function =
-                name ? PyCFunction_NewEx(definition, module, name) : NULL;
-            int status = function ? dt_add_object(module, row->name, function) : -1;
-            Py_XDECREF(function);
-            Py_XDECREF(name);
-            if (status < 0)
-                return -1;
+            definition = make_definition(row, row->function, false);
+            status = add_to(PyModule_GetDict(module), row->name,
+                            definition ? PyCFunction_NewEx(definition, module, package)
+                                       : NULL);
         }
-        if (row->method) {
-            PyMethodDef *definition = make_definition(row, row->method, true);
-            PyObject *method =
-                definition ? PyDescr_NewMethod(dt_py.tensor_type, definition) : NULL;
-            int status = method ? PyDict_SetItemString(dt_py.tensor_type->tp_dict,
-                                                       row->name, method)
-                                : -1;
-            Py_XDECREF(method);
-            if (status < 0)
-                return -1;
+        if (row->method && !status) {
+            definition = make_definition(row, row->method, true);
+            status = add_to(
+                dt_py.tensor_type->tp_dict, row->name,
+                definition ? PyDescr_NewMethod(dt_py.tensor_type, definition) : NULL);
         }
     }
+    Py_XDECREF(package);
     PyType_Modified(dt_py.tensor_type);
-    return 0;
+    return status;
 }
 
 int dt_add_properties(PyGetSetDef *properties)
 {
-    for (PyGetSetDef *p = properties; p->name; p++) {
-        PyObject *property = PyDescr_NewGetSet(dt_py.tensor_type, p);
-        int status = property ? PyDict_SetItemString(dt_py.tensor_type->tp_dict,
-                                                     p->name, property)
-                              : -1;
-        Py_XDECREF(property);
-        if (status < 0)
-            return -1;
-    }
+    int status = 0;
+    for (PyGetSetDef *p = properties; p->name && !status; p++)
+        status = add_to(dt_py.tensor_type->tp_dict, p->name,
+                        PyDescr_NewGetSet(dt_py.tensor_type, p));
     PyType_Modified(dt_py.tensor_type);
-    return 0;
+    return status;
 }
 
 /* --- initialization --- */

@@ -1,7 +1,8 @@
 /* Public functions that are written in Python: the modules of pydevtensor/_functions.
  *
- * The build makes a row of each function's signature and docstring. The arguments are
- * checked and converted here; the body is imported at the first call. */
+ * The build makes a row of each function's signature and docstring, in composite.def
+ * (tools/build/functions.py). The arguments are checked and converted here; the body is
+ * imported at the first call. */
 #include <string.h>
 
 #include "autograd/recorded.h"
@@ -239,13 +240,13 @@ static PyObject *call(composite *c, DT_CALL_PARAMETERS)
 static composite composites[] = {
 #define COMPOSITE(id, folder, schema, is_function, is_method, writes, doc)             \
     {.signature = {.text = schema}, .name = #id, .module = folder, .in_place = writes},
-#include "composite.def"
+#include <composite.def>
 #undef COMPOSITE
 };
 
 enum {
 #define COMPOSITE(name, ...) ROW_##name,
-#include "composite.def"
+#include <composite.def>
 #undef COMPOSITE
 };
 
@@ -259,14 +260,14 @@ enum {
     {                                                                                  \
         return call(&composites[ROW_##name], self, values, count, kwnames);            \
     }
-#include "composite.def"
+#include <composite.def>
 #undef COMPOSITE
 
 static const dt_function rows[] = {
 #define COMPOSITE(name, folder, schema, is_function, is_method, writes, doc)           \
     {#name, &composites[ROW_##name].signature, is_function ? name##_function : NULL,   \
      is_method ? name##_method : NULL, doc},
-#include "composite.def"
+#include <composite.def>
 #undef COMPOSITE
 };
 

@@ -215,7 +215,7 @@ static int run_group(const char *what, const dt_optim_update *u, int64_t first,
 {
     const dt_tensor *head = tensor_of(u, PARAMETER, first);
     dt_device device = dt_tensor_device(head);
-    dt_tensor factor = {.storage = NULL};
+    DT_LOCAL(factor);
     batch b = {what, NULL};
     /* What is of 16 bits is updated as float32, in copies. */
     dt_optim_call call = {.op = u->op,
@@ -247,7 +247,6 @@ static int run_group(const char *what, const dt_optim_update *u, int64_t first,
     memcpy(call.numbers, u->numbers, sizeof call.numbers);
     status = dt_backend_of(device)->optim_step(dt_stream_current(device), &call);
 done:
-    dt_tensor_clear(&factor);
     return drop_copies(&b, status);
 }
 
@@ -298,20 +297,17 @@ static int join_norm(dt_tensor *out, const dt_tensor *partials, dt_reduce_op op,
     dt_reduce_op join = op == DT_REDUCE_norm_max   ? DT_REDUCE_amax
                         : op == DT_REDUCE_norm_min ? DT_REDUCE_amin
                                                    : DT_REDUCE_sum;
-    dt_tensor sum = {.storage = NULL};
+    DT_LOCAL(sum);
     if (dt_reduce(join, &sum, partials, 0, NULL, false, -1, 0))
         return -1;
-    int status = 0;
-    if (op == DT_REDUCE_norm_2) {
-        status = dt_elementwise(DT_OP_sqrt, out, DT_ARGS(dt_arg_tensor(&sum)));
-    } else if (op == DT_REDUCE_norm_p) {
+    if (op == DT_REDUCE_norm_2)
+        return dt_elementwise(DT_OP_sqrt, out, DT_ARGS(dt_arg_tensor(&sum)));
+    if (op == DT_REDUCE_norm_p) {
         dt_arg power = dt_arg_scalar(dt_scalar_float(1 / p));
-        status = dt_elementwise(DT_OP_pow, out, DT_ARGS(dt_arg_tensor(&sum), power));
-    } else {
-        dt_tensor_alias(out, &sum);
+        return dt_elementwise(DT_OP_pow, out, DT_ARGS(dt_arg_tensor(&sum), power));
     }
-    dt_tensor_clear(&sum);
-    return status;
+    dt_tensor_move(out, &sum);
+    return 0;
 }
 
 int dt_total_norm_forward(dt_call *c)
@@ -324,7 +320,7 @@ int dt_total_norm_forward(dt_call *c)
     dt_reduce_op op = dt_norm_row(p);
     const dt_tensor *head = count ? tensors[0] : NULL;
     dt_foreach_norm_call call = {.parameter = p};
-    dt_tensor partials = {.storage = NULL};
+    DT_LOCAL(partials);
     batch b = {what, NULL};
     int64_t chunks = 0;
     int status = -1;
@@ -373,13 +369,9 @@ int dt_total_norm_forward(dt_call *c)
     status = dt_backend_of(device)->foreach_norm(dt_stream_current(device), op, &call);
     if (!status)
         status = join_norm(out, &partials, op, p);
-    if (!status && out->dtype != head->dtype) {
-        dt_tensor wide = *out;
-        status = dt_to(out, &wide, (dt_dtype)head->dtype, device);
-        dt_tensor_clear(&wide);
-    }
+    if (!status)
+        status = dt_retype(out, (dt_dtype)head->dtype);
 done:
-    dt_tensor_clear(&partials);
     drop_copies(&b, status);
     free(entries);
     return status;
