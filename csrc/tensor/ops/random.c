@@ -1,7 +1,6 @@
 #include "tensor/ops/random.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,11 +165,6 @@ static uint64_t draw_u64(const host_draws *d)
 static uint32_t draw_u32(const host_draws *d)
 {
     return d->twister ? dt_generator_u32(d->generator) : (uint32_t)draw_u64(d);
-}
-
-static double draw_double(const host_draws *d)
-{
-    return (double)(draw_u64(d) & ((UINT64_C(1) << 53) - 1)) * 0x1p-53;
 }
 
 /* --- permutations --- */
@@ -432,158 +426,6 @@ static int normal_sized(dt_call *c)
     return dt_random_into("normal", c->out[0], DT_RANDOM_NORMAL,
                           dt_scalar_float(c->args[0].f), dt_scalar_float(c->args[1].f),
                           c->args[3].generator);
-}
-
-/* --- weighted choices --- */
-
-static int check_weights(const dt_tensor *p, int64_t count, bool replacement)
-{
-    if (!dt_dtype_is_float((dt_dtype)p->dtype))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "multinomial: weights of type %s; give them as floating-point numbers",
-            dt_dtype_name((dt_dtype)p->dtype));
-    if (p->ndim < 1 || p->ndim > 2)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "multinomial: weights of %d dimensions; give one row (1) or "
-                       "several (2)",
-                       p->ndim);
-    if (count <= 0)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "multinomial: num_samples is %" PRId64 "; give 1 or more",
-                       count);
-    int64_t n = p->shape[p->ndim - 1];
-    if (n >= INT64_C(1) << 24)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "multinomial: a row of %" PRId64
-                       " weights; give less than 2^24 of them",
-                       n);
-    if (!replacement && count > n)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "multinomial: %" PRId64
-                       " samples without replacement of %" PRId64
-                       " weights; take fewer, or use replacement=True",
-                       count, n);
-    return 0;
-}
-
-static int check_row(const double *row, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (!(row[i] >= 0) || isinf(row[i]))
-            return dt_fail(
-                DT_ERROR_RUNTIME,
-                "multinomial: a weight is %g; give finite numbers of 0 or more",
-                row[i]);
-        sum += row[i];
-    }
-    if (sum > 0)
-        return 0;
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "multinomial: the weights of a row add up to 0; one at least has "
-                   "to be above it");
-}
-
-/* With replacement: where in the running sum of the weights a uniform number falls. */
-static void choose_again(const host_draws *draws, const double *row, int64_t n,
-                         double *sums, int64_t count, int64_t *out)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sums[i] = sum += row[i];
-    for (int64_t i = 0; i < n; i++)
-        sums[i] /= sum;
-    sums[n - 1] = 1;
-    for (int64_t k = 0; k < count; k++) {
-        double u = draw_double(draws);
-        int64_t left = 0, right = n;
-        while (left < right) {
-            int64_t middle = left + (right - left) / 2;
-            if (sums[middle] < u)
-                left = middle + 1;
-            else
-                right = middle;
-        }
-        out[k] = left;
-    }
-}
-
-typedef struct keyed {
-    double key;
-    int64_t index;
-} keyed;
-
-static int greater_first(const void *a, const void *b)
-{
-    const keyed *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key > y->key ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static double rounded(dt_dtype dtype, double x)
-{
-    dt_element e = dt_element_from_scalar(dtype, dt_scalar_float(x));
-    return dt_element_to_scalar(dtype, e.bytes).f;
-}
-
-/* Without replacement: the greatest of weight / exponential number (Efraimidis and
- * Spirakis, 2006), in the type of the weights, as PyTorch rounds them. */
-static void choose_once(const host_draws *draws, dt_dtype dtype, const double *row,
-                        int64_t n, keyed *keys, int64_t count, int64_t *out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double e = -log1p(-draw_double(draws));
-        keys[i].key = rounded(dtype, row[i] / rounded(dtype, e));
-        keys[i].index = i;
-        if (isnan(keys[i].key)) /* 0 / 0: never to be chosen */
-            keys[i].key = 0;
-    }
-    qsort(keys, (size_t)n, sizeof *keys, greater_first);
-    for (int64_t k = 0; k < count; k++)
-        out[k] = keys[k].index;
-}
-
-/* Waits for the weights of a GPU. */
-static int multinomial(dt_call *c)
-{
-    const dt_tensor *p = c->args[0].tensor;
-    int64_t count = c->args[1].i;
-    bool replacement = c->args[2].b;
-    dt_device host = dt_device_make(DT_CPU, 0), device = dt_tensor_device(p);
-    host_draws draws;
-    DT_LOCAL(weights);
-    DT_LOCAL(chosen);
-    if (check_weights(p, count, replacement))
-        return -1;
-    int64_t n = p->shape[p->ndim - 1], rows = p->ndim == 2 ? p->shape[0] : 1;
-    int64_t shape[] = {rows, count};
-    if (dt_contiguous_as(&weights, p, DT_FLOAT64, host) ||
-        dt_tensor_empty("multinomial", &chosen, DT_INT64, p->ndim,
-                        p->ndim == 2 ? shape : shape + 1, host))
-        return -1;
-    const double *w = dt_tensor_data(&weights);
-    int64_t *to = dt_tensor_data(&chosen);
-    for (int64_t r = 0; r < rows; r++)
-        if (check_row(w + r * n, n))
-            return -1;
-    keyed *room = malloc(((size_t)n + !n) * sizeof *room);
-    if (!room)
-        return dt_fail(
-            DT_ERROR_HOST_MEMORY,
-            "multinomial: no memory for a row of %" PRId64 " weights; use fewer", n);
-    begin(&draws, c->args[3].generator, device);
-    /* All rows' exponential numbers come first in PyTorch too: row by row. */
-    for (int64_t r = 0; r < rows; r++)
-        if (!replacement || count == 1)
-            choose_once(&draws, (dt_dtype)p->dtype, w + r * n, n, room, count,
-                        to + r * count);
-        else
-            choose_again(&draws, w + r * n, n, (double *)room, count, to + r * count);
-    finish(&draws);
-    free(room);
-    return dt_contiguous_as(c->out[0], &chosen, DT_INT64, device);
 }
 
 /* --- states --- */
