@@ -2,7 +2,6 @@
 #include "cuda/runtime/cublas.h"
 
 #include "device/backend.h"
-#include "queue.h"
 
 struct cublasContext {
     cudaStream_t stream;

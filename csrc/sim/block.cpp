@@ -66,7 +66,7 @@ static BlockRef holder(const std::map<char *, BlockRef> &blocks, const char *p)
     return (size_t)(p - found->base) <= found->rounded ? found : nullptr;
 }
 
-static void fault(Work &work, const std::string &text)
+void set_fault(Work &work, const std::string &text)
 {
     if (work.fault)
         return;
@@ -94,8 +94,8 @@ static void reach_host(Work &work, const Reach &how, const void *pointer, size_t
             return;
         }
     }
-    fault(work, format("%s is %p, not an address in device memory",
-                       words(work, how).c_str(), pointer));
+    set_fault(work, format("%s is %p, not an address in device memory",
+                           words(work, how).c_str(), pointer));
 }
 
 void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void **seen)
@@ -111,26 +111,29 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
     }
     if (how.through_peer && device->index != how.device &&
         !device_at(how.device).reaches[device->index]) {
-        fault(work, format("%s is on simulated cuda:%d, which work on cuda:%d cannot "
-                           "access without peer access",
-                           words(work, how).c_str(), device->index, how.device));
+        set_fault(work,
+                  format("%s is on simulated cuda:%d, which work on cuda:%d cannot "
+                         "access without peer access",
+                         words(work, how).c_str(), device->index, how.device));
         return;
     }
     auto next = device->segments.upper_bound(const_cast<char *>(p));
     Segment *segment = next == device->segments.begin() ? nullptr : &(--next)->second;
     if (!segment || (size_t)(p - segment->whole->base) > segment->whole->rounded) {
-        fault(work,
-              format("%s points into memory of simulated cuda:%d that is not allocated",
-                     words(work, how).c_str(), device->index));
+        set_fault(
+            work,
+            format("%s points into memory of simulated cuda:%d that is not allocated",
+                   words(work, how).c_str(), device->index));
         return;
     }
     BlockRef block = segment->whole;
     if (segment->carved) {
         block = holder(device->taken, p);
         if (!block) {
-            fault(work, format("%s points into a block of simulated cuda:%d that was "
-                               "released to the allocator",
-                               words(work, how).c_str(), device->index));
+            set_fault(work,
+                      format("%s points into a block of simulated cuda:%d that was "
+                             "released to the allocator",
+                             words(work, how).c_str(), device->index));
             return;
         }
     } else if (!block->laid_out) {
@@ -138,11 +141,12 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
     }
     size_t offset = (size_t)(p - block->base);
     if (how.range && (offset > block->bytes || bytes > block->bytes - offset)) {
-        fault(work, format("%s: %zu bytes at offset %zu go past the end of a block of "
-                           "%zu bytes of "
-                           "simulated cuda:%d",
-                           words(work, how).c_str(), bytes, offset, block->bytes,
-                           device->index));
+        set_fault(work,
+                  format("%s: %zu bytes at offset %zu go past the end of a block of "
+                         "%zu bytes of "
+                         "simulated cuda:%d",
+                         words(work, how).c_str(), bytes, offset, block->bytes,
+                         device->index));
         return;
     }
     *seen = seen_from(p);

@@ -3,7 +3,6 @@
  * here. */
 #include "internal.h"
 #include <string.h>
-#include "queue.h"
 
 namespace sim {
 
@@ -18,21 +17,16 @@ static void *reach_end(Work &work, int stream_device, bool on_device, int owner,
     if (!on_device) {
         if (!device)
             return (void *)pointer;
-        if (!work.fault) {
-            work.fault = cudaErrorIllegalAddress;
-            work.fault_text =
-                format("the %s of %s: the direction says host memory, but %p "
-                       "is memory of simulated cuda:%d",
-                       role, work.title().c_str(), pointer, device->index);
-        }
+        set_fault(work, format("the %s of %s: the direction says host memory, but %p "
+                               "is memory of simulated cuda:%d",
+                               role, work.title().c_str(), pointer, device->index));
         return nullptr;
     }
-    if (owner != kAnyDevice && device && device->index != owner && !work.fault) {
-        work.fault = cudaErrorIllegalAddress;
-        work.fault_text = format(
-            "the %s of %s is on simulated cuda:%d, not on cuda:%d as the copy says",
-            role, work.title().c_str(), device->index, owner);
-    }
+    if (owner != kAnyDevice && device && device->index != owner)
+        set_fault(work,
+                  format("the %s of %s is on simulated cuda:%d, not on cuda:%d as "
+                         "the copy says",
+                         role, work.title().c_str(), device->index, owner));
     reach(work, {stream_device, false, true, false, role, 0}, pointer, work.bytes,
           &seen);
     return seen;

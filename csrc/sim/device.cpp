@@ -131,9 +131,3 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
         *greatest = -5;
     return cudaSuccess;
 }
-
-int dt_sim_is_device_address(const void *pointer)
-{
-    Entry in(Entry::kNothing);
-    return !in.error && device_of(pointer) != nullptr;
-}

@@ -73,7 +73,6 @@ struct Work {
 
 struct Stream {
     int device = 0;
-    int priority = 0;
     bool destroyed = false;
     std::deque<Work> queue;
 };
@@ -200,6 +199,8 @@ struct Reach {
     const char *role;  /* for the error text: the ROLE [NUMBER] of WORK */
     int number;        /* 0: none */
 };
+/* The work's first error; it is then not run. */
+void set_fault(Work &work, const std::string &text);
 /* Finds the block that holds `pointer` and adds it to the work; *seen is the address
  * that work uses. On failure the work gets a fault. NULL is valid if there is no
  * range. */

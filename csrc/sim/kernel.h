@@ -4,6 +4,8 @@
 #ifndef DT_SIM_KERNEL_H
 #define DT_SIM_KERNEL_H
 
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -54,6 +56,29 @@ T *follow(T *pointer)
 }
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);
 void block_given_back(void *pointer, size_t rounded);
+
+/* --- for stand-ins of CUDA's libraries (blas.cpp): work on a simulated stream --- */
+
+/* Device memory that the work reads or writes. */
+struct Region {
+    const void *pointer; /* the program's address */
+    size_t bytes;        /* from there on; 0: any part of the block */
+};
+
+/* Queues work(seen) in stream order; seen[i] is where the work can access
+ * regions[i], NULL for NULL. Regions are checked like those of a copy: memory of the
+ * stream's device, or of a peer with access, inside a live block; if not, the work
+ * does not run and the next synchronization reports cudaErrorIllegalAddress. `name`,
+ * a literal, appears in that report. The work runs on
+ * the synchronizing thread with the simulator locked: it must not call the CUDA
+ * runtime, nor wait for a thread that might. Returns cudaErrorInvalidResourceHandle
+ * for a bad stream (NULL: the current device's default stream). Does not
+ * synchronize. */
+cudaError_t enqueue(cudaStream_t stream, const char *name,
+                    std::initializer_list<Region> regions,
+                    std::function<void(void *const *seen)> work);
+
+/* --- launches --- */
 
 struct PointerProbe {
     template <class T>

@@ -198,8 +198,3 @@ const char *dt_sim_complaint(void)
 {
     return thread().complaint;
 }
-
-int dt_sim_is_sanitized(void)
-{
-    return SIM_ASAN;
-}

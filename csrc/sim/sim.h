@@ -88,13 +88,6 @@ int64_t dt_sim_pending(int device);
 __attribute__((visibility("default"))) int dt_sim_control(const char *command,
                                                           char *reply, size_t size);
 
-/* Whether an address is in simulated device memory. */
-int dt_sim_is_device_address(const void *pointer);
-
-/* 1 if built with AddressSanitizer, which detects reads outside of a kernel's
- * blocks. */
-int dt_sim_is_sanitized(void);
-
 #ifdef __cplusplus
 }
 #endif

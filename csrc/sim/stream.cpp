@@ -174,8 +174,7 @@ void push(Stream &stream, Work work)
 
 using namespace sim;
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags,
-                                         int priority)
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int)
 {
     SIM_ENTER();
     if (!out || flags & ~1u)
@@ -184,7 +183,6 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags,
         return answer(cudaErrorMemoryAllocation);
     std::unique_ptr<Stream> stream(new Stream);
     stream->device = thread().device;
-    stream->priority = priority;
     *out = (cudaStream_t)stream.get();
     state().streams.push_back(std::move(stream));
     return cudaSuccess;

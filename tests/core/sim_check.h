@@ -13,6 +13,13 @@
 #include "cuda/runtime/launch.h"
 #include "sim/sim.h"
 
+/* Whether AddressSanitizer, which detects reads outside of a kernel's blocks, watches. */
+#ifdef __SANITIZE_ADDRESS__
+static const bool sanitized = true;
+#else
+static const bool sanitized = false;
+#endif
+
 static int failed;
 
 #define CHECK(what)                                                                    \

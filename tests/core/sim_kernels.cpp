@@ -416,7 +416,7 @@ static void wrong()
         EQUAL(fetch(inner, 1)[0], 7);
     }
     schedule("eager");
-    if (!dt_sim_is_sanitized()) {
+    if (!sanitized) {
         WRONG(LAUNCH(wild, 1, 1, 0, nullptr, inner, (long)1 << 40), address, "wild");
         WRONG(LAUNCH_BARRIERS(too_much_shared, 1, 1, 100, nullptr), address,
               "shared memory");

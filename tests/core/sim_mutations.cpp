@@ -156,7 +156,7 @@ int main()
     for (int part = 0; part <= kNothing; part++) {
         int seen = 0;
         /* AddressSanitizer ends the program at the first byte out of bounds. */
-        if (part == kBoundsCheck && dt_sim_is_sanitized())
+        if (part == kBoundsCheck && sanitized)
             continue;
         for (const char *when :
              {"eager", "lazy", "random:1", "random:2", "random:3", "random:4",

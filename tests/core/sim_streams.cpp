@@ -1,7 +1,6 @@
 /* Streams, events and schedules of simulated GPUs. */
 #include <pthread.h>
 #include "sim_check.h"
-#include "sim/queue.h"
 
 __global__ void append(int *log, int *length, int what)
 {

@@ -34,9 +34,7 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
     Place p = place_of(f);
     State best = {};
     best.index = -1;
-    auto first = [&](const State &a, const State &b) {
-        return goes_before(b, a, greatest) ? b : a;
-    };
+    auto first = [&](State a, State b) { return goes_before(b, a, greatest) ? b : a; };
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
         ROLLED

@@ -49,15 +49,7 @@ static __device__ __forceinline__ uint16_t narrowed(float value, bool brain)
     return brain ? dt_bfloat16(value).bits : dt_float16(value).bits;
 }
 
-/* An element as it lies in memory, and a pack of them. */
-template <typename T>
-static __device__ __forceinline__ T element_at(const char *at, Half half)
-{
-    if constexpr (std::is_same_v<T, float>)
-        if (half)
-            return widened(*(const uint16_t *)at, half == BRAIN16);
-    return *(const T *)at;
-}
+/* A pack of elements as they lie in memory, and one element. */
 template <typename T, int N>
 static __device__ __forceinline__ Pack<T, N> elements_at(const char *at, Half half)
 {
@@ -73,14 +65,9 @@ static __device__ __forceinline__ Pack<T, N> elements_at(const char *at, Half ha
     return *(const Pack<T, N> *)at;
 }
 template <typename T>
-static __device__ __forceinline__ void put_element(char *at, T value, Half half)
+static __device__ __forceinline__ T element_at(const char *at, Half half)
 {
-    if constexpr (std::is_same_v<T, float>)
-        if (half) {
-            *(uint16_t *)at = narrowed(value, half == BRAIN16);
-            return;
-        }
-    *(T *)at = value;
+    return elements_at<T, 1>(at, half).v[0];
 }
 template <typename T, int N>
 static __device__ __forceinline__ void put_elements(char *at, const Pack<T, N> &pack,
@@ -96,6 +83,11 @@ static __device__ __forceinline__ void put_elements(char *at, const Pack<T, N> &
             return;
         }
     *(Pack<T, N> *)at = pack;
+}
+template <typename T>
+static __device__ __forceinline__ void put_element(char *at, T value, Half half)
+{
+    put_elements(at, Pack<T, 1>{{value}}, half);
 }
 
 /* f(T()) for the type T of the elements. */

@@ -9,32 +9,32 @@ struct Number {
     double f;
 };
 
-static __device__ __forceinline__ Number load_number(const char *from, dt_dtype dtype)
+template <class F>
+static __device__ __forceinline__ void with_element_type(dt_dtype dtype, F f)
 {
-    Number x = {false, 0, 0};
     switch (dtype) {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+#define DT_DTYPE(ID, name, alias, type, class)                                         \
     case DT_##ID:                                                                      \
-        x.i = *(const unsigned char *)from != 0;                                       \
-        break;
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
-    case DT_##ID:                                                                      \
-        x.i = (int64_t)*(const type *)from;                                            \
-        break;
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
-    case DT_##ID:                                                                      \
-        x.is_float = true;                                                             \
-        x.f = (double)*(const type *)from;                                             \
-        break;
-#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
-    case DT_##ID:                                                                      \
-        x.is_float = true;                                                             \
-        x.f = (double)(float)*(const type *)from;                                      \
+        f(type());                                                                     \
         break;
 #include "ops/dtype.def"
     default:
         break;
     }
+}
+
+static __device__ __forceinline__ Number load_number(const char *from, dt_dtype dtype)
+{
+    Number x = {false, 0, 0};
+    with_element_type(dtype, [&](auto zero) {
+        typedef decltype(zero) T;
+        if constexpr (kind_of<T> == DT_KIND_BOOL)
+            x.i = *(const unsigned char *)from != 0;
+        else if constexpr (kind_of<T> == DT_KIND_INTEGER)
+            x.i = (int64_t)*(const T *)from;
+        else
+            x = {true, 0, (double)(Compute<T>)*(const T *)from};
+    });
     return x;
 }
 
@@ -54,25 +54,17 @@ static __device__ __forceinline__ int64_t narrow(double f)
 static __device__ __forceinline__ void store_number(char *to, dt_dtype dtype,
                                                     const Number &x)
 {
-    switch (dtype) {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
-    case DT_##ID:                                                                      \
-        *(bool *)to = x.is_float ? x.f != 0 : x.i != 0;                                \
-        break;
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
-    case DT_##ID:                                                                      \
-        *(type *)to = (type)(!x.is_float        ? x.i                                  \
-                             : sizeof(type) < 8 ? narrow(x.f)                          \
-                                                : truncated(x.f));                     \
-        break;
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
-    case DT_##ID:                                                                      \
-        *(type *)to = x.is_float ? (type)x.f : (type)x.i;                              \
-        break;
-#include "ops/dtype.def"
-    default:
-        break;
-    }
+    with_element_type(dtype, [&](auto zero) {
+        typedef decltype(zero) T;
+        if constexpr (kind_of<T> == DT_KIND_BOOL)
+            *(bool *)to = x.is_float ? x.f != 0 : x.i != 0;
+        else if constexpr (kind_of<T> == DT_KIND_INTEGER)
+            *(T *)to = (T)(!x.is_float     ? x.i
+                           : sizeof(T) < 8 ? narrow(x.f)
+                                           : truncated(x.f));
+        else
+            *(T *)to = x.is_float ? (T)(Compute<T>)x.f : (T)(Compute<T>)x.i;
+    });
 }
 
 __global__ void convert_strided(char *out, dt_dtype out_dtype, const char *x,

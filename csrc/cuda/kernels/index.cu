@@ -32,23 +32,27 @@ struct Write {
 
 /* Integers wrap round; bools or, and and. */
 struct Sum {
-    static __device__ __forceinline__ float of(float a, float b) { return a + b; }
-    static __device__ __forceinline__ double of(double a, double b) { return a + b; }
-    static __device__ __forceinline__ bool of(bool a, bool b) { return a || b; }
     template <typename T>
     static __device__ __forceinline__ T of(T a, T b)
     {
-        return (T)((uint64_t)a + (uint64_t)b);
+        if constexpr (kind_of<T> == DT_KIND_BOOL)
+            return a || b;
+        else if constexpr (kind_of<T> == DT_KIND_INTEGER)
+            return (T)((uint64_t)a + (uint64_t)b);
+        else
+            return a + b;
     }
 };
 struct Product {
-    static __device__ __forceinline__ float of(float a, float b) { return a * b; }
-    static __device__ __forceinline__ double of(double a, double b) { return a * b; }
-    static __device__ __forceinline__ bool of(bool a, bool b) { return a && b; }
     template <typename T>
     static __device__ __forceinline__ T of(T a, T b)
     {
-        return (T)((uint64_t)a * (uint64_t)b);
+        if constexpr (kind_of<T> == DT_KIND_BOOL)
+            return a && b;
+        else if constexpr (kind_of<T> == DT_KIND_INTEGER)
+            return (T)((uint64_t)a * (uint64_t)b);
+        else
+            return a * b;
     }
 };
 
@@ -89,26 +93,25 @@ struct Atomic {
     }
 };
 /* Hardware adds what it can by itself. */
-struct Add : Atomic<Sum> {
-    using Atomic<Sum>::apply;
-    static __device__ __forceinline__ void apply(float *x, float *y)
-    {
-        atomicAdd(x, *y);
-    }
-    static __device__ __forceinline__ void apply(int32_t *x, int32_t *y)
-    {
-        atomicAdd((unsigned *)x, (unsigned)*y);
-    }
-    static __device__ __forceinline__ void apply(int64_t *x, int64_t *y)
-    {
-        atomicAdd((unsigned long long *)x, (unsigned long long)*y);
-    }
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
-    static __device__ __forceinline__ void apply(double *x, double *y)
-    {
-        atomicAdd(x, *y);
-    }
+#define ADDS_DOUBLES true
+#else
+#define ADDS_DOUBLES false
 #endif
+struct Add {
+    template <typename T>
+    static __device__ __forceinline__ void apply(T *x, T *y)
+    {
+        if constexpr (std::is_same_v<T, float> ||
+                      (ADDS_DOUBLES && std::is_same_v<T, double>))
+            atomicAdd(x, *y);
+        else if constexpr (std::is_same_v<T, int32_t>)
+            atomicAdd((unsigned *)x, (unsigned)*y);
+        else if constexpr (std::is_same_v<T, int64_t>)
+            atomicAdd((unsigned long long *)x, (unsigned long long)*y);
+        else
+            Atomic<Sum>::apply(x, y);
+    }
 };
 
 template <class Op, typename T, bool reads>

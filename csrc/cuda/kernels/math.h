@@ -74,29 +74,20 @@ MATHS2(SHORT, LONG, hypot, hypot)
 MATHS2(SHORT, SHORT, copysign, copysign)
 MATHS2(LONG, LONG, fmod, fmod)
 MATHS2(LONG, LONG, pow_raw, pow)
-DT_FN float op_digamma(float a)
+template <typename T>
+DT_FN T op_digamma(T a)
 {
-    return (float)dt_digamma((double)a);
+    return (T)dt_digamma((double)a);
 }
-DT_FN double op_digamma(double a)
+template <typename T>
+DT_FN T op_erfinv(T a)
 {
-    return dt_digamma(a);
+    return (T)dt_erfinv((double)a, sizeof(T) == 8 ? 2 : 1);
 }
-DT_FN float op_erfinv(float a)
+template <typename T>
+DT_FN T op_polygamma(T n, T a)
 {
-    return (float)dt_erfinv((double)a, 1);
-}
-DT_FN double op_erfinv(double a)
-{
-    return dt_erfinv(a, 2);
-}
-DT_FN float op_polygamma(float n, float a)
-{
-    return (float)dt_polygamma((double)n, (double)a);
-}
-DT_FN double op_polygamma(double n, double a)
-{
-    return dt_polygamma(n, a);
+    return (T)dt_polygamma((double)n, (double)a);
 }
 #undef MATHS
 #undef MATHS2

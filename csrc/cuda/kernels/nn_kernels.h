@@ -48,21 +48,6 @@ struct RunningSum {
     __device__ __forceinline__ double value() const { return total + (double)run; }
 };
 
-struct Plus {
-    template <typename T>
-    static __device__ __forceinline__ T of(T a, T b)
-    {
-        return a + b;
-    }
-};
-struct Larger {
-    template <typename T>
-    static __device__ __forceinline__ T of(T a, T b)
-    {
-        return b > a ? b : a;
-    }
-};
-
 /* --- elements: vector(slot, i) is the thread's vector number `slot`, from element i --- */
 
 /* KEPT elements of a thread are in registers; 0: they are read each time. */
@@ -219,13 +204,13 @@ struct CudaRow {
             each_vector([&](int slot, int64_t i) {
                 mine += sum_vector(f, e.vector(slot, i)...);
             });
-            return reduce<Plus>(mine);
+            return reduce(mine, plus);
         } else {
             RunningSum<T> mine;
             each_vector([&](int slot, int64_t i) {
                 mine.add(sum_vector(f, e.vector(slot, i)...));
             });
-            return reduce<Plus>((T)mine.value());
+            return reduce((T)mine.value(), plus);
         }
     }
     template <class S>
@@ -258,9 +243,9 @@ struct CudaRow {
             Pack<T, N> v = x.vector(slot, i);
             UNROLL
             for (int j = 0; j < N; j++)
-                mine = Larger::of(mine, v.v[j]);
+                mine = larger(mine, v.v[j]);
         });
-        return reduce<Larger>(mine);
+        return reduce(mine, larger);
     }
 
     template <class F, class... S>
@@ -314,12 +299,13 @@ struct CudaRow {
             part += f(v.v[j]...);
         return part;
     }
+    static __device__ __forceinline__ T plus(T a, T b) { return a + b; }
+    static __device__ __forceinline__ T larger(T a, T b) { return b > a ? b : a; }
     template <class F>
-    __device__ __forceinline__ T reduce(T value) const
+    __device__ __forceinline__ T reduce(T value, F combine) const
     {
         if constexpr (GROUP)
-            return reduce_group<true>(value, call.threads,
-                                      [](T a, T b) { return F::of(a, b); });
+            return reduce_group<true>(value, call.threads, combine);
         else
             return value;
     }
