@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "autograd/recorded.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 /* --- the table --- */
 

@@ -4,7 +4,7 @@
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 int dt_in_place_check(const char *op_name, const dt_tensor *t)
 {

@@ -9,10 +9,8 @@
 #include "autograd/dispatch.h"
 #include "autograd/variable.h"
 #include "tensor/format.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/scan.h"
-#include "tensor/ops/index.h"
 #include "tensor/view.h"
 
 static inline bool dt_recording_arg(dt_arg a)

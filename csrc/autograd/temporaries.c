@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "autograd/recorded.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 void dt_scope_end(dt_scope *scope)
 {

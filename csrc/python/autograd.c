@@ -2,7 +2,7 @@
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 /* --- passes --- */
 

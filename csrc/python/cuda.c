@@ -8,7 +8,7 @@
 #include "device/transfer.h"
 #include "python/arguments.h"
 #include "python/types/device.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 /* Sets key to value, which is taken over; false with an exception set. */
 static bool put(PyObject *dict, const char *key, PyObject *value)

@@ -5,7 +5,7 @@
 #include "autograd/temporaries.h"
 #include "python/functions.h"
 #include "python/history.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 typedef struct function_data {
     PyObject *backward; /* called with the node and the gradients of the results */

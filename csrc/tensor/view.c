@@ -34,11 +34,8 @@ static void drop_dim(dt_tensor *t, int dim)
 
 static int insert_dim(const char *op_name, dt_tensor *t, int dim, int64_t stride)
 {
-    if (t->ndim == DT_MAX_NDIM)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: the result would have %d dimensions; at most %d are possible", op_name,
-            t->ndim + 1, DT_MAX_NDIM);
+    if (dt_shape_check_ndim(op_name, t->ndim + 1))
+        return -1;
     for (int d = t->ndim; d > dim; d--) {
         t->shape[d] = t->shape[d - 1];
         t->strides[d] = t->strides[d - 1];
@@ -105,7 +102,6 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
         consumed += items[i].kind == DT_SUBSCRIPT_INTEGER ||
                     items[i].kind == DT_SUBSCRIPT_SLICE;
     }
-    out->storage = NULL;
     if (consumed > t->ndim)
         return dt_fail(DT_ERROR_INDEX,
                        "index: %d indices were given for a tensor of %d dimension%s; "
@@ -245,7 +241,6 @@ static void set_shape(dt_tensor *t, int ndim, const int64_t *shape,
 int dt_view_shape(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *wanted)
 {
     int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
-    out->storage = NULL;
     if (resolve("view", t, ndim, wanted, shape))
         return -1;
     if (!strides_for(t, ndim, shape, strides)) {
@@ -265,7 +260,6 @@ int dt_view_shape(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *w
 int dt_view_reshape(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t *wanted)
 {
     int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];
-    out->storage = NULL;
     if (resolve("reshape", t, ndim, wanted, shape))
         return -1;
     if (strides_for(t, ndim, shape, strides)) {
@@ -281,7 +275,6 @@ int dt_view_reshape(dt_tensor *out, const dt_tensor *t, int ndim, const int64_t 
 
 int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t end)
 {
-    out->storage = NULL;
     int first = dt_shape_wrap_dim("flatten", start, t->ndim);
     int last = first < 0 ? -1 : dt_shape_wrap_dim("flatten", end, t->ndim);
     if (last < 0)
@@ -306,28 +299,21 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
 
 int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
-    bool seen[DT_MAX_NDIM] = {false};
-    out->storage = NULL;
+    bool named[DT_MAX_NDIM];
     if (count != t->ndim)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "permute: %d dimension%s given for a tensor of %d; give each of them once",
             count, count == 1 ? " was" : "s were", t->ndim);
+    if (dt_shape_wrap_dims("permute", count, dims, t->ndim, named))
+        return -1;
     dt_tensor_alias(out, t);
     for (int d = 0; d < count; d++) {
-        int from = dt_shape_wrap_dim("permute", dims[d], t->ndim);
-        if (from < 0)
-            return finish(out, -1);
-        if (seen[from])
-            return finish(
-                out,
-                dt_fail(DT_ERROR_RUNTIME,
-                        "permute: dimension %d is given twice; give each once", from));
-        seen[from] = true;
+        int64_t from = dims[d] < 0 ? dims[d] + count : dims[d];
         out->shape[d] = t->shape[from];
         out->strides[d] = t->strides[from];
     }
-    return finish(out, 0);
+    return finish_order(out);
 }
 
 static void swap_dims(dt_tensor *t, int a, int b)
@@ -341,7 +327,6 @@ static void swap_dims(dt_tensor *t, int a, int b)
 
 int dt_view_transpose(dt_tensor *out, const dt_tensor *t, int64_t dim0, int64_t dim1)
 {
-    out->storage = NULL;
     int a = dt_shape_wrap_dim("transpose", dim0, t->ndim);
     int b = a < 0 ? -1 : dt_shape_wrap_dim("transpose", dim1, t->ndim);
     if (b < 0)
@@ -354,7 +339,6 @@ int dt_view_transpose(dt_tensor *out, const dt_tensor *t, int64_t dim0, int64_t 
 
 int dt_view_t(dt_tensor *out, const dt_tensor *t)
 {
-    out->storage = NULL;
     if (t->ndim > 2) {
         char text[DT_SHAPE_TEXT];
         return dt_fail(DT_ERROR_RUNTIME,
@@ -371,7 +355,6 @@ int dt_view_t(dt_tensor *out, const dt_tensor *t)
 
 int dt_view_mT(dt_tensor *out, const dt_tensor *t)
 {
-    out->storage = NULL;
     if (t->ndim < 2)
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -393,29 +376,17 @@ int dt_view_reverse(dt_tensor *out, const dt_tensor *t)
 int dt_view_squeeze(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
     bool drop[DT_MAX_NDIM];
-    out->storage = NULL;
-    for (int d = 0; d < t->ndim; d++)
-        drop[d] = count < 0;
-    drop[0] = count < 0;
-    for (int i = 0; i < count; i++) {
-        int dim = dt_shape_wrap_dim("squeeze", dims[i], t->ndim);
-        if (dim < 0)
-            return -1;
-        if (drop[dim])
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "squeeze: dimension %d is given twice; give each once", dim);
-        drop[dim] = true;
-    }
+    if (dt_shape_wrap_dims("squeeze", count, dims, t->ndim, drop))
+        return -1;
     dt_tensor_alias(out, t);
     for (int d = t->ndim - 1; d >= 0; d--)
-        if (drop[d] && t->shape[d] == 1)
+        if ((count < 0 || drop[d]) && t->shape[d] == 1)
             drop_dim(out, d);
     return finish(out, 0);
 }
 
 int dt_view_unsqueeze(dt_tensor *out, const dt_tensor *t, int64_t wanted)
 {
-    out->storage = NULL;
     int dim = dt_shape_wrap_dim("unsqueeze", wanted, t->ndim + 1);
     if (dim < 0)
         return -1;
@@ -432,7 +403,7 @@ int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int 
                    const int64_t *shape)
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
-    out->storage = NULL;
+    int64_t sizes[DT_MAX_NDIM] = {0}, strides[DT_MAX_NDIM];
     if (ndim < t->ndim || ndim > DT_MAX_NDIM)
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -440,39 +411,30 @@ int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int 
             "many and at most %d",
             op_name, ndim, ndim == 1 ? " was" : "s were", t->ndim,
             t->ndim == 1 ? "" : "s", DT_MAX_NDIM);
-    dt_tensor_alias(out, t);
     for (int d = ndim - 1, own = t->ndim - 1; d >= 0; d--, own--) {
-        int64_t size = shape[d], stride = 0;
+        int64_t size = shape[d];
         if (own < 0 ? size < 0 : size < -1)
-            return finish(
-                out,
-                dt_fail(DT_ERROR_RUNTIME,
-                        "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
-                        "more%s",
-                        op_name, size, d, dt_shape_text(ndim, shape, to, sizeof to),
-                        own < 0 ? " for a new dimension" : ", or -1 to keep it"));
-        if (own >= 0) {
-            if (size == -1)
-                size = t->shape[own];
-            if (t->shape[own] != 1 && size != t->shape[own])
-                return finish(
-                    out,
-                    dt_fail(
-                        DT_ERROR_RUNTIME,
-                        "%s: a tensor of shape %s does not expand to %s: dimension "
-                        "%d has size %" PRId64 "; only sizes of 1 expand",
-                        op_name, dt_shape_text(t->ndim, t->shape, from, sizeof from),
-                        dt_shape_text(ndim, shape, to, sizeof to), d, t->shape[own]));
-            stride = t->shape[own] == size ? t->strides[own] : 0;
-        }
-        out->shape[d] = size;
-        out->strides[d] = stride;
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
+                           "more%s",
+                           op_name, size, d, dt_shape_text(ndim, shape, to, sizeof to),
+                           own < 0 ? " for a new dimension" : ", or -1 to keep it");
+        if (own >= 0 && size == -1)
+            size = t->shape[own];
+        if (own >= 0 && t->shape[own] != 1 && size != t->shape[own])
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: a tensor of shape %s does not expand to %s: dimension "
+                           "%d has size %" PRId64 "; only sizes of 1 expand",
+                           op_name, dt_shape_text(t->ndim, t->shape, from, sizeof from),
+                           dt_shape_text(ndim, shape, to, sizeof to), d, t->shape[own]);
+        sizes[d] = size;
+        strides[d] = own >= 0 && t->shape[own] == size ? t->strides[own] : 0;
     }
-    out->ndim = (unsigned char)ndim;
-    if (dt_shape_numel(op_name, ndim, out->shape, dt_dtype_size((dt_dtype)t->dtype)) <
-        0)
-        return finish(out, -1);
-    return finish(out, 0);
+    if (dt_shape_numel(op_name, ndim, sizes, dt_dtype_size((dt_dtype)t->dtype)) < 0)
+        return -1;
+    dt_tensor_alias(out, t);
+    set_shape(out, ndim, sizes, strides);
+    return 0;
 }
 
 /* --- slices --- */
@@ -480,7 +442,6 @@ int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int 
 int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t start,
                    int64_t length)
 {
-    out->storage = NULL;
     if (!t->ndim)
         return dt_fail(DT_ERROR_RUNTIME,
                        "narrow: a 0-dim tensor cannot be narrowed; unsqueeze it first");
@@ -513,7 +474,6 @@ int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
 
 int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t index)
 {
-    out->storage = NULL;
     if (!t->ndim)
         return dt_fail(DT_ERROR_INDEX, "select: a 0-dim tensor has no dimension to "
                                        "select from; use item() for its value");
@@ -527,14 +487,9 @@ int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t i
 int dt_view_diagonal(dt_tensor *out, const dt_tensor *t, int64_t offset, int64_t dim1,
                      int64_t dim2)
 {
-    out->storage = NULL;
-    int a = dt_shape_wrap_dim("diagonal", dim1, t->ndim);
-    int b = a < 0 ? -1 : dt_shape_wrap_dim("diagonal", dim2, t->ndim);
-    if (b < 0)
+    int a, b;
+    if (dt_shape_wrap_pair("diagonal", dim1, dim2, t->ndim, &a, &b))
         return -1;
-    if (a == b)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "diagonal: both dimensions are %d; give two different ones", a);
     int64_t rows = t->shape[a], columns = t->shape[b], size;
     if (offset >= 0)
         size = columns - offset < rows ? columns - offset : rows;
@@ -554,7 +509,6 @@ int dt_view_diagonal(dt_tensor *out, const dt_tensor *t, int64_t offset, int64_t
 int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t size,
                    int64_t step)
 {
-    out->storage = NULL;
     int dim = dt_shape_wrap_dim("unfold", wanted, t->ndim);
     if (dim < 0)
         return -1;
@@ -569,11 +523,8 @@ int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
     if (step <= 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "unfold: the step is %" PRId64 "; give 1 or more", step);
-    if (t->ndim == DT_MAX_NDIM)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "unfold: the result would have %d dimensions; at most %d are possible",
-            t->ndim + 1, DT_MAX_NDIM);
+    if (dt_shape_check_ndim("unfold", t->ndim + 1))
+        return -1;
     dt_tensor_alias(out, t);
     if (t->ndim) {
         out->shape[dim] = (room - size) / step + 1;
@@ -592,7 +543,6 @@ int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t wanted, int co
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
     int64_t shape[DT_MAX_NDIM], known = 1;
     int ndim = 0, unknown = -1;
-    out->storage = NULL;
     int dim = dt_shape_wrap_dim("unflatten", wanted, t->ndim);
     if (dim < 0)
         return -1;
@@ -602,11 +552,8 @@ int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t wanted, int co
             !count
                 ? "unflatten: no sizes were given; give at least one"
                 : "unflatten: a 0-dim tensor has no dimension to split; use reshape");
-    if (count + t->ndim - 1 > DT_MAX_NDIM)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "unflatten: the result would have %d dimensions; at most %d are possible",
-            count + t->ndim - 1, DT_MAX_NDIM);
+    if (dt_shape_check_ndim("unflatten", count + t->ndim - 1))
+        return -1;
     for (int d = 0; d < dim; d++)
         shape[ndim++] = t->shape[d];
     bool sound = true;
@@ -644,12 +591,10 @@ int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t wanted, int co
 int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim,
                        const int64_t *shape, const int64_t *strides, int64_t offset)
 {
-    out->storage = NULL;
-    if (ndim > DT_MAX_NDIM)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "as_strided: at most %d dimensions are possible", DT_MAX_NDIM);
-    int64_t numel =
-        dt_shape_numel("as_strided", ndim, shape, dt_dtype_size((dt_dtype)t->dtype));
+    int64_t numel = dt_shape_check_ndim("as_strided", ndim)
+                        ? -1
+                        : dt_shape_numel("as_strided", ndim, shape,
+                                         dt_dtype_size((dt_dtype)t->dtype));
     if (numel < 0)
         return -1;
     int64_t last = offset;

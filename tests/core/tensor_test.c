@@ -9,11 +9,9 @@
 #include "device/transfer.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 static const dt_device cpu = {DT_CPU, 0};

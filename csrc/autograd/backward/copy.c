@@ -2,7 +2,7 @@
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 int dt_recorded_to_format(dt_tensor *out, const dt_tensor *x, dt_dtype dtype,
                           dt_device device, dt_format format, bool non_blocking)

@@ -2,7 +2,7 @@
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 static const int64_t first_dim[] = {0};
 

@@ -2,7 +2,7 @@
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
-#include "tensor/ops/matmul.h"
+#include "tensor/ops/ops.h"
 
 static dt_arg product(dt_scope *scope, dt_op *op, dt_arg a, dt_arg b)
 {

@@ -1,7 +1,7 @@
 /* Elements in another order, or repeated. */
 #include "autograd/dispatch.h"
 #include "autograd/recorded.h"
-#include "tensor/ops/movement.h"
+#include "tensor/ops/ops.h"
 
 int dt_flip_backward(dt_grad *g)
 {

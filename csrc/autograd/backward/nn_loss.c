@@ -1,12 +1,12 @@
 /* Losses over classes: a kernel for the first derivative, from two numbers a row that the
  * forward pass keeps instead of its softmax, and formulas for higher ones. */
-#include "tensor/ops/nn_loss.h"
+#include "tensor/ops/nn.h"
 
 #include <string.h>
 
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/view.h"
 
 /* A call's options and saved tensors. */

@@ -1,6 +1,6 @@
 /* Normalization layers: kernels for the first derivative, from the mean and 1 / std that
  * the forward pass keeps, and formulas for higher ones. */
-#include "tensor/ops/nn_norm.h"
+#include "tensor/ops/nn.h"
 
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"

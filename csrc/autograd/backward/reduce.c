@@ -5,7 +5,7 @@
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/nn.h"
-#include "tensor/ops/reduce.h"
+#include "tensor/ops/ops.h"
 
 /* --- which dimensions were reduced --- */
 

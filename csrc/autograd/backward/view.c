@@ -2,7 +2,7 @@
 #include "autograd/dispatch.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 /* --- shapes --- */
 

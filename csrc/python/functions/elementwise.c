@@ -9,9 +9,8 @@
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/reduce.h"
 
 /* --- calls --- */
 

@@ -5,7 +5,7 @@
 #include "python/functions.h"
 #include "python/output.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
 {

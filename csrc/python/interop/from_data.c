@@ -7,7 +7,7 @@
 #include "python/types/dtype.h"
 #include "python/functions.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 typedef struct reader {
     const char *function; /* for messages */

@@ -3,8 +3,7 @@
 
 #include "python/types/device.h"
 #include "python/functions.h"
-#include "tensor/ops/create.h"
-#include "tensor/ops/random.h"
+#include "tensor/ops/ops.h"
 
 typedef struct generator_object {
     PyObject_HEAD dt_generator *generator; /* owned, or the device's default

@@ -7,8 +7,7 @@
 #include "python/types/tensor.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
-#include "tensor/ops/index.h"
+#include "tensor/ops/ops.h"
 #include "tensor/view.h"
 
 /* Room for every item of a valid subscript, with an ellipsis and new axes. */

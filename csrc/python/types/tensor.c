@@ -12,8 +12,7 @@
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
+#include "tensor/ops/ops.h"
 #include "tensor/view.h"
 
 /* --- lifetime --- */

@@ -7,7 +7,7 @@
 #include "device/transfer.h"
 #include "tensor/call.h"
 #include "tensor/iterate.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 /* Copies source into target on their one device, converting and broadcasting. The
  * target may hold nothing: then it is made with dtype. */

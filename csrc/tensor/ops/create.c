@@ -1,4 +1,4 @@
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 
 #include <inttypes.h>
 #include <math.h>

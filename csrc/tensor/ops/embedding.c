@@ -4,9 +4,7 @@
 
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
-#include "tensor/ops/index.h"
-#include "tensor/ops/reduce.h"
+#include "tensor/ops/ops.h"
 #include "tensor/view.h"
 
 int dt_embedding_forward(dt_call *c)
@@ -23,11 +21,7 @@ int dt_embedding_forward(dt_call *c)
                        "embedding: 'indices' holds %s, and int64 or int32 is expected; "
                        "use .long()",
                        dt_dtype_name((dt_dtype)indices->dtype));
-    dt_indexing indexing = {.what = c->name,
-                            .code = DT_ERROR_INDEX,
-                            .form = DT_INDEXING_ADVANCED,
-                            .count = 1,
-                            .indices = {indices}};
+    dt_indexing indexing = dt_indexing_along(c->name, DT_INDEXING_ADVANCED, 0, indices);
     return dt_index_read(c->out[0], weight, &indexing);
 }
 
@@ -38,11 +32,8 @@ int dt_embedding_dense_backward_forward(dt_call *c)
     DT_LOCAL(row);
     int64_t padding = c->args[3].i;
     int64_t shape[] = {c->args[2].i, grad->shape[grad->ndim - 1]};
-    dt_indexing indexing = {.what = c->name,
-                            .code = DT_ERROR_INDEX,
-                            .form = DT_INDEXING_ADVANCED,
-                            .count = 1,
-                            .indices = {c->args[1].tensor}};
+    dt_indexing indexing =
+        dt_indexing_along(c->name, DT_INDEXING_ADVANCED, 0, c->args[1].tensor);
     if (dt_full(c->name, out, (dt_dtype)grad->dtype, 2, shape, dt_tensor_device(grad),
                 dt_scalar_float(0)))
         return -1;
@@ -77,12 +68,8 @@ int dt_one_hot_forward(dt_call *c)
     int64_t classes = c->args[1].i, shape[DT_MAX_NDIM];
     DT_LOCAL(column);
     DT_LOCAL(one);
-    dt_indexing indexing = {.what = "one_hot",
-                            .code = DT_ERROR_RUNTIME,
-                            .form = DT_INDEXING_GATHER,
-                            .count = 1,
-                            .dims = {x->ndim},
-                            .indices = {&column}};
+    dt_indexing indexing =
+        dt_indexing_along("one_hot", DT_INDEXING_GATHER, x->ndim, &column);
     dt_device device = dt_tensor_device(x);
     if (x->dtype != DT_INT64)
         return dt_fail(DT_ERROR_RUNTIME,

@@ -1,4 +1,4 @@
-#include "tensor/ops/index.h"
+#include "tensor/ops/ops.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -8,9 +8,7 @@
 #include "tensor/call.h"
 #include "tensor/iterate.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* What a call holds on to: index tensors in int64, on the tensor's device. */
@@ -379,12 +377,7 @@ static int index_of_dim(dt_indexing *indexing, const dt_call *c, dt_tensor *vect
                        "%s: the tensor has no dimension to index; give it one with "
                        "reshape(1)",
                        c->name);
-    *indexing = (dt_indexing){.what = c->name,
-                              .code = DT_ERROR_INDEX,
-                              .form = DT_INDEXING_ADVANCED,
-                              .count = 1,
-                              .dims = {dim},
-                              .indices = {vector}};
+    *indexing = dt_indexing_along(c->name, DT_INDEXING_ADVANCED, dim, vector);
     return 0;
 }
 
@@ -392,12 +385,7 @@ static int index_of_dim(dt_indexing *indexing, const dt_call *c, dt_tensor *vect
 static int index_along(dt_indexing *indexing, const dt_call *c)
 {
     int dim = dt_shape_wrap_dim(c->name, c->args[1].i, c->args[0].tensor->ndim);
-    *indexing = (dt_indexing){.what = c->name,
-                              .code = DT_ERROR_RUNTIME,
-                              .form = DT_INDEXING_GATHER,
-                              .count = 1,
-                              .dims = {dim},
-                              .indices = {c->args[2].tensor}};
+    *indexing = dt_indexing_along(c->name, DT_INDEXING_GATHER, dim, c->args[2].tensor);
     return dim < 0 ? -1 : 0;
 }
 
@@ -437,12 +425,8 @@ static int gather(dt_call *c)
 
 static int take(dt_call *c)
 {
-    dt_indexing indexing = {.what = c->name,
-                            .code = DT_ERROR_INDEX,
-                            .form = DT_INDEXING_TAKE,
-                            .wraps = true,
-                            .count = 1,
-                            .indices = {c->args[1].tensor}};
+    dt_indexing indexing =
+        dt_indexing_along(c->name, DT_INDEXING_TAKE, 0, c->args[1].tensor);
     return read_elements(c, &indexing);
 }
 

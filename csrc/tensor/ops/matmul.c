@@ -1,11 +1,10 @@
-#include "tensor/ops/matmul.h"
+#include "tensor/ops/ops.h"
 
 #include <inttypes.h>
 
 #include "device/stream.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
 

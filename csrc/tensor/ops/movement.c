@@ -1,12 +1,10 @@
-#include "tensor/ops/movement.h"
+#include "tensor/ops/ops.h"
 
 #include <inttypes.h>
 
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
 #include "tensor/iterate.h"
-#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* --- backwards, and round --- */

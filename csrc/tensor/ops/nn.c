@@ -5,9 +5,8 @@
 #include "device/stream.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* --- calls --- */

@@ -1,13 +1,11 @@
-#include "tensor/ops/nn_loss.h"
+#include "tensor/ops/nn.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/nn.h"
 
 /* --- checks --- */
 

@@ -1,12 +1,11 @@
-#include "tensor/ops/nn_norm.h"
+#include "tensor/ops/nn.h"
 
 #include <inttypes.h>
 
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/nn.h"
 #include "tensor/view.h"
 
 static int check_type(const char *what, const dt_tensor *x)

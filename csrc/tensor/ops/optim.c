@@ -9,10 +9,9 @@
 #include "device/stream.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
-#include "tensor/ops/reduce.h"
 
 /* How many names there are in a row's list of them. */
 #define COUNT(...) COUNT_8(__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, 0)

@@ -1,4 +1,4 @@
-#include "tensor/ops/random.h"
+#include "tensor/ops/ops.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -11,9 +11,7 @@
 #include "ops/philox.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* --- generators --- */

@@ -1,4 +1,4 @@
-#include "tensor/ops/reduce.h"
+#include "tensor/ops/ops.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "tensor/ops/scan.h"
+#include "tensor/ops/ops.h"
 
 #include "device/stream.h"
 #include "tensor/call.h"

@@ -1,4 +1,4 @@
-#include "tensor/ops/sort.h"
+#include "tensor/ops/ops.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,10 +7,7 @@
 #include "device/stream.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/index.h"
-#include "tensor/ops/reduce.h"
 #include "tensor/view.h"
 
 /* --- rows in order --- */
@@ -85,16 +82,6 @@ static int topk(dt_call *c)
 
 /* --- one element of each sorted row --- */
 
-static dt_indexing along(const char *what, int dim, const dt_tensor *index)
-{
-    return (dt_indexing){.what = what,
-                         .code = DT_ERROR_RUNTIME,
-                         .form = DT_INDEXING_GATHER,
-                         .count = 1,
-                         .dims = {dim},
-                         .indices = {index}};
-}
-
 static int64_t row_size(const dt_tensor *x, int dim)
 {
     return x->ndim ? x->shape[dim] : 1;
@@ -142,7 +129,7 @@ static int drop_dim(dt_tensor *t, int64_t dim)
 /* Fills the results (values, indices) of a call whose indices have size 1 for dim. */
 static int take_values(dt_call *c, const dt_tensor *x, int dim, bool keepdim)
 {
-    dt_indexing at = along(c->name, dim, c->out[1]);
+    dt_indexing at = dt_indexing_along(c->name, DT_INDEXING_GATHER, dim, c->out[1]);
     if (dt_index_read(c->out[0], x, &at) < 0)
         return -1;
     if (keepdim || !x->ndim)
@@ -207,7 +194,7 @@ static int median_along(dt_call *c, const dt_tensor *x, int64_t along_dim, bool 
         return -1;
     int64_t middle = (row_size(x, dim) - 1) / 2;
     bool floats = x->ndim && dt_dtype_is_float((dt_dtype)x->dtype);
-    dt_indexing at = along(c->name, dim, &place);
+    dt_indexing at = dt_indexing_along(c->name, DT_INDEXING_GATHER, dim, &place);
     if (dt_sort(c->name, NULL, &all, x, floats ? -1 : middle + 1, dim, false) < 0)
         return -1;
     if (floats ? median_index(&place, x, dim, skips) < 0 ||

@@ -1,28 +1,15 @@
 /* What differs: in order, or each from the one before. */
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
-#include "tensor/ops/create.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/ops/index.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/scan.h"
-#include "tensor/ops/sort.h"
 #include "tensor/view.h"
-
-static dt_indexing rows_at(const char *what, const dt_tensor *index)
-{
-    return (dt_indexing){.what = what,
-                         .code = DT_ERROR_INDEX,
-                         .form = DT_INDEXING_ADVANCED,
-                         .count = 1,
-                         .indices = {index}};
-}
 
 /* The rows of t at index. */
 static int read_rows(const char *what, dt_tensor *out, const dt_tensor *t,
                      const dt_tensor *index)
 {
-    dt_indexing at = rows_at(what, index);
+    dt_indexing at = dt_indexing_along(what, DT_INDEXING_ADVANCED, 0, index);
     return dt_index_read(out, t, &at);
 }
 
@@ -81,7 +68,7 @@ static int mark_changes(const char *what, dt_tensor *change, const dt_tensor *ro
 static int make_inverse(const char *what, dt_tensor *out, const dt_tensor *change,
                         const dt_tensor *places, int ndim, const int64_t *shape)
 {
-    dt_indexing at = rows_at(what, places);
+    dt_indexing at = dt_indexing_along(what, DT_INDEXING_ADVANCED, 0, places);
     DT_LOCAL(group);
     DT_LOCAL(inverse);
     if (dt_cumulative(DT_SCAN_SUM, &group, NULL, change, 0, -1, false) ||

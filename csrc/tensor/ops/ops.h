@@ -1,0 +1,152 @@
+/* What operations offer to C code beside their records. */
+#ifndef DT_TENSOR_OPS_OPS_H
+#define DT_TENSOR_OPS_OPS_H
+
+#include "device/plan.h"
+#include "device/random.h"
+#include "ops/ops.h"
+#include "tensor/tensor.h"
+
+/* --- creation --- */
+
+struct dt_call;
+
+/* The type that a factory is asked for, dtype being parameter `first`. */
+dt_dtype dt_factory_dtype(const struct dt_call *call, int first, dt_dtype otherwise);
+
+/* Fails where the value is not of the type's range. */
+int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+            const int64_t *shape, dt_device device, dt_scalar value);
+int dt_fill_into(const char *what, dt_tensor *target, dt_scalar value);
+
+/* start, start + step, ... up to but without end. dtype -1: int64 where all three are
+ * integers, else the default floating type. */
+int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, int dtype,
+              dt_device device);
+
+/* --- random numbers --- */
+
+/* Fills target with random numbers of generator (NULL: the device's own). */
+int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribution,
+                   dt_scalar low, dt_scalar high, dt_generator *generator);
+
+/* The default generator of a device, lent; seeded at first use from the system's
+ * randomness. */
+dt_generator *dt_default_generator(dt_device device);
+
+/* Seeds the default generator of the CPU and of all GPUs, also those not used yet. */
+void dt_seed_all(uint64_t seed);
+void dt_seed_cuda(uint64_t seed);
+
+/* The state of a generator as bytes: DT_TWISTER_STATE of the CPU's, in PyTorch's
+ * layout, DT_PHILOX_STATE of a GPU's (seed, then offset). Both take the lock. */
+#define DT_TWISTER_STATE 5056
+#define DT_PHILOX_STATE  16
+void dt_generator_save(dt_generator *generator, bool twister, unsigned char *bytes);
+/* Fails where the bytes are no state, and then changes nothing. */
+int dt_generator_restore(dt_generator *generator, bool twister,
+                         const unsigned char *bytes);
+
+/* --- reductions --- */
+
+extern const char *const dt_reduce_names[DT_NREDUCE];
+
+/* Folds `count` dimensions of x (count 0: all). dtype -1: the row's own result type;
+ * else the type to compute in. `parameter` is P of the table. */
+int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
+              const int64_t *dims, bool keepdim, int dtype, double parameter);
+
+/* The row that folds a p-norm. */
+dt_reduce_op dt_norm_row(double p);
+
+/* Marks the dimensions that a reduction folds: those named, or all for count 0. */
+int dt_reduce_dims(const char *what, const dt_tensor *x, int count, const int64_t *dims,
+                   bool *folded);
+/* The shape of its result; the number of dimensions. */
+int dt_reduce_shape(const dt_tensor *x, const bool *folded, bool keepdim,
+                    int64_t *shape);
+
+/* --- scans --- */
+
+/* Element i of out is what elements 0 to i along dim give (backward: i to the last).
+ * dtype -1: int64 for sums and products of integers and bools, else x's own type; else
+ * the type to compute in. indices: int64, of the maxima or minima; NULL for the other
+ * operations. */
+int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_tensor *x,
+                  int64_t dim, int dtype, bool backward);
+
+/* --- sorting --- */
+
+/* The first k elements along dim in order (k -1: all of them), and where they were. A
+ * stable sort, a NaN greater than all others. values may be NULL. */
+int dt_sort(const char *what, dt_tensor *values, dt_tensor *indices, const dt_tensor *x,
+            int64_t k, int64_t dim, bool descending);
+
+/* --- index tensors --- */
+
+typedef enum dt_indexing_form {
+    /* x[..., i, j, ...]: indices of dimensions, broadcast against one another; their
+     * dimensions stand in place of the indexed ones where those are neighbours, else in
+     * front. */
+    DT_INDEXING_ADVANCED,
+    DT_INDEXING_GATHER, /* x[a, i[a, b, c], c]: gather; one index with x's dimensions */
+    DT_INDEXING_TAKE    /* one index into x's elements in row-major order: take */
+} dt_indexing_form;
+
+/* Which elements of a tensor. The index tensors are lent; they are integers of any type
+ * on the tensor's device, or on the CPU, from where they are copied. */
+typedef struct dt_indexing {
+    const char *what;   /* the operation; a literal */
+    dt_error_code code; /* of an index out of range on the CPU. A GPU reports it at the
+                           next wait, as DT_ERROR_ACCELERATOR */
+    dt_indexing_form form;
+    bool wraps; /* negative indices count from the end */
+    int count;
+    int dims
+        [DT_MAX_NDIM]; /* ascending; of DT_INDEXING_ADVANCED and DT_INDEXING_GATHER */
+    const dt_tensor *indices[DT_MAX_NDIM];
+} dt_indexing;
+
+/* By one index tensor, along dim. */
+static inline dt_indexing dt_indexing_along(const char *what, dt_indexing_form form,
+                                            int dim, const dt_tensor *index)
+{
+    return (dt_indexing){.what = what,
+                         .code = form == DT_INDEXING_GATHER ? DT_ERROR_RUNTIME
+                                                            : DT_ERROR_INDEX,
+                         .form = form,
+                         .wraps = form == DT_INDEXING_TAKE,
+                         .count = 1,
+                         .dims = {dim},
+                         .indices = {index}};
+}
+
+/* The chosen elements of x, a copy. Does not wait, unless an index has to be copied. */
+int dt_index_read(dt_tensor *out, const dt_tensor *x, const dt_indexing *indexing);
+
+/* target[indexing] op= values, which broadcast to the shape of what is chosen (of
+ * DT_INDEXING_GATHER: have at least the index's sizes) and have target's type. op is not
+ * DT_INDEX_READ. Values of one place: on the CPU in row-major order, on a GPU in no
+ * certain order, so sums of floats may differ in their last bits and which of several
+ * values is written is open. */
+int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexing,
+                   const dt_tensor *values);
+
+/* The positions of elements that are not 0 (or NaN, or true), row by row, int64 of
+ * shape [n, x.ndim]. Waits for a GPU's count, which is the result's size. */
+int dt_nonzero(dt_tensor *out, const dt_tensor *x);
+
+/* --- matrix products --- */
+
+/* a @ b with PyTorch's rules: vectors, matrices, and batches that broadcast. */
+int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
+
+/* --- repeats --- */
+
+/* The number i, repeats[i] times, for each i in turn: int64, on the device of repeats,
+ * which are int32 or int64 of at most one dimension. One repeat counts for each of `size`
+ * numbers. output_size -1: the sum of the repeats, which synchronizes with a GPU. */
+int dt_repeat_index(dt_tensor *out, const dt_tensor *repeats, int64_t size,
+                    int64_t output_size);
+
+#endif
