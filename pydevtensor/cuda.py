@@ -583,13 +583,8 @@ class transfers:
     def counts(self) -> dict[str, int]:
         """All counts as a dict."""
         now = self._end or _C._traffic()
-        counts = {}
-        for name, (times, total) in now.items():
-            before, bytes_before = self._start[name]
-            counts[name] = times - before
-            if name != "waits":
-                counts[name + "_bytes"] = total - bytes_before
-        return counts
+        names = [name for name in now if name != "waits_bytes"]
+        return {name: now[name] - self._start[name] for name in names}
 
     def __getattr__(self, name: str) -> int:
         if not name.startswith("_"):

@@ -108,7 +108,7 @@ OF_DEVICE(cuda_properties, "get_device_properties")
     dt_device_properties p;
     if (dt_backend_of(device)->device_properties(device.index, &p) < 0)
         return dt_raise();
-    PyObject *dict = PyDict_New();
+    DT_REF dict = PyDict_New();
 #define INT(name)  put(dict, #name, PyLong_FromLongLong((long long)p.name))
 #define BOOL(name) put(dict, #name, PyBool_FromLong(p.name))
 #define TEXT(name) put(dict, #name, PyUnicode_FromString(p.name))
@@ -122,11 +122,10 @@ OF_DEVICE(cuda_properties, "get_device_properties")
         put(dict, "pci_bus_id", PyLong_FromLong(p.pci_bus)) &&
         put(dict, "pci_device_id", PyLong_FromLong(p.pci_device)) && BOOL(simulated) &&
         INT(physical))
-        return dict;
+        return Py_NewRef(dict);
 #undef INT
 #undef BOOL
 #undef TEXT
-    Py_XDECREF(dict);
     return NULL;
 }
 
@@ -181,7 +180,7 @@ OF_DEVICE(memory_stats, "memory_stats")
     dt_memory_stats stats;
     memset(&stats, 0, sizeof stats);
     dt_backend_of(device)->memory_stats(device.index, &stats);
-    PyObject *dict = PyDict_New();
+    DT_REF dict = PyDict_New();
     bool good = dict != NULL;
 #define PART(name, part)                                                               \
     good = good && put(dict, #name ".all." #part, PyLong_FromLongLong(stats.name.part));
@@ -193,8 +192,7 @@ OF_DEVICE(memory_stats, "memory_stats")
     if (good &&
         put(dict, "num_alloc_retries", PyLong_FromLongLong(stats.num_alloc_retries)) &&
         put(dict, "num_ooms", PyLong_FromLongLong(stats.num_ooms)))
-        return dict;
-    Py_XDECREF(dict);
+        return Py_NewRef(dict);
     return NULL;
 }
 
@@ -360,17 +358,14 @@ static PyObject *transfers(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
 {
     dt_transfer_counters counted;
     dt_transfer_counters_read(&counted);
-    PyObject *dict = PyDict_New();
+    DT_REF dict = PyDict_New();
     bool good = dict != NULL;
 #define COUNTER(name)                                                                  \
-    good = good && put(dict, #name,                                                    \
-                       Py_BuildValue("LL", (long long)counted.name,                    \
-                                     (long long)counted.name##_bytes));
+    good = good && put(dict, #name, PyLong_FromLongLong(counted.name)) &&              \
+           put(dict, #name "_bytes", PyLong_FromLongLong(counted.name##_bytes));
     DT_TRANSFER_COUNTERS(COUNTER)
 #undef COUNTER
-    if (!good)
-        Py_CLEAR(dict);
-    return dict;
+    return good ? Py_NewRef(dict) : NULL;
 }
 
 static PyObject *sim_control(PyObject *Py_UNUSED(self), PyObject *value)

@@ -295,13 +295,6 @@ static int call_hook(void *context, dt_tensor *gradient)
     return status < 0 ? dt_fail_in_python() : 0;
 }
 
-void dt_object_free(void *context)
-{
-    PyGILState_STATE gil = PyGILState_Ensure();
-    Py_DECREF((PyObject *)context);
-    PyGILState_Release(gil);
-}
-
 /* Where the hooks for a tensor's gradient are: the leaf's or the node's. */
 static dt_hook **hooks_of(const dt_tensor *t, int *index)
 {

@@ -25,7 +25,4 @@ int dt_fail_in_python(void);
  * NULL. */
 PyObject *dt_function_object(const dt_node *node);
 
-/* Gives back a reference that the core held, from whichever thread. */
-void dt_object_free(void *context);
-
 #endif

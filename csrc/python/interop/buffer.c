@@ -106,9 +106,8 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
     return 0;
 }
 
-void dt_tensor_release_buffer(PyObject *self, Py_buffer *view)
+void dt_tensor_release_buffer(PyObject *Py_UNUSED(self), Py_buffer *view)
 {
-    (void)self;
     export *kept = view->internal;
     dt_storage_release(kept->storage);
     PyMem_Free(kept);
@@ -116,16 +115,11 @@ void dt_tensor_release_buffer(PyObject *self, Py_buffer *view)
 
 /* --- importing external memory --- */
 
-/* The last tensor may be released in a thread without the GIL, or after
- * finalization. */
-static void release_view(void *owner)
+static void release_view(PyObject *owner)
 {
-    if (!Py_IsInitialized())
-        return;
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyBuffer_Release(owner);
-    PyMem_Free(owner);
-    PyGILState_Release(state);
+    Py_buffer *view = PyCapsule_GetPointer(owner, NULL);
+    PyBuffer_Release(view);
+    PyMem_Free(view);
 }
 
 /* A buffer to hold, writable if possible. NULL with ValueError or the exporter's
@@ -211,35 +205,36 @@ DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1,
     Py_buffer *view = take_buffer(args->slots[0]);
     if (!view)
         return NULL;
-    PyObject *made = NULL;
+    DT_REF owner = PyCapsule_New(view, NULL, release_view);
+    if (!owner) {
+        PyBuffer_Release(view);
+        PyMem_Free(view);
+        return NULL;
+    }
     int64_t size = (int64_t)dt_dtype_size((dt_dtype)dtype);
     int64_t numel = count_elements(view, size, count, offset);
-    char *data = (char *)view->buf + offset;
     if (numel < 0)
-        goto fail;
-    if ((uintptr_t)data % (uintptr_t)size) {
-        PyErr_Format(PyExc_ValueError,
-                     "frombuffer(): offset %lld puts elements of %lld bytes where they "
-                     "are not aligned; copy the part first, with bytearray()",
-                     (long long)offset, (long long)size);
-        goto fail;
-    }
+        return NULL;
+    char *data = (char *)view->buf + offset;
+    if ((uintptr_t)data % (uintptr_t)size)
+        return PyErr_Format(PyExc_ValueError,
+                            "frombuffer(): offset %lld puts elements of %lld bytes "
+                            "where they are not aligned; copy the part first, with "
+                            "bytearray()",
+                            (long long)offset, (long long)size);
     dt_tensor_object *object = dt_tensor_object_new();
     if (!object)
-        goto fail;
+        return NULL;
     object->tensor.dtype = (unsigned char)dtype;
     object->tensor.ndim = 1;
     object->tensor.shape[0] = numel;
     object->tensor.strides[0] = 1;
-    made = dt_tensor_object_over(object, dt_device_make(DT_CPU, 0), data,
-                                 (size_t)(numel * size), view->readonly, release_view,
-                                 view);
+    PyObject *made = dt_tensor_object_over(object, dt_device_make(DT_CPU, 0), data,
+                                           (size_t)(numel * size), view->readonly,
+                                           dt_object_free, owner);
     if (made)
-        return dt_with_grad(args, 4, made);
-fail:
-    PyBuffer_Release(view);
-    PyMem_Free(view);
-    return NULL;
+        Py_INCREF(owner);
+    return dt_with_grad(args, 4, made);
 }
 
 /* --- storages, for checkpoints --- */
@@ -274,8 +269,9 @@ DT_PUBLIC(storage_bytes, "_storage_bytes(input: Tensor)")
 DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes, "
                         "stride: Sizes, offset: int = 0, requires_grad: bool = False)")
 {
-    dt_tensor *t, typed;
-    int dtype, ndim, nstrides, status;
+    dt_tensor *t;
+    DT_LOCAL(typed);
+    int dtype, ndim, nstrides;
     int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM], offset;
     if (dt_take_tensor(args, 0, &t) < 0 || dt_take_dtype(args, 1, &dtype) < 0 ||
         dt_take_sizes(args, 2, &ndim, shape) < 0 ||
@@ -295,8 +291,8 @@ DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes,
         return NULL;
     dt_tensor_alias(&typed, t);
     typed.dtype = (unsigned char)dtype;
-    status = dt_view_as_strided(&object->tensor, &typed, ndim, shape, strides, offset);
-    dt_tensor_clear(&typed);
+    int status =
+        dt_view_as_strided(&object->tensor, &typed, ndim, shape, strides, offset);
     return dt_with_grad(args, 5, dt_tensor_result(object, status));
 }
 

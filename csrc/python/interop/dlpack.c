@@ -307,21 +307,6 @@ fail:
     return NULL;
 }
 
-/* Written in Python: few libraries ask for it. */
-static PyObject *get_cuda_array_interface(PyObject *self, void *Py_UNUSED(unused))
-{
-    return dt_python_call("_functions.interop", "cuda_array_interface", self, NULL);
-}
-
-static PyGetSetDef attributes[] = {
-    {"__cuda_array_interface__", get_cuda_array_interface, NULL,
-     "The memory of a Tensor on a real GPU, for CuPy, Numba and others (version 3).\n\n"
-     "AttributeError on the CPU and on simulated GPUs, RuntimeError for a Tensor that "
-     "requires gradients.",
-     NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
 static const dt_function rows[] = {
     DT_FUNCTION(to_capsule, "_to_capsule", "A DLPack capsule of the tensor's memory."),
     DT_FUNCTION(capsule_facts, "_capsule_facts",
@@ -332,7 +317,5 @@ static const dt_function rows[] = {
 
 int dt_setup_dlpack(PyObject *module)
 {
-    if (DT_ADD_FUNCTIONS(module, rows) < 0)
-        return -1;
-    return dt_add_properties(attributes);
+    return DT_ADD_FUNCTIONS(module, rows);
 }

@@ -38,10 +38,8 @@ static bool numpy_is_loaded(void)
     static bool loaded;
     if (!loaded) {
         PyObject *modules = PyImport_GetModuleDict();
-        loaded =
-            modules && PyDict_GetItemString(modules, "numpy.core.multiarray") != NULL;
-        loaded = loaded || (modules && PyDict_GetItemString(
-                                           modules, "numpy._core.multiarray") != NULL);
+        loaded = PyDict_GetItemString(modules, "numpy.core.multiarray") ||
+                 PyDict_GetItemString(modules, "numpy._core.multiarray");
     }
     return loaded && !need_numpy();
 }
@@ -235,7 +233,7 @@ PyObject *dt_numpy_to_tensor(PyObject *value)
         dt_shape_strides(t->ndim, t->shape, t->strides);
     PyObject *made = dt_tensor_object_over(
         object, dt_device_make(DT_CPU, 0), extent ? PyArray_DATA(array) : NULL,
-        (size_t)(extent * size), !PyArray_ISWRITEABLE(array), dt_release_object, value);
+        (size_t)(extent * size), !PyArray_ISWRITEABLE(array), dt_object_free, value);
     if (made)
         Py_INCREF(value);
     return made;

@@ -1,6 +1,7 @@
 #include "python/types/device.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "python/arguments.h"
@@ -16,22 +17,19 @@ static dt_device named_of(PyObject *self)
     return ((dt_device_object *)self)->named;
 }
 
-/* Shared objects, so that x.device does not allocate: by type, index -1 first. */
-#define SHARED 9
-static PyObject *shared[DT_NDEVICE_TYPES][SHARED];
+/* There is one object for each device, compared by identity: by type, and index from -1. */
+static PyObject *devices[DT_NDEVICE_TYPES][INT8_MAX + 2];
 
 PyObject *dt_device_object_new(dt_device named)
 {
-    int slot = named.index + 1;
-    if (slot < SHARED && shared[(int)named.type][slot])
-        return Py_NewRef(shared[(int)named.type][slot]);
-    PyObject *self = dt_py.device_type->tp_alloc(dt_py.device_type, 0);
-    if (!self)
-        return NULL;
-    ((dt_device_object *)self)->named = named;
-    if (slot < SHARED)
-        shared[(int)named.type][slot] = Py_NewRef(self);
-    return self;
+    PyObject **slot = &devices[(int)named.type][named.index + 1];
+    if (!*slot) {
+        *slot = dt_py.device_type->tp_alloc(dt_py.device_type, 0);
+        if (!*slot)
+            return NULL;
+        ((dt_device_object *)*slot)->named = named;
+    }
+    return Py_NewRef(*slot);
 }
 
 PyObject *dt_device_object_of(dt_device device)
@@ -43,28 +41,25 @@ PyObject *dt_device_object_of(dt_device device)
 
 /* --- conversion --- */
 
+/* Reads "cpu" or "cuda:1"; -1 where it is neither. */
 static int parse(const char *text, dt_device *out)
 {
-    const char *colon = strchr(text, ':');
-    size_t length = colon ? (size_t)(colon - text) : strlen(text);
     for (int type = 0; type < DT_NDEVICE_TYPES; type++) {
-        if (strlen(type_names[type]) != length ||
-            memcmp(text, type_names[type], length) != 0)
+        size_t length = strlen(type_names[type]);
+        if (strncmp(text, type_names[type], length) != 0)
             continue;
-        int index = -1;
-        if (colon) {
-            const char *digit = colon + 1;
-            if (!isdigit((unsigned char)*digit) || (digit[0] == '0' && digit[1]))
+        long index = -1;
+        if (text[length]) {
+            const char *digits = text + length + 1;
+            char *end;
+            if (text[length] != ':' || !isdigit((unsigned char)digits[0]) ||
+                (digits[0] == '0' && digits[1]))
                 return -1;
-            for (index = 0; isdigit((unsigned char)*digit); digit++) {
-                index = index * 10 + (*digit - '0');
-                if (index > INT8_MAX)
-                    return -1;
-            }
-            if (*digit)
+            index = strtol(digits, &end, 10);
+            if (*end || index > INT8_MAX)
                 return -1;
         }
-        *out = dt_device_make((dt_device_type)type, index);
+        *out = dt_device_make((dt_device_type)type, (int)index);
         return 0;
     }
     return -1;
@@ -195,19 +190,6 @@ static PyObject *device_repr(PyObject *self)
     return PyUnicode_FromFormat("device(type='%s', index=%d)", name, named.index);
 }
 
-static Py_hash_t device_hash(PyObject *self)
-{
-    dt_device named = named_of(self);
-    return 1009 * (named.type + 1) + named.index + 1;
-}
-
-static PyObject *device_compare(PyObject *a, PyObject *b, int op)
-{
-    if (!dt_device_object_check(b) || (op != Py_EQ && op != Py_NE))
-        Py_RETURN_NOTIMPLEMENTED;
-    return PyBool_FromLong(dt_device_equal(named_of(a), named_of(b)) == (op == Py_EQ));
-}
-
 static PyObject *device_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     dt_device named = named_of(self);
@@ -268,8 +250,6 @@ static PyType_Slot slots[] = {
     {Py_tp_new, device_new},
     {Py_tp_repr, device_repr},
     {Py_tp_str, device_str},
-    {Py_tp_hash, device_hash},
-    {Py_tp_richcompare, device_compare},
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},
     {0, NULL},

@@ -17,8 +17,7 @@ static inline bool dt_device_object_check(PyObject *value)
     return Py_TYPE(value) == dt_py.device_type;
 }
 
-/* A device object for a named device: a new reference, to a shared object if
- * possible. */
+/* The device object of a named device: a new reference. */
 PyObject *dt_device_object_new(dt_device named);
 
 /* The device object of a tensor's device: CPU devices have no index then. */

@@ -83,13 +83,8 @@ static PyObject *size_numel(PyObject *self, PyObject *Py_UNUSED(unused))
 
 static PyObject *size_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    PyObject *plain = PyTuple_GetSlice(self, 0, PyTuple_GET_SIZE(self));
-    if (plain &&
-        !PyTuple_CheckExact(plain)) { /* an empty slice may be the object itself */
-        Py_DECREF(plain);
-        plain = PyTuple_New(0);
-    }
-    return plain ? Py_BuildValue("O(N)", dt_py.size_type, plain) : NULL;
+    PyObject *list = PySequence_List(self);
+    return list ? Py_BuildValue("O(N)", dt_py.size_type, list) : NULL;
 }
 
 static PyObject *size_concat(PyObject *a, PyObject *b)

@@ -81,7 +81,7 @@ PyObject *dt_tensor_object_over(dt_tensor_object *object, dt_device device, void
     return (PyObject *)object;
 }
 
-void dt_release_object(void *object)
+void dt_object_free(void *object)
 {
     if (!Py_IsInitialized())
         return;

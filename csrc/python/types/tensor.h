@@ -71,9 +71,9 @@ PyObject *dt_tensor_object_over(dt_tensor_object *object, dt_device device, void
                                 size_t bytes, bool read_only, void (*release)(void *),
                                 void *owner);
 
-/* A release for a reference to a Python object. The last tensor may be released in a
- * thread without the GIL, or after finalization. */
-void dt_release_object(void *object);
+/* Gives back a reference to a Python object that the core held, from whichever thread, and
+ * also after finalization. */
+void dt_object_free(void *object);
 
 /* Converts a core scalar to bool, int or float. */
 PyObject *dt_scalar_to_python(dt_scalar scalar);

@@ -70,7 +70,18 @@ static PyObject *get_adjoint(PyObject *self, void *batch)
     return get_transposed(self, batch);
 }
 
+/* Written in Python: few libraries ask for it. */
+static PyObject *get_cuda_array_interface(PyObject *self, void *Py_UNUSED(unused))
+{
+    return dt_python_call("_functions.interop", "cuda_array_interface", self, NULL);
+}
+
 static PyGetSetDef attributes[] = {
+    {"__cuda_array_interface__", get_cuda_array_interface, NULL,
+     "The memory of a Tensor on a real GPU, for CuPy, Numba and others (version 3).\n\n"
+     "AttributeError on the CPU and on simulated GPUs, RuntimeError for a Tensor that "
+     "requires gradients.",
+     NULL},
 #define NEVER(name, op_name) {#name, get_never, NULL, "False: " op_name, NULL}
     NEVER(is_sparse, "every element is kept."),
     NEVER(is_sparse_csr, "every element is kept."),
