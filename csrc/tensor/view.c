@@ -97,6 +97,10 @@ static int take_slice(dt_tensor *t, int dim, const dt_subscript *item)
 int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
                   int count)
 {
+    if (count == 1 && items->kind == DT_SUBSCRIPT_INTEGER && t->ndim) {
+        dt_tensor_alias(out, t);
+        return finish(out, take_integer("index", out, 0, items->start, 0));
+    }
     int consumed = 0;
     for (int i = 0; i < count; i++) {
         consumed += items[i].kind == DT_SUBSCRIPT_INTEGER ||

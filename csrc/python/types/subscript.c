@@ -345,7 +345,7 @@ static int read_chosen(dt_tensor *out, const dt_tensor *whole, const subscript *
 static PyObject *subscript_int(const dt_tensor *x, PyObject *key)
 {
     dt_subscript item = {.kind = DT_SUBSCRIPT_INTEGER};
-    if (dt_int_from_python(key, &item.start) < 0)
+    if (!dt_small_int(key, &item.start) && dt_int_from_python(key, &item.start) < 0)
         return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
     return out ? dt_tensor_result(out, dt_recorded_index(&out->tensor, x, &item, 1))
