@@ -79,7 +79,7 @@ static void free_one(dt_node *node)
 
 void dt_node_release(dt_node *node)
 {
-    if (!node || __atomic_fetch_sub(&node->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!node || !dt_count_down(&node->references))
         return;
     node->pending = waiting;
     waiting = node;

@@ -88,7 +88,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
 static inline dt_node *dt_node_retain(dt_node *node)
 {
     if (node)
-        __atomic_fetch_add(&node->references, 1, __ATOMIC_RELAXED);
+        dt_count_up(&node->references);
     return node;
 }
 /* Drops a reference; frees chains of nodes in a loop. NULL is allowed. */

@@ -7,7 +7,6 @@
 
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
-#include "base/thread.h"
 #include "tensor/ops/copy.h"
 
 /* Guards accumulators and gradients of leaves, which threads may share. Recursive,
@@ -26,11 +25,7 @@ static void kept_release(void *context)
     dt_history_release(context); /* context is its head, or NULL */
 }
 
-static void free_list(void *list)
-{
-    dt_free_list_release(list);
-    free(list);
-}
+static dt_free_list freed;
 
 static void variable_free(dt_history *history)
 {
@@ -42,10 +37,7 @@ static void variable_free(dt_history *history)
     if (v->base)
         dt_history_release(&v->base->head);
     free(v->geometry);
-    dt_free_list *list = dt_thread_slots[DT_THREAD_VARIABLES];
-    if (!list && (list = calloc(1, sizeof *list)))
-        dt_thread_keep(DT_THREAD_VARIABLES, list, free_list);
-    dt_struct_free(list, v);
+    dt_struct_free(&freed, v);
 }
 
 static int no_memory(void)
@@ -57,8 +49,7 @@ static int no_memory(void)
 
 dt_variable *dt_variable_new(void)
 {
-    dt_variable *v = dt_struct_new(dt_thread_slots[DT_THREAD_VARIABLES],
-                                   _Alignof(dt_variable), sizeof *v);
+    dt_variable *v = dt_struct_new(&freed, _Alignof(dt_variable), sizeof *v);
     if (!v) {
         no_memory();
         return NULL;

@@ -32,9 +32,3 @@ void dt_thread_keep(dt_thread_slot slot, void *value, void (*release)(void *valu
     __atomic_store_n(&releases[slot], release, __ATOMIC_RELAXED);
     dt_thread_slots[slot] = value;
 }
-
-void dt_free_list_release(dt_free_list *list)
-{
-    while (list->count)
-        free(list->structs[--list->count]);
-}

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/thread.h"
 #include "device/stream.h"
+
+static dt_free_list freed;
+static int64_t alive[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
 
 static struct {
     pthread_mutex_t lock;
@@ -44,73 +46,19 @@ static void unlink_from(dt_storage *storage)
     pthread_mutex_unlock(&gpu.lock);
 }
 
-/* --- each thread's storages --- */
-
-/* Each thread counts for itself: an atomic sum would take a tenth of a small operation.
- * A thread may free what others made, so that only the sum of all is a number. */
-typedef struct thread_storages {
-    dt_free_list list;
-    struct thread_storages *next;
-    int64_t alive[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
-} thread_storages;
-
-static struct {
-    pthread_mutex_t lock;
-    thread_storages *threads;
-    thread_storages ended; /* what threads counted that have ended */
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void end_thread(void *value)
+static void count(dt_device device, int64_t change)
 {
-    thread_storages *mine = value, **at = &all.threads;
-    pthread_mutex_lock(&all.lock);
-    while (*at != mine)
-        at = &(*at)->next;
-    *at = mine->next;
-    for (int type = 0; type < DT_NDEVICE_TYPES; type++)
-        for (int i = 0; i < DT_MAX_DEVICES; i++)
-            all.ended.alive[type][i] += mine->alive[type][i];
-    pthread_mutex_unlock(&all.lock);
-    dt_free_list_release(&mine->list);
-    free(mine);
-}
-
-/* Those of a thread's first storage. NULL: no memory. */
-static thread_storages *begin_thread(void)
-{
-    thread_storages *mine = calloc(1, sizeof *mine);
-    if (!mine)
-        return NULL;
-    dt_thread_keep(DT_THREAD_STORAGES, mine, end_thread);
-    pthread_mutex_lock(&all.lock);
-    mine->next = all.threads;
-    all.threads = mine;
-    pthread_mutex_unlock(&all.lock);
-    return mine;
-}
-
-static inline thread_storages *own_storages(void)
-{
-    thread_storages *mine = dt_thread_slots[DT_THREAD_STORAGES];
-    return __builtin_expect(mine != NULL, 1) ? mine : begin_thread();
-}
-
-static inline void count(thread_storages *mine, dt_device device, int64_t change)
-{
-    int64_t *alive = &mine->alive[(int)device.type][(int)device.index];
-    /* Atomic for dt_storage_count alone: no other thread writes it. */
-    __atomic_store_n(alive, *alive + change, __ATOMIC_RELAXED);
+    int64_t *count = &alive[(int)device.type][(int)device.index];
+    if (dt_is_concurrent())
+        __atomic_fetch_add(count, change, __ATOMIC_RELAXED);
+    else
+        __atomic_store_n(count, *count + change, __ATOMIC_RELAXED);
 }
 
 int64_t dt_storage_count(dt_device device)
 {
-    int type = device.type, index = device.index;
-    pthread_mutex_lock(&all.lock);
-    int64_t alive = all.ended.alive[type][index];
-    for (const thread_storages *t = all.threads; t; t = t->next)
-        alive += __atomic_load_n(&t->alive[type][index], __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&all.lock);
-    return alive;
+    return __atomic_load_n(&alive[(int)device.type][(int)device.index],
+                           __ATOMIC_RELAXED);
 }
 
 /* --- out of memory --- */
@@ -174,10 +122,8 @@ static void append_largest(dt_device device)
 /* A storage without memory. NULL after dt_fail. */
 static dt_storage *start(dt_device device, size_t bytes)
 {
-    thread_storages *mine = own_storages();
     dt_storage *storage =
-        mine ? dt_struct_new(&mine->list, _Alignof(dt_storage), sizeof(dt_storage))
-             : NULL;
+        dt_struct_new(&freed, _Alignof(dt_storage), sizeof(dt_storage));
     if (!storage) {
         dt_fail(DT_ERROR_HOST_MEMORY,
                 "no memory for a tensor's %zu bytes of bookkeeping; free "
@@ -196,25 +142,17 @@ static dt_storage *start(dt_device device, size_t bytes)
     storage->stream = NULL;
     if (!dt_device_is_cpu(device))
         link_up(storage);
-    count(mine, device, 1);
+    count(device, 1);
     return storage;
 }
 
 /* Ends a storage whose memory is released. */
 static void end(dt_storage *storage)
 {
-    thread_storages *mine = own_storages();
     if (!dt_device_is_cpu(storage->device))
         unlink_from(storage);
-    if (mine) {
-        count(mine, storage->device, -1);
-        dt_struct_free(&mine->list, storage);
-        return;
-    }
-    pthread_mutex_lock(&all.lock);
-    count(&all.ended, storage->device, -1);
-    pthread_mutex_unlock(&all.lock);
-    free(storage);
+    count(storage->device, -1);
+    dt_struct_free(&freed, storage);
 }
 
 dt_storage *dt_storage_new(dt_device device, size_t bytes)
@@ -274,9 +212,7 @@ dt_storage *dt_storage_new_pinned(int device, size_t bytes)
 
 void dt_storage_release(dt_storage *storage)
 {
-    /* Who holds the only reference shares it with nobody: no atomic subtraction. */
-    if (!storage || (__atomic_load_n(&storage->references, __ATOMIC_ACQUIRE) != 1 &&
-                     __atomic_sub_fetch(&storage->references, 1, __ATOMIC_ACQ_REL)))
+    if (!storage || !dt_count_down(&storage->references))
         return;
     if (storage->borrowed)
         storage->release(storage->owner);

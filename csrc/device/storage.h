@@ -2,6 +2,7 @@
 #ifndef DT_DEVICE_STORAGE_H
 #define DT_DEVICE_STORAGE_H
 
+#include "base/count.h"
 #include "device/device.h"
 
 /* CPU data of up to this many bytes is stored inline: one allocation per tiny tensor
@@ -57,7 +58,7 @@ void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
 
 static inline dt_storage *dt_storage_retain(dt_storage *storage)
 {
-    __atomic_fetch_add(&storage->references, 1, __ATOMIC_RELAXED);
+    dt_count_up(&storage->references);
     return storage;
 }
 

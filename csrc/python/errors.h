@@ -20,9 +20,11 @@ static inline int dt_raise_status(void)
 #define DT_BEGIN_ALLOW_THREADS                                                         \
     {                                                                                  \
         dt_py.outside++;                                                               \
+        dt_concurrent_begin();                                                         \
         Py_BEGIN_ALLOW_THREADS
 #define DT_END_ALLOW_THREADS                                                           \
     Py_END_ALLOW_THREADS                                                               \
+    dt_concurrent_end();                                                               \
     dt_py.outside--;                                                                   \
     }
 

@@ -201,6 +201,9 @@ static int execute(PyObject *module)
                             0);
     }
     home = PyInterpreterState_Get();
+#ifndef Py_GIL_DISABLED
+    dt_concurrent_end(); /* the GIL keeps threads apart */
+#endif
     if (dt_registry_start(dt_cpu_backend(), "", "") < 0)
         return dt_raise_status();
     if (PyModule_AddFunctions(module, own_functions) < 0)

@@ -104,14 +104,12 @@ bool dt_tensor_is_non_overlapping_and_dense(const dt_tensor *t);
 static inline dt_history *dt_history_retain(dt_history *history)
 {
     if (history)
-        __atomic_fetch_add(&history->references, 1, __ATOMIC_RELAXED);
+        dt_count_up(&history->references);
     return history;
 }
 static inline void dt_history_release(dt_history *history)
 {
-    /* The only holder of a reference need not decrement it. */
-    if (history && (__atomic_load_n(&history->references, __ATOMIC_ACQUIRE) == 1 ||
-                    __atomic_fetch_sub(&history->references, 1, __ATOMIC_ACQ_REL) == 1))
+    if (history && dt_count_down(&history->references))
         history->free(history);
 }
 

@@ -90,6 +90,7 @@ static void free_export(void *kept)
 {
     dt_storage_release(((export *)kept)->storage);
     free(kept);
+    dt_concurrent_end();
 }
 static void free_legacy(dl_legacy *managed)
 {
@@ -137,6 +138,7 @@ DT_PUBLIC(to_capsule, "_to_capsule(input: Tensor, type: int, id: int, versioned:
     array->code = code_of((dt_dtype)t->dtype);
     array->bits = (uint8_t)bits_of((dt_dtype)t->dtype);
     kept->storage = dt_storage_retain(t->storage);
+    dt_concurrent_begin(); /* the consumer may free it in a thread without the GIL */
     if (versioned) {
         kept->versioned.major = DL_MAJOR;
         kept->versioned.minor = DL_MINOR;

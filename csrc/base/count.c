@@ -1,0 +1,3 @@
+#include "base/count.h"
+
+int dt_concurrent = 1;
