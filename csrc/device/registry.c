@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device/device.h"
 
@@ -104,8 +105,7 @@ static const dt_backend *open_cuda(void)
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", cuda.libraries ? cuda.libraries : ".",
              simulated ? "_cuda_sim.so" : "_cuda.so");
-    FILE *file = fopen(path, "rb");
-    if (!file) {
+    if (access(path, R_OK)) {
         snprintf(cuda.why, sizeof cuda.why,
                  simulated
                      ? "This installation has no simulator (%s is missing): install "
@@ -116,7 +116,6 @@ static const dt_backend *open_cuda(void)
                  path);
         return NULL;
     }
-    fclose(file);
     cuda.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!cuda.library) {
         snprintf(cuda.why, sizeof cuda.why,

@@ -56,16 +56,6 @@ bool check_canary(Block &block, const std::string &who, int blamed, bool all)
     return false;
 }
 
-/* The block that holds the byte at p or ends at p; NULL if none. */
-static BlockRef holder(const std::map<char *, BlockRef> &blocks, const char *p)
-{
-    auto next = blocks.upper_bound(const_cast<char *>(p));
-    if (next == blocks.begin())
-        return nullptr;
-    const BlockRef &found = (--next)->second;
-    return (size_t)(p - found->base) <= found->rounded ? found : nullptr;
-}
-
 void set_fault(Work &work, const std::string &text)
 {
     if (work.fault)
@@ -85,11 +75,11 @@ static void reach_host(Work &work, const Reach &how, const void *pointer, size_t
                        void **seen)
 {
     auto &pinned = state().pinned;
-    auto next = pinned.upper_bound((char *)pointer);
-    if (how.pinned && next != pinned.begin()) {
-        --next;
-        size_t offset = (size_t)((const char *)pointer - next->first);
-        if (offset <= next->second && (!how.range || bytes <= next->second - offset)) {
+    auto found = entry_before(pinned, pointer);
+    if (how.pinned && found != pinned.end()) {
+        size_t offset = (size_t)((const char *)pointer - found->first);
+        if (offset <= found->second &&
+            (!how.range || bytes <= found->second - offset)) {
             *seen = (void *)pointer;
             return;
         }
@@ -117,25 +107,29 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
                          words(work, how).c_str(), device->index, how.device));
         return;
     }
-    auto next = device->segments.upper_bound(const_cast<char *>(p));
-    Segment *segment = next == device->segments.begin() ? nullptr : &(--next)->second;
-    if (!segment || (size_t)(p - segment->whole->base) > segment->whole->rounded) {
+    /* A pointer may be one past the end. */
+    auto holds = [p](const Block &block) {
+        return (size_t)(p - block.base) <= block.rounded;
+    };
+    auto segment = entry_before(device->segments, p);
+    if (segment == device->segments.end() || !holds(*segment->second.whole)) {
         set_fault(
             work,
             format("%s points into memory of simulated cuda:%d that is not allocated",
                    words(work, how).c_str(), device->index));
         return;
     }
-    BlockRef block = segment->whole;
-    if (segment->carved) {
-        block = holder(device->taken, p);
-        if (!block) {
+    BlockRef block = segment->second.whole;
+    if (segment->second.carved) {
+        auto found = entry_before(device->taken, p);
+        if (found == device->taken.end() || !holds(*found->second)) {
             set_fault(work,
                       format("%s points into a block of simulated cuda:%d that was "
                              "released to the allocator",
                              words(work, how).c_str(), device->index));
             return;
         }
+        block = found->second;
     } else if (!block->laid_out) {
         lay_out(*block); /* its first use: no queued work sees it yet */
     }
@@ -193,10 +187,10 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
     Device *device = device_of(base);
     if (!device || bytes > rounded)
         return;
-    auto next = device->segments.upper_bound(base);
-    if (next == device->segments.begin())
+    auto found = entry_before(device->segments, base);
+    if (found == device->segments.end())
         return;
-    Segment &segment = (--next)->second;
+    Segment &segment = found->second;
     segment.carved = true;
     const char *end = segment.whole->base + segment.whole->rounded;
     std::vector<BlockRef> live = overlapping(device->taken, base, rounded);
@@ -210,11 +204,8 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
     if (base > end || rounded > (size_t)(end - base))
         return;
 
-    BlockRef block = std::make_shared<Block>();
-    block->device = device->index;
-    block->base = base;
-    block->bytes = bytes;
-    block->rounded = rounded;
+    BlockRef block =
+        std::make_shared<Block>(Block{device->index, base, bytes, rounded});
     device->taken[base] = block;
 
     std::vector<BlockRef> before = overlapping(device->past, base, rounded);

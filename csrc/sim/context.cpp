@@ -2,6 +2,7 @@
  * exchanges the stack pointer. Other architectures use ucontext. */
 #include "context.h"
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 
@@ -29,7 +30,9 @@ __asm__(".text\n"
         "    ret\n"
         ".size dt_sim_switch, .-dt_sim_switch\n");
 
-enum { kSaved = 6 };
+/* Words of a saved context, and where execution continues. Above that is the return
+ * address of entry, 0, which keeps the stack aligned as after a call. */
+enum { kWords = 8, kContinue = 6 };
 
 #elif defined(__aarch64__)
 
@@ -68,6 +71,8 @@ __asm__(".text\n"
         "    ret\n"
         ".size dt_sim_switch, .-dt_sim_switch\n");
 
+enum { kWords = 20, kContinue = 11 }; /* x30 */
+
 #endif
 
 #if SIM_OWN_SWITCH
@@ -79,20 +84,11 @@ namespace sim {
 
 void context_make(Context *context, void *stack, size_t bytes, void (*entry)())
 {
-#if defined(__x86_64__)
+#if SIM_OWN_SWITCH
     uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + bytes) & ~(uintptr_t)15);
-    *--top = 0; /* return address of entry; also keeps the stack aligned as after a
-                   call */
-    *--top = (uintptr_t)entry;
-    for (int i = 0; i < kSaved; i++)
-        *--top = 0;
-    context->stack_pointer = top;
-#elif defined(__aarch64__)
-    uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + bytes) & ~(uintptr_t)15);
-    top -= 20;
-    for (int i = 0; i < 20; i++)
-        top[i] = 0;
-    top[11] = (uintptr_t)entry; /* x30 */
+    top -= kWords;
+    memset(top, 0, kWords * sizeof *top);
+    top[kContinue] = (uintptr_t)entry;
     context->stack_pointer = top;
 #else
     getcontext(&context->machine);

@@ -27,15 +27,11 @@ int64_t dt_sim_pending(int device)
     if (in.error)
         return 0;
     int64_t pending = 0;
-    auto add = [&](const Stream &stream) {
+    each_stream([&](const Stream &stream) {
         for (auto &work : stream.queue)
             pending += (device < 0 || device == stream.device) &&
                        work.kind != Work::kHousekeeping;
-    };
-    for (auto &each : state().devices)
-        add(*each->own_stream);
-    for (auto &stream : state().streams)
-        add(*stream);
+    });
     return pending;
 }
 

@@ -32,14 +32,22 @@ enum { kMaxThreads = 1024, kSharedBytes = 48 << 10 };
 
 /* Bytes that work may access: an allocator's block or a whole cudaMalloc. */
 struct Block {
-    int device = 0;
-    char *base = nullptr; /* the program's address */
-    size_t bytes = 0;     /* requested bytes; the rest up to rounded is a canary */
-    size_t rounded = 0;
+    int device;
+    char *base;   /* the program's address */
+    size_t bytes; /* requested bytes; the rest up to rounded is a canary */
+    size_t rounded;
     bool laid_out = false; /* poison and canary are written, in stream order */
     bool reused = false;   /* the memory has been laid out as another block */
 };
 using BlockRef = std::shared_ptr<Block>;
+
+/* The entry of a map by address that is at or before p; end() if there is none. */
+template <class Map>
+auto entry_before(Map &map, const void *p)
+{
+    auto next = map.upper_bound((char *)p);
+    return next == map.begin() ? map.end() : std::prev(next);
+}
 
 struct Segment { /* one cudaMalloc */
     BlockRef whole;
@@ -214,6 +222,15 @@ void push(Stream &stream, Work work);
 bool advance(Stream &stream); /* runs one unit of work, of this stream or one it
                                  waits for */
 void drain(Stream &stream);
+/* f(stream) for all streams, each device's own first. */
+template <class F>
+void each_stream(F f)
+{
+    for (auto &device : state().devices)
+        f(*device->own_stream);
+    for (auto &stream : state().streams)
+        f(*stream);
+}
 void drain_device(int device);
 void drain_all();
 void nudge(); /* runs some work under the random schedule */

@@ -114,13 +114,8 @@ static cudaError_t take(Device &device, size_t bytes, char **out)
     char *page = (char *)((uintptr_t)seen_from(base) & ~(uintptr_t)(page_size() - 1));
     if (mprotect(page, (size_t)(seen_from(base) + need - page), PROT_READ | PROT_WRITE))
         return cudaErrorMemoryAllocation;
-    Segment segment;
-    segment.whole = std::make_shared<Block>();
-    segment.whole->device = device.index;
-    segment.whole->base = base;
-    segment.whole->bytes = bytes;
-    segment.whole->rounded = need;
-    device.segments[base] = segment;
+    device.segments[base].whole =
+        std::make_shared<Block>(Block{device.index, base, bytes, need});
     device.used += need;
     close_pages(seen_from(base), need);
     *out = base;

@@ -104,10 +104,10 @@ static void sweep()
 
 void drain_device(int device)
 {
-    drain(*device_at(device).own_stream);
-    for (auto &stream : state().streams)
-        if (stream->device == device)
-            drain(*stream);
+    each_stream([device](Stream &stream) {
+        if (stream.device == device)
+            drain(stream);
+    });
     sweep();
 }
 
@@ -129,18 +129,15 @@ static uint64_t roll()
  * program order are the ones that expose mistakes. */
 void nudge()
 {
-    State &all = state();
-    const Stream *&favourite = all.options.favourite;
-    if (all.options.schedule != kRandom || roll() % 4)
+    const Stream *&favourite = state().options.favourite;
+    if (state().options.schedule != kRandom || roll() % 4)
         return;
     for (uint64_t turns = 1 + roll() % 3; turns > 0; turns--) {
         std::vector<Stream *> busy;
-        for (auto &device : all.devices)
-            if (!device->own_stream->queue.empty())
-                busy.push_back(device->own_stream.get());
-        for (auto &stream : all.streams)
-            if (!stream->queue.empty())
-                busy.push_back(stream.get());
+        each_stream([&busy](Stream &stream) {
+            if (!stream.queue.empty())
+                busy.push_back(&stream);
+        });
         if (busy.empty())
             return;
         Stream *next = busy[roll() % busy.size()];

@@ -8,9 +8,6 @@
 
 #include "base/error.h"
 
-#define STRING(x)    STRING_OF(x)
-#define STRING_OF(x) #x
-
 static struct {
     pthread_mutex_t lock;
     char *directories;
@@ -106,13 +103,13 @@ static int load(void)
         return -1;
 #define FUNCTION(name, symbol, parameters)                                             \
     {                                                                                  \
-        void *found = dlsym(handle, STRING(symbol));                                   \
+        void *found = dlsym(handle, #symbol);                                          \
         if (!found)                                                                    \
             return dt_fail(                                                            \
                 DT_ERROR_RUNTIME,                                                      \
                 "the cuBLAS at %s has no function %s; install the version for "        \
                 "CUDA %d",                                                             \
-                library.path, STRING(symbol), MAJOR);                                  \
+                library.path, #symbol, MAJOR);                                         \
         memcpy(&library.functions.name, &found, sizeof found);                         \
     }
     DT_CUBLAS_FUNCTIONS(FUNCTION)
