@@ -8,6 +8,7 @@ devices. Importing it touches no GPU.
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 from typing import Any, Literal, Self
 
 from pydevtensor import _C, _streams
@@ -208,7 +209,7 @@ class device:
         return False
 
 
-class _CudaDeviceProperties:
+class _CudaDeviceProperties(SimpleNamespace):
     """The properties of a GPU."""
 
     name: str
@@ -220,9 +221,6 @@ class _CudaDeviceProperties:
     L2_cache_size: int
     simulated: bool
     physical: int
-
-    def __init__(self, facts: dict[str, Any]) -> None:
-        vars(self).update(facts)
 
     def __repr__(self) -> str:
         return (
@@ -240,7 +238,7 @@ def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
     >>> torch.cuda.get_device_properties(0).total_memory > 0
     True
     """
-    return _CudaDeviceProperties(_C._cuda_properties(device))
+    return _CudaDeviceProperties(**_C._cuda_properties(device))
 
 
 def get_device_name(device: Any = None) -> str:

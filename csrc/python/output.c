@@ -41,23 +41,27 @@ void dt_output_refuse(const char *function)
                  function);
 }
 
+int dt_output_into(const char *function, PyObject *out, PyObject *result)
+{
+    if (dt_requires_grad(dt_tensor_of(result))) {
+        dt_output_refuse(function);
+        return -1;
+    }
+    if (dt_tensor_is_same_view(dt_tensor_of(out), dt_tensor_of(result)))
+        return 0; /* the operation wrote there */
+    return dt_copy_to_output(function, out, dt_tensor_of(result));
+}
+
 PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int status)
 {
     PyObject *object = dt_tensor_result(result, status);
     if (!object || !dt_given(args, i))
         return object;
-    if (dt_requires_grad(dt_tensor_of(object))) {
-        dt_output_refuse(args->signature->name);
-        Py_DECREF(object);
-        return NULL;
-    }
     PyObject *out = args->slots[i];
-    if (!dt_tensor_check(out))
-        status = dt_argument_error(args, i);
-    else if (dt_tensor_is_same_view(dt_tensor_of(out), dt_tensor_of(object)))
-        status = 0; /* the operation wrote there */
+    if (dt_tensor_check(out))
+        status = dt_output_into(args->signature->name, out, object);
     else
-        status = dt_copy_to_output(args->signature->name, out, dt_tensor_of(object));
+        status = dt_argument_error(args, i);
     Py_DECREF(object);
     return status < 0 ? NULL : Py_NewRef(out);
 }

@@ -23,6 +23,10 @@ PyObject *dt_finish_results(const dt_args *args, int out_at, PyTypeObject *type,
 /* Raises that out= and gradients do not go together. */
 void dt_output_refuse(const char *function);
 
+/* Copies a result to `out`, unless it is there or has gradients, which is an error. -1
+ * raised. */
+int dt_output_into(const char *function, PyObject *out, PyObject *result);
+
 /* Checks `out` against a result that was made, and copies; steals nothing. -1 raised.
  */
 int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *result);

@@ -279,13 +279,12 @@ DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes,
         dt_take_int(args, 4, &offset) < 0)
         return NULL;
     if (ndim != nstrides ||
-        (uintptr_t)t->storage->data % dt_dtype_size((dt_dtype)dtype)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "_storage_view(): %d sizes, %d strides and memory at %p do not "
-                     "match; give as many strides as sizes, and aligned memory",
-                     ndim, nstrides, t->storage->data);
-        return NULL;
-    }
+        (uintptr_t)t->storage->data % dt_dtype_size((dt_dtype)dtype))
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "_storage_view(): %d sizes, %d strides and memory at %p do not "
+            "match; give as many strides as sizes, and aligned memory",
+            ndim, nstrides, t->storage->data);
     dt_tensor_object *object = dt_tensor_object_new();
     if (!object)
         return NULL;

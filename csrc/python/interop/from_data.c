@@ -383,13 +383,11 @@ static PyObject *construct_old(const char *function, dt_dtype dtype,
 
 PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    if (kwargs && PyDict_GET_SIZE(kwargs)) {
-        PyErr_SetString(
+    if (kwargs && PyDict_GET_SIZE(kwargs))
+        return PyErr_Format(
             PyExc_TypeError,
             "Tensor() takes sizes or data, and no keywords; use torch.tensor(data, "
             "dtype=..., device=...) or torch.empty(...)");
-        return NULL;
-    }
     PyObject *made =
         construct_old("Tensor", dt_default_dtype(), ((PyTupleObject *)args)->ob_item,
                       PyTuple_GET_SIZE(args));

@@ -130,21 +130,20 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
     if (dt_take_tensor(args, 0, &t) < 0 || dt_take_bool(args, 1, &force) < 0)
         return NULL;
     dt_device device = dt_tensor_device(t), cpu = dt_device_make(DT_CPU, 0);
-    if (!force && dt_requires_grad(t)) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "numpy(): this Tensor requires gradients, which NumPy cannot "
-                        "record; use .detach().numpy()");
-        return NULL;
-    }
+    if (!force && dt_requires_grad(t))
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "numpy(): this Tensor requires gradients, which NumPy cannot "
+            "record; use .detach().numpy()");
     if (dt_device_is_cpu(device))
         return array_of(args->slots[0]);
     if (!force) {
         char text[DT_DEVICE_TEXT];
-        PyErr_Format(PyExc_TypeError,
-                     "numpy(): the tensor is on %s, and NumPy needs CPU memory; make a "
-                     "copy with .cpu().numpy() or .numpy(force=True)",
-                     dt_device_text(device, text));
-        return NULL;
+        return PyErr_Format(
+            PyExc_TypeError,
+            "numpy(): the tensor is on %s, and NumPy needs CPU memory; make a "
+            "copy with .cpu().numpy() or .numpy(force=True)",
+            dt_device_text(device, text));
     }
     dt_tensor_object *copy = dt_tensor_object_new();
     if (!copy)
@@ -244,14 +243,12 @@ DT_PUBLIC(from_numpy, "from_numpy(ndarray: Any)")
     PyObject *array = args->slots[0];
     if (need_numpy())
         return NULL;
-    if (!PyArray_Check(array)) {
-        PyErr_Format(
+    if (!PyArray_Check(array))
+        return PyErr_Format(
             PyExc_TypeError,
             "from_numpy(): the argument is a %.100s; give a NumPy array, or use "
             "torch.tensor() for other data",
             Py_TYPE(array)->tp_name);
-        return NULL;
-    }
     if (!PyArray_ISWRITEABLE((PyArrayObject *)array) &&
         PyErr_WarnEx(PyExc_UserWarning,
                      "from_numpy(): the array is read-only, and so is its tensor; use "

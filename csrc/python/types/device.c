@@ -134,14 +134,12 @@ static PyObject *device_new(PyTypeObject *Py_UNUSED(type), PyObject *args,
     static char *words[] = {"type", "index", NULL};
     static char *old_words[] = {"device", NULL};
     PyObject *what = NULL, *index = NULL;
-    if (kwargs && PyDict_GET_SIZE(kwargs) == 1 &&
-        PyDict_GetItemString(kwargs, "device")) {
-        if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:device", old_words, &what))
-            return NULL;
-    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", words, &what,
-                                            &index)) {
+    bool old = kwargs && PyDict_GET_SIZE(kwargs) == 1 &&
+               PyDict_GetItemString(kwargs, "device");
+    if (old ? !PyArg_ParseTupleAndKeywords(args, kwargs, "O:device", old_words, &what)
+            : !PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", words, &what,
+                                           &index))
         return NULL;
-    }
     dt_device named;
     if (dt_device_from_python("device", "type", what, &named) < 0)
         return NULL;
@@ -156,19 +154,16 @@ static PyObject *device_new(PyTypeObject *Py_UNUSED(type), PyObject *args,
                          dt_describe(index, text, sizeof text));
         return NULL;
     }
-    if (!PyUnicode_Check(what) || named.index >= 0) {
-        PyErr_Format(
+    if (!PyUnicode_Check(what) || named.index >= 0)
+        return PyErr_Format(
             PyExc_RuntimeError,
             "device(): %R has an index already, and index is %lld; give one of them",
             what, (long long)number);
-        return NULL;
-    }
-    if (number < 0 || number > INT8_MAX) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "device(): index %lld is not a device index; indices start at 0",
-                     (long long)number);
-        return NULL;
-    }
+    if (number < 0 || number > INT8_MAX)
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "device(): index %lld is not a device index; indices start at 0",
+            (long long)number);
     named.index = (signed char)number;
     return dt_device_object_new(named);
 }

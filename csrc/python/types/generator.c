@@ -161,20 +161,18 @@ static PyObject *generator_set_state(PyObject *self, PyObject *value)
     char text[DT_DESCRIBE_TEXT];
     int64_t size = is_twister(self) ? DT_TWISTER_STATE : DT_PHILOX_STATE;
     dt_tensor *given = dt_tensor_check(value) ? dt_tensor_of(value) : NULL;
-    if (!given || given->dtype != DT_UINT8 || dt_tensor_device(given).type != DT_CPU) {
-        PyErr_Format(PyExc_TypeError,
-                     "set_state(): the state is %s; give a Tensor of uint8 on the CPU, "
-                     "from get_state()",
-                     dt_describe(value, text, sizeof text));
-        return NULL;
-    }
-    if (given->numel != size) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "set_state(): the state has %lld bytes and the generator's states "
-                     "have %lld; give a result of its get_state()",
-                     (long long)given->numel, (long long)size);
-        return NULL;
-    }
+    if (!given || given->dtype != DT_UINT8 || dt_tensor_device(given).type != DT_CPU)
+        return PyErr_Format(
+            PyExc_TypeError,
+            "set_state(): the state is %s; give a Tensor of uint8 on the CPU, "
+            "from get_state()",
+            dt_describe(value, text, sizeof text));
+    if (given->numel != size)
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "set_state(): the state has %lld bytes and the generator's states "
+            "have %lld; give a result of its get_state()",
+            (long long)given->numel, (long long)size);
     dt_tensor bytes;
     if (dt_contiguous(&bytes, given))
         return dt_raise();

@@ -58,10 +58,10 @@ static PyObject *node_next(PyObject *self, void *Py_UNUSED(unused))
 /* The leaf of an AccumulateGrad node. */
 static PyObject *node_variable(PyObject *self, void *Py_UNUSED(unused))
 {
-    PyErr_Format(PyExc_AttributeError,
-                 "%s: a node has no reference to the Tensor; use the Tensor itself",
-                 dt_node_of(self)->name);
-    return NULL;
+    return PyErr_Format(
+        PyExc_AttributeError,
+        "%s: a node has no reference to the Tensor; use the Tensor itself",
+        dt_node_of(self)->name);
 }
 
 static PyObject *node_compare(PyObject *a, PyObject *b, int op)

@@ -93,19 +93,12 @@ static int into_output(const dt_args *args, PyObject *out, PyObject *results, in
                      count == 2 ? "two" : "as many");
         return -1;
     }
-    for (int i = 0; i < count; i++)
-        if (dt_requires_grad(dt_tensor_of(PyTuple_GET_ITEM(results, i)))) {
-            dt_output_refuse(name);
-            return -1;
-        }
     for (int i = 0; i < count; i++) {
-        PyObject *target = Py_NewRef(PyTuple_GET_ITEM(out, i));
-        PyObject *made = PyTuple_GET_ITEM(results, i);
-        if (dt_copy_to_output(name, target, dt_tensor_of(made)) < 0) {
-            Py_DECREF(target);
+        PyObject *target = PyTuple_GET_ITEM(out, i),
+                 *made = PyTuple_GET_ITEM(results, i);
+        if (dt_output_into(name, target, made) < 0)
             return -1;
-        }
-        PyTuple_SET_ITEM(results, i, target);
+        PyTuple_SET_ITEM(results, i, Py_NewRef(target));
         Py_DECREF(made);
     }
     return 0;

@@ -89,12 +89,11 @@ static PyObject *size_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 
 static PyObject *size_concat(PyObject *a, PyObject *b)
 {
-    if (!PyTuple_Check(b)) {
-        PyErr_Format(PyExc_TypeError,
-                     "Size + %s: only tuples can be appended; convert it with tuple()",
-                     Py_TYPE(b)->tp_name);
-        return NULL;
-    }
+    if (!PyTuple_Check(b))
+        return PyErr_Format(
+            PyExc_TypeError,
+            "Size + %s: only tuples can be appended; convert it with tuple()",
+            Py_TYPE(b)->tp_name);
     return from_tuple(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
 }
 

@@ -302,21 +302,18 @@ static PyObject *absolute(PyObject *self)
 }
 static PyObject *invert(PyObject *self)
 {
-    if (dt_dtype_is_float((dt_dtype)dt_tensor_of(self)->dtype)) {
-        PyErr_SetString(PyExc_TypeError, "~: not defined for floating tensors; convert "
-                                         "with .to(torch.int64) or .to(torch.bool)");
-        return NULL;
-    }
+    if (dt_dtype_is_float((dt_dtype)dt_tensor_of(self)->dtype))
+        return PyErr_Format(PyExc_TypeError,
+                            "~: not defined for floating tensors; convert "
+                            "with .to(torch.int64) or .to(torch.bool)");
     return unary(DT_OP_bitwise_not, self);
 }
 static PyObject *positive(PyObject *self)
 {
-    if (dt_tensor_of(self)->dtype == DT_BOOL) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "+: not defined for bools; convert them first, e.g. "
-                        "with .int()");
-        return NULL;
-    }
+    if (dt_tensor_of(self)->dtype == DT_BOOL)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "+: not defined for bools; convert them first, e.g. "
+                            "with .int()");
     return Py_NewRef(self);
 }
 
@@ -400,10 +397,10 @@ static PyObject *to_index(PyObject *self)
     dt_scalar scalar;
     if (x->numel != 1 || dt_dtype_is_float((dt_dtype)x->dtype)) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_TypeError,
-                     "%s cannot be an index; only integer tensors of one element can",
-                     dt_describe(self, text, sizeof text));
-        return NULL;
+        return PyErr_Format(
+            PyExc_TypeError,
+            "%s cannot be an index; only integer tensors of one element can",
+            dt_describe(self, text, sizeof text));
     }
     if (item("__index__", self, &scalar) < 0)
         return NULL;
@@ -434,11 +431,10 @@ static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
 
 static PyObject *iterate(PyObject *self)
 {
-    if (dt_tensor_of(self)->ndim == 0) {
-        PyErr_SetString(PyExc_TypeError, "iter(): a 0-dim Tensor cannot be iterated "
-                                         "over; use .item() for its value");
-        return NULL;
-    }
+    if (dt_tensor_of(self)->ndim == 0)
+        return PyErr_Format(PyExc_TypeError,
+                            "iter(): a 0-dim Tensor cannot be iterated "
+                            "over; use .item() for its value");
     return PySeqIter_New(self);
 }
 

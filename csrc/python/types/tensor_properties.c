@@ -60,13 +60,11 @@ static PyObject *get_imag(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
 static PyObject *get_adjoint(PyObject *self, void *batch)
 {
     int ndim = dt_tensor_of(self)->ndim;
-    if (batch ? ndim == 1 : ndim == 1 || ndim > 2) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s: the Tensor has %d dimensions; give %s, or use permute()",
-                     batch ? "mH" : "H", ndim,
-                     batch ? "a batch of matrices" : "a matrix");
-        return NULL;
-    }
+    if (batch ? ndim == 1 : ndim == 1 || ndim > 2)
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "%s: the Tensor has %d dimensions; give %s, or use permute()",
+            batch ? "mH" : "H", ndim, batch ? "a batch of matrices" : "a matrix");
     return get_transposed(self, batch);
 }
 
@@ -131,11 +129,9 @@ static PyObject *one_or_all(const dt_args *args, const int64_t *values,
     int wrapped = dt_shape_wrap_dim(args->signature->name, dim, x->ndim);
     if (wrapped < 0)
         return dt_raise();
-    if (!x->ndim) {
-        PyErr_Format(PyExc_IndexError, "%s(): the Tensor is 0-dim; omit dim",
-                     args->signature->name);
-        return NULL;
-    }
+    if (!x->ndim)
+        return PyErr_Format(PyExc_IndexError, "%s(): the Tensor is 0-dim; omit dim",
+                            args->signature->name);
     return PyLong_FromLongLong(values[wrapped]);
 }
 
@@ -256,13 +252,12 @@ DT_PUBLIC(is_nonzero, "is_nonzero(input: Tensor)")
     dt_tensor *x;
     if (dt_take_tensor(args, 0, &x) < 0)
         return NULL;
-    if (x->numel != 1) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "is_nonzero(): the Tensor has %lld elements; give one of a single "
-                     "element, such as x.any() or x.all()",
-                     (long long)x->numel);
-        return NULL;
-    }
+    if (x->numel != 1)
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "is_nonzero(): the Tensor has %lld elements; give one of a single "
+            "element, such as x.any() or x.all()",
+            (long long)x->numel);
     int truth = PyObject_IsTrue(args->slots[0]);
     return truth < 0 ? NULL : PyBool_FromLong(truth);
 }
