@@ -418,25 +418,11 @@ static dt_signature *function_signatures[NROWS], *method_signatures[NROWS],
     *in_place_signatures[NROWS];
 
 #define OP(id, ...)                                                                    \
-    static PyObject *id##_function(DT_CALL_PARAMETERS)                                 \
-    {                                                                                  \
-        (void)self;                                                                    \
-        return run(function_signatures[ROW_##id], false, NULL, values, count,          \
-                   kwnames);                                                           \
-    }                                                                                  \
-    static PyObject *id##_method(DT_CALL_PARAMETERS)                                   \
-    {                                                                                  \
-        return run(method_signatures[ROW_##id], false, self, values, count, kwnames);  \
-    }                                                                                  \
-    static PyObject *id##_in_place_function(DT_CALL_PARAMETERS)                        \
-    {                                                                                  \
-        (void)self;                                                                    \
-        return run(in_place_signatures[ROW_##id], true, NULL, values, count, kwnames); \
-    }                                                                                  \
-    static PyObject *id##_in_place_method(DT_CALL_PARAMETERS)                          \
-    {                                                                                  \
-        return run(in_place_signatures[ROW_##id], true, self, values, count, kwnames); \
-    }
+    DT_FUNCTION_ENTRY(id##_function, run, function_signatures[ROW_##id], false)        \
+    DT_METHOD_ENTRY(id##_method, run, method_signatures[ROW_##id], false)              \
+    DT_FUNCTION_ENTRY(id##_in_place_function, run, in_place_signatures[ROW_##id],      \
+                      true)                                                            \
+    DT_METHOD_ENTRY(id##_in_place_method, run, in_place_signatures[ROW_##id], true)
 #include "ops/functions/all.def"
 #undef OP
 

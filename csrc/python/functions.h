@@ -29,27 +29,38 @@ typedef PyObject *(*dt_function_call)(DT_CALL_PARAMETERS);
 #define DT_UNUSED
 #endif
 
+/* Defines NAME, as a function of the module or as a method: CALL with further arguments
+ * before the call's own, of which a function has no self. */
+#define DT_FUNCTION_ENTRY(NAME, CALL, ...)                                             \
+    DT_UNUSED static PyObject *NAME(DT_CALL_PARAMETERS)                                \
+    {                                                                                  \
+        (void)self;                                                                    \
+        return CALL(__VA_ARGS__, NULL, values, count, kwnames);                        \
+    }
+#define DT_METHOD_ENTRY(NAME, CALL, ...)                                               \
+    DT_UNUSED static PyObject *NAME(DT_CALL_PARAMETERS)                                \
+    {                                                                                  \
+        return CALL(__VA_ARGS__, self, values, count, kwnames);                        \
+    }
+
+static inline PyObject *dt_bind_and_call(dt_signature *signature,
+                                         PyObject *(*body)(const dt_args *),
+                                         DT_CALL_PARAMETERS)
+{
+    dt_args args;
+    return dt_bind(signature, &args, self, values, count, kwnames) < 0 ? NULL
+                                                                       : body(&args);
+}
+
 /* Begins a public function: what follows is its body, `static PyObject *(dt_args
  * *args)`. Defines name_function (arguments as they are) and name_method (self is the
  * first parameter). */
 #define DT_PUBLIC(NAME, TEXT)                                                          \
     static dt_signature NAME##_signature = {.text = TEXT};                             \
     static PyObject *NAME##_body(const dt_args *args);                                 \
-    DT_UNUSED static PyObject *NAME##_function(DT_CALL_PARAMETERS)                     \
-    {                                                                                  \
-        (void)self;                                                                    \
-        dt_args args;                                                                  \
-        if (dt_bind(&NAME##_signature, &args, NULL, values, count, kwnames) < 0)       \
-            return NULL;                                                               \
-        return NAME##_body(&args);                                                     \
-    }                                                                                  \
-    DT_UNUSED static PyObject *NAME##_method(DT_CALL_PARAMETERS)                       \
-    {                                                                                  \
-        dt_args args;                                                                  \
-        if (dt_bind(&NAME##_signature, &args, self, values, count, kwnames) < 0)       \
-            return NULL;                                                               \
-        return NAME##_body(&args);                                                     \
-    }                                                                                  \
+    DT_FUNCTION_ENTRY(NAME##_function, dt_bind_and_call, &NAME##_signature,            \
+                      NAME##_body)                                                     \
+    DT_METHOD_ENTRY(NAME##_method, dt_bind_and_call, &NAME##_signature, NAME##_body)   \
     static PyObject *NAME##_body(const dt_args *args)
 
 /* One public name: of the module, of Tensor, or of both. */

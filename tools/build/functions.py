@@ -1,4 +1,4 @@
-"""Reads the functions of pydevtensor/_functions and writes the extension's table of them.
+"""Reads the functions of pydevtensor/_functions and writes the table of the extension.
 
 A function there says all there is to say of it: signature, docstring, options. The
 table, build/include/composite.def, is what csrc/python/functions/composite.c makes the

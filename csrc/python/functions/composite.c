@@ -251,15 +251,8 @@ enum {
 };
 
 #define COMPOSITE(name, ...)                                                           \
-    static PyObject *name##_function(DT_CALL_PARAMETERS)                               \
-    {                                                                                  \
-        (void)self;                                                                    \
-        return call(&composites[ROW_##name], NULL, values, count, kwnames);            \
-    }                                                                                  \
-    static PyObject *name##_method(DT_CALL_PARAMETERS)                                 \
-    {                                                                                  \
-        return call(&composites[ROW_##name], self, values, count, kwnames);            \
-    }
+    DT_FUNCTION_ENTRY(name##_function, call, &composites[ROW_##name])                  \
+    DT_METHOD_ENTRY(name##_method, call, &composites[ROW_##name])
 #include <composite.def>
 #undef COMPOSITE
 

@@ -1,6 +1,4 @@
 /* From one type, device or layout to another; copies. */
-#include <string.h>
-
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
@@ -195,61 +193,6 @@ static PyObject *to_dtype(const dt_args *args, dt_dtype dtype)
 NAMED(TYPE)
 #undef TYPE
 
-/* "torch.FloatTensor", "torch.cuda.FloatTensor" */
-static PyObject *type_name(const dt_tensor *x)
-{
-    return PyUnicode_FromFormat("torch.%s%s",
-                                dt_device_is_cpu(dt_tensor_device(x)) ? "" : "cuda.",
-                                dt_dtypes[x->dtype].class_name);
-}
-
-/* Finds the type and the device of a class such as "cuda.FloatTensor". 1; 0 where there
- * is no such class; -1 with an exception set. */
-static int find_class(const char *name, target *t)
-{
-    bool on_gpu = !strncmp(name, "cuda.", 5);
-    int d = 0;
-    while (d < DT_NDTYPES && strcmp(name + (on_gpu ? 5 : 0), dt_dtypes[d].class_name))
-        d++;
-    if (d == DT_NDTYPES)
-        return 0;
-    t->dtype = (dt_dtype)d;
-    if (!on_gpu)
-        t->device = dt_device_make(DT_CPU, 0);
-    else if (dt_device_is_cpu(t->device))
-        return dt_device_resolve(dt_device_make(DT_CUDA, -1), &t->device) < 0 ? -1 : 1;
-    return 1;
-}
-
-DT_PUBLIC(type, "type(input: Tensor, dtype: Any = None, non_blocking: bool = False)")
-{
-    PyObject *self = args->slots[0], *wanted = args->slots[1];
-    target t = as_it_is(dt_tensor_of(self));
-    if (!dt_given(args, 1))
-        return type_name(dt_tensor_of(self));
-    if (dt_dtype_from_python(wanted, &t.dtype))
-        return converted("type", self, t);
-    /* torch.FloatTensor itself, or its name */
-    bool is_class = PyType_Check(wanted);
-    PyObject *name =
-        is_class ? PyObject_GetAttrString(wanted, "__name__") : Py_NewRef(wanted);
-    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    int found = 0;
-    if (text && (is_class || !strncmp(text, "torch.", 6)))
-        found = find_class(is_class ? text : text + 6, &t);
-    Py_XDECREF(name);
-    if (found)
-        return found < 0 ? NULL : converted("type", self, t);
-    PyErr_Clear();
-    char given[DT_DESCRIBE_TEXT];
-    PyErr_Format(
-        text ? PyExc_ValueError : PyExc_TypeError,
-        "type(): %s names no type; give a dtype such as torch.float32, or a name such "
-        "as 'torch.FloatTensor'",
-        dt_describe(wanted, given, sizeof given));
-    return NULL;
-}
-
 /* --- copies --- */
 
 DT_PUBLIC(clone, "clone(input: Tensor, *, memory_format: Format = None)")
@@ -294,7 +237,6 @@ static const dt_function rows[] = {
         "non_blocking=True wait for nobody; itself where it is already. RuntimeError\n"
         "where there is no GPU."),
     DT_METHOD(is_pinned, "is_pinned", "Whether it is in page-locked memory."),
-    DT_METHOD(type, "type", "The name of its type, or a conversion to the type given."),
     DT_BOTH(clone, "clone",
             "A copy.\n\n"
             "In memory of its own; the gradient goes through."),
