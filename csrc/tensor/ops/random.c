@@ -131,40 +131,6 @@ int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribu
     return in_one_run ? 0 : dt_copy_into(what, target, &dense);
 }
 
-/* --- numbers on the host --- */
-
-/* Numbers for the host from the generator of any device, one after the other: the
- * twister's for the CPU, and for a GPU those of one Philox counter each. */
-typedef struct host_draws {
-    dt_generator *generator;
-    bool twister;
-} host_draws;
-
-static void begin(host_draws *d, dt_generator *generator, dt_device device)
-{
-    d->generator = generator ? generator : dt_default_generator(device);
-    d->twister = device.type == DT_CPU;
-    pthread_mutex_lock(&d->generator->lock);
-}
-
-static void finish(const host_draws *d)
-{
-    pthread_mutex_unlock(&d->generator->lock);
-}
-
-static uint64_t draw_u64(const host_draws *d)
-{
-    if (d->twister)
-        return dt_generator_u64(d->generator);
-    dt_philox p = dt_philox_words(d->generator->seed, d->generator->offset++, 0);
-    return (uint64_t)p.words[0] << 32 | p.words[1];
-}
-
-static uint32_t draw_u32(const host_draws *d)
-{
-    return d->twister ? dt_generator_u32(d->generator) : (uint32_t)draw_u64(d);
-}
-
 /* --- permutations --- */
 
 /* Up to here 32 bits are near enough to even for a remainder: PyTorch's bound. */
@@ -193,6 +159,16 @@ static int check_permutation(int64_t n, dt_dtype dtype)
                    n, dt_dtype_name(dtype));
 }
 
+/* The next number for the host: of the CPU's twister, or of one Philox counter of a GPU's
+ * generator. */
+static uint64_t draw(dt_generator *generator, bool twister, bool narrow)
+{
+    if (twister)
+        return narrow ? dt_generator_u32(generator) : dt_generator_u64(generator);
+    dt_philox p = dt_philox_words(generator->seed, generator->offset++, 0);
+    return narrow ? p.words[1] : (uint64_t)p.words[0] << 32 | p.words[1];
+}
+
 /* Drawn on the host, also for a GPU, and then copied. */
 static int randperm(dt_call *c)
 {
@@ -200,7 +176,7 @@ static int randperm(dt_call *c)
     dt_generator *generator = c->args[1].generator;
     dt_dtype dtype = dt_factory_dtype(c, 2, DT_INT64);
     dt_device device = c->args[4].device;
-    host_draws draws;
+    bool twister = device.type == DT_CPU, narrow = n < NARROW_PERMUTATION;
     DT_LOCAL(order);
     if (check_permutation(n, dtype) ||
         dt_tensor_empty("randperm", &order, DT_INT64, 1, &n, dt_device_make(DT_CPU, 0)))
@@ -208,14 +184,16 @@ static int randperm(dt_call *c)
     int64_t *p = dt_tensor_data(&order);
     for (int64_t i = 0; i < n; i++)
         p[i] = i;
-    begin(&draws, generator, device);
+    if (!generator)
+        generator = dt_default_generator(device);
+    pthread_mutex_lock(&generator->lock);
     for (int64_t i = 0; i < n - 1; i++) {
-        uint64_t word = n < NARROW_PERMUTATION ? draw_u32(&draws) : draw_u64(&draws);
+        uint64_t word = draw(generator, twister, narrow);
         int64_t j = i + (int64_t)(word % (uint64_t)(n - i)), kept = p[i];
         p[i] = p[j];
         p[j] = kept;
     }
-    finish(&draws);
+    pthread_mutex_unlock(&generator->lock);
     return dt_contiguous_as(c->out[0], &order, dtype, device);
 }
 
