@@ -52,7 +52,9 @@ class LRScheduler:
         self._begin()
 
     def _construct(self, **options: Any) -> None:
-        vars(self).update(options)
+        # Not by vars(), which would make each later use of an attribute slower.
+        for name, value in options.items():
+            setattr(self, name, value)
         self._prepare()
         LRScheduler.__init__(self, self.optimizer, self.last_epoch)
 
@@ -363,10 +365,10 @@ class _FunctionLR(_ListLR):
     _list = "lr_lambdas"
 
     def _prepare(self) -> None:
-        given = vars(self).pop("lr_lambda")
         self.lr_lambdas: list[Callable[[int], float]] = _for_each_group(
-            "lr_lambda", given, self.optimizer
+            "lr_lambda", self.lr_lambda, self.optimizer
         )
+        del self.lr_lambda
 
     def _products(self, rates: list[float]) -> list[float]:
         pairs = zip(rates, self.lr_lambdas, strict=True)
@@ -755,7 +757,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _construct(self, **options: Any) -> None:
         least = options.pop("min_lr")
-        vars(self).update(options)
+        for name, value in options.items():
+            setattr(self, name, value)
         _need(self.factor < 1, "factor", self.factor, "a number below 1")
         _need(self.mode in ("min", "max"), "mode", self.mode, "'min' or 'max'")
         known = self.threshold_mode in ("rel", "abs")
