@@ -232,6 +232,9 @@ class Unflatten(OptionModule):
                 )
         super()._construct(**options)
 
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
 
 @calls(F.dropout, "p training inplace")
 @constructor
