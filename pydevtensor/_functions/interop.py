@@ -64,7 +64,7 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     _check_leaf("pickle", self)
     # Bytes in row-major order, so that unpickling needs no NumPy.
     elements = self.detach().cpu().reshape(-1).view(_C.uint8)
-    data = memoryview(elements).tobytes()  # type: ignore[arg-type]
+    data = memoryview(elements).tobytes()
     given = (data, self.dtype, self.shape, self.device, self.requires_grad)
     return _C._rebuild_tensor, given
 
@@ -83,7 +83,7 @@ def _rebuild_tensor(
             f"{made.nbytes}; the pickle is damaged"
         )
     if data:
-        memoryview(_C._storage_bytes(made))[:] = data  # type: ignore[arg-type]
+        memoryview(_C._storage_bytes(made))[:] = data
     return made.to(device).requires_grad_(requires_grad)
 
 
@@ -179,7 +179,7 @@ def _hand_over(stream: Any, device: Device) -> None:
             "for none, or the handle of a stream"
         )
     before = current("__dlpack__", device)
-    consumer = existing(device.index, 0 if stream in (None, 1) else stream)
+    consumer = existing(device.index or 0, 0 if stream in (None, 1) else stream)
     if consumer != before:
         consumer.wait_stream(before)
 
@@ -279,8 +279,7 @@ def from_dlpack(
     if copy is not None:
         words["copy"] = copy
     # Ask the producer for a CPU copy if we cannot access its device.
-    to_cpu = device is not None and device.type == "cpu"
-    if to_cpu and kind not in (_CPU, _CUDA_HOST):
+    if device and device.type == "cpu" and kind not in (_CPU, _CUDA_HOST):
         words["dl_device"] = (_CPU, 0)
         where = device
     else:

@@ -113,6 +113,7 @@ RESULTS = {
     "__reduce_ex__": "tuple[Any, ...]",
     "_make_subclass": "Any",
     "_storage_count": "builtins.int",
+    "_capsule_facts": "tuple[builtins.int, builtins.int, builtins.bool]",
     "_storage_key": "builtins.int",
     "_remove_hook": "None",
     "_update": "None",
