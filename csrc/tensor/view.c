@@ -303,21 +303,27 @@ int dt_view_flatten(dt_tensor *out, const dt_tensor *t, int64_t start, int64_t e
 
 int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
-    bool named[DT_MAX_NDIM];
+    bool seen[DT_MAX_NDIM] = {false};
     if (count != t->ndim)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "permute: %d dimension%s given for a tensor of %d; give each of them once",
             count, count == 1 ? " was" : "s were", t->ndim);
-    if (dt_shape_wrap_dims("permute", count, dims, t->ndim, named))
-        return -1;
     dt_tensor_alias(out, t);
     for (int d = 0; d < count; d++) {
-        int64_t from = dims[d] < 0 ? dims[d] + count : dims[d];
+        int from = dt_shape_wrap_dim("permute", dims[d], t->ndim);
+        if (from < 0)
+            return finish(out, -1);
+        if (seen[from])
+            return finish(
+                out,
+                dt_fail(DT_ERROR_RUNTIME,
+                        "permute: dimension %d is given twice; give each once", from));
+        seen[from] = true;
         out->shape[d] = t->shape[from];
         out->strides[d] = t->strides[from];
     }
-    return finish_order(out);
+    return finish(out, 0);
 }
 
 static void swap_dims(dt_tensor *t, int a, int b)
@@ -380,7 +386,7 @@ int dt_view_reverse(dt_tensor *out, const dt_tensor *t)
 int dt_view_squeeze(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
     bool drop[DT_MAX_NDIM];
-    if (dt_shape_wrap_dims("squeeze", count, dims, t->ndim, drop))
+    if (count >= 0 && dt_shape_wrap_dims("squeeze", count, dims, t->ndim, drop))
         return -1;
     dt_tensor_alias(out, t);
     for (int d = t->ndim - 1; d >= 0; d--)
@@ -407,7 +413,6 @@ int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int 
                    const int64_t *shape)
 {
     char from[DT_SHAPE_TEXT], to[DT_SHAPE_TEXT];
-    int64_t sizes[DT_MAX_NDIM] = {0}, strides[DT_MAX_NDIM];
     if (ndim < t->ndim || ndim > DT_MAX_NDIM)
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -415,30 +420,39 @@ int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int 
             "many and at most %d",
             op_name, ndim, ndim == 1 ? " was" : "s were", t->ndim,
             t->ndim == 1 ? "" : "s", DT_MAX_NDIM);
-    for (int d = ndim - 1, own = t->ndim - 1; d >= 0; d--, own--) {
-        int64_t size = shape[d];
-        if (own < 0 ? size < 0 : size < -1)
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
-                           "more%s",
-                           op_name, size, d, dt_shape_text(ndim, shape, to, sizeof to),
-                           own < 0 ? " for a new dimension" : ", or -1 to keep it");
-        if (own >= 0 && size == -1)
-            size = t->shape[own];
-        if (own >= 0 && t->shape[own] != 1 && size != t->shape[own])
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: a tensor of shape %s does not expand to %s: dimension "
-                           "%d has size %" PRId64 "; only sizes of 1 expand",
-                           op_name, dt_shape_text(t->ndim, t->shape, from, sizeof from),
-                           dt_shape_text(ndim, shape, to, sizeof to), d, t->shape[own]);
-        sizes[d] = size;
-        strides[d] = own >= 0 && t->shape[own] == size ? t->strides[own] : 0;
-    }
-    if (dt_shape_numel(op_name, ndim, sizes, dt_dtype_size((dt_dtype)t->dtype)) < 0)
-        return -1;
     dt_tensor_alias(out, t);
-    set_shape(out, ndim, sizes, strides);
-    return 0;
+    for (int d = ndim - 1, own = t->ndim - 1; d >= 0; d--, own--) {
+        int64_t size = shape[d], stride = 0;
+        if (own < 0 ? size < 0 : size < -1)
+            return finish(
+                out,
+                dt_fail(DT_ERROR_RUNTIME,
+                        "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
+                        "more%s",
+                        op_name, size, d, dt_shape_text(ndim, shape, to, sizeof to),
+                        own < 0 ? " for a new dimension" : ", or -1 to keep it"));
+        if (own >= 0) {
+            if (size == -1)
+                size = t->shape[own];
+            if (t->shape[own] != 1 && size != t->shape[own])
+                return finish(
+                    out,
+                    dt_fail(
+                        DT_ERROR_RUNTIME,
+                        "%s: a tensor of shape %s does not expand to %s: dimension "
+                        "%d has size %" PRId64 "; only sizes of 1 expand",
+                        op_name, dt_shape_text(t->ndim, t->shape, from, sizeof from),
+                        dt_shape_text(ndim, shape, to, sizeof to), d, t->shape[own]));
+            stride = t->shape[own] == size ? t->strides[own] : 0;
+        }
+        out->shape[d] = size;
+        out->strides[d] = stride;
+    }
+    out->ndim = (unsigned char)ndim;
+    return finish(out, dt_shape_numel(op_name, ndim, out->shape,
+                                      dt_dtype_size((dt_dtype)t->dtype)) < 0
+                           ? -1
+                           : 0);
 }
 
 /* --- slices --- */

@@ -270,6 +270,8 @@ static int create(dt_call *c, recipe r, int first, dt_dtype otherwise, int ndim,
     dt_tensor *out = c->out[0];
     dt_dtype dtype = dt_factory_dtype(c, first, otherwise);
     dt_device device = c->args[first + 2].device;
+    if (r.how == CONSTANT && !strides)
+        return dt_full(c->name, out, dtype, ndim, shape, device, r.low);
     if (strides
             ? dt_tensor_empty_strided(c->name, out, dtype, ndim, shape, strides, device)
             : dt_tensor_empty(c->name, out, dtype, ndim, shape, device))

@@ -86,8 +86,9 @@ int dt_nn_run(dt_nn_rows *rows, dt_nn_op op)
     for (int k = 0; k < rows->count; k++)
         dt_tensor_clear(&rows->held[k]);
     /* Results in the type that was asked for. */
-    for (int k = 0; k < DT_NN_OPERANDS && !rows->failed; k++)
-        if (rows->results[k] && !rows->keeps_type)
+    bool converts = !rows->keeps_type && rows->dtype != call->dtype;
+    for (int k = 0; k < DT_NN_OPERANDS && !rows->failed && converts; k++)
+        if (rows->results[k])
             rows->failed = dt_retype(rows->results[k], rows->dtype) < 0;
     return rows->failed ? -1 : 0;
 }
