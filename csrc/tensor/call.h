@@ -115,10 +115,6 @@ static inline dt_value dt_value_int(int64_t i)
 {
     return (dt_value){.i = i, .given = true};
 }
-static inline dt_value dt_value_float(double f)
-{
-    return (dt_value){.f = f, .given = true};
-}
 static inline dt_value dt_value_bool(bool b)
 {
     return (dt_value){.b = b, .given = true};

@@ -64,7 +64,7 @@ static dt_value tensor(const dt_tensor *t)
 /* norm(x, p) */
 static int norm(dt_tensor *out, const dt_tensor *x, double p)
 {
-    const dt_value args[6] = {tensor(x),       dt_value_float(p),
+    const dt_value args[6] = {tensor(x),       {.f = p, .given = true},
                               dt_value_none(), dt_value_bool(false),
                               dt_value_none(), dt_value_dtype(-1)};
     return forward(dt_norm_forward, "norm", out, NULL, args);

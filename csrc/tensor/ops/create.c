@@ -11,6 +11,16 @@
 #include "tensor/iterate.h"
 #include "tensor/view.h"
 
+int dt_check_float(const char *what, dt_error_code code, const dt_tensor *x)
+{
+    if (dt_dtype_is_float((dt_dtype)x->dtype))
+        return 0;
+    return dt_fail(code,
+                   "%s: defined for floating-point tensors only, and one is of type "
+                   "%s; convert it first, e.g. with .float()",
+                   what, dt_dtype_name((dt_dtype)x->dtype));
+}
+
 static int check_value(const char *what, dt_dtype dtype, dt_scalar value)
 {
     if (dt_dtype_kind(dtype) != DT_KIND_INTEGER)

@@ -61,11 +61,8 @@ static int check(const dt_loss_options *o, const dt_tensor *x, const dt_tensor *
                        "%s: the input has no dimension for classes; give (N, C, ...), "
                        "or (C)",
                        o->what);
-    if (!dt_dtype_is_float((dt_dtype)x->dtype))
-        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "%s: the input is of type %s; give floats, such as "
-                       "input.float()",
-                       o->what, dt_dtype_name((dt_dtype)x->dtype));
+    if (dt_check_float(o->what, DT_ERROR_NOT_IMPLEMENTED, x))
+        return -1;
     if (weight && (weight->ndim != 1 || weight->shape[0] != x->shape[dim]))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: there are %" PRId64 " classes, and weight has shape %s; "

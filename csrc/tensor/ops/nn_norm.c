@@ -8,15 +8,6 @@
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
 
-static int check_type(const char *what, const dt_tensor *x)
-{
-    if (dt_dtype_is_float((dt_dtype)x->dtype))
-        return 0;
-    return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                   "%s: the input is of type %s; give floats, such as input.float()",
-                   what, dt_dtype_name((dt_dtype)x->dtype));
-}
-
 /* A factor or term t, which may be NULL, goes with x. */
 static int check_parameter(const char *what, const char *name, const dt_tensor *x,
                            const dt_tensor *t)
@@ -79,7 +70,8 @@ int dt_layer_norm_forward(dt_call *c)
                        "%s; give inputs whose last sizes those are",
                        what, dt_shape_text(count, shape, wants, sizeof wants),
                        dt_shape_text(x->ndim, x->shape, has, sizeof has));
-    if (check_type(what, x) || check_shape("weight", weight, count, shape) ||
+    if (dt_check_float(what, DT_ERROR_NOT_IMPLEMENTED, x) ||
+        check_shape("weight", weight, count, shape) ||
         check_shape("bias", bias, count, shape) ||
         check_parameter(what, "weight", x, weight) ||
         check_parameter(what, "bias", x, bias))
@@ -250,7 +242,7 @@ int dt_batch_norm(dt_call *c)
             "%s: the input of shape %s has no dimension 1 for channels; give "
             "(N, C, ...)",
             batch, dt_shape_text(x->ndim, x->shape, shape, sizeof shape));
-    if (check_type(batch, x))
+    if (dt_check_float(batch, DT_ERROR_NOT_IMPLEMENTED, x))
         return -1;
     if (!c->args[5].b && (!running_mean || !running_variance))
         return dt_fail(DT_ERROR_RUNTIME,
@@ -345,7 +337,7 @@ int dt_dropout_forward(dt_call *c)
     DT_LOCAL(laid);
     DT_LOCAL(flat);
     DT_LOCAL(dense);
-    if (check_type("dropout", x))
+    if (dt_check_float("dropout", DT_ERROR_NOT_IMPLEMENTED, x))
         return -1;
     if (mask->dtype != DT_BOOL ||
         !dt_shape_equal(x->ndim, x->shape, mask->ndim, mask->shape))

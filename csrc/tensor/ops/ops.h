@@ -7,6 +7,9 @@
 #include "ops/ops.h"
 #include "tensor/tensor.h"
 
+/* Fails where x is not of a floating type, with the given code. */
+int dt_check_float(const char *what, dt_error_code code, const dt_tensor *x);
+
 /* --- creation --- */
 
 struct dt_call;

@@ -238,12 +238,8 @@ static int bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *
     DT_LOCAL(wide);
     DT_LOCAL(drawn);
     DT_LOCAL(less);
-    if (!dt_dtype_is_float(dtype))
-        return dt_fail(
-            DT_ERROR_NOT_IMPLEMENTED,
-            "%s: probabilities of type %s; give them as floating-point numbers", what,
-            dt_dtype_name(dtype));
-    return check_probabilities(what, p) ||
+    return dt_check_float(what, DT_ERROR_NOT_IMPLEMENTED, p) ||
+                   check_probabilities(what, p) ||
                    dt_view_expand(what, &wide, p, target->ndim, target->shape) ||
                    uniform_like(what, &drawn, target, dt_dtype_compute(dtype),
                                 generator) ||
@@ -322,14 +318,9 @@ static int exponential(dt_call *c)
     dt_tensor *target = c->out[0];
     double rate = c->args[1].f;
     DT_LOCAL(drawn);
-    if (dt_tensor_check_writable(what, target))
+    if (dt_tensor_check_writable(what, target) ||
+        dt_check_float(what, DT_ERROR_RUNTIME, target))
         return -1;
-    if (!dt_dtype_is_float((dt_dtype)target->dtype))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s: exponential numbers are not whole, but the type is %s; use a "
-            "floating type",
-            what, dt_dtype_name((dt_dtype)target->dtype));
     if (!(rate > 0))
         return dt_fail(DT_ERROR_RUNTIME, "%s: the rate is %g; give one above 0", what,
                        rate);
@@ -406,71 +397,63 @@ static int normal_sized(dt_call *c)
 
 /* --- states --- */
 
-/* Where things are in PyTorch's state of its CPU generator. Words take eight bytes. */
-enum {
-    AT_SEED = 0,
-    AT_LEFT = 8,
-    AT_SEEDED = 12,
-    AT_NEXT = 16,
-    AT_WORDS = 24,
-    AT_NORMAL = AT_WORDS + 8 * DT_TWISTER_WORDS + 8,
-    AT_KEPT = AT_NORMAL + 16,
-};
+/* PyTorch's state of its CPU generator. */
+typedef struct twister_state {
+    uint64_t seed;
+    int32_t left, seeded;
+    uint64_t next, words[DT_TWISTER_WORDS], unused;
+    double normal;
+    uint64_t unused_too;
+    int32_t kept, padding[3];
+} twister_state;
+_Static_assert(sizeof(twister_state) == DT_TWISTER_STATE, "PyTorch's layout");
 
 void dt_generator_save(dt_generator *g, bool twister, unsigned char *bytes)
 {
-    memset(bytes, 0, twister ? DT_TWISTER_STATE : DT_PHILOX_STATE);
     pthread_mutex_lock(&g->lock);
-    memcpy(bytes + AT_SEED, &g->seed, 8);
-    if (!twister) {
-        memcpy(bytes + 8, &g->offset, 8);
-        pthread_mutex_unlock(&g->lock);
-        return;
+    if (twister) {
+        bool used = g->next < DT_TWISTER_WORDS;
+        twister_state state = {.seed = g->seed,
+                               .left = used ? DT_TWISTER_WORDS + 1 - g->next : 1,
+                               .seeded = 1,
+                               .next = used ? (uint64_t)g->next : 0,
+                               .normal = g->normal_kept ? g->normal : 0,
+                               .kept = g->normal_kept};
+        for (int i = 0; i < DT_TWISTER_WORDS; i++)
+            state.words[i] = g->words[i];
+        memcpy(bytes, &state, sizeof state);
+    } else {
+        const uint64_t state[] = {g->seed, g->offset};
+        memcpy(bytes, state, sizeof state);
     }
-    bool used = g->next < DT_TWISTER_WORDS;
-    int32_t left = used ? DT_TWISTER_WORDS + 1 - g->next : 1, seeded = 1;
-    uint64_t next = used ? (uint64_t)g->next : 0;
-    memcpy(bytes + AT_LEFT, &left, 4);
-    memcpy(bytes + AT_SEEDED, &seeded, 4);
-    memcpy(bytes + AT_NEXT, &next, 8);
-    for (int i = 0; i < DT_TWISTER_WORDS; i++)
-        memcpy(bytes + AT_WORDS + 8 * i, &g->words[i], 4);
-    int32_t kept = g->normal_kept;
-    if (kept)
-        memcpy(bytes + AT_NORMAL, &g->normal, 8);
-    memcpy(bytes + AT_KEPT, &kept, 4);
     pthread_mutex_unlock(&g->lock);
 }
 
 int dt_generator_restore(dt_generator *g, bool twister, const unsigned char *bytes)
 {
-    uint64_t seed, next;
-    int32_t left, seeded, kept;
-    memcpy(&seed, bytes + AT_SEED, 8);
-    memcpy(&next, bytes + 8, 8);
+    twister_state state;
+    uint64_t philox[2];
+    memcpy(philox, bytes, sizeof philox);
     if (!twister) {
         pthread_mutex_lock(&g->lock);
-        g->seed = seed;
-        g->offset = next;
+        g->seed = philox[0];
+        g->offset = philox[1];
         pthread_mutex_unlock(&g->lock);
         return 0;
     }
-    memcpy(&left, bytes + AT_LEFT, 4);
-    memcpy(&seeded, bytes + AT_SEEDED, 4);
-    memcpy(&next, bytes + AT_NEXT, 8);
-    memcpy(&kept, bytes + AT_KEPT, 4);
-    if (seeded != 1 || left < 1 || left > DT_TWISTER_WORDS ||
-        (left > 1 && next != (uint64_t)(DT_TWISTER_WORDS + 1 - left)))
+    memcpy(&state, bytes, sizeof state);
+    if (state.seeded != 1 || state.left < 1 || state.left > DT_TWISTER_WORDS ||
+        (state.left > 1 && state.next != (uint64_t)(DT_TWISTER_WORDS + 1 - state.left)))
         return dt_fail(DT_ERROR_RUNTIME,
                        "set_state: these bytes are no state of a CPU generator; give "
                        "what get_state() gave");
     pthread_mutex_lock(&g->lock);
-    g->seed = seed;
-    g->next = left > 1 ? (int)next : DT_TWISTER_WORDS;
+    g->seed = state.seed;
+    g->next = state.left > 1 ? (int)state.next : DT_TWISTER_WORDS;
     for (int i = 0; i < DT_TWISTER_WORDS; i++)
-        memcpy(&g->words[i], bytes + AT_WORDS + 8 * i, 4);
-    g->normal_kept = kept != 0;
-    memcpy(&g->normal, bytes + AT_NORMAL, 8);
+        g->words[i] = (uint32_t)state.words[i];
+    g->normal_kept = state.kept != 0;
+    g->normal = state.normal;
     pthread_mutex_unlock(&g->lock);
     return 0;
 }

@@ -295,12 +295,8 @@ static int variance(dt_call *c, bool root, dt_tensor *mean)
     DT_LOCAL(wide);
     dt_dtype dtype = (dt_dtype)x->dtype;
     dt_device device = dt_tensor_device(x);
-    if (!dt_dtype_is_float(dtype))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: defined for floating-point tensors only, and this is of "
-                       "type %s; convert it first, for example with .float()",
-                       what, dt_dtype_name(dtype));
-    if (dt_reduce_dims(what, x, dims->count > 0 ? dims->count : 0, dims->ints, folded))
+    if (dt_check_float(what, DT_ERROR_RUNTIME, x) ||
+        dt_reduce_dims(what, x, dims->count > 0 ? dims->count : 0, dims->ints, folded))
         return -1;
     if (dt_dtype_size(dtype) < 4) {
         if (dt_to(&wide, x, DT_FLOAT32, device))

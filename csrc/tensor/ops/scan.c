@@ -18,11 +18,9 @@ static int result_type(dt_scan_op op, const dt_tensor *x, int dtype)
     dt_dtype own = (dt_dtype)(dtype >= 0 ? dtype : x->dtype);
     if (op == DT_SCAN_MAX || op == DT_SCAN_MIN)
         return (int)own;
-    if (op == DT_SCAN_LOGSUMEXP && !dt_dtype_is_float(own))
-        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "logcumsumexp: not defined for tensors of type %s; convert it "
-                       "first, e.g. with .float()",
-                       dt_dtype_name(own));
+    if (op == DT_SCAN_LOGSUMEXP &&
+        dt_check_float(scan_names[op], DT_ERROR_NOT_IMPLEMENTED, x))
+        return -1;
     if (dtype == DT_BOOL)
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "%s: not defined for dtype bool; give another dtype",
