@@ -31,8 +31,4 @@ bool dt_format_is_of(dt_format format, const dt_tensor *x);
 void dt_format_strides(dt_format format, int ndim, const int64_t *shape,
                        int64_t *strides);
 
-/* The memory order of dimensions, outermost first, and its inverse; channels-last
- * only. */
-void dt_format_order(int ndim, int64_t *order, int64_t *inverse);
-
 #endif

@@ -39,7 +39,6 @@ dt_generator *dt_default_generator(dt_device device);
 
 /* Seeds the default generator of the CPU and of all GPUs, also those not used yet. */
 void dt_seed_all(uint64_t seed);
-void dt_seed_cuda(uint64_t seed);
 
 /* The state of a generator as bytes: DT_TWISTER_STATE of the CPU's, in PyTorch's
  * layout, DT_PHILOX_STATE of a GPU's (seed, then offset). Both take the lock. */
@@ -68,22 +67,6 @@ int dt_reduce_dims(const char *what, const dt_tensor *x, int count, const int64_
 /* The shape of its result; the number of dimensions. */
 int dt_reduce_shape(const dt_tensor *x, const bool *folded, bool keepdim,
                     int64_t *shape);
-
-/* --- scans --- */
-
-/* Element i of out is what elements 0 to i along dim give (backward: i to the last).
- * dtype -1: int64 for sums and products of integers and bools, else x's own type; else
- * the type to compute in. indices: int64, of the maxima or minima; NULL for the other
- * operations. */
-int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_tensor *x,
-                  int64_t dim, int dtype, bool backward);
-
-/* --- sorting --- */
-
-/* The first k elements along dim in order (k -1: all of them), and where they were. A
- * stable sort, a NaN greater than all others. values may be NULL. */
-int dt_sort(const char *what, dt_tensor *values, dt_tensor *indices, const dt_tensor *x,
-            int64_t k, int64_t dim, bool descending);
 
 /* --- index tensors --- */
 

@@ -49,7 +49,7 @@ dt_generator *dt_default_generator(dt_device device)
     return generator;
 }
 
-void dt_seed_cuda(uint64_t seed)
+static void seed_cuda(uint64_t seed)
 {
     pthread_mutex_lock(&random_state.lock);
     random_state.seeded = true;
@@ -63,7 +63,7 @@ void dt_seed_cuda(uint64_t seed)
 void dt_seed_all(uint64_t seed)
 {
     dt_generator_seed(dt_default_generator(dt_device_make(DT_CPU, 0)), seed);
-    dt_seed_cuda(seed);
+    seed_cuda(seed);
 }
 
 /* --- filling a tensor --- */

@@ -28,14 +28,27 @@ static int result_type(dt_scan_op op, const dt_tensor *x, int dtype)
     return dtype >= 0 || dt_dtype_is_float(own) ? (int)own : DT_INT64;
 }
 
-int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_tensor *x,
-                  int64_t dim, int dtype, bool backward)
+/* Element i of the result is what elements 0 to i along dim give (backward: i to the last).
+ * dtype -1: int64 for sums and products of integers and bools, else input's own. */
+static int scan(dt_call *c, dt_scan_op op, int dtype, bool backward)
 {
     const char *what = scan_names[op];
+    const dt_tensor *x = c->args[0].tensor;
+    bool extremes = op == DT_SCAN_MAX || op == DT_SCAN_MIN;
+    dt_tensor *out = c->out[0], *indices = extremes ? c->out[1] : NULL;
     dt_device device = dt_tensor_device(x);
     DT_LOCAL(narrow);
     DT_LOCAL(input);
-    int at = dt_shape_wrap_dim(what, dim, x->ndim);
+    if (c->in_place) {
+        if (dtype >= 0 && dtype != x->dtype)
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s_(): the tensor is of dtype %s and cannot become %s in "
+                           "place; leave dtype out, or call %s()",
+                           c->name, dt_dtype_name((dt_dtype)x->dtype),
+                           dt_dtype_name((dt_dtype)dtype), c->name);
+        dtype = x->dtype;
+    }
+    int at = dt_shape_wrap_dim(what, c->args[1].i, x->ndim);
     int result = at < 0 ? -1 : result_type(op, x, dtype);
     if (result < 0)
         return -1;
@@ -68,23 +81,6 @@ int dt_cumulative(dt_scan_op op, dt_tensor *out, dt_tensor *indices, const dt_te
          dt_backend_of(device)->scan(dt_stream_current(device), op, &call)))
         return -1;
     return dt_retype(out, (dt_dtype)result);
-}
-
-static int scan(dt_call *c, dt_scan_op op, int dtype, bool from_end)
-{
-    const dt_tensor *x = c->args[0].tensor;
-    if (c->in_place) {
-        if (dtype >= 0 && dtype != x->dtype)
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s_(): the tensor is of dtype %s and cannot become %s in "
-                           "place; leave dtype out, or call %s()",
-                           c->name, dt_dtype_name((dt_dtype)x->dtype),
-                           dt_dtype_name((dt_dtype)dtype), c->name);
-        dtype = x->dtype;
-    }
-    return dt_cumulative(op, c->out[0],
-                         op == DT_SCAN_MAX || op == DT_SCAN_MIN ? c->out[1] : NULL, x,
-                         c->args[1].i, dtype, from_end);
 }
 
 #include "tensor/ops/define.h"

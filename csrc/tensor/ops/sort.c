@@ -21,8 +21,10 @@ static int exchange(dt_tensor *out, const dt_tensor *t, int dim)
                : dt_contiguous(out, &turned);
 }
 
-int dt_sort(const char *what, dt_tensor *values, dt_tensor *indices, const dt_tensor *x,
-            int64_t k, int64_t dim, bool descending)
+/* The first k elements along dim in order (k -1: all of them), and where they were. A
+ * stable sort, a NaN greater than all others. values may be NULL. */
+static int sort_rows(const char *what, dt_tensor *values, dt_tensor *indices,
+                     const dt_tensor *x, int64_t k, int64_t dim, bool descending)
 {
     DT_LOCAL(rows);
     DT_LOCAL(ordered);
@@ -69,15 +71,15 @@ int dt_sort(const char *what, dt_tensor *values, dt_tensor *indices, const dt_te
 
 static int sort(dt_call *c, int64_t dim, bool descending)
 {
-    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, -1, dim,
-                   descending);
+    return sort_rows(c->name, c->out[0], c->out[1], c->args[0].tensor, -1, dim,
+                     descending);
 }
 
 static int topk(dt_call *c)
 {
     int64_t k = c->args[1].i == -1 ? -2 : c->args[1].i; /* -1 would mean all */
-    return dt_sort(c->name, c->out[0], c->out[1], c->args[0].tensor, k, c->args[2].i,
-                   c->args[3].b);
+    return sort_rows(c->name, c->out[0], c->out[1], c->args[0].tensor, k, c->args[2].i,
+                     c->args[3].b);
 }
 
 /* --- one element of each sorted row --- */
@@ -150,7 +152,7 @@ static int kthvalue(dt_call *c)
                        "kthvalue: k is %" PRId64 ", and dimension %d has %" PRId64
                        " elements; give k from 1 to that",
                        k, dim, row_size(x, dim));
-    if (dt_sort(c->name, NULL, &all, x, k, dim, false) < 0 ||
+    if (sort_rows(c->name, NULL, &all, x, k, dim, false) < 0 ||
         take_element(c->out[1], &all, dim, k - 1) < 0)
         return -1;
     return take_values(c, x, dim, c->args[3].b);
@@ -195,7 +197,7 @@ static int median_along(dt_call *c, const dt_tensor *x, int64_t along_dim, bool 
     int64_t middle = (row_size(x, dim) - 1) / 2;
     bool floats = x->ndim && dt_dtype_is_float((dt_dtype)x->dtype);
     dt_indexing at = dt_indexing_along(c->name, DT_INDEXING_GATHER, dim, &place);
-    if (dt_sort(c->name, NULL, &all, x, floats ? -1 : middle + 1, dim, false) < 0)
+    if (sort_rows(c->name, NULL, &all, x, floats ? -1 : middle + 1, dim, false) < 0)
         return -1;
     if (floats ? median_index(&place, x, dim, skips) < 0 ||
                      dt_index_read(c->out[1], &all, &at) < 0
