@@ -7,21 +7,12 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.forward import InputModule, calls
+from pydevtensor.nn.layers import _explain
+from pydevtensor.nn.module import Module
 from pydevtensor.nn.parameter import Parameter
 
-# By option, the value that repr() does not show.
-_OPTIONS = {
-    "padding_idx": None,
-    "max_norm": None,
-    "norm_type": 2,
-    "scale_grad_by_freq": False,
-    "sparse": False,
-}
 
-
-@calls(F.embedding, " ".join(["weight", *_OPTIONS]))
-class Embedding(InputModule):
+class Embedding(Module):
     """A table of num_embeddings rows, which are selected by index.
 
     From input, int64 or int32 of any shape, to (*input.shape, embedding_dim). weight,
@@ -84,9 +75,30 @@ class Embedding(InputModule):
         if self.padding_idx is not None:
             init.zeros_(self.weight[self.padding_idx])
 
+    def forward(self, input: Any) -> Any:
+        try:
+            return F.embedding(
+                input,
+                self.weight,
+                self.padding_idx,
+                self.max_norm,
+                self.norm_type,
+                self.scale_grad_by_freq,
+                self.sparse,
+            )
+        except Exception as error:
+            _explain(self, error, input=input)
+            raise
+
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, plain in _OPTIONS.items():
+        for name, plain in (
+            ("padding_idx", None),
+            ("max_norm", None),
+            ("norm_type", 2),
+            ("scale_grad_by_freq", False),
+            ("sparse", False),
+        ):
             value = getattr(self, name)
             if value != plain:
                 text += f", {name}={value}"
@@ -113,5 +125,14 @@ class Embedding(InputModule):
                 f"{[*embeddings.shape]}"
             )
         rows, size = embeddings.shape
-        options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-        return cls(rows, size, *options, embeddings, freeze)
+        return cls(
+            rows,
+            size,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            embeddings,
+            freeze,
+        )

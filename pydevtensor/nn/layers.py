@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor._constructor import constructor
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.forward import InputModule, OptionModule, calls, explain
 from pydevtensor.nn.module import Module
 from pydevtensor.nn.parameter import Parameter, UninitializedParameter, is_lazy
+
+
+def _explain(module: Module, error: Exception, **inputs: Any) -> None:
+    """Raise the core's error again in the module's terms, if that is of use."""
+    home = next(itertools.chain(module.parameters(False), module.buffers(False)), None)
+    for name, value in inputs.items():
+        if not isinstance(value, _C.Tensor):
+            raise TypeError(
+                f"{module}: the {name} has to be a Tensor, not {type(value).__name__}; "
+                "wrap it in torch.tensor(...)"
+            ) from None
+        if home is not None and value.device != home.device:
+            raise RuntimeError(
+                f"{module}: the parameters are on {home.device} and the {name}, of "
+                f"shape {[*value.shape]}, on {value.device}; bring them together, e.g. "
+                f"with {name}.to('{home.device}')"
+            ) from None
+    if type(error) in (RuntimeError, ValueError, IndexError):
+        raise type(error)(f"{module}: {error}") from None
 
 
 class Identity(Module):
@@ -50,8 +68,7 @@ class _Layer(Module):
             init.zeros_(self.bias)
 
 
-@calls(F.linear, "weight bias")
-class Linear(_Layer, InputModule):
+class Linear(_Layer):
     """x @ weight.T + bias, from (..., in_features) to (..., out_features).
 
     weight and bias start uniform between -k and k, k = 1 / sqrt(in_features). Raises
@@ -81,6 +98,13 @@ class Linear(_Layer, InputModule):
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
             init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Any) -> Any:
+        try:
+            return F.linear(input, self.weight, self.bias)
+        except Exception as error:
+            _explain(self, error, input=input)
+            raise
 
     def extra_repr(self) -> str:
         return (
@@ -182,7 +206,7 @@ class Bilinear(_Layer):
         try:
             return F.bilinear(input1, input2, self.weight, self.bias)
         except Exception as error:
-            explain(self, error, input1=input1, input2=input2)
+            _explain(self, error, input1=input1, input2=input2)
             raise
 
     def extra_repr(self) -> str:
@@ -192,20 +216,26 @@ class Bilinear(_Layer):
         )
 
 
-@calls(_C.flatten)
-class Flatten(OptionModule):
+class Flatten(Module):
     """Merges the dimensions start_dim to end_dim, by default all but the first.
 
     >>> nn.Flatten()(torch.ones(5, 2, 3)).shape
     torch.Size([5, 6])
     """
 
-    start_dim: int = 1
-    end_dim: int = -1
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Any) -> Any:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
-@calls(lambda input, dim, unflattened_size: input.unflatten(dim, unflattened_size))
-class Unflatten(OptionModule):
+class Unflatten(Module):
     """Splits dimension dim into unflattened_size, one size of which may be -1.
 
     Raises RuntimeError if the sizes do not multiply to the dimension's.
@@ -214,31 +244,34 @@ class Unflatten(OptionModule):
     torch.Size([4, 2, 3])
     """
 
-    dim: int
-    unflattened_size: Any
-
-    def _construct(self, **options: Any) -> None:
-        sizes = options["unflattened_size"]
-        if not isinstance(sizes, (tuple, list)):
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
                 "unflattened_size must be a tuple of ints, but found type "
-                f"{type(sizes).__name__}"
+                f"{type(unflattened_size).__name__}"
             )
-        for i, size in enumerate(sizes):
+        for i, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 raise TypeError(
                     "unflattened_size must be tuple of ints, but found element of type "
                     f"{type(size).__name__} at pos {i}"
                 )
-        super()._construct(**options)
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, input: Any) -> Any:
+        try:
+            return input.unflatten(self.dim, self.unflattened_size)
+        except Exception as error:
+            _explain(self, error, input=input)
+            raise
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-@calls(F.dropout, "p training inplace")
-@constructor
-class Dropout(OptionModule):
+class Dropout(Module):
     """Zeroes elements with probability p in training, divides the others by 1 - p.
 
     After eval() it returns its input. Raises ValueError for a p outside 0 to 1.
@@ -247,19 +280,20 @@ class Dropout(OptionModule):
     tensor([1., 1.])
     """
 
-    p: float = 0.5
-    inplace: bool = False
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        F._check_probability(p)
+        self.p = p
+        self.inplace = inplace
 
-    def _construct(self, **options: Any) -> None:
-        F._check_probability(options["p"])
-        super()._construct(**options)
+    def forward(self, input: Any) -> Any:
+        return F.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-@calls(F.layer_norm, "normalized_shape weight bias eps")
-class LayerNorm(_Layer, InputModule):
+class LayerNorm(_Layer):
     """Normalizes over the last dimensions, whose shape is normalized_shape.
 
     With elementwise_affine the result is multiplied by weight and, with bias, bias is
@@ -290,6 +324,14 @@ class LayerNorm(_Layer, InputModule):
             device,
             dtype,
         )
+
+    def forward(self, input: Any) -> Any:
+        shape = self.normalized_shape
+        try:
+            return F.layer_norm(input, shape, self.weight, self.bias, self.eps)
+        except Exception as error:
+            _explain(self, error, input=input)
+            raise
 
     def extra_repr(self) -> str:
         return (
@@ -374,7 +416,7 @@ class _BatchNorm(_Layer):
                 self.eps,
             )
         except Exception as error:
-            explain(self, error, input=input)
+            _explain(self, error, input=input)
             raise
         if tracks:
             self.num_batches_tracked.add_(1)

@@ -4,51 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor._constructor import constructor
 from pydevtensor.nn import functional as F
-from pydevtensor.nn.forward import calls
 from pydevtensor.nn.module import Module
 
 
 class _Loss(Module):
-    """Base of losses: weights are buffers; reduction has two deprecated spellings."""
+    reduction: str
 
-    def _construct(
-        self,
-        reduction: str,
-        size_average: Any = None,
-        reduce: Any = None,
-        **options: Any,
+    def __init__(
+        self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
         self.reduction = F._reduction(size_average, reduce, reduction)
-        for name, value in options.items():
-            if name.endswith("weight"):
-                self.register_buffer(name, value)
-            else:
-                setattr(self, name, value)
-
-    def forward(self, input: Any, target: Any) -> Any:
-        raise NotImplementedError
 
 
-@constructor
-class _PlainLoss(_Loss):
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
-
-
-@constructor
 class _WeightedLoss(_Loss):
-    weight: Any = None
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
 
 
-@calls(F.mse_loss)
-class MSELoss(_PlainLoss):
+class MSELoss(_Loss):
     """The squared differences of input and target.
 
     Different shapes broadcast, with a warning. reduction: 'mean', 'sum', or 'none' to
@@ -58,18 +40,22 @@ class MSELoss(_PlainLoss):
     tensor(2.)
     """
 
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.mse_loss(input, target, reduction=self.reduction)
 
-@calls(F.l1_loss)
-class L1Loss(_PlainLoss):
+
+class L1Loss(_Loss):
     """The absolute differences; shapes and reduction as for MSELoss.
 
     >>> nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
     """
 
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.l1_loss(input, target, reduction=self.reduction)
 
-@calls(F.smooth_l1_loss)
-class SmoothL1Loss(_PlainLoss):
+
+class SmoothL1Loss(_Loss):
     """HuberLoss with a delta of beta, divided by beta; L1Loss if beta is 0.
 
     Shapes and reduction as for MSELoss. RuntimeError for a negative beta.
@@ -78,10 +64,20 @@ class SmoothL1Loss(_PlainLoss):
     tensor(0.7500)
     """
 
-    beta: float = 1.0
+    def __init__(
+        self,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
-@calls(F.huber_loss)
 class HuberLoss(_Loss):
     """Half the squared difference up to delta, linear with slope delta above it.
 
@@ -91,12 +87,15 @@ class HuberLoss(_Loss):
     tensor(0.4375)
     """
 
-    reduction: str = "mean"
-    delta: float = 1.0
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction=reduction)
+        self.delta = delta
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.huber_loss(input, target, self.reduction, self.delta)
 
 
-@calls(F.cross_entropy)
-class CrossEntropyLoss(_Loss):
+class CrossEntropyLoss(_WeightedLoss):
     """The cross entropy of softmax(input) and target.
 
     input: logits of shape (N, C, ...) or (C). target: class indices, int64 of shape
@@ -114,16 +113,31 @@ class CrossEntropyLoss(_Loss):
     tensor(0.3466)
     """
 
-    weight: Any = None
-    size_average: Any = None
-    ignore_index: int = -100
-    reduce: Any = None
-    reduction: str = "mean"
-    label_smoothing: float = 0.0
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.cross_entropy(
+            input,
+            target,
+            self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
 
 
-@calls(F.nll_loss)
-class NLLLoss(_Loss):
+class NLLLoss(_WeightedLoss):
     """The negative log-probability of the target classes.
 
     input: log-probabilities, (N, C, ...) or (C); target: int64, (N, ...) or (). Options
@@ -133,14 +147,27 @@ class NLLLoss(_Loss):
     tensor(1.)
     """
 
-    weight: Any = None
-    size_average: Any = None
-    ignore_index: int = -100
-    reduce: Any = None
-    reduction: str = "mean"
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.nll_loss(
+            input,
+            target,
+            self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+        )
 
 
-@calls(F.binary_cross_entropy)
 class BCELoss(_WeightedLoss):
     """The binary cross entropy of probabilities.
 
@@ -151,8 +178,12 @@ class BCELoss(_WeightedLoss):
     tensor(0.6931)
     """
 
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.binary_cross_entropy(
+            input, target, self.weight, reduction=self.reduction
+        )
 
-@calls(F.binary_cross_entropy_with_logits)
+
 class BCEWithLogitsLoss(_WeightedLoss):
     """The binary cross entropy of sigmoid(input) and target.
 
@@ -163,11 +194,28 @@ class BCEWithLogitsLoss(_WeightedLoss):
     tensor(0.6931)
     """
 
-    pos_weight: Any = None
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        pos_weight: Any = None,
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.binary_cross_entropy_with_logits(
+            input,
+            target,
+            self.weight,
+            reduction=self.reduction,
+            pos_weight=self.pos_weight,
+        )
 
 
-@calls(F.kl_div)
-class KLDivLoss(_PlainLoss):
+class KLDivLoss(_Loss):
     """The Kullback-Leibler divergence of target from input, log-probabilities.
 
     target: probabilities, or with log_target their logarithms. reduction='batchmean'
@@ -178,4 +226,17 @@ class KLDivLoss(_PlainLoss):
     tensor(0.)
     """
 
-    log_target: bool = False
+    def __init__(
+        self,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_target = log_target
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.kl_div(
+            input, target, reduction=self.reduction, log_target=self.log_target
+        )

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pydevtensor._constructor import constructor
 from pydevtensor.optim.optimizer import Optimizer
 
 
@@ -50,16 +49,6 @@ class LRScheduler:
         self._last_lr: list[float] = []
         optimizer._stepped = False
         self._begin()
-
-    def _construct(self, **options: Any) -> None:
-        # Not by vars(), which would make each later use of an attribute slower.
-        for name, value in options.items():
-            setattr(self, name, value)
-        self._prepare()
-        LRScheduler.__init__(self, self.optimizer, self.last_epoch)
-
-    def _prepare(self) -> None:
-        """Check the options of a subclass, and derive others from them."""
 
     def _begin(self) -> None:
         """Set the rates of the first epoch."""
@@ -120,14 +109,8 @@ def _check_optimizer(optimizer: Any) -> None:
         )
 
 
-def _need(holds: bool, name: str, value: Any, wanted: str) -> None:
-    if not holds:
-        raise ValueError(f"{name} is {value!r}; give {wanted}")
-
-
 def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list:
     """A list of a value per group; value may be that list."""
-    _check_optimizer(optimizer)
     groups = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [value] * groups
@@ -137,11 +120,6 @@ def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list:
             "for each, or a single one"
         )
     return [*value]
-
-
-def _half_cosine(start: float, end: float, angle: float) -> float:
-    """From start at the angle 0 to end at pi."""
-    return end + (start - end) / 2 * (1 + math.cos(angle))
 
 
 class _FactorLR(LRScheduler):
@@ -159,7 +137,6 @@ class _FactorLR(LRScheduler):
         return [base * factor for base in self.base_lrs]
 
 
-@constructor
 class StepLR(_FactorLR):
     """Multiplies the rates by gamma every step_size epochs.
 
@@ -174,16 +151,21 @@ class StepLR(_FactorLR):
     [1.0, 1.0, 0.1, 0.1]
     """
 
-    optimizer: Optimizer
-    step_size: int
-    gamma: float = 0.1
-    last_epoch: int = -1
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        step_size: int,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
         return 1 if epoch == 0 or epoch % self.step_size else self.gamma
 
 
-@constructor
 class MultiStepLR(_FactorLR):
     """Multiplies the rates by gamma at each of the milestones.
 
@@ -198,19 +180,21 @@ class MultiStepLR(_FactorLR):
     [1.0, 0.1, 0.1, 0.01]
     """
 
-    optimizer: Optimizer
-    milestones: Any
-    gamma: float = 0.1
-    last_epoch: int = -1
-
-    def _prepare(self) -> None:
-        self.milestones = Counter(self.milestones)
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Any,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
         return self.gamma ** self.milestones[epoch]
 
 
-@constructor
 class ConstantLR(_FactorLR):
     """Multiplies the rates by factor for the first total_iters epochs.
 
@@ -225,13 +209,18 @@ class ConstantLR(_FactorLR):
     [0.1, 0.1, 1.0]
     """
 
-    optimizer: Optimizer
-    factor: float = 1 / 3
-    total_iters: int = 5
-    last_epoch: int = -1
-
-    def _prepare(self) -> None:
-        _need(0 <= self.factor <= 1, "factor", self.factor, "a number from 0 to 1")
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ValueError(f"factor is {factor}; give a number from 0 to 1")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
         if epoch == 0:
@@ -239,7 +228,6 @@ class ConstantLR(_FactorLR):
         return 1 / self.factor if epoch == self.total_iters else 1
 
 
-@constructor
 class LinearLR(_FactorLR):
     """Multiplies the rates by start_factor to end_factor, in total_iters even steps.
 
@@ -254,16 +242,24 @@ class LinearLR(_FactorLR):
     [0.5, 0.75, 1.0]
     """
 
-    optimizer: Optimizer
-    start_factor: float = 1 / 3
-    end_factor: float = 1.0
-    total_iters: int = 5
-    last_epoch: int = -1
-
-    def _prepare(self) -> None:
-        start, end = self.start_factor, self.end_factor
-        _need(0 < start <= 1, "start_factor", start, "a number above 0, at most 1")
-        _need(0 <= end <= 1, "end_factor", end, "a number from 0 to 1")
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise ValueError(
+                f"start_factor is {start_factor}; give a number above 0, at most 1"
+            )
+        if not 0 <= end_factor <= 1:
+            raise ValueError(f"end_factor is {end_factor}; give a number from 0 to 1")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
 
     def _share(self, epoch: int) -> float:
         done = epoch / self.total_iters
@@ -277,7 +273,6 @@ class LinearLR(_FactorLR):
         return self._share(epoch) / self._share(epoch - 1)
 
 
-@constructor
 class PolynomialLR(_FactorLR):
     """Decays the rates to 0 in total_iters epochs, as a power of the epochs left.
 
@@ -292,10 +287,16 @@ class PolynomialLR(_FactorLR):
     [1.0, 0.562, 0.25, 0.062]
     """
 
-    optimizer: Optimizer
-    total_iters: int = 5
-    power: float = 1.0
-    last_epoch: int = -1
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
         if epoch == 0 or epoch > self.total_iters:
@@ -304,7 +305,6 @@ class PolynomialLR(_FactorLR):
         return now**self.power / before**self.power
 
 
-@constructor
 class ExponentialLR(_FactorLR):
     """Multiplies the rates by gamma every epoch.
 
@@ -319,60 +319,44 @@ class ExponentialLR(_FactorLR):
     [1.0, 0.5, 0.25]
     """
 
-    optimizer: Optimizer
-    gamma: float
-    last_epoch: int = -1
+    def __init__(
+        self, optimizer: Optimizer, gamma: float, last_epoch: int = -1
+    ) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
         return self.gamma if epoch else 1
 
 
-class _ListLR(LRScheduler):
-    """Base of schedules with a list of functions or schedules that have states."""
-
-    _list: str
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state without the optimizer and functions, with that of other parts."""
-        parts = [_state_of(each) for each in getattr(self, self._list)]
-        return {**super().state_dict(), self._list: parts}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned, and the states of the parts."""
-        parts = getattr(self, self._list)
-        super().load_state_dict({**state_dict, self._list: parts})
-        for each, kept in zip(parts, state_dict[self._list], strict=True):
-            if isinstance(each, LRScheduler):
-                each.load_state_dict(kept)
-            elif kept is not None:
-                each.__dict__.update(kept)
-
-
-def _state_of(part: Any) -> dict[str, Any] | None:
-    if isinstance(part, LRScheduler):
-        return part.state_dict()
-    return None if isinstance(part, types.FunctionType) else dict(part.__dict__)
-
-
-@constructor
-class _FunctionLR(_ListLR):
+class _FunctionLR(LRScheduler):
     """Base of schedules by a function of the epoch, or one for each group."""
 
-    optimizer: Optimizer
-    lr_lambda: Any
-    last_epoch: int = -1
-
-    _list = "lr_lambdas"
-
-    def _prepare(self) -> None:
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1
+    ) -> None:
+        _check_optimizer(optimizer)
         self.lr_lambdas: list[Callable[[int], float]] = _for_each_group(
-            "lr_lambda", self.lr_lambda, self.optimizer
+            "lr_lambda", lr_lambda, optimizer
         )
-        del self.lr_lambda
+        super().__init__(optimizer, last_epoch)
 
-    def _products(self, rates: list[float]) -> list[float]:
-        pairs = zip(rates, self.lr_lambdas, strict=True)
-        return [rate * factor(self.last_epoch) for rate, factor in pairs]
+    def state_dict(self) -> dict[str, Any]:
+        """The state without the optimizer and functions; callable objects are kept."""
+        state = super().state_dict()
+        state["lr_lambdas"] = [
+            None if isinstance(f, types.FunctionType) else dict(f.__dict__)
+            for f in self.lr_lambdas
+        ]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what state_dict() returned; functions stay as they are."""
+        functions = self.lr_lambdas
+        super().load_state_dict({**state_dict, "lr_lambdas": functions})
+        for function, kept in zip(functions, state_dict["lr_lambdas"], strict=True):
+            if kept is not None:
+                function.__dict__.update(kept)
 
 
 class LambdaLR(_FunctionLR):
@@ -390,7 +374,8 @@ class LambdaLR(_FunctionLR):
     """
 
     def get_lr(self) -> list[float]:
-        return self._products(self.base_lrs)
+        pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        return [base * factor(self.last_epoch) for base, factor in pairs]
 
 
 class MultiplicativeLR(_FunctionLR):
@@ -408,11 +393,12 @@ class MultiplicativeLR(_FunctionLR):
     """
 
     def get_lr(self) -> list[float]:
-        rates = self._rates()
-        return self._products(rates) if self.last_epoch else rates
+        if self.last_epoch == 0:
+            return self._rates()
+        pairs = zip(self._rates(), self.lr_lambdas, strict=True)
+        return [rate * factor(self.last_epoch) for rate, factor in pairs]
 
 
-@constructor
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the rate to eta_min in T_max epochs.
 
@@ -429,10 +415,16 @@ class CosineAnnealingLR(LRScheduler):
     [1.0, 0.854, 0.5, 0.146, 0.0]
     """
 
-    optimizer: Optimizer
-    T_max: int
-    eta_min: float = 0.0
-    last_epoch: int = -1
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: int,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:
@@ -447,11 +439,10 @@ class CosineAnnealingLR(LRScheduler):
         return [now / before * (rate - low) + low for rate in self._rates()]
 
     def _jump(self) -> list[float]:
-        angle = math.pi * self.last_epoch / self.T_max
-        return [_half_cosine(base, self.eta_min, angle) for base in self.base_lrs]
+        part = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
 
 
-@constructor
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine that restarts, each period T_mult times as long as the last.
 
@@ -469,25 +460,30 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     [1.0, 0.5, 1.0, 0.5]
     """
 
-    optimizer: Optimizer
-    T_0: int
-    T_mult: int = 1
-    eta_min: float = 0.0
-    last_epoch: int = -1
-
-    def _prepare(self) -> None:
-        for name in ("T_0", "T_mult"):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and value >= 1
-            _need(whole, name, value, "a whole number of 1 or more")
-        real = isinstance(self.eta_min, (int, float))
-        _need(real, "eta_min", self.eta_min, "a number")
-        self.T_i = self.T_0
-        self.T_cur: float = self.last_epoch
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"T_0 is {T_0}; give a whole number of 1 or more")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"T_mult is {T_mult}; give a whole number of 1 or more")
+        if not isinstance(eta_min, (int, float)):
+            raise ValueError(f"eta_min is a {type(eta_min).__name__}; give a number")
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.T_cur: float = last_epoch
+        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        angle = math.pi * self.T_cur / self.T_i
-        return [_half_cosine(base, self.eta_min, angle) for base in self.base_lrs]
+        part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
 
     def _advance(self, epoch: float | None = None) -> None:
         if epoch is None and self.last_epoch < 0:
@@ -495,13 +491,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if epoch is None:
             self.last_epoch += 1
             self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
         else:
-            _need(epoch >= 0, "epoch", epoch, "a number of 0 or more")
+            if epoch < 0:
+                raise ValueError(f"epoch is {epoch}; give a number of 0 or more")
             self.last_epoch = math.floor(epoch)
             self.T_cur, self.T_i = epoch, self.T_0
-        while self.T_cur >= self.T_i:
-            self.T_cur -= self.T_i
-            self.T_i *= self.T_mult
+            while self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
         self._set(self.get_lr())
 
 
@@ -543,12 +543,16 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
+        _check_optimizer(optimizer)
         self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
-        part = isinstance(pct_start, float) and 0 <= pct_start <= 1
-        _need(part, "pct_start", pct_start, "a float from 0 to 1")
-        known = anneal_strategy in ("cos", "linear")
-        _need(known, "anneal_strategy", anneal_strategy, "'cos' or 'linear'")
-        self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            raise ValueError(f"pct_start is {pct_start}; give a float from 0 to 1")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"anneal_strategy is {anneal_strategy!r}; give 'cos' or 'linear'"
+            )
+        self._schedule_phases = _phases(pct_start * self.total_steps, three_phase)
+        self._schedule_phases[-1]["end_step"] = self.total_steps - 1
         self._anneal_func_type = anneal_strategy
         highest = _for_each_group("max_lr", max_lr, optimizer)
         if last_epoch == -1:
@@ -600,7 +604,7 @@ class OneCycleLR(LRScheduler):
         def now(group: dict, name: str) -> float:
             start, end = group[phase["start_" + name]], group[phase["end_" + name]]
             if self._anneal_func_type == "cos":
-                return _half_cosine(start, end, math.pi * part)
+                return end + (start - end) / 2 * (1 + math.cos(math.pi * part))
             return start + (end - start) * part
 
         if self.cycle_momentum:
@@ -612,24 +616,24 @@ class OneCycleLR(LRScheduler):
 def _total_steps(total: Any, epochs: Any, each: Any) -> int:
     if total is None and (epochs is None or each is None):
         raise ValueError("give total_steps, or both epochs and steps_per_epoch")
-    named = {"epochs": epochs, "steps_per_epoch": each}
     if total is not None:
         named = {"total_steps": total}
+    else:
+        named = {"epochs": epochs, "steps_per_epoch": each}
     for name, value in named.items():
-        whole = isinstance(value, int) and value > 0
-        _need(whole, name, value, "a whole number of 1 or more")
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"{name} is {value}; give a whole number of 1 or more")
     return math.prod(named.values())
 
 
-def _phases(steps: int, rise: float, three: bool) -> list[dict[str, Any]]:
-    ends = [rise * steps - 1, 2 * rise * steps - 2, steps - 1]
-    rates = ["initial_lr", "max_lr", "initial_lr", "min_lr"]
+def _phases(rise: float, three: bool) -> list[dict[str, Any]]:
+    """The phases of a cycle; the caller sets the end of the last one."""
+    ends = [rise - 1, 2 * rise - 2, 0] if three else [rise - 1, 0]
+    rates = ["initial_lr", "max_lr", *(["initial_lr"] if three else []), "min_lr"]
     momenta = ["max_momentum", "base_momentum", "max_momentum", "max_momentum"]
-    if not three:
-        del ends[1], rates[2]
     return [
         {
-            "end_step": end,
+            "end_step": float(end),
             "start_lr": rates[i],
             "end_lr": rates[i + 1],
             "start_momentum": momenta[i],
@@ -639,12 +643,25 @@ def _phases(steps: int, rise: float, three: bool) -> list[dict[str, Any]]:
     ]
 
 
-class _ManyLR(_ListLR):
+class _ManyLR(LRScheduler):
     """Base of schedules made of other schedules."""
 
-    _list = "_schedulers"
+    _schedulers: list[Any]
 
-    def _take(self, schedulers: Sequence[Any], optimizer: Any) -> None:
+    def state_dict(self) -> dict[str, Any]:
+        """The state without the optimizer, with those of the inner schedules."""
+        state = super().state_dict()
+        state["_schedulers"] = [s.state_dict() for s in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what state_dict() returned."""
+        inner = self._schedulers
+        super().load_state_dict({**state_dict, "_schedulers": inner})
+        for schedule, kept in zip(inner, state_dict["_schedulers"], strict=True):
+            schedule.load_state_dict(kept)
+
+    def _check(self, schedulers: Sequence[Any], optimizer: Any) -> None:
         if not schedulers:
             raise ValueError("the list of schedules is empty; give one or more")
         for i, schedule in enumerate(schedulers):
@@ -657,8 +674,6 @@ class _ManyLR(_ListLR):
                     f"schedules[{i}] is a ReduceLROnPlateau, whose step() needs a "
                     "metric; step it separately"
                 )
-        self.optimizer = optimizer
-        self._schedulers = [*schedulers]
 
 
 class SequentialLR(_ManyLR):
@@ -680,12 +695,14 @@ class SequentialLR(_ManyLR):
         milestones: Sequence[int],
         last_epoch: int = -1,
     ) -> None:
-        self._take(schedulers, optimizer)
+        self._check(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 f"{len(schedulers)} schedules need {len(schedulers) - 1} milestones, "
                 f"and got {len(milestones)}"
             )
+        self.optimizer = optimizer
+        self._schedulers = [*schedulers]
         self._milestones = [*milestones]
         self.last_epoch = last_epoch + 1
         # Each schedule set the rates when it was made; only the first one's count.
@@ -724,7 +741,9 @@ class ChainedScheduler(_ManyLR):
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
     ) -> None:
         first = schedulers[0].optimizer if schedulers else None
-        self._take(schedulers, optimizer or first)
+        self._check(schedulers, optimizer or first)
+        self.optimizer = schedulers[0].optimizer
+        self._schedulers = [*schedulers]
         self._last_lr = self._rates()
 
     def step(self, epoch: int | None = None) -> None:
@@ -734,7 +753,6 @@ class ChainedScheduler(_ManyLR):
         self._last_lr = self._rates()
 
 
-@constructor
 class ReduceLROnPlateau(LRScheduler):
     """Multiplies the rates by factor when a metric stagnates for patience epochs.
 
@@ -745,29 +763,41 @@ class ReduceLROnPlateau(LRScheduler):
     [0.1]
     """
 
-    optimizer: Optimizer
-    mode: str = "min"
-    factor: float = 0.1
-    patience: int = 10
-    threshold: float = 1e-4
-    threshold_mode: str = "rel"
-    cooldown: int = 0
-    min_lr: float | list[float] = 0
-    eps: float = 1e-8
-
-    def _construct(self, **options: Any) -> None:
-        least = options.pop("min_lr")
-        for name, value in options.items():
-            setattr(self, name, value)
-        _need(self.factor < 1, "factor", self.factor, "a number below 1")
-        _need(self.mode in ("min", "max"), "mode", self.mode, "'min' or 'max'")
-        known = self.threshold_mode in ("rel", "abs")
-        _need(known, "threshold_mode", self.threshold_mode, "'rel' or 'abs'")
-        self.default_min_lr = None if isinstance(least, (list, tuple)) else least
-        self.min_lrs = _for_each_group("min_lr", least, self.optimizer)
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0,
+        eps: float = 1e-8,
+    ) -> None:
+        if factor >= 1.0:
+            raise ValueError(f"factor is {factor}; give a number below 1")
+        _check_optimizer(optimizer)
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode is {mode!r}; give 'min' or 'max'")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError(
+                f"threshold_mode is {threshold_mode!r}; give 'rel' or 'abs'"
+            )
+        self.optimizer = optimizer
+        self.factor = factor
+        several = isinstance(min_lr, (list, tuple))
+        self.default_min_lr = None if several else min_lr
+        self.min_lrs = _for_each_group("min_lr", min_lr, optimizer)
+        self.patience = patience
+        self.cooldown = cooldown
+        self.eps = eps
         self.last_epoch = 0
         self._last_lr = self._rates()
-        self.mode_worse = math.inf if self.mode == "min" else -math.inf
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode = mode
+        self.threshold = threshold
+        self.threshold_mode = threshold_mode
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
