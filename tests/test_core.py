@@ -1,6 +1,7 @@
 """Builds and runs the C tests of the core, which need no Python.
 
-    tests/core/NAME_test.c    linked with every floor below the binding
+    tests/core/NAME_test.c    linked with every floor below the binding, and with
+                              NAME_reference.cpp, where there is one
     tests/core/sim_NAME.cpp   linked with the simulated CUDA runtime
     tests/core/cuda_NAME.cpp  linked with the CUDA backend on the simulated runtime
 
@@ -37,7 +38,9 @@ def linked(source):
     plan = products.Plan.from_environment()
     name = Path(source).stem
     if source.endswith(".c"):
-        return plan.program(name, plan.c(source, *FLAGS), plan.core())
+        more = products.sources(source.replace("_test.c", "_reference.cpp"))
+        units = [*plan.core(), *(plan.kernels(reference) for reference in more)]
+        return plan.program(name, plan.c(source, *FLAGS), units)
     units = [*plan.simulator(), *plan.base()]
     if name.startswith("cuda_"):
         units += [plan.sim(source) for source in plan.cuda_sources()]

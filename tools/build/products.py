@@ -40,7 +40,7 @@ SMALLER = ("--param=vect-epilogues-nomask=0",)
 # branch: a copy of the loop for each side of it would be code for nothing. Sums have 16
 # lanes of doubles, which gcc would unroll before it looks for vectors.
 FILES = {
-    "csrc/cpu/kernels/elementwise.isa.c": ("-fno-unswitch-loops",),
+    "csrc/cpu/kernels/elementwise.isa.cpp": ("-fno-unswitch-loops",),
     "csrc/cpu/kernels/nn.isa.cpp": ("--param=max-completely-peel-times=15",),
 }
 # Each X.isa.c and X.isa.cpp is compiled once per row, with -DDT_ISA=row.
@@ -106,7 +106,7 @@ class Plan:
         )
         return self._unit(self.cc, source, flags, suffix)
 
-    def kernels(self, source: str, *extra: str, suffix: str) -> Object:
+    def kernels(self, source: str, *extra: str, suffix: str = ".o") -> Object:
         """A C++ source of the CPU backend: templates alone, which need no libstdc++."""
         flags = (
             *("-std=c++17", "-Icsrc"),
@@ -118,9 +118,9 @@ class Plan:
 
     def variants(self, source: str) -> list[Object]:
         """One object, or for X.isa.c and X.isa.cpp one for each instruction set."""
-        if ".isa." not in source:
-            return [self.c(source)]
         compile = self.c if source.endswith(".c") else self.kernels
+        if ".isa." not in source:
+            return [compile(source)]
         names = ISA if self.cc.is_x86_64 else ("baseline",)
         # No exception passes through a kernel, and there are thousands of them.
         flags = ("-fno-asynchronous-unwind-tables",)
@@ -147,7 +147,7 @@ class Plan:
 
     def core(self) -> list[Object]:
         found = sources(
-            *(f"csrc/{layer}/**/*.c" for layer in CORE), "csrc/cpu/**/*.isa.cpp"
+            *(f"csrc/{layer}/**/*.c" for layer in CORE), "csrc/cpu/**/*.cpp"
         )
         return [unit for source in found for unit in self.variants(source)]
 

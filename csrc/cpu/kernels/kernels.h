@@ -22,7 +22,6 @@ typedef dt_kernel *const *dt_elementwise_kernels[DT_NDTYPES];
 
 typedef struct dt_copy_kernels {
     dt_kernel *const *convert[DT_NDTYPES]; /* [target dtype][source dtype] */
-    dt_kernel *move_16;                    /* elements of 16 bits as they are */
     /* rows x columns of elements, the source's rows becoming the target's columns:
      * target[j][i] = source[i][j]; row strides in bytes, elements next to each other.
      * By log2 of the size. */
@@ -48,6 +47,7 @@ typedef struct dt_reduce_kernel {
     void (*finish)(int64_t n, void *partial, int64_t count, double p);
     bool needs_element; /* ORDER: there is no identity */
     bool gives_bool;    /* TRUTH */
+    size_t partial;     /* bytes of a partial result */
 } dt_reduce_kernel;
 
 /* Extremes and where they are. */
@@ -66,7 +66,10 @@ typedef struct dt_reduce_kernels {
     /* [dtype][op]; run is NULL: not taken. Those of a type of 16 bits are float32's. */
     const dt_reduce_kernel *fold[DT_NDTYPES];
     const dt_arg_kernel *arg[DT_NDTYPES];
+    /* Partial results are dt_moments; finish is NULL. */
+    dt_reduce_kernel moments_float32, moments_float64;
 } dt_reduce_kernels;
+#define DT_MOMENTS_COLUMNS 256 /* that are best folded in one go */
 
 /* The own matrix product: c[m][n] += alpha * a[m][k] @ b[k][n], single threaded.
  * Strides in elements. */
@@ -110,24 +113,11 @@ typedef struct dt_scan_kernels {
     const dt_scan_kernel *int64, *float32, *float64; /* [op] */
 } dt_scan_kernels;
 
-typedef struct dt_moments_kernel {
-    /* n elements, 1 or more, next to each other. */
-    void (*run)(int64_t n, const void *x, dt_moments *out);
-    /* The same of each of up to DT_MOMENTS_COLUMNS columns; row_stride in bytes. */
-    void (*rows)(int64_t rows, int64_t row_stride, int64_t columns, const void *x,
-                 dt_moments *out);
-} dt_moments_kernel;
-#define DT_MOMENTS_COLUMNS 256
-
-typedef struct dt_moments_kernels {
-    dt_moments_kernel float32, float64;
-} dt_moments_kernels;
-
 typedef struct dt_random_kernels {
     /* Blocks of 16 uniforms to blocks of 16 normals, in place; n is a multiple of 16.
      */
-    void (*normal_float32)(int64_t n, float *x, float mean, float deviation);
-    void (*normal_float64)(int64_t n, double *x, double mean, double deviation);
+    void (*normal_float32)(int64_t n, void *x, double mean, double deviation);
+    void (*normal_float64)(int64_t n, void *x, double mean, double deviation);
     /* 624 raw words of the twister to tempered output, in place is allowed. */
     void (*temper)(int64_t n, uint32_t *out, const uint32_t *words);
 } dt_random_kernels;
@@ -138,9 +128,8 @@ typedef void dt_optim_kernel(int64_t n, void *parameter, const void *gradient,
                              void *const *states, const double *numbers,
                              const double *own, const void *scale);
 
-/* NULL for types that are not floating. */
 typedef struct dt_optim_kernels {
-    dt_optim_kernel *const *update[DT_NDTYPES]; /* [dtype][op] */
+    dt_optim_kernel *const *float32, *const *float64; /* [op] */
 } dt_optim_kernels;
 
 /* One row: the addresses of its elements, which are next to each other, or of the one
@@ -180,7 +169,6 @@ typedef struct dt_nn_kernels {
     FAMILY(random, isa)                                                                \
     FAMILY(optim, isa)                                                                 \
     FAMILY(scan, isa)                                                                  \
-    FAMILY(moments, isa)                                                               \
     FAMILY(nn, isa)
 
 #define FAMILY(name, isa) extern const dt_##name##_kernels dt_##name##_##isa;
@@ -196,6 +184,25 @@ typedef struct dt_kernels {
 #undef FAMILY
 } dt_kernels;
 extern dt_kernels dt_cpu_kernels;
+
+/* n elements of one type to another; strides in bytes. */
+static inline void dt_convert(dt_dtype to, dt_dtype from, int64_t n, void *out,
+                              int64_t out_stride, const void *x, int64_t x_stride)
+{
+    char *data[2] = {(char *)out, (char *)(uintptr_t)x};
+    const int64_t strides[2] = {out_stride, x_stride};
+    dt_cpu_kernels.copy->convert[to][from](n, data, strides);
+}
+
+/* Of elements next to each other. */
+static inline void dt_convert_dense(dt_dtype to, dt_dtype from, int64_t n, void *out,
+                                    const void *x)
+{
+    dt_convert(to, from, n, out, (int64_t)dt_dtype_size(to), x,
+               (int64_t)dt_dtype_size(from));
+}
+
+#define DT_INLINE inline __attribute__((always_inline))
 
 /* Tells the compiler that iterations do not depend on each other: a result lies over an
  * input exactly or not at all. */

@@ -3,14 +3,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cpu/kernels/half.h"
 #include "cpu/runtime/pool.h"
 
 #define DIMS (DT_MAX_NDIM + 1)
 /* Elements of a strided run between two steps of the next dimension: their cache lines
  * stay. */
-#define BLOCK 128
-#define SHORT 16
+#define BLOCK      128
+#define SHORT      16
+#define HALF_BLOCK 1024
 
 int64_t dt_loop_stream_bytes(void)
 {
@@ -24,9 +24,17 @@ int64_t dt_loop_stream_bytes(void)
     return known;
 }
 
-static dt_half_kernel kernel_of(dt_kernel *kernel, const dt_plan *plan, bool widens)
+/* A kernel, and which operands (bits) are of 16 bits where the kernel has float32. */
+typedef struct half_kernel {
+    dt_kernel *kernel;
+    int noperands;
+    unsigned halves;
+    dt_dtype half;
+} half_kernel;
+
+static half_kernel kernel_of(dt_kernel *kernel, const dt_plan *plan, bool widens)
 {
-    dt_half_kernel k = {kernel, plan->noperands, 0, DT_FLOAT16};
+    half_kernel k = {kernel, plan->noperands, 0, DT_FLOAT16};
     for (int i = 0; widens && i < plan->noperands; i++)
         if (dt_dtype_is_half(plan->operands[i].dtype)) {
             k.half = plan->operands[i].dtype;
@@ -35,11 +43,40 @@ static dt_half_kernel kernel_of(dt_kernel *kernel, const dt_plan *plan, bool wid
     return k;
 }
 
-static inline void call(const dt_half_kernel *k, int64_t n, char *const *data,
+/* The kernel between conversions of a block of elements, of which four stay in the first
+ * cache. A result may lie over an input: a block is read before it is written. */
+static void call_half(const half_kernel *k, int64_t n, char *const *data,
+                      const int64_t *strides)
+{
+    float blocks[DT_MAX_OPERANDS][HALF_BLOCK];
+    char *at[DT_MAX_OPERANDS], *wide[DT_MAX_OPERANDS];
+    int64_t steps[DT_MAX_OPERANDS];
+    memcpy(at, data, (size_t)k->noperands * sizeof *at);
+    for (; n > 0; n -= HALF_BLOCK) {
+        int64_t some = n < HALF_BLOCK ? n : HALF_BLOCK;
+        for (int i = 0; i < k->noperands; i++) {
+            bool converts = k->halves >> i & 1;
+            wide[i] = converts ? (char *)blocks[i] : at[i];
+            steps[i] =
+                converts && (strides[i] || !i) ? (int64_t)sizeof(float) : strides[i];
+            if (converts && i)
+                dt_convert(DT_FLOAT32, k->half, strides[i] ? some : 1, wide[i],
+                           sizeof(float), at[i], strides[i]);
+        }
+        k->kernel(some, wide, steps);
+        if (k->halves & 1)
+            dt_convert(k->half, DT_FLOAT32, some, at[0], strides[0], blocks[0],
+                       sizeof(float));
+        for (int i = 0; i < k->noperands; i++)
+            at[i] += some * strides[i];
+    }
+}
+
+static inline void call(const half_kernel *k, int64_t n, char *const *data,
                         const int64_t *strides)
 {
     if (k->halves)
-        dt_half_run(k, n, data, strides);
+        call_half(k, n, data, strides);
     else
         k->kernel(n, data, strides);
 }
@@ -52,7 +89,7 @@ static char *place_of(const dt_operand *o)
 /* --- contiguous results --- */
 
 typedef struct flat {
-    dt_half_kernel kernel;
+    half_kernel kernel;
     int noperands;
     bool stream;
     char *data[DT_MAX_OPERANDS];
@@ -102,7 +139,7 @@ static void run_flat(void *context, int64_t begin, int64_t end)
 /* --- any layout --- */
 
 typedef struct nest {
-    dt_half_kernel kernel;
+    half_kernel kernel;
     int noperands, ndim; /* ndim: of the outer dimensions */
     int64_t shape[DIMS];
     int64_t strides[DIMS][DT_MAX_OPERANDS];
@@ -173,8 +210,7 @@ static void split_inner(nest *t, int64_t block, int place)
         t->strides[place][i] = t->inner[i] * block;
 }
 
-static void run_strided(const dt_half_kernel *kernel, const dt_plan *plan,
-                        int64_t grain)
+static void run_strided(const half_kernel *kernel, const dt_plan *plan, int64_t grain)
 {
     nest t;
     t.kernel = *kernel;
@@ -230,7 +266,7 @@ static void run_strided(const dt_half_kernel *kernel, const dt_plan *plan,
 
 void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens)
 {
-    dt_half_kernel k = kernel_of(kernel, plan, widens);
+    half_kernel k = kernel_of(kernel, plan, widens);
     if (plan->contiguous) {
         flat f;
         for (int i = 0; i < plan->noperands; i++) {

@@ -1,10 +1,11 @@
-/* Functions of one float element for ops/formula.h.
+/* Functions of floats for ops/formula.h.
  *
- * exact_NAME is the C library's. NAME is without branches, so that a loop of it becomes
- * vector code, and answers NaN for the rare arguments that it leaves to the exact one:
- * whoever uses it does an element with a NaN once more (see cpu/kernels/elementwise.inc). Those
- * for float32 that are worth less than the utmost speed compute in double, where
- * rounding hardly matters.
+ * op_NAME is the C library's. Of some functions there are two forms: Exact's are the
+ * library's, in double. Quick's are without branches, so that a loop of them becomes
+ * vector code, and answer NaN for the rare arguments that they leave to the exact ones:
+ * whoever uses them does an element with a NaN once more (elementwise.isa.cpp). Those for
+ * float32 that are worth less than the utmost speed compute in double, where rounding
+ * hardly matters.
  *
  * The coefficients are least-maximum fits made for these ranges, rounded to the type.
  */
@@ -15,154 +16,110 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ops/special.h"
+#include "cpu/kernels/kernels.h"
 
-#define DT_EXACT(name)                                                                 \
-    static inline float exact_##name##_FLOAT32(float x)                                \
-    {                                                                                  \
-        return (float)name((double)x);                                                 \
-    }                                                                                  \
-    static inline double exact_##name##_FLOAT64(double x)                              \
-    {                                                                                  \
-        return name(x);                                                                \
-    }
-#define DT_SAME32(name)                                                                \
-    static inline float name##_FLOAT32(float x)                                        \
+/* Long functions are called, not copied into each loop. */
+#define DT_FN static __attribute__((noinline, unused))
+#include "ops/special.h"
+#undef DT_FN
+
+#define LIBRARY(ours, name)                                                            \
+    static inline float op_##ours(float x)                                             \
     {                                                                                  \
         return name##f(x);                                                             \
-    }
-#define DT_SAME64(name)                                                                \
-    static inline double name##_FLOAT64(double x)                                      \
+    }                                                                                  \
+    static inline double op_##ours(double x)                                           \
     {                                                                                  \
         return name(x);                                                                \
     }
-#define DT_EXACT2(ours, name)                                                          \
-    static inline float ours##_FLOAT32(float a, float b)                               \
+#define LIBRARY2(ours, name)                                                           \
+    static inline float op_##ours(float a, float b)                                    \
     {                                                                                  \
         return name##f(a, b);                                                          \
     }                                                                                  \
-    static inline double ours##_FLOAT64(double a, double b)                            \
+    static inline double op_##ours(double a, double b)                                 \
     {                                                                                  \
         return name(a, b);                                                             \
     }
+LIBRARY(abs, fabs)
+LIBRARY(sqrt, sqrt)
+LIBRARY(exp2, exp2)
+LIBRARY(asin, asin)
+LIBRARY(acos, acos)
+LIBRARY(atan, atan)
+LIBRARY(asinh, asinh)
+LIBRARY(acosh, acosh)
+LIBRARY(atanh, atanh)
+LIBRARY(erf, erf)
+LIBRARY(erfc, erfc)
+LIBRARY(floor, floor)
+LIBRARY(ceil, ceil)
+LIBRARY(trunc, trunc)
+LIBRARY(rint, rint)
+LIBRARY2(atan2, atan2)
+LIBRARY2(hypot, hypot)
+LIBRARY2(copysign, copysign)
+LIBRARY2(fmod, fmod)
+LIBRARY2(pow_raw, pow)
+#undef LIBRARY
+#undef LIBRARY2
 
-static inline float abs_FLOAT32(float x)
-{
-    return fabsf(x);
-}
-static inline double abs_FLOAT64(double x)
-{
-    return fabs(x);
-}
-DT_EXACT(sqrt)
-DT_EXACT(exp)
-DT_EXACT(expm1)
-DT_EXACT(log)
-DT_EXACT(log2)
-DT_EXACT(log10)
-DT_EXACT(log1p)
-DT_EXACT(sin)
-DT_EXACT(cos)
-DT_EXACT(tan)
-DT_EXACT(sinh)
-DT_EXACT(cosh)
-DT_EXACT(tanh)
-DT_EXACT(exp2)
-DT_EXACT(asin)
-DT_EXACT(acos)
-DT_EXACT(atan)
-DT_EXACT(asinh)
-DT_EXACT(acosh)
-DT_EXACT(atanh)
-DT_EXACT(erf)
-DT_EXACT(erfc)
-/* The library's own tells the sign through a variable that threads share. */
-static inline double lgamma_of(double x)
+/* These have as many digits in double as a float has. T: float or double. The library's
+ * own lgamma tells the sign through a variable that threads share. */
+template <typename T>
+static inline T op_lgamma(T x)
 {
     int sign;
-    return lgamma_r(x, &sign);
+    return (T)lgamma_r((double)x, &sign);
 }
-/* single, in double as well, is right to as many digits as a float has. */
-#define DT_SPECIAL(name, single, function)                                             \
-    static inline float exact_##name##_FLOAT32(float x)                                \
+template <typename T>
+static inline T op_digamma(T x)
+{
+    return (T)dt_digamma((double)x);
+}
+template <typename T>
+static inline T op_erfinv(T x)
+{
+    return (T)dt_erfinv((double)x, sizeof(T) == sizeof(float) ? 1 : 2);
+}
+template <typename T>
+static inline T op_polygamma(T n, T x)
+{
+    return (T)dt_polygamma((double)n, (double)x);
+}
+
+#define DT_FN      static inline
+#define DT_FN_LONG DT_FN
+#include "ops/arithmetic.h"
+
+namespace {
+
+struct Exact {
+#define EXACT(name)                                                                    \
+    static float name(float x)                                                         \
     {                                                                                  \
-        return (float)single((double)x);                                               \
+        return (float)::name((double)x);                                               \
     }                                                                                  \
-    static inline double exact_##name##_FLOAT64(double x)                              \
+    static double name(double x)                                                       \
     {                                                                                  \
-        return function(x);                                                            \
-    }                                                                                  \
-    static inline float name##_FLOAT32(float x)                                        \
-    {                                                                                  \
-        return (float)single((double)x);                                               \
-    }                                                                                  \
-    static inline double name##_FLOAT64(double x)                                      \
-    {                                                                                  \
-        return function(x);                                                            \
+        return ::name(x);                                                              \
     }
-DT_SPECIAL(lgamma, lgamma_of, lgamma_of)
-DT_SPECIAL(digamma, dt_digamma, dt_digamma)
-static inline double erfinv_single(double x)
-{
-    return dt_erfinv(x, 1);
-}
-static inline double erfinv_of(double x)
-{
-    return dt_erfinv(x, 2);
-}
-DT_SPECIAL(erfinv, erfinv_single, erfinv_of)
-static inline float polygamma_FLOAT32(float n, float x)
-{
-    return (float)dt_polygamma((double)n, (double)x);
-}
-static inline double polygamma_FLOAT64(double n, double x)
-{
-    return dt_polygamma(n, x);
-}
-DT_EXACT2(atan2, atan2)
-DT_EXACT2(hypot, hypot)
-DT_EXACT2(copysign, copysign)
-DT_EXACT2(fmod, fmod)
-DT_EXACT2(pow_raw, pow)
-DT_SAME32(sqrt)
-DT_SAME64(sqrt)
-DT_SAME64(expm1)
-DT_SAME64(log)
-DT_SAME64(log2)
-DT_SAME64(log10)
-DT_SAME64(log1p)
-DT_SAME64(sin)
-DT_SAME64(cos)
-DT_SAME64(tan)
-DT_SAME64(sinh)
-DT_SAME64(cosh)
-DT_SAME64(tanh)
-DT_SAME32(exp2)
-DT_SAME64(exp2)
-DT_SAME32(asin)
-DT_SAME64(asin)
-DT_SAME32(acos)
-DT_SAME64(acos)
-DT_SAME32(atan)
-DT_SAME64(atan)
-DT_SAME32(asinh)
-DT_SAME64(asinh)
-DT_SAME32(acosh)
-DT_SAME64(acosh)
-DT_SAME32(atanh)
-DT_SAME64(atanh)
-DT_SAME32(erf)
-DT_SAME64(erf)
-DT_SAME32(erfc)
-DT_SAME64(erfc)
-DT_SAME32(floor)
-DT_SAME64(floor)
-DT_SAME32(ceil)
-DT_SAME64(ceil)
-DT_SAME32(trunc)
-DT_SAME64(trunc)
-DT_SAME32(rint)
-DT_SAME64(rint)
+    EXACT(exp)
+    EXACT(expm1)
+    EXACT(log)
+    EXACT(log2)
+    EXACT(log10)
+    EXACT(log1p)
+    EXACT(sin)
+    EXACT(cos)
+    EXACT(tan)
+    EXACT(sinh)
+    EXACT(cosh)
+    EXACT(tanh)
+#undef EXACT
+};
+
+} // namespace
 
 /* --- helpers --- */
 
@@ -191,13 +148,18 @@ static inline double double_of_bits(uint64_t bits)
     return x;
 }
 /* a*b+c, with one rounding where that is an instruction. */
+template <typename T>
+static DT_INLINE T mad(T a, T b, T c)
+{
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-#define MADF(a, b, c) __builtin_fmaf(a, b, c)
-#define MAD(a, b, c)  __builtin_fma(a, b, c)
+    if constexpr (sizeof(T) == sizeof(float))
+        return __builtin_fmaf(a, b, c);
+    else
+        return __builtin_fma(a, b, c);
 #else
-#define MADF(a, b, c) ((a) * (b) + (c))
-#define MAD(a, b, c)  ((a) * (b) + (c))
+    return a * b + c;
 #endif
+}
 /* Added and taken away again, these round to a whole number, which is then also in the
  * low bits of the sum. */
 #define ROUNDERF 0x1.8p23f
@@ -205,19 +167,19 @@ static inline double double_of_bits(uint64_t bits)
 
 /* --- float32 in float32 --- */
 
-static inline float exp_FLOAT32(float x)
+static inline float quick_exp(float x)
 {
     /* Beyond these the result is 0 or infinite, and so it comes out. */
     x = x < -104.0f ? -104.0f : x;
     x = x > 89.0f ? 89.0f : x;
-    float t = MADF(x, 0x1.715476p+0f, ROUNDERF), n = t - ROUNDERF;
-    float r = MADF(n, -0x1.62e4p-1f, x);
-    r = MADF(n, -0x1.7f7d1cp-20f, r);
-    float q = MADF(r, 0x1.6a1f92p-10f, 0x1.123ccap-7f);
-    q = MADF(r, q, 0x1.555904p-5f);
-    q = MADF(r, q, 0x1.55548ep-3f);
-    q = MADF(r, q, 0x1.fffffcp-2f);
-    float p = 1.0f + MADF(r * r, q, r);
+    float t = mad(x, 0x1.715476p+0f, ROUNDERF), n = t - ROUNDERF;
+    float r = mad(n, -0x1.62e4p-1f, x);
+    r = mad(n, -0x1.7f7d1cp-20f, r);
+    float q = mad(r, 0x1.6a1f92p-10f, 0x1.123ccap-7f);
+    q = mad(r, q, 0x1.555904p-5f);
+    q = mad(r, q, 0x1.55548ep-3f);
+    q = mad(r, q, 0x1.fffffcp-2f);
+    float p = 1.0f + mad(r * r, q, r);
     /* Times 2^n in two steps, since n may lie outside of the exponents that there are.
      */
     int32_t i = (int32_t)(bits_of_float(t) - bits_of_float(ROUNDERF)), half = i >> 1;
@@ -226,7 +188,7 @@ static inline float exp_FLOAT32(float x)
     return p * s1 * s2;
 }
 
-static inline float log_FLOAT32(float x)
+static inline float quick_log(float x)
 {
     float tiny = x < 0x1p-126f ? 23.0f : 0.0f;
     float y = x < 0x1p-126f ? x * 0x1p23f : x;
@@ -235,31 +197,31 @@ static inline float log_FLOAT32(float x)
     uint32_t i = bits_of_float(y) - root;
     float e = (float)((int32_t)i >> 23) - tiny;
     float f = float_of_bits((i & 0x7fffffu) + root) - 1.0f;
-    float q = MADF(f, 0x1.145df6p-4f, -0x1.de3ed2p-4f);
-    q = MADF(f, q, 0x1.e6ef22p-4f);
-    q = MADF(f, q, -0x1.fc2180p-4f);
-    q = MADF(f, q, 0x1.233774p-3f);
-    q = MADF(f, q, -0x1.555c52p-3f);
-    q = MADF(f, q, 0x1.99a4b4p-3f);
-    q = MADF(f, q, -0x1.000006p-2f);
-    q = MADF(f, q, 0x1.555548p-2f);
+    float q = mad(f, 0x1.145df6p-4f, -0x1.de3ed2p-4f);
+    q = mad(f, q, 0x1.e6ef22p-4f);
+    q = mad(f, q, -0x1.fc2180p-4f);
+    q = mad(f, q, 0x1.233774p-3f);
+    q = mad(f, q, -0x1.555c52p-3f);
+    q = mad(f, q, 0x1.99a4b4p-3f);
+    q = mad(f, q, -0x1.000006p-2f);
+    q = mad(f, q, 0x1.555548p-2f);
     float z = f * f;
-    float low = MADF(e, 0x1.7f7d1cp-20f, MADF(z * f, q, -0.5f * z));
-    float result = MADF(e, 0x1.62e4p-1f, f + low);
+    float low = mad(e, 0x1.7f7d1cp-20f, mad(z * f, q, -0.5f * z));
+    float result = mad(e, 0x1.62e4p-1f, f + low);
     result = x == 0.0f ? -INFINITY : result;
     result = x == INFINITY ? x : result;
     return x >= 0.0f ? result : NAN;
 }
 
-static inline float tanh_FLOAT32(float x)
+static inline float quick_tanh(float x)
 {
     float a = fabsf(x), z = a * a;
-    float q = MADF(z, -0x1.722b0cp-8f, 0x1.5157fep-6f);
-    q = MADF(z, q, -0x1.b81dc2p-5f);
-    q = MADF(z, q, 0x1.110646p-3f);
-    q = MADF(z, q, -0x1.55552ep-2f);
-    float small = MADF(a * z, q, a);
-    float large = 1.0f - 2.0f / (exp_FLOAT32(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
+    float q = mad(z, -0x1.722b0cp-8f, 0x1.5157fep-6f);
+    q = mad(z, q, -0x1.b81dc2p-5f);
+    q = mad(z, q, 0x1.110646p-3f);
+    q = mad(z, q, -0x1.55552ep-2f);
+    float small = mad(a * z, q, a);
+    float large = 1.0f - 2.0f / (quick_exp(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
     return copysignf(a < 0.63f ? small : large, x);
 }
 
@@ -268,44 +230,44 @@ static inline float tanh_FLOAT32(float x)
 /* e^r - 1 for r within half of ln 2, to 2^-39 */
 static inline double expm1_near(double r)
 {
-    double q = MAD(r, 0x1.9e85bf3e8a739p-16, 0x1.a188eded66190p-13);
-    q = MAD(r, q, 0x1.6c18dd3ac9051p-10);
-    q = MAD(r, q, 0x1.1110a03324768p-7);
-    q = MAD(r, q, 0x1.55555415465dfp-5);
-    q = MAD(r, q, 0x1.5555557f05702p-3);
-    q = MAD(r, q, 0x1.00000000619e9p-1);
-    return r * MAD(r, q, 1.0);
+    double q = mad(r, 0x1.9e85bf3e8a739p-16, 0x1.a188eded66190p-13);
+    q = mad(r, q, 0x1.6c18dd3ac9051p-10);
+    q = mad(r, q, 0x1.1110a03324768p-7);
+    q = mad(r, q, 0x1.55555415465dfp-5);
+    q = mad(r, q, 0x1.5555557f05702p-3);
+    q = mad(r, q, 0x1.00000000619e9p-1);
+    return r * mad(r, q, 1.0);
 }
 
 /* e^x for x within +-200, to 2^-39 */
 static inline double exp_near(double x)
 {
-    double t = MAD(x, 0x1.71547652b82fep+0, ROUNDER), n = t - ROUNDER;
-    double r = MAD(n, -0x1.62e42feep-1, x);
-    r = MAD(n, -0x1.a39ef35793c76p-33, r);
+    double t = mad(x, 0x1.71547652b82fep+0, ROUNDER), n = t - ROUNDER;
+    double r = mad(n, -0x1.62e42feep-1, x);
+    r = mad(n, -0x1.a39ef35793c76p-33, r);
     double scale = double_of_bits((bits_of_double(t) + 1023) << 52);
-    return MAD(expm1_near(r), scale, scale);
+    return mad(expm1_near(r), scale, scale);
 }
 
-static inline float expm1_FLOAT32(float x)
+static inline float quick_expm1(float x)
 {
     double c = x < -104.0f ? -104.0 : (double)x;
     c = c > 89.0 ? 89.0 : c;
     return (float)(fabs(c) < 0.34 ? expm1_near(c) : exp_near(c) - 1.0);
 }
 
-static inline float sinh_FLOAT32(float x)
+static inline float quick_sinh(float x)
 {
     double a = fabs((double)x), z = a * a;
-    double small = MAD(z, 1.0 / 362880, 1.0 / 5040);
-    small = MAD(z, small, 1.0 / 120);
-    small = MAD(z, small, 1.0 / 6);
-    small = a * MAD(z, small, 1.0);
+    double small = mad(z, 1.0 / 362880, 1.0 / 5040);
+    small = mad(z, small, 1.0 / 120);
+    small = mad(z, small, 1.0 / 6);
+    small = a * mad(z, small, 1.0);
     double e = exp_near(a > 100.0 ? 100.0 : a);
     return copysignf((float)(a < 0.5 ? small : 0.5 * (e - 1.0 / e)), x);
 }
 
-static inline float cosh_FLOAT32(float x)
+static inline float quick_cosh(float x)
 {
     double a = fabs((double)x), e = exp_near(a > 100.0 ? 100.0 : a);
     return (float)(0.5 * (e + 1.0 / e));
@@ -322,11 +284,11 @@ static inline double log_parts(double x, double *power)
     *power = double_of_bits(0x4330000000000000u | e) - (0x1p52 + 1024.0);
     double f = double_of_bits((i & 0xfffffffffffffu) + root) - 1.0;
     double s = f / (2.0 + f), z = s * s;
-    double q = MAD(z, 0x1.916223d61b4bdp-3, 0x1.c6261b2b96700p-3);
-    q = MAD(z, q, 0x1.249420041ae90p-2);
-    q = MAD(z, q, 0x1.9999968a54c5ap-2);
-    q = MAD(z, q, 0x1.5555555628a14p-1);
-    return s * MAD(z, q, 2.0);
+    double q = mad(z, 0x1.916223d61b4bdp-3, 0x1.c6261b2b96700p-3);
+    q = mad(z, q, 0x1.249420041ae90p-2);
+    q = mad(z, q, 0x1.9999968a54c5ap-2);
+    q = mad(z, q, 0x1.5555555628a14p-1);
+    return s * mad(z, q, 2.0);
 }
 
 /* The limits of a logarithm of x, where result is the plain value. */
@@ -337,24 +299,24 @@ static inline float log_limits(float x, double result)
     return x >= 0.0f ? r : NAN;
 }
 
-static inline float log2_FLOAT32(float x)
+static inline float quick_log2(float x)
 {
     double power, near = log_parts((double)x, &power);
-    return log_limits(x, MAD(near, 0x1.71547652b82fep+0, power));
+    return log_limits(x, mad(near, 0x1.71547652b82fep+0, power));
 }
 
-static inline float log10_FLOAT32(float x)
+static inline float quick_log10(float x)
 {
     double power, near = log_parts((double)x, &power);
-    return log_limits(x, MAD(near, 0x1.bcb7b1526e50ep-2, power * 0x1.34413509f79ffp-2));
+    return log_limits(x, mad(near, 0x1.bcb7b1526e50ep-2, power * 0x1.34413509f79ffp-2));
 }
 
-static inline float log1p_FLOAT32(float x)
+static inline float quick_log1p(float x)
 {
     double d = (double)x, u = 1.0 + d, power, near = log_parts(u, &power);
     /* What the sum has lost of x. */
     double lost = (d - (u - 1.0)) / u;
-    double result = MAD(power, 0x1.62e42fefa39efp-1, near) + lost;
+    double result = mad(power, 0x1.62e42fefa39efp-1, near) + lost;
     float r = x == -1.0f ? -INFINITY : (float)result;
     r = x == INFINITY ? x : r;
     r = x == 0.0f ? x : r;
@@ -366,35 +328,35 @@ static inline float log1p_FLOAT32(float x)
 #define DT_FAR 8e8f
 static inline double turn(double x, uint64_t *quarter)
 {
-    double t = MAD(x, 0x1.45f306dc9c883p-1, ROUNDER), n = t - ROUNDER;
+    double t = mad(x, 0x1.45f306dc9c883p-1, ROUNDER), n = t - ROUNDER;
     *quarter = bits_of_double(t);
     /* pi/2 in pieces of 24 bits, so that products with n are exact */
-    double r = MAD(n, -0x1.921fb4p+0, x);
-    r = MAD(n, -0x1.4442dp-24, r);
-    return MAD(n, -0x1.8469898cc5170p-48, r);
+    double r = mad(n, -0x1.921fb4p+0, x);
+    r = mad(n, -0x1.4442dp-24, r);
+    return mad(n, -0x1.8469898cc5170p-48, r);
 }
 static inline double sin_near(double r)
 {
     double z = r * r;
-    double p = MAD(z, 0x1.6ccbb449de551p-19, -0x1.a00f68fb94974p-13);
-    p = MAD(z, p, 0x1.111108557043ep-7);
-    p = MAD(z, p, -0x1.5555554c61a8fp-3);
-    return r * MAD(z, p, 1.0);
+    double p = mad(z, 0x1.6ccbb449de551p-19, -0x1.a00f68fb94974p-13);
+    p = mad(z, p, 0x1.111108557043ep-7);
+    p = mad(z, p, -0x1.5555554c61a8fp-3);
+    return r * mad(z, p, 1.0);
 }
 static inline double cos_near(double r)
 {
     double z = r * r;
-    double p = MAD(z, -0x1.242174f945514p-22, 0x1.a010f326de7e3p-16);
-    p = MAD(z, p, -0x1.6c16b8555249dp-10);
-    p = MAD(z, p, 0x1.5555554f107ebp-5);
-    return MAD(z, MAD(z, p, -0.5), 1.0);
+    double p = mad(z, -0x1.242174f945514p-22, 0x1.a010f326de7e3p-16);
+    p = mad(z, p, -0x1.6c16b8555249dp-10);
+    p = mad(z, p, 0x1.5555554f107ebp-5);
+    return mad(z, mad(z, p, -0.5), 1.0);
 }
 static inline double with_sign(double x, uint64_t negative)
 {
     return double_of_bits(bits_of_double(x) ^ negative << 63);
 }
 
-static inline float sin_FLOAT32(float x)
+static inline float quick_sin(float x)
 {
     uint64_t q;
     double r = turn((double)x, &q);
@@ -403,7 +365,7 @@ static inline float sin_FLOAT32(float x)
     return fabsf(x) < DT_FAR ? result : NAN;
 }
 
-static inline float cos_FLOAT32(float x)
+static inline float quick_cos(float x)
 {
     uint64_t q;
     double r = turn((double)x, &q);
@@ -412,7 +374,7 @@ static inline float cos_FLOAT32(float x)
     return fabsf(x) < DT_FAR ? result : NAN;
 }
 
-static inline float tan_FLOAT32(float x)
+static inline float quick_tan(float x)
 {
     uint64_t q;
     double r = turn((double)x, &q), s = sin_near(r), c = cos_near(r);
@@ -422,24 +384,24 @@ static inline float tan_FLOAT32(float x)
 
 /* --- float64 --- */
 
-static inline double exp_FLOAT64(double x)
+static inline double quick_exp(double x)
 {
     x = x < -746.0 ? -746.0 : x;
     x = x > 710.0 ? 710.0 : x;
-    double t = MAD(x, 0x1.71547652b82fep+0, ROUNDER), n = t - ROUNDER;
-    double r = MAD(n, -0x1.62e42feep-1, x);
-    r = MAD(n, -0x1.a39ef35793c76p-33, r);
-    double q = MAD(r, 0x1.14b395d72efb0p-29, 0x1.af55452c3b7f5p-26);
-    q = MAD(r, q, 0x1.27ecc8732a2bep-22);
-    q = MAD(r, q, 0x1.71ddfdd297d17p-19);
-    q = MAD(r, q, 0x1.a019fd4ab9f55p-16);
-    q = MAD(r, q, 0x1.a01a01adb8eeap-13);
-    q = MAD(r, q, 0x1.6c16c16d2d8dbp-10);
-    q = MAD(r, q, 0x1.111111110fc03p-7);
-    q = MAD(r, q, 0x1.5555555555183p-5);
-    q = MAD(r, q, 0x1.5555555555558p-3);
-    q = MAD(r, q, 0x1.0000000000001p-1);
-    double p = 1.0 + MAD(r * r, q, r);
+    double t = mad(x, 0x1.71547652b82fep+0, ROUNDER), n = t - ROUNDER;
+    double r = mad(n, -0x1.62e42feep-1, x);
+    r = mad(n, -0x1.a39ef35793c76p-33, r);
+    double q = mad(r, 0x1.14b395d72efb0p-29, 0x1.af55452c3b7f5p-26);
+    q = mad(r, q, 0x1.27ecc8732a2bep-22);
+    q = mad(r, q, 0x1.71ddfdd297d17p-19);
+    q = mad(r, q, 0x1.a019fd4ab9f55p-16);
+    q = mad(r, q, 0x1.a01a01adb8eeap-13);
+    q = mad(r, q, 0x1.6c16c16d2d8dbp-10);
+    q = mad(r, q, 0x1.111111110fc03p-7);
+    q = mad(r, q, 0x1.5555555555183p-5);
+    q = mad(r, q, 0x1.5555555555558p-3);
+    q = mad(r, q, 0x1.0000000000001p-1);
+    double p = 1.0 + mad(r * r, q, r);
     /* As for float32; halving by a logical shift needs a number that is not negative.
      */
     uint64_t i = bits_of_double(t) - bits_of_double(ROUNDER) + 2048,
@@ -448,5 +410,32 @@ static inline double exp_FLOAT64(double x)
     double s2 = double_of_bits((i - 2048 - half + 1023) << 52);
     return p * s1 * s2;
 }
+
+namespace {
+
+struct Quick : Exact {
+#define QUICK(name)                                                                    \
+    using Exact::name;                                                                 \
+    static float name(float x)                                                         \
+    {                                                                                  \
+        return quick_##name(x);                                                        \
+    }
+    QUICK(expm1)
+    QUICK(log)
+    QUICK(log2)
+    QUICK(log10)
+    QUICK(log1p)
+    QUICK(sin)
+    QUICK(cos)
+    QUICK(tan)
+    QUICK(sinh)
+    QUICK(cosh)
+    QUICK(tanh)
+#undef QUICK
+    static float exp(float x) { return quick_exp(x); }
+    static double exp(double x) { return quick_exp(x); }
+};
+
+} // namespace
 
 #endif

@@ -8,38 +8,10 @@
 #include "cpu/kernels/math.h"
 #include "cpu/kernels/kernels.h"
 
-#define NN_METHOD inline __attribute__((always_inline))
-#define NN_FN     static NN_METHOD
-
-namespace {
-
-NN_FN float op_exp(float x)
-{
-    return exp_FLOAT32(x);
-}
-NN_FN double op_exp(double x)
-{
-    return exp_FLOAT64(x);
-}
-NN_FN float op_log(float x)
-{
-    return exact_log_FLOAT32(x);
-}
-NN_FN double op_log(double x)
-{
-    return log(x);
-}
-NN_FN float op_sqrt(float x)
-{
-    return sqrtf(x);
-}
-NN_FN double op_sqrt(double x)
-{
-    return sqrt(x);
-}
-
-} // namespace
-
+#define NN_METHOD DT_INLINE
+#define NN_FN     static DT_INLINE
+#define op_exp    Quick::exp
+#define op_log    Exact::log
 #include "ops/nn_loss.h"
 #include "ops/nn_norm.h"
 #include "ops/nn_softmax.h"

@@ -41,11 +41,9 @@ static void run(void *context, int64_t begin, int64_t end)
 int dt_cpu_optim_step(dt_stream stream, const dt_optim_call *call)
 {
     (void)stream;
-    dt_optim_kernel *const *kernels = dt_cpu_kernels.optim->update[call->dtype];
-    if (!kernels)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "update: elements of type %s are not supported on the CPU",
-                       dt_dtype_name(call->dtype));
+    const dt_optim_kernels *families = dt_cpu_kernels.optim;
+    dt_optim_kernel *const *kernels =
+        call->dtype == DT_FLOAT32 ? families->float32 : families->float64;
     work w = {call, kernels[call->op], dt_dtype_size(call->dtype)};
     const dt_optim_entry *last = &call->entries[call->count - 1];
     int64_t numel = last->first + last->numel;

@@ -1,22 +1,26 @@
 #include "cpu/runtime/backend.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/runtime/pool.h"
-#include "cpu/kernels/walk.h"
 
-/* Elements that are folded in one go, and gathered for that where they lie apart. A
+/* The tree in which elements are folded depends on shape and strides alone, so that the
+ * result does not depend on threads.
+ *
+ * Elements that are folded in one go, and gathered for that where they lie apart. A
  * power of two of leaves makes a group, the unit of parallel work within one result. */
 #define LEAF  512
 #define GROUP (128 * LEAF)
-/* The same for columns: rows folded in one go, columns of a block, rows of a group. */
+/* The same for columns: rows folded in one go, rows of a group, columns of a block. */
 #define LEAF_ROWS  64
 #define GROUP_ROWS (16 * LEAF_ROWS)
 #define COLUMNS    1024
 #define WORK       16384 /* elements of a piece of parallel work, at least */
 #define LEVELS     64
+#define PARTIAL    sizeof(dt_moments) /* bytes of a partial result, at most */
 
 static const char *const names[DT_NREDUCE] = {
 #define REDUCE(name, class, identity, map, combine, finish, ...)                       \
@@ -24,6 +28,65 @@ static const char *const names[DT_NREDUCE] = {
 #include "ops/reduce.def"
 #undef REDUCE
 };
+
+/* --- a walk through elements, in row-major order of some dimensions --- */
+
+typedef struct walk {
+    int ndim;
+    const int64_t *shape, *strides;
+    int64_t at[DT_MAX_NDIM];
+    const char *data;
+} walk;
+
+/* To element `index` in row-major order. */
+static void walk_start(walk *w, const void *data, int ndim, const int64_t *shape,
+                       const int64_t *strides, int64_t index)
+{
+    w->ndim = ndim;
+    w->shape = shape;
+    w->strides = strides;
+    w->data = data;
+    for (int d = ndim - 1; d >= 0; d--) {
+        w->at[d] = index % shape[d];
+        index /= shape[d];
+        w->data += w->at[d] * strides[d];
+    }
+}
+
+/* How many elements follow along the last dimension, this one included. */
+static int64_t walk_run(const walk *w)
+{
+    return w->ndim ? w->shape[w->ndim - 1] - w->at[w->ndim - 1] : 1;
+}
+
+/* Past `n` elements, no more than walk_run said. */
+static void walk_on(walk *w, int64_t n)
+{
+    for (int d = w->ndim - 1; d >= 0; d--, n = 1) {
+        w->data += n * w->strides[d];
+        w->at[d] += n;
+        if (w->at[d] < w->shape[d])
+            return;
+        w->data -= w->shape[d] * w->strides[d];
+        w->at[d] = 0;
+    }
+}
+
+static const char *offset_of(const dt_reduction *r, int64_t kept)
+{
+    walk w;
+    walk_start(&w, r->input, r->kept_ndim, r->kept_shape, r->kept_strides, kept);
+    return w.data;
+}
+
+/* To the folded element number `index` of a result. */
+static void walk_folded(walk *w, const dt_reduction *r, int64_t kept, int64_t index)
+{
+    walk_start(w, offset_of(r, kept), r->folded_ndim, r->folded_shape,
+               r->folded_strides, index);
+}
+
+/* --- partial results --- */
 
 /* Of `columns` partial results each, a stack of subtrees of the sizes of a binary
  * number's ones: each new leaf is joined with the subtrees of its own size. */
@@ -66,98 +129,190 @@ static int levels_for(int64_t leaves)
     return levels;
 }
 
-/* --- one result at a time --- */
+/* --- calls --- */
 
-typedef struct call {
+typedef struct call call;
+typedef int fold_fn(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                    int64_t end, int64_t place);
+
+struct call {
     const dt_reduction *r;
+    const char *name;
     const dt_reduce_kernel *kernel;
+    const dt_arg_kernel *arg; /* argreduce */
+    bool greatest;
+    /* Folds elements begin to end-1 of results `kept` and the next, `columns` in all. */
+    fold_fn *fold;
     dt_dtype compute; /* the type that kernels take */
-    size_t element;   /* bytes of one of it */
-    size_t partial;   /* bytes of a partial result */
+    int64_t element;  /* bytes of one of it */
     bool dense;       /* elements of a result lie next to each other, in the type */
-    int64_t groups, blocks;
-    char *out; /* partial results, [kept][group] or [outer][group][column] */
+    int64_t columns;  /* results next to each other, whose elements are not; or 1 */
+    int64_t block, blocks; /* of them in a piece of work; how many pieces that makes */
+    int64_t rows, groups;  /* the same for the elements of a result */
+    char *out;             /* partial results, [outer][group][column] */
     int failed;
-} call;
+};
 
-static void fold_some(const call *c, int64_t kept, int64_t begin, int64_t end,
-                      char *out)
+/* block: columns of a piece of work, at most. */
+static call call_of(const dt_reduction *r, const char *name,
+                    const dt_reduce_kernel *kernel, dt_dtype compute, int64_t block)
 {
-    const dt_reduction *r = c->r;
-    const char *base = offset_of(r, kept);
-    _Alignas(64) char buffer[LEAF * 8];
-    char levels[LEVELS * 8];
-    tree t = {.kernel = c->kernel, .columns = 1, .bytes = c->partial, .levels = levels};
-    walk w = {.ndim = 0};
-    if (!c->dense)
-        walk_start(&w, base, r->folded_ndim, r->folded_shape, r->folded_strides, begin);
-    for (; begin < end; begin += LEAF) {
-        int64_t n = end - begin > LEAF ? LEAF : end - begin;
-        const char *x = base + begin * (int64_t)c->element;
-        if (!c->dense) {
-            gather(&w, r->input_dtype, c->compute, n, buffer);
-            x = buffer;
-        }
-        if (end - begin == n && t.leaves == 0) {
-            c->kernel->run(n, x, r->parameter, out);
-            return;
-        }
-        c->kernel->run(n, x, r->parameter, tree_next(&t));
-        tree_push(&t);
-    }
-    memcpy(out, tree_finish(&t), c->partial);
+    call c = {.r = r,
+              .name = name,
+              .kernel = kernel,
+              .compute = compute,
+              .element = (int64_t)dt_dtype_size(compute),
+              .columns = 1};
+    int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
+    int last = r->kept_ndim - 1, folded = r->folded_ndim - 1;
+    c.dense = r->input_dtype == compute &&
+              (folded < 0 || (folded == 0 && r->folded_strides[0] == size));
+    if (last >= 0 && folded >= 0 && r->folded_numel > 1 &&
+        r->kept_strides[last] == size && r->kept_shape[last] >= 4 &&
+        r->folded_strides[folded] != size)
+        c.columns = r->kept_shape[last];
+    c.block = c.columns < block ? c.columns : block;
+    c.blocks = (c.columns + block - 1) / block;
+    c.rows = c.columns > 1 ? GROUP_ROWS : GROUP;
+    c.groups = (r->folded_numel + c.rows - 1) / c.rows;
+    return c;
 }
 
-static void fold_each(void *context, int64_t begin, int64_t end)
+static void run_pieces(void *context, int64_t begin, int64_t end)
 {
-    const call *c = context;
-    for (int64_t item = begin; item < end; item++) {
-        int64_t kept = c->groups == 1 ? item : item / c->groups;
-        int64_t first = (item - kept * c->groups) * GROUP, last = c->r->folded_numel;
-        if (last - first > GROUP)
-            last = first + GROUP;
-        fold_some(c, kept, first, last, c->out + (size_t)item * c->partial);
+    call *c = context;
+    int64_t block = begin % c->blocks, group = begin / c->blocks % c->groups;
+    int64_t outer = begin / c->blocks / c->groups;
+    for (; begin < end; begin++) {
+        int64_t column = block * c->block, columns = c->columns - column;
+        int64_t first = group * c->rows, last = c->r->folded_numel;
+        int64_t place = (outer * c->groups + group) * c->columns + column;
+        columns = columns > c->block ? c->block : columns;
+        last = last - first > c->rows ? first + c->rows : last;
+        if (c->fold(c, outer * c->columns + column, columns, first, last, place))
+            __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
+        if (++block < c->blocks)
+            continue;
+        block = 0;
+        if (++group == c->groups) {
+            group = 0;
+            outer++;
+        }
     }
+}
+
+static void run(call *c)
+{
+    const dt_reduction *r = c->r;
+    int64_t items = r->kept_numel / c->columns * c->groups * c->blocks;
+    int64_t each = (r->folded_numel < c->rows ? r->folded_numel : c->rows) * c->block;
+    if (items * each < 2 * WORK)
+        run_pieces(c, 0, items);
+    else
+        dt_pool_run(run_pieces, c, items, (WORK + each - 1) / each);
+}
+
+static int fail_for_memory(const char *name)
+{
+    return dt_fail(DT_ERROR_HOST_MEMORY,
+                   "%s: no memory for partial results; delete some tensors first",
+                   name);
+}
+
+static int fail_for_emptiness(dt_error_code code, const char *name)
+{
+    return dt_fail(
+        code, "%s: there is no element to choose from; give a tensor that has some",
+        name);
+}
+
+/* --- one result at a time --- */
+
+/* n elements of a result from number `first` on, next to each other in the type that
+ * kernels take: where they are, or gathered in the buffer. */
+static const char *leaf_of(const call *c, walk *w, int64_t first, int64_t n,
+                           char *buffer)
+{
+    if (c->dense)
+        return w->data + first * c->element;
+    for (char *out = buffer; n > 0;) {
+        int64_t run = walk_run(w), stride = w->ndim ? w->strides[w->ndim - 1] : 0;
+        run = run > n ? n : run;
+        dt_convert(c->compute, c->r->input_dtype, run, out, c->element, w->data,
+                   stride);
+        walk_on(w, run);
+        out += run * c->element;
+        n -= run;
+    }
+    return buffer;
+}
+
+/* For leaf_of: from the folded element number `index` on. */
+static void walk_leaves(walk *w, const call *c, int64_t kept, int64_t index)
+{
+    if (c->dense)
+        w->data = offset_of(c->r, kept);
+    else
+        walk_folded(w, c->r, kept, index);
+}
+
+static int fold_elements(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                         int64_t end, int64_t place)
+{
+    _Alignas(64) char buffer[LEAF * 8];
+    _Alignas(8) char levels[LEVELS * PARTIAL];
+    double p = c->r->parameter;
+    size_t bytes = c->kernel->partial;
+    char *out = c->out + (size_t)place * bytes;
+    tree t = {
+        .kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = levels};
+    walk w;
+    walk_leaves(&w, c, kept, begin);
+    if (end - begin <= LEAF) {
+        c->kernel->run(end - begin, leaf_of(c, &w, begin, end - begin, buffer), p, out);
+        return 0;
+    }
+    for (; begin < end; begin += LEAF) {
+        int64_t n = end - begin > LEAF ? LEAF : end - begin;
+        c->kernel->run(n, leaf_of(c, &w, begin, n, buffer), p, tree_next(&t));
+        tree_push(&t);
+    }
+    memcpy(out, tree_finish(&t), bytes);
+    return 0;
 }
 
 /* --- columns side by side --- */
 
-/* Rows begin to end-1 of `columns` columns that start at kept element `kept`. */
-static int fold_block(const call *c, int64_t kept, int64_t columns, int64_t begin,
-                      int64_t end, char *out)
+static int fold_columns(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                        int64_t end, int64_t place)
 {
     const dt_reduction *r = c->r;
-    size_t bytes = (size_t)columns * c->partial;
-    bytes = (bytes + 63) & ~(size_t)63;
-    size_t row = ((size_t)columns * c->element + 63) & ~(size_t)63;
+    size_t bytes = ((size_t)columns * c->kernel->partial + 63) & ~(size_t)63;
+    size_t row = ((size_t)(columns * c->element) + 63) & ~(size_t)63;
+    int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
     bool direct = r->input_dtype == c->compute;
-    int levels = levels_for((end - begin) / LEAF_ROWS + 1);
-    size_t total = (size_t)levels * bytes + (direct ? 0 : LEAF_ROWS * row);
+    size_t levels = (size_t)levels_for((end - begin) / LEAF_ROWS + 1);
     char *scratch = NULL;
-    if (posix_memalign((void **)&scratch, 64, total))
+    if (posix_memalign((void **)&scratch, 64,
+                       levels * bytes + (direct ? 0 : LEAF_ROWS * row)))
         return -1;
-    char *buffer = scratch + (size_t)levels * bytes;
+    char *buffer = scratch + levels * bytes;
     tree t = {
         .kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = scratch};
-    dt_kernel *convert = dt_cpu_kernels.copy->convert[c->compute][r->input_dtype];
     walk w;
-    walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape,
-               r->folded_strides, begin);
+    walk_folded(&w, r, kept, begin);
     for (; begin < end; begin += LEAF_ROWS) {
         int64_t n = end - begin > LEAF_ROWS ? LEAF_ROWS : end - begin;
         char *partial = tree_next(&t);
         for (int64_t done = 0; done < n;) {
-            int64_t run = walk_run(&w), stride = w.ndim ? w.strides[w.ndim - 1] : 0;
+            int64_t run = walk_run(&w), stride = w.strides[w.ndim - 1];
             const char *x = w.data;
             run = run > n - done ? n - done : run;
             if (!direct) {
-                for (int64_t i = 0; i < run; i++) {
-                    char *data[2] = {buffer + (size_t)i * row,
-                                     (char *)(uintptr_t)(x + i * stride)};
-                    int64_t strides[2] = {(int64_t)c->element,
-                                          (int64_t)dt_dtype_size(r->input_dtype)};
-                    convert(columns, data, strides);
-                }
+                for (int64_t i = 0; i < run; i++)
+                    dt_convert(c->compute, r->input_dtype, columns,
+                               buffer + (size_t)i * row, c->element, x + i * stride,
+                               size);
                 x = buffer;
                 stride = (int64_t)row;
             }
@@ -169,50 +324,24 @@ static int fold_block(const call *c, int64_t kept, int64_t columns, int64_t begi
         }
         tree_push(&t);
     }
-    memcpy(out, tree_finish(&t), (size_t)columns * c->partial);
+    memcpy(c->out + (size_t)place * c->kernel->partial, tree_finish(&t),
+           (size_t)columns * c->kernel->partial);
     free(scratch);
     return 0;
 }
 
-static void fold_blocks(void *context, int64_t begin, int64_t end)
-{
-    call *c = context;
-    const dt_reduction *r = c->r;
-    int64_t width = inner_columns(r);
-    for (int64_t item = begin; item < end; item++) {
-        int64_t block = item % c->blocks, group = item / c->blocks % c->groups;
-        int64_t outer = item / c->blocks / c->groups;
-        int64_t column = block * COLUMNS;
-        int64_t columns = width - column > COLUMNS ? COLUMNS : width - column;
-        int64_t first = group * GROUP_ROWS, last = r->folded_numel;
-        if (last - first > GROUP_ROWS)
-            last = first + GROUP_ROWS;
-        char *out = c->out +
-                    (size_t)((outer * c->groups + group) * width + column) * c->partial;
-        if (fold_block(c, outer * width + column, columns, first, last, out))
-            __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
-    }
-}
-
 /* --- the whole --- */
 
-static int fail_for_memory(const char *name)
+/* Joins the groups of each result, which lie in rows of columns, as one tree. */
+static int join_groups(const call *c, char *out)
 {
-    return dt_fail(DT_ERROR_HOST_MEMORY,
-                   "%s: no memory for partial results; delete some tensors first",
-                   name);
-}
-
-/* Joins the groups of each result, which lie in rows of `columns`, as one tree. */
-static int join_groups(const call *c, int64_t results, int64_t columns, char *out)
-{
-    size_t row = (size_t)columns * c->partial;
+    size_t row = (size_t)c->columns * c->kernel->partial;
     char *levels = malloc((size_t)levels_for(c->groups) * row);
     if (!levels)
         return -1;
-    for (int64_t i = 0; i < results; i++) {
+    for (int64_t i = 0; i < c->r->kept_numel / c->columns; i++) {
         tree t = {
-            .kernel = c->kernel, .columns = columns, .bytes = row, .levels = levels};
+            .kernel = c->kernel, .columns = c->columns, .bytes = row, .levels = levels};
         for (int64_t g = 0; g < c->groups; g++) {
             memcpy(tree_next(&t), c->out + (size_t)(i * c->groups + g) * row, row);
             tree_push(&t);
@@ -223,12 +352,22 @@ static int join_groups(const call *c, int64_t results, int64_t columns, char *ou
     return 0;
 }
 
-/* n float32 numbers narrowed to the type of 16 bits. */
-static void narrow(dt_dtype dtype, int64_t n, void *out, const float *x)
+/* Partial results of all elements, one for each result. */
+static int fold(call *c, void *out)
 {
-    char *data[2] = {out, (char *)(uintptr_t)x};
-    int64_t strides[2] = {(int64_t)dt_dtype_size(dtype), sizeof *x};
-    dt_cpu_kernels.copy->convert[dtype][DT_FLOAT32](n, data, strides);
+    size_t bytes = (size_t)(c->groups * c->r->kept_numel) * c->kernel->partial;
+    c->fold = c->columns > 1 ? fold_columns : fold_elements;
+    c->out = c->groups > 1 ? malloc(bytes) : out;
+    if (!c->out)
+        return fail_for_memory(c->name);
+    run(c);
+    int status = c->failed;
+    if (c->groups > 1) {
+        if (!status)
+            status = join_groups(c, out);
+        free(c->out);
+    }
+    return status ? fail_for_memory(c->name) : 0;
 }
 
 /* A result of 16 bits is rounded at the very end. */
@@ -242,7 +381,7 @@ static int reduce_to_half(dt_stream stream, dt_reduce_op op, const dt_reduction 
     same.output_dtype = DT_FLOAT32;
     int status = dt_cpu_reduce(stream, op, &same);
     if (!status)
-        narrow(r->output_dtype, r->kept_numel, r->output, wide);
+        dt_convert_dense(r->output_dtype, DT_FLOAT32, r->kept_numel, r->output, wide);
     if (wide != few)
         free(wide);
     return status;
@@ -253,196 +392,146 @@ int dt_cpu_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *r)
     const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
     if (dt_dtype_is_half(r->output_dtype))
         return reduce_to_half(stream, op, r);
-    call c = {.r = r, .compute = r->output_dtype};
-    c.kernel = &kernels->fold[r->input_dtype][op];
-    if (c.kernel->run && c.kernel->gives_bool)
-        c.compute = dt_dtype_compute(r->input_dtype);
+    dt_dtype compute = r->output_dtype;
+    const dt_reduce_kernel *kernel = &kernels->fold[r->input_dtype][op];
+    if (kernel->run && kernel->gives_bool)
+        compute = dt_dtype_compute(r->input_dtype);
     else
-        c.kernel = &kernels->fold[r->output_dtype][op];
-    if (!c.kernel->run || (c.kernel->gives_bool && r->output_dtype != DT_BOOL))
+        kernel = &kernels->fold[r->output_dtype][op];
+    if (!kernel->run || (kernel->gives_bool && r->output_dtype != DT_BOOL))
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: elements of type %s are not supported on the CPU; convert them "
             "first, for example with .float()",
             names[op], dt_dtype_name(r->input_dtype));
-    c.element = dt_dtype_size(c.compute);
-    c.partial = c.kernel->gives_bool ? sizeof(bool) : c.element;
+    call c = call_of(r, names[op], kernel, compute, COLUMNS);
     if (r->folded_numel == 0) {
-        if (c.kernel->needs_element)
-            return dt_fail(
-                DT_ERROR_RUNTIME,
-                "%s: there is no element to choose from; give a tensor that has some",
-                names[op]);
-        c.kernel->start(r->kept_numel, NULL, r->output);
-        c.kernel->finish(r->kept_numel, r->output, 0, r->parameter);
-        return 0;
+        if (kernel->needs_element)
+            return fail_for_emptiness(DT_ERROR_RUNTIME, names[op]);
+        kernel->start(r->kept_numel, NULL, r->output);
+    } else if (c.dense && r->kept_numel == 1 && r->folded_numel <= LEAF) {
+        kernel->run(r->folded_numel, r->input, r->parameter, r->output);
+    } else if (fold(&c, r->output)) {
+        return -1;
     }
-    int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
-    c.dense =
-        r->input_dtype == c.compute &&
-        (r->folded_ndim == 0 || (r->folded_ndim == 1 && r->folded_strides[0] == size));
-    if (c.dense && r->kept_numel == 1 && r->folded_numel <= LEAF) {
-        c.kernel->run(r->folded_numel, r->input, r->parameter, r->output);
-        c.kernel->finish(1, r->output, r->folded_numel, r->parameter);
-        return 0;
-    }
-    bool columns = by_columns(r);
-    int64_t per_group = columns ? GROUP_ROWS : GROUP;
-    c.groups = (r->folded_numel + per_group - 1) / per_group;
-    c.blocks = columns ? (inner_columns(r) + COLUMNS - 1) / COLUMNS : 1;
-    int64_t results = columns ? r->kept_numel / inner_columns(r) : r->kept_numel;
-    c.out = r->output;
-    if (c.groups > 1 &&
-        !(c.out = malloc((size_t)(c.groups * r->kept_numel) * c.partial)))
-        return fail_for_memory(names[op]);
-    int64_t each = r->folded_numel < per_group ? r->folded_numel : per_group;
-    if (columns)
-        each *= inner_columns(r) < COLUMNS ? inner_columns(r) : COLUMNS;
-    int64_t items = results * c.groups * c.blocks;
-    if (items * each < 2 * WORK)
-        (columns ? fold_blocks : fold_each)(&c, 0, items);
-    else
-        dt_pool_run(columns ? fold_blocks : fold_each, &c, items,
-                    (WORK + each - 1) / each);
-    int status = c.failed;
-    if (c.groups > 1) {
-        if (!status)
-            status =
-                join_groups(&c, results, columns ? inner_columns(r) : 1, r->output);
-        free(c.out);
-    }
-    if (status)
-        return fail_for_memory(names[op]);
-    c.kernel->finish(r->kept_numel, r->output, r->folded_numel, r->parameter);
+    kernel->finish(r->kept_numel, r->output, r->folded_numel, r->parameter);
     return 0;
+}
+
+static void store_double(const dt_reduction *r, void *to, int64_t i, double value)
+{
+    if (r->output_dtype == DT_FLOAT32)
+        ((float *)to)[i] = (float)value;
+    else
+        ((double *)to)[i] = value;
+}
+
+int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *r)
+{
+    (void)stream;
+    const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
+    const dt_reduce_kernel *kernel = r->input_dtype == DT_FLOAT32
+                                         ? &kernels->moments_float32
+                                         : &kernels->moments_float64;
+    call c = call_of(r, "var", kernel, r->input_dtype, DT_MOMENTS_COLUMNS);
+    dt_moments few[64], *all = few;
+    if (r->kept_numel > 64 && !(all = malloc((size_t)r->kept_numel * sizeof *all)))
+        return fail_for_memory("var");
+    int status = 0;
+    if (r->folded_numel)
+        status = fold(&c, all);
+    double divisor = (double)r->folded_numel - r->parameter;
+    divisor = divisor > 0 ? divisor : 0;
+    for (int64_t i = 0; i < r->kept_numel && !status; i++) {
+        store_double(r, r->output, i, r->folded_numel ? all[i].square / divisor : NAN);
+        if (mean)
+            store_double(r, mean, i, r->folded_numel ? all[i].mean : NAN);
+    }
+    if (all != few)
+        free(all);
+    return status;
 }
 
 /* --- extremes and where they are --- */
 
-typedef struct arg_call {
-    const dt_reduction *r;
-    const dt_reduce_kernel *extreme;
-    const dt_arg_kernel *arg;
-    dt_dtype compute;
-    size_t element; /* bytes of one of it */
-    bool dense, greatest;
-    int64_t blocks;
-} arg_call;
-
 /* n results from number `kept` on. */
-static void store(const arg_call *c, int64_t kept, int64_t n, const void *values,
-                  const int64_t *where)
+static int store_found(const call *c, int64_t kept, int64_t n, const void *values,
+                       const int64_t *where)
 {
     const dt_reduction *r = c->r;
     char *out = r->output;
-    if (out && r->input_dtype != c->compute)
-        narrow(r->input_dtype, n, out + kept * (int64_t)dt_dtype_size(r->input_dtype),
-               values);
-    else if (out)
-        memcpy(out + (size_t)kept * c->element, values, (size_t)n * c->element);
+    if (out)
+        dt_convert_dense(r->input_dtype, c->compute, n,
+                         out + kept * (int64_t)dt_dtype_size(r->input_dtype), values);
     if (r->index)
         memcpy(r->index + kept, where, (size_t)n * sizeof *where);
+    return 0;
 }
 
-static void find_each(void *context, int64_t begin, int64_t end)
+static int find_element(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                        int64_t end, int64_t place)
 {
-    const arg_call *c = context;
-    const dt_reduction *r = c->r;
+    (void)columns, (void)place;
     _Alignas(64) char buffer[LEAF * 8];
-    for (int64_t kept = begin; kept < end; kept++) {
-        const char *base = offset_of(r, kept);
-        dt_element best = {.bytes = {0}};
-        int64_t index = -1;
-        walk w = {.ndim = 0};
-        if (!c->dense)
-            walk_start(&w, base, r->folded_ndim, r->folded_shape, r->folded_strides, 0);
-        for (int64_t i = 0; i < r->folded_numel; i += LEAF) {
-            int64_t n = r->folded_numel - i > LEAF ? LEAF : r->folded_numel - i;
-            const char *x = base + i * (int64_t)c->element;
-            if (!c->dense) {
-                gather(&w, r->input_dtype, c->compute, n, buffer);
-                x = buffer;
-            }
-            dt_element top;
-            c->extreme->run(n, x, 0, &top);
-            if (index >= 0 && !c->arg->beats(&top, &best, c->greatest))
-                continue;
-            index = i + c->arg->find(n, x, &top);
-            /* The very element, since 0 and -0 are equal. */
-            memcpy(&best, x + (index - i) * (int64_t)c->element, c->element);
-        }
-        store(c, kept, 1, &best, &index);
+    dt_element best = {.bytes = {0}};
+    int64_t index = -1;
+    walk w;
+    walk_leaves(&w, c, kept, begin);
+    for (; begin < end; begin += LEAF) {
+        int64_t n = end - begin > LEAF ? LEAF : end - begin;
+        const char *x = leaf_of(c, &w, begin, n, buffer);
+        dt_element top;
+        c->kernel->run(n, x, 0, &top);
+        if (index >= 0 && !c->arg->beats(&top, &best, c->greatest))
+            continue;
+        index = begin + c->arg->find(n, x, &top);
+        /* The very element, since 0 and -0 are equal. */
+        memcpy(&best, x + (index - begin) * c->element, (size_t)c->element);
     }
+    return store_found(c, kept, 1, &best, &index);
 }
 
-static void widen(dt_dtype dtype, int64_t n, float *out, const void *x)
+static int find_columns(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                        int64_t end, int64_t place)
 {
-    char *data[2] = {(char *)out, (char *)(uintptr_t)x};
-    int64_t strides[2] = {sizeof *out, (int64_t)dt_dtype_size(dtype)};
-    dt_cpu_kernels.copy->convert[DT_FLOAT32][dtype](n, data, strides);
-}
-
-static void find_blocks(void *context, int64_t begin, int64_t end)
-{
-    const arg_call *c = context;
+    (void)place;
     const dt_reduction *r = c->r;
-    int64_t width = inner_columns(r);
-    for (int64_t item = begin; item < end; item++) {
-        int64_t column = item % c->blocks * COLUMNS, outer = item / c->blocks;
-        int64_t columns = width - column > COLUMNS ? COLUMNS : width - column;
-        int64_t kept = outer * width + column;
-        _Alignas(64) char best[COLUMNS * 8];
-        _Alignas(64) float widened[COLUMNS];
-        int64_t where[COLUMNS];
-        walk w = {.ndim = 0};
-        walk_start(&w, offset_of(r, kept), r->folded_ndim, r->folded_shape,
-                   r->folded_strides, 0);
-        memset(where, 0, (size_t)columns * sizeof *where);
-        for (int64_t i = 0; i < r->folded_numel; i++) {
-            const void *x = w.data;
-            if (r->input_dtype != c->compute) {
-                widen(r->input_dtype, columns, widened, x);
-                x = widened;
-            }
-            if (i)
-                c->arg->row(columns, x, c->greatest, i, best, where);
-            else
-                memcpy(best, x, (size_t)columns * c->element);
-            walk_on(&w, 1);
+    _Alignas(64) char best[COLUMNS * 8];
+    _Alignas(64) float widened[COLUMNS];
+    int64_t where[COLUMNS];
+    walk w;
+    memset(where, 0, (size_t)columns * sizeof *where);
+    walk_folded(&w, r, kept, begin);
+    for (int64_t i = begin; i < end; i++) {
+        const void *x = w.data;
+        if (r->input_dtype != c->compute) {
+            dt_convert_dense(c->compute, r->input_dtype, columns, widened, x);
+            x = widened;
         }
-        store(c, kept, columns, best, where);
+        if (i)
+            c->arg->row(columns, x, c->greatest, i, best, where);
+        else
+            memcpy(best, x, (size_t)(columns * c->element));
+        walk_on(&w, 1);
     }
+    return store_found(c, kept, columns, best, where);
 }
 
 int dt_cpu_argreduce(dt_stream stream, bool greatest, const dt_reduction *r)
 {
     (void)stream;
     const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
+    const char *name = greatest ? "argmax" : "argmin";
     if (r->folded_numel < 1)
-        return dt_fail(DT_ERROR_INDEX,
-                       "%s: there is no element to choose from; give a tensor "
-                       "that has some",
-                       greatest ? "argmax" : "argmin");
-    arg_call c = {
-        .r = r,
-        .extreme =
-            &kernels->fold[r->input_dtype][greatest ? DT_REDUCE_amax : DT_REDUCE_amin],
-        .arg = kernels->arg[r->input_dtype],
-        .compute = dt_dtype_compute(r->input_dtype),
-        .element = dt_dtype_size(dt_dtype_compute(r->input_dtype)),
-        .greatest = greatest,
-    };
-    c.dense = c.compute == r->input_dtype &&
-              (r->folded_ndim == 0 ||
-               (r->folded_ndim == 1 && r->folded_strides[0] == (int64_t)c.element));
-    bool columns = by_columns(r);
-    c.blocks = columns ? (inner_columns(r) + COLUMNS - 1) / COLUMNS : 1;
-    int64_t items =
-        columns ? r->kept_numel / inner_columns(r) * c.blocks : r->kept_numel;
-    int64_t each = r->folded_numel;
-    if (columns)
-        each *= inner_columns(r) < COLUMNS ? inner_columns(r) : COLUMNS;
-    dt_pool_run(columns ? find_blocks : find_each, &c, items,
-                (2 * WORK + each - 1) / each);
+        return fail_for_emptiness(DT_ERROR_INDEX, name);
+    dt_reduce_op op = greatest ? DT_REDUCE_amax : DT_REDUCE_amin;
+    call c = call_of(r, name, &kernels->fold[r->input_dtype][op],
+                     dt_dtype_compute(r->input_dtype), COLUMNS);
+    c.arg = kernels->arg[r->input_dtype];
+    c.greatest = greatest;
+    c.fold = c.columns > 1 ? find_columns : find_element;
+    c.rows = r->folded_numel;
+    c.groups = 1;
+    run(&c);
     return 0;
 }

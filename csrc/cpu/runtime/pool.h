@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Runs items begin to end-1 of a loop. */
 typedef void (*dt_pool_task)(void *context, int64_t begin, int64_t end);
 
@@ -17,4 +21,7 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
 int dt_pool_threads(void);
 void dt_pool_set_threads(int threads);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -92,39 +92,7 @@ DT_FN T op_polygamma(T n, T a)
 #undef MATHS
 #undef MATHS2
 
-#define T bool
-#define DT_T_BOOL
-#include "ops/arithmetic.inc"
-#undef DT_T_BOOL
-#undef T
-#define DT_T_UNSIGNED
-#define T uint8_t
-#include "ops/arithmetic.inc"
-#undef T
-#undef DT_T_UNSIGNED
-#define DT_T_SIGNED
-#define T int8_t
-#include "ops/arithmetic.inc"
-#undef T
-#define T int16_t
-#include "ops/arithmetic.inc"
-#undef T
-#define T int32_t
-#include "ops/arithmetic.inc"
-#undef T
-#define T int64_t
-#include "ops/arithmetic.inc"
-#undef T
-#undef DT_T_SIGNED
-#define DT_T_FLOAT
-#define T float
-#include "ops/arithmetic.inc"
-#undef T
-#define T double
-#include "ops/arithmetic.inc"
-#undef T
-#undef DT_T_FLOAT
-
+#include "ops/arithmetic.h"
 #include "ops/formula.h"
 
 #endif

@@ -1,5 +1,6 @@
 #include "cuda/kernels/math.h"
 #include "cuda/kernels/tensor_table.h"
+#include "ops/optim.h"
 
 namespace {
 
@@ -33,29 +34,20 @@ struct Elements {
 
 /* The rule `op` on each element. All rules lie in one kernel: see
  * elementwise_kernels.h. */
-#define S(name) s[name]
-#define N(name) n[name]
-#define O(name) o[name]
 template <typename T, int LANES>
 static __device__ __forceinline__ void apply_rule(dt_optim_op op, Elements<T, LANES> &e,
                                                   T factor, const T *n, const T *o)
 {
     switch (op) {
-#define OPTIM(name, count, states_, numbers, own_count, own, prepare, formula, doc)    \
+#define OPTIM(name, ...)                                                               \
     case DT_UPDATE_##name:                                                             \
         UNROLL                                                                         \
         for (int j = 0; j < LANES; j++) {                                              \
-            T &P = e.parameter.v[j], G = e.gradient.v[j] * factor;                     \
             T s[DT_OPTIM_STATES];                                                      \
             UNROLL                                                                     \
             for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
                 s[k] = e.states[k].v[j];                                               \
-            { /* whose names may hide those above */                                   \
-                enum { DT_OPTIM_NAMES states_ };                                       \
-                enum { DT_OPTIM_NAMES numbers };                                       \
-                enum { DT_OPTIM_NAMES own };                                           \
-                formula                                                                \
-            }                                                                          \
+            rule_##name<T>::run(e.parameter.v[j], e.gradient.v[j] * factor, s, n, o);  \
             UNROLL                                                                     \
             for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
                 e.states[k].v[j] = s[k];                                               \
@@ -67,9 +59,6 @@ static __device__ __forceinline__ void apply_rule(dt_optim_op op, Elements<T, LA
         break;
     }
 }
-#undef S
-#undef N
-#undef O
 
 /* f(memory, pack) of all that the rule has. */
 template <typename T, int N, class F>

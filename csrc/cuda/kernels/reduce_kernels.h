@@ -10,20 +10,7 @@
 #include "cuda/kernels/compute.h"
 #include "cuda/kernels/reduce_plan.h"
 #include "cuda/kernels/math.h"
-
-/* What a class of ops/reduce.def says: rows for floats only, what they fold elements as,
- * and whether they start from an element instead of an identity. */
-typedef enum Folds { AS_ITSELF, AS_TOTAL, AS_TRUTH, WAYS_TO_FOLD } Folds;
-struct reduce_class {
-    bool floats;
-    Folds folds;
-    bool starts;
-};
-constexpr reduce_class CLASS_TOTAL = {false, AS_TOTAL, false};
-constexpr reduce_class CLASS_FLOAT = {true, AS_ITSELF, false};
-constexpr reduce_class CLASS_NORM = {true, AS_ITSELF, false};
-constexpr reduce_class CLASS_ORDER = {false, AS_ITSELF, true};
-constexpr reduce_class CLASS_TRUTH = {false, AS_TRUTH, false};
+#include "ops/reduce.h"
 
 /* A launch. Partial results lie [result][part]. */
 typedef struct Reduction {
@@ -50,39 +37,6 @@ using Total = std::conditional_t<kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
 template <typename In, Folds folds>
 using Folded = std::conditional_t<folds == AS_TOTAL, Total<In>,
                                   std::conditional_t<folds == AS_TRUTH, bool, In>>;
-/* TRUTH maps the input itself, the others the input in the type of the result. */
-#define REDUCE(name, class, identity, map_, combine_, finish_, ...)                    \
-    template <typename In>                                                             \
-    struct reduce_##name {                                                             \
-        typedef Folded<In, CLASS_##class.folds> Acc;                                   \
-        static __device__ __forceinline__ Acc zero()                                   \
-        {                                                                              \
-            typedef Acc T;                                                             \
-            return (T)(identity);                                                      \
-        }                                                                              \
-        static __device__ __forceinline__ Acc map(In element, double parameter)        \
-        {                                                                              \
-            typedef std::conditional_t<CLASS_##class.folds == AS_TRUTH, In, Acc> T;    \
-            T X = (T)element, P = (T)parameter;                                        \
-            (void)P;                                                                   \
-            return (Acc)(map_);                                                        \
-        }                                                                              \
-        static __device__ __forceinline__ Acc combine(Acc A, Acc B)                    \
-        {                                                                              \
-            return (Acc)(combine_);                                                    \
-        }                                                                              \
-        static __device__ __forceinline__ Acc finish(Acc A, int64_t count,             \
-                                                     double parameter)                 \
-        {                                                                              \
-            typedef Acc T;                                                             \
-            T COUNT = (T)count, P = (T)parameter;                                      \
-            (void)COUNT;                                                               \
-            (void)P;                                                                   \
-            return (Acc)(finish_);                                                     \
-        }                                                                              \
-    };
-#include "ops/reduce.def"
-#undef REDUCE
 
 /* Calls f(row) for the row `op`, of the rows that make an Acc of Ts. */
 template <typename T, typename Acc, class F>
@@ -93,7 +47,7 @@ static __device__ __forceinline__ void with_row(dt_reduce_op op, F f)
     case DT_REDUCE_##name:                                                             \
         if constexpr ((!CLASS_##class.floats || kind_of<T> == DT_KIND_FLOAT) &&        \
                       std::is_same_v<Folded<T, CLASS_##class.folds>, Acc>)             \
-            f(reduce_##name<T>());                                                     \
+            f(reduce_##name<T, Acc>());                                                     \
         break;
 #include "ops/reduce.def"
 #undef REDUCE
@@ -106,7 +60,7 @@ template <typename T, typename Acc>
 LONG Acc zero_of(dt_reduce_op op)
 {
     Acc zero = Acc();
-    with_row<T, Acc>(op, [&](auto row) { zero = row.zero(); });
+    with_row<T, Acc>(op, [&](auto row) { zero = row.identity(); });
     return zero;
 }
 template <typename T, typename Acc>

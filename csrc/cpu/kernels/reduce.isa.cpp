@@ -1,0 +1,277 @@
+/* The rows of ops/reduce.def as loops over elements next to each other, moments, and
+ * where extremes are. */
+#include <string.h>
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/math.h"
+
+#define DT_F(name) Quick::name
+#include "ops/formula.h"
+#undef DT_FN
+#define DT_FN static DT_INLINE
+
+namespace {
+
+#include "ops/reduce.h"
+
+/* Partial sums side by side: enough for the adders to be busy, the same number for every
+ * instruction set so that results do not depend on it, folded as a tree. */
+template <typename T>
+constexpr int lanes = 128 / (int)sizeof(T);
+
+template <class Row, typename T, typename R>
+struct Fold {
+    /* What partial results start from: an extreme is not changed by meeting itself. */
+    static DT_INLINE R first(const T *x, int64_t i, double p)
+    {
+        return Row::row_class.starts ? Row::map(x[i], p) : Row::identity();
+    }
+    static DT_INLINE R step(R a, T x, double p)
+    {
+        return Row::combine(a, Row::map(x, p));
+    }
+
+    static void run(int64_t n, const void *from, double p, void *out)
+    {
+        constexpr int N = lanes<T>;
+        const T *x = (const T *)from;
+        R acc[N], a = first(x, 0, p);
+        int64_t i = 0;
+        if (n < N) {
+            for (; i < n; i++)
+                a = step(a, x[i], p);
+            *(R *)out = a;
+            return;
+        }
+        for (int j = 0; j < N; j++)
+            acc[j] = a;
+        for (; i + N <= n; i += N)
+            for (int j = 0; j < N; j++)
+                acc[j] = step(acc[j], x[i + j], p);
+        for (int j = 0; i + j < n; j++)
+            acc[j] = step(acc[j], x[i + j], p);
+        for (int half = N / 2; half; half /= 2)
+            for (int j = 0; j < half; j++)
+                acc[j] = Row::combine(acc[j], acc[j + half]);
+        *(R *)out = acc[0];
+    }
+    static void start(int64_t columns, const void *from, void *partial)
+    {
+        const T *x = (const T *)from;
+        for (int64_t j = 0; j < columns; j++)
+            ((R *)partial)[j] = first(x, j, 0);
+    }
+    static void rows(int64_t rows, int64_t row_stride, int64_t columns,
+                     const void *from, double p, void *partial)
+    {
+        const char *x = (const char *)from;
+        R *acc = (R *)partial;
+        for (; rows >= 4; rows -= 4, x += 4 * row_stride) {
+            const T *x0 = (const T *)x, *x1 = (const T *)(x + row_stride);
+            const T *x2 = (const T *)(x + 2 * row_stride);
+            const T *x3 = (const T *)(x + 3 * row_stride);
+            DT_VECTOR_LOOP
+            for (int64_t j = 0; j < columns; j++)
+                acc[j] = step(step(step(step(acc[j], x0[j], p), x1[j], p), x2[j], p),
+                              x3[j], p);
+        }
+        for (; rows > 0; rows--, x += row_stride) {
+            const T *x0 = (const T *)x;
+            DT_VECTOR_LOOP
+            for (int64_t j = 0; j < columns; j++)
+                acc[j] = step(acc[j], x0[j], p);
+        }
+    }
+    static void join(int64_t n, void *partial, const void *other)
+    {
+        R *a = (R *)partial;
+        for (int64_t i = 0; i < n; i++)
+            a[i] = Row::combine(a[i], ((const R *)other)[i]);
+    }
+    static void finish(int64_t n, void *partial, int64_t count, double p)
+    {
+        R *a = (R *)partial;
+        for (int64_t i = 0; i < n; i++)
+            a[i] = Row::finish(a[i], count, p);
+    }
+};
+
+template <template <typename, typename> class Row, typename T>
+constexpr dt_reduce_kernel fold_of()
+{
+    constexpr reduce_class c = Row<T, T>::row_class;
+    constexpr bool truth = c.folds == AS_TRUTH;
+    if constexpr (!c.floats || is_float<T>) {
+        typedef std::conditional_t<truth, bool, T> R;
+        typedef Fold<Row<T, R>, T, R> F;
+        return {F::run,    F::start,  F::rows, F::join,
+                F::finish, c.starts, truth, sizeof(R)};
+    }
+    return {};
+}
+template <typename T>
+constexpr dt_reduce_kernel folds[] = {
+#define REDUCE(name, ...) fold_of<reduce_##name, T>(),
+#include "ops/reduce.def"
+#undef REDUCE
+};
+
+/* --- means and squared deviations --- */
+
+/* Elements are read twice, the second time from the cache: once for the mean, then for
+ * the deviations from it, whose own sum, 0 but for rounding, takes the mean's error out
+ * again. */
+template <typename T>
+struct Moments {
+    static dt_moments moments_of(double n, T near, double off, double square)
+    {
+        return {n, (double)near + off / n, square - off * off / n};
+    }
+    static void run(int64_t n, const void *from, double, void *out)
+    {
+        constexpr int N = 32;
+        const T *x = (const T *)from;
+        T sums[N] = {0}, squares[N] = {0}, offs[N] = {0};
+        int64_t i = 0;
+        for (; i + N <= n; i += N)
+            for (int j = 0; j < N; j++)
+                sums[j] += x[i + j];
+        for (int j = 0; i + j < n; j++)
+            sums[j] += x[i + j];
+        double sum = 0, square = 0, off = 0;
+        for (int j = 0; j < N; j++)
+            sum += (double)sums[j];
+        const T near = (T)(sum / (double)n);
+        for (i = 0; i + N <= n; i += N)
+            for (int j = 0; j < N; j++) {
+                T d = x[i + j] - near;
+                offs[j] += d;
+                squares[j] += d * d;
+            }
+        for (int j = 0; i + j < n; j++) {
+            T d = x[i + j] - near;
+            offs[j] += d;
+            squares[j] += d * d;
+        }
+        for (int j = 0; j < N; j++) {
+            off += (double)offs[j];
+            square += (double)squares[j];
+        }
+        *(dt_moments *)out = moments_of((double)n, near, off, square);
+    }
+    static void start(int64_t columns, const void *, void *partial)
+    {
+        memset(partial, 0, (size_t)columns * sizeof(dt_moments));
+    }
+    static void rows(int64_t rows, int64_t row_stride, int64_t columns,
+                     const void *from, double, void *partial)
+    {
+        T near[DT_MOMENTS_COLUMNS], offs[DT_MOMENTS_COLUMNS];
+        T squares[DT_MOMENTS_COLUMNS];
+        for (int64_t j = 0; j < columns; j++)
+            near[j] = offs[j] = squares[j] = 0;
+        for (int64_t i = 0; i < rows; i++) {
+            const T *x = (const T *)((const char *)from + i * row_stride);
+            for (int64_t j = 0; j < columns; j++)
+                near[j] += x[j];
+        }
+        for (int64_t j = 0; j < columns; j++)
+            near[j] /= (T)rows;
+        for (int64_t i = 0; i < rows; i++) {
+            const T *x = (const T *)((const char *)from + i * row_stride);
+            for (int64_t j = 0; j < columns; j++) {
+                T d = x[j] - near[j];
+                offs[j] += d;
+                squares[j] += d * d;
+            }
+        }
+        dt_moments leaf[DT_MOMENTS_COLUMNS];
+        for (int64_t j = 0; j < columns; j++)
+            leaf[j] =
+                moments_of((double)rows, near[j], (double)offs[j], (double)squares[j]);
+        join(columns, partial, leaf);
+    }
+    /* As many elements of each column are in them. */
+    static void join(int64_t n, void *partial, const void *other)
+    {
+        dt_moments *a = (dt_moments *)partial;
+        const dt_moments *b = (const dt_moments *)other;
+        const double mine = a->count, others = b->count;
+        for (int64_t i = 0; i < n; i++)
+            a[i] = dt_moments_join({mine, a[i].mean, a[i].square},
+                                   {others, b[i].mean, b[i].square});
+    }
+    static constexpr dt_reduce_kernel kernel = {
+        run, start, rows, join, nullptr, false, false, sizeof(dt_moments)};
+};
+
+/* --- extremes and where they are --- */
+
+template <typename T>
+struct Arg {
+    static int64_t find(int64_t n, const void *from, const void *value)
+    {
+        const T *x = (const T *)from, wanted = *(const T *)value;
+        int64_t i = 0;
+        /* Whole blocks first: within one the test for a hit is without branches. */
+        for (; i + 64 <= n; i += 64) {
+            int hits = 0;
+            for (int j = 0; j < 64; j++)
+                hits |= (x[i + j] == wanted) |
+                        ((x[i + j] != x[i + j]) & (wanted != wanted));
+            if (hits)
+                break;
+        }
+        for (; i < n; i++)
+            if (x[i] == wanted || (x[i] != x[i] && wanted != wanted))
+                return i;
+        return -1;
+    }
+    static DT_INLINE bool wins(T a, T b, bool greatest)
+    {
+        return ((greatest ? a > b : a < b) | (a != a)) & (b == b);
+    }
+    static bool beats(const void *a, const void *b, bool greatest)
+    {
+        return wins(*(const T *)a, *(const T *)b, greatest);
+    }
+    template <bool greatest>
+    static DT_INLINE void meet(int64_t columns, const T *x, int64_t index, T *top,
+                               int64_t *where)
+    {
+        DT_VECTOR_LOOP
+        for (int64_t j = 0; j < columns; j++) {
+            bool better = wins(x[j], top[j], greatest);
+            top[j] = better ? x[j] : top[j];
+            where[j] = better ? index : where[j];
+        }
+    }
+    static void row(int64_t columns, const void *from, bool greatest, int64_t index,
+                    void *best, int64_t *where)
+    {
+        const T *x = (const T *)from;
+        if (greatest)
+            meet<true>(columns, x, index, (T *)best, where);
+        else
+            meet<false>(columns, x, index, (T *)best, where);
+    }
+};
+template <typename T>
+constexpr dt_arg_kernel args = {Arg<T>::find, Arg<T>::beats, Arg<T>::row};
+
+} // namespace
+
+const dt_reduce_kernels DT_ISA_NAME(dt_reduce) = {
+    {
+#define DT_DTYPE(ID, name, alias, type, class)      folds<type>,
+#define DT_DTYPE_HALF(ID, name, alias, type, class) folds<float>,
+#include "ops/dtype.def"
+    },
+    {
+#define DT_DTYPE(ID, name, alias, type, class)      &args<type>,
+#define DT_DTYPE_HALF(ID, name, alias, type, class) &args<float>,
+#include "ops/dtype.def"
+    },
+    Moments<float>::kernel,
+    Moments<double>::kernel,
+};
