@@ -104,8 +104,8 @@ constexpr dt_reduce_kernel fold_of()
     if constexpr (!c.floats || is_float<T>) {
         typedef std::conditional_t<truth, bool, T> R;
         typedef Fold<Row<T, R>, T, R> F;
-        return {F::run,    F::start,  F::rows, F::join,
-                F::finish, c.starts, truth, sizeof(R)};
+        return {F::run,    F::start, F::rows, F::join,
+                F::finish, c.starts, truth,   sizeof(R)};
     }
     return {};
 }

@@ -47,7 +47,7 @@ static __device__ __forceinline__ void with_row(dt_reduce_op op, F f)
     case DT_REDUCE_##name:                                                             \
         if constexpr ((!CLASS_##class.floats || kind_of<T> == DT_KIND_FLOAT) &&        \
                       std::is_same_v<Folded<T, CLASS_##class.folds>, Acc>)             \
-            f(reduce_##name<T, Acc>());                                                     \
+            f(reduce_##name<T, Acc>());                                                \
         break;
 #include "ops/reduce.def"
 #undef REDUCE

@@ -4,10 +4,13 @@
  * Longer rows are merged out of their chunks, two by two; where only the first few are
  * wanted, those of each chunk go on to the next round instead. */
 #include <limits.h>
-#include <math.h>
 
 #include "cuda/kernels/compute.h"
 #include "cuda/runtime/report.h"
+
+#define DT_FN static __device__ __forceinline__
+#include "ops/sort.h"
+NO_POINTERS(dt_key_order)
 
 namespace {
 
@@ -15,46 +18,10 @@ namespace {
 
 /* --- keys --- */
 
-struct Order {
-    uint64_t infinity; /* a float's bits; 0: it is no float */
-    uint64_t sign;     /* the sign bit of a float or a signed integer; 0: unsigned */
-    bool descending;
-};
-NO_POINTERS(Order)
-
-static Order order_of(dt_dtype dtype, bool descending)
-{
-    uint64_t top = (uint64_t)1 << (8 * dt_dtype_size(dtype) - 1);
-    bool is_float = dt_dtype_is_float(dtype);
-    bool is_signed = dt_dtype_kind(dtype) == DT_KIND_INTEGER && dtype != DT_UINT8;
-    Order order = {0, is_float || is_signed ? top : 0, descending};
-    dt_element infinity = dt_element_from_scalar(dtype, dt_scalar_float(INFINITY));
-    if (is_float)
-        __builtin_memcpy(&order.infinity, infinity.bytes, dt_dtype_size(dtype));
-    return order;
-}
-
 /* Small elements have keys of 4 bytes. The greatest key is left for padding: places are
  * part of the order, so an element may have it too. */
 template <typename B>
 using KeyOf = std::conditional_t<sizeof(B) == 8, unsigned long long, unsigned>;
-
-template <typename B>
-static __device__ __forceinline__ KeyOf<B> key_of(B bits, const Order &o)
-{
-    B sign = (B)o.sign;
-    if (o.infinity) {
-        B size = (B)(bits & (B)~sign);
-        /* A NaN is greater than all, whatever its sign and bits, and -0 is 0. */
-        if (size > (B)o.infinity)
-            bits = (B) ~(B)0;
-        else
-            bits = size == 0 ? sign : bits & sign ? (B)~bits : (B)(bits | sign);
-    } else {
-        bits = (B)(bits ^ sign);
-    }
-    return (KeyOf<B>)(o.descending ? (B)~bits : bits);
-}
 
 /* --- chunks --- */
 
@@ -74,7 +41,7 @@ template <typename B>
 __global__ void chunk_kernel(const B *x, const KeyOf<B> *keys_in,
                              const unsigned *places_in, KeyOf<B> *keys_out,
                              unsigned *places_out, GRID_CONSTANT(Chunks) c,
-                             GRID_CONSTANT(Order) order)
+                             GRID_CONSTANT(dt_key_order) order)
 {
     typedef KeyOf<B> Key;
     __shared__ Key keys[CHUNK];
@@ -88,7 +55,7 @@ __global__ void chunk_kernel(const B *x, const KeyOf<B> *keys_in,
         keys[at] = ~(Key)0;
         places[at] = UINT_MAX;
         if (there && x) {
-            keys[at] = (Key)key_of<B>(x[row * c.n + i], order);
+            keys[at] = (Key)dt_key_of(x[row * c.n + i], order);
             places[at] = (unsigned)i;
         } else if (there) {
             keys[at] = keys_in[row * c.n + i];
@@ -219,7 +186,8 @@ static int sort_chunks(dt_stream stream, const dt_sorting *s, const B *x, int64_
     int64_t blocks = (c.rows * c.of_row + c.count - 1) / c.count;
     return START_BARRIERS("starting a sort", stream, (chunk_kernel<B>), blocks, x,
                           b.keys[from], b.places[from], b.keys[1 - from],
-                          b.places[1 - from], c, order_of(s->dtype, s->descending));
+                          b.places[1 - from], c,
+                          dt_key_order_of(s->dtype, s->descending));
 }
 
 template <typename B>

@@ -1,13 +1,17 @@
-#include "cpu/runtime/backend.h"
-
+/* Elements chosen by index tensors. Several values for one place are taken in row-major
+ * order, the last one staying: the result is the same each time. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "cpu/kernels/types.h"
+#include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
+
+namespace {
 
 /* --- are all indices in range? --- */
 
-static int check_index(const dt_index_call *s, const dt_index_dims *index)
+int check_index(const dt_index_call *s, const dt_index_dims *index)
 {
     int64_t at[DT_MAX_NDIM] = {0};
     int dims[DT_MAX_NDIM], ndim = 0;
@@ -41,85 +45,82 @@ static int check_index(const dt_index_call *s, const dt_index_dims *index)
 /* --- rows: the innermost dimension --- */
 
 /* One row: where it begins, and the indices that change along it. */
-typedef struct row {
+struct row {
     int64_t n, table_stride, value_stride;
     char *table, *values;
     int nindices;
     const dt_index_dims *indices[DT_MAX_NDIM];
     const char *at[DT_MAX_NDIM];
     int64_t strides[DT_MAX_NDIM];
-} row;
+};
 
-static inline int64_t offset_of(const dt_index_dims *index, const char *at)
+inline int64_t offset_of(const dt_index_dims *index, const char *at)
 {
     int64_t value = *(const int64_t *)at;
     return (value < 0 ? value + index->size : value) * index->stride;
 }
 
-typedef void (*row_fn)(const row *r);
-
-/* x: the element of the table, y: that of the values. */
-#define ROW(name, type, statement)                                                     \
-    static void name(const row *r)                                                     \
-    {                                                                                  \
-        for (int64_t i = 0; i < r->n; i++) {                                           \
-            char *place = r->table + i * r->table_stride;                              \
-            for (int k = 0; k < r->nindices; k++)                                      \
-                place += offset_of(r->indices[k], r->at[k] + i * r->strides[k]);       \
-            type *x = (type *)place, *y = (type *)(r->values + i * r->value_stride);   \
-            statement;                                                                 \
-        }                                                                              \
+/* f(x, y) of each element x of the table and y of the values. */
+template <typename T, class F>
+inline void each(const row *r, F f)
+{
+    for (int64_t i = 0; i < r->n; i++) {
+        char *place = r->table + i * r->table_stride;
+        for (int k = 0; k < r->nindices; k++)
+            place += offset_of(r->indices[k], r->at[k] + i * r->strides[k]);
+        f((T *)place, (T *)(r->values + i * r->value_stride));
     }
-ROW(read_1, uint8_t, *y = *x)
-ROW(read_2, uint16_t, *y = *x)
-ROW(read_4, uint32_t, *y = *x)
-ROW(read_8, uint64_t, *y = *x)
-ROW(write_1, uint8_t, *x = *y)
-ROW(write_2, uint16_t, *x = *y)
-ROW(write_4, uint32_t, *x = *y)
-ROW(write_8, uint64_t, *x = *y)
-/* Integers wrap round. */
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
-    ROW(add_##ID, type, *x = *x || *y)                                                 \
-    ROW(multiply_##ID, type, *x = *x && *y)
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
-    ROW(add_##ID, type, *x = (type)((uint64_t)*x + (uint64_t)*y))                      \
-    ROW(multiply_##ID, type, *x = (type)((uint64_t)*x * (uint64_t)*y))
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
-    ROW(add_##ID, type, *x = *x + *y)                                                  \
-    ROW(multiply_##ID, type, *x = *x * *y)
-#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
-    ROW(add_##ID, type,                                                                \
-        x->bits = dt_##name##_narrow(dt_##name##_widen(x->bits) +                      \
-                                     dt_##name##_widen(y->bits)))                      \
-    ROW(multiply_##ID, type,                                                           \
-        x->bits = dt_##name##_narrow(dt_##name##_widen(x->bits) *                      \
-                                     dt_##name##_widen(y->bits)))
-#include "ops/dtype.def"
+}
+template <typename B>
+void read(const row *r)
+{
+    each<B>(r, [](B *x, B *y) { *y = *x; });
+}
+template <typename B>
+void write(const row *r)
+{
+    each<B>(r, [](B *x, B *y) { *x = *y; });
+}
+/* Integers wrap round; of bools the sum is the or and the product the and. */
+template <typename T>
+void add(const row *r)
+{
+    typedef Compute<T> C;
+    each<T>(r, [](T *x, T *y) { *x = (T)(C)((C)*x + (C)*y); });
+}
+template <typename T>
+void multiply(const row *r)
+{
+    typedef Compute<T> C;
+    each<T>(r, [](T *x, T *y) { *x = (T)(C)((C)*x * (C)*y); });
+}
 
-static const row_fn reads[] = {read_1, read_2, read_4, read_8};
-static const row_fn writes[] = {write_1, write_2, write_4, write_8};
-static const row_fn folds[2][DT_NDTYPES] = {
+typedef void row_fn(const row *r);
+/* By log2 of the size, and by type. */
+row_fn *const reads[] = {read<uint8_t>, read<uint16_t>, read<uint32_t>, read<uint64_t>};
+row_fn *const writes[] = {write<uint8_t>, write<uint16_t>, write<uint32_t>,
+                          write<uint64_t>};
+row_fn *const folds[][DT_NDTYPES] = {
     {
-#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = add_##ID,
+#define DT_DTYPE(ID, name, alias, type, class) add<type>,
 #include "ops/dtype.def"
     },
     {
-#define DT_DTYPE(ID, name, alias, type, class) [DT_##ID] = multiply_##ID,
+#define DT_DTYPE(ID, name, alias, type, class) multiply<type>,
 #include "ops/dtype.def"
     },
 };
 
-typedef struct job {
+struct job {
     const dt_index_call *s;
     dt_index_op op;
-    row_fn run;
+    row_fn *run;
     int64_t size;
-} job;
+};
 
-static void run_rows(void *context, int64_t begin, int64_t end)
+void run_rows(void *context, int64_t begin, int64_t end)
 {
-    const job *j = context;
+    const job *j = (const job *)context;
     const dt_index_call *s = j->s;
     int inner = s->ndim - 1;
     row r;
@@ -128,8 +129,8 @@ static void run_rows(void *context, int64_t begin, int64_t end)
     r.value_stride = s->value_strides[inner];
     for (int64_t number = begin; number < end; number++) {
         int64_t at[DT_MAX_NDIM], left = number;
-        r.table = s->table;
-        r.values = s->values;
+        r.table = (char *)s->table;
+        r.values = (char *)s->values;
         r.nindices = 0;
         for (int d = inner - 1; d >= 0; d--) {
             at[d] = left % s->shape[d];
@@ -162,16 +163,17 @@ static void run_rows(void *context, int64_t begin, int64_t end)
 }
 
 /* Elements from which on a read is shared among threads. */
-#define SHARED 32768
+constexpr int64_t SHARED = 32768;
 
-int dt_cpu_index(dt_stream stream, dt_index_op op, const dt_index_call *s)
+} // namespace
+
+int dt_cpu_index(dt_stream, dt_index_op op, const dt_index_call *s)
 {
-    (void)stream;
     for (int k = 0; k < s->nindices; k++)
         if (check_index(s, &s->indices[k]))
             return -1;
     int64_t inner = s->shape[s->ndim - 1], rows = s->numel / inner;
-    job j = {s, op, NULL, (int64_t)dt_dtype_size(s->dtype)};
+    job j = {s, op, nullptr, (int64_t)dt_dtype_size(s->dtype)};
     int power = __builtin_ctzll((unsigned long long)j.size);
     j.run = op == DT_INDEX_READ    ? reads[power]
             : op == DT_INDEX_WRITE ? writes[power]
