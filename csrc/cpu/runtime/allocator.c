@@ -118,10 +118,9 @@ static void start(void)
     pthread_atfork(lock, unlock, unlock);
 }
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 static void ensure_started(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!__atomic_load_n(&heap.ready, __ATOMIC_ACQUIRE)) {
         pthread_once(&once, start);
         __atomic_store_n(&heap.ready, true, __ATOMIC_RELEASE);
@@ -211,6 +210,31 @@ static void take_out(block *b, int bin)
     heap.cached -= b->size;
 }
 
+/* Counts memory taken from or returned to the system; the lock is held. */
+static void count_segment(int64_t change, size_t size)
+{
+    count(&heap.stats.reserved_bytes, change * (int64_t)size);
+    count(&heap.stats.segment, change);
+}
+
+/* Takes a block out of the cache, to be given back by release_all; the lock is held. */
+static void evict(block *b, int bin, block **unwanted)
+{
+    take_out(b, bin);
+    count_segment(-1, b->size);
+    b->next = *unwanted;
+    *unwanted = b;
+}
+
+static void release_all(block *unwanted)
+{
+    while (unwanted) {
+        block *next = unwanted->next;
+        to_system(unwanted, unwanted->size);
+        unwanted = next;
+    }
+}
+
 static void put_in(block *b, int bin, size_t size)
 {
     b->size = size;
@@ -226,13 +250,6 @@ static void put_in(block *b, int bin, size_t size)
         heap.newest = b;
     }
     heap.cached += size;
-}
-
-/* Counts memory taken from or returned to the system; the lock is held. */
-static void count_segment(int64_t change, size_t size)
-{
-    count(&heap.stats.reserved_bytes, change * (int64_t)size);
-    count(&heap.stats.segment, change);
 }
 
 static int fail_for_memory(size_t bytes)
@@ -319,10 +336,7 @@ void dt_cpu_release(int device, void *data, size_t bytes)
     while (keep && heap.cached + size > heap.limit && heap.oldest) {
         block *old = heap.oldest;
         size_t ignored;
-        take_out(old, class_of(old->size, &ignored));
-        count_segment(-1, old->size);
-        old->next = unwanted;
-        unwanted = old;
+        evict(old, class_of(old->size, &ignored), &unwanted);
     }
     keep = keep && heap.cached + size <= heap.limit;
     if (keep)
@@ -332,11 +346,7 @@ void dt_cpu_release(int device, void *data, size_t bytes)
     unlock();
     if (!keep)
         to_system(data, size);
-    while (unwanted) {
-        block *next = unwanted->next;
-        to_system(unwanted, unwanted->size);
-        unwanted = next;
-    }
+    release_all(unwanted);
 }
 
 int dt_cpu_empty_cache(int device)
@@ -345,19 +355,10 @@ int dt_cpu_empty_cache(int device)
     block *unwanted = NULL;
     lock();
     for (int bin = 0; bin < CLASSES; bin++)
-        while (heap.bins[bin]) {
-            block *b = heap.bins[bin];
-            take_out(b, bin);
-            count_segment(-1, b->size);
-            b->next = unwanted;
-            unwanted = b;
-        }
+        while (heap.bins[bin])
+            evict(heap.bins[bin], bin, &unwanted);
     unlock();
-    while (unwanted) {
-        block *next = unwanted->next;
-        to_system(unwanted, unwanted->size);
-        unwanted = next;
-    }
+    release_all(unwanted);
     return 0;
 }
 

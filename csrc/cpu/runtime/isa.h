@@ -1,4 +1,4 @@
-/* Instruction sets: which variant of the *.isa.c files runs on this processor. */
+/* Instruction sets: which variant of the *.isa.cpp files runs on this processor. */
 #ifndef DT_CPU_RUNTIME_ISA_H
 #define DT_CPU_RUNTIME_ISA_H
 

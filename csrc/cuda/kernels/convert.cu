@@ -2,6 +2,9 @@
  * of types: what it waits for is memory, not the choice of a conversion. */
 #include "cuda/kernels/compute.h"
 
+#define DT_FN static __device__ __forceinline__
+#include "ops/convert.h"
+
 /* A number on its way from one type to another. */
 struct Number {
     bool is_float;
@@ -38,32 +41,12 @@ static __device__ __forceinline__ Number load_number(const char *from, dt_dtype 
     return x;
 }
 
-/* What has no place among 64-bit integers gives the least of them, as on the CPU. */
-static __device__ __forceinline__ int64_t truncated(double f)
-{
-    return f > -9223372036854775808.0 && f < 9223372036854775808.0 ? (int64_t)f
-                                                                   : INT64_MIN;
-}
-
-/* To types below 64 bits it goes through 32, as on the CPU (cpu/kernels/copy.isa.c). */
-static __device__ __forceinline__ int64_t narrow(double f)
-{
-    return f > -2147483649.0 && f < 2147483648.0 ? (int64_t)f : INT32_MIN;
-}
-
 static __device__ __forceinline__ void store_number(char *to, dt_dtype dtype,
                                                     const Number &x)
 {
     with_element_type(dtype, [&](auto zero) {
         typedef decltype(zero) T;
-        if constexpr (kind_of<T> == DT_KIND_BOOL)
-            *(bool *)to = x.is_float ? x.f != 0 : x.i != 0;
-        else if constexpr (kind_of<T> == DT_KIND_INTEGER)
-            *(T *)to = (T)(!x.is_float     ? x.i
-                           : sizeof(T) < 8 ? narrow(x.f)
-                                           : truncated(x.f));
-        else
-            *(T *)to = x.is_float ? (T)(Compute<T>)x.f : (T)(Compute<T>)x.i;
+        *(T *)to = x.is_float ? dt_converted<T>(x.f) : dt_converted<T>(x.i);
     });
 }
 
