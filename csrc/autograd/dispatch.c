@@ -34,12 +34,6 @@
 #include "ops/functions/all.def"
 #undef OP
 
-dt_op *const dt_ops[] = {
-#define OP(id, ...) &dt_op_##id,
-#include "ops/functions/all.def"
-#undef OP
-    NULL};
-
 /* The number of names in "(values, indices)"; 1 for other results. */
 static int count_results(const char *results)
 {

@@ -11,9 +11,6 @@
 #include "ops/functions/all.def"
 #undef OP
 
-/* All records, in the order of ops/ops.def; ends with NULL. */
-extern dt_op *const dt_ops[];
-
 /* What follows from a record's schema; made at the first use and kept. NULL after
  * dt_fail. */
 struct dt_op_info {
