@@ -9,6 +9,13 @@ from pydevtensor import _C
 __all__ = ["Event", "Stream"]
 
 
+def _refuse(self: Any) -> Any:
+    raise TypeError(
+        f"the {type(self).__name__} cannot be copied or pickled: its handle is this "
+        "process's own; make a new one"
+    )
+
+
 class Stream:
     """A queue of work on one GPU.
 
@@ -21,7 +28,7 @@ class Stream:
     """
 
     __slots__ = ("_before", "_handle", "_index", "_priority")
-    __reduce__ = None  # type: ignore[assignment]  # a handle is this process's own
+    __reduce__ = _refuse
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
         index = _C._cuda_index(device, "Stream")
@@ -129,6 +136,7 @@ class Event:
     """
 
     __slots__ = ("_handle", "_index", "_owner", "_timing")
+    __reduce__ = _refuse
 
     def __init__(
         self,

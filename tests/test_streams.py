@@ -1,5 +1,7 @@
 """Streams and events, under each schedule of the simulator."""
 
+import copy
+import pickle
 import threading
 
 import pytest
@@ -187,3 +189,10 @@ def test_memory_that_a_stream_was_said_to_use(gpu):
             torch.ones(2, device=gpu).record_stream(3)
     finally:
         torch.cuda.sim_schedule("eager")
+
+
+@pytest.mark.parametrize("attempt", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("made", ["Stream", "Event"])
+def test_streams_and_events_are_not_copied(two_gpus, attempt, made):
+    with pytest.raises(TypeError, match=f"the {made} cannot be copied or pickled"):
+        attempt(getattr(torch.cuda, made)())
