@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -129,8 +130,7 @@ int dt_shape_wrap_dim(const char *op_name, int64_t dim, int ndim)
 int dt_shape_wrap_dims(const char *op_name, int count, const int64_t *dims, int ndim,
                        bool *named)
 {
-    for (int d = 0; d < ndim || d == 0; d++)
-        named[d] = false;
+    memset(named, 0, DT_MAX_NDIM);
     for (int i = 0; i < count; i++) {
         int dim = dt_shape_wrap_dim(op_name, dims[i], ndim);
         if (dim < 0)

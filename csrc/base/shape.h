@@ -46,8 +46,8 @@ char *dt_shape_text(int ndim, const int64_t *shape, char *text, size_t size);
  * dt_fail(DT_ERROR_INDEX). */
 int dt_shape_wrap_dim(const char *op_name, int64_t dim, int ndim);
 
-/* Wraps `count` dimensions, each named once, and marks them in `named` (DT_MAX_NDIM
- * entries, of which ndim, and at least one, are set). -1 after dt_fail. */
+/* Wraps `count` dimensions, each named once, and marks them in `named`, which has
+ * DT_MAX_NDIM entries. -1 after dt_fail. */
 int dt_shape_wrap_dims(const char *op_name, int count, const int64_t *dims, int ndim,
                        bool *named);
 

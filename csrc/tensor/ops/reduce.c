@@ -28,9 +28,9 @@ static const unsigned char reduce_class[DT_NREDUCE] = {
 int dt_reduce_dims(const char *what, const dt_tensor *x, int count, const int64_t *dims,
                    bool *folded)
 {
-    if (dt_shape_wrap_dims(what, count, dims, x->ndim, folded))
-        return -1;
-    for (int d = 0; d < x->ndim && !count; d++)
+    if (count)
+        return dt_shape_wrap_dims(what, count, dims, x->ndim, folded);
+    for (int d = 0; d < x->ndim; d++)
         folded[d] = true;
     return 0;
 }
