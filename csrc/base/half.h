@@ -80,7 +80,8 @@ struct dt_float16 {
 #ifdef __CUDACC__
 #define DT_HALF_METHOD __host__ __device__ __forceinline__
 #else
-#define DT_HALF_METHOD inline
+/* Else files for several instruction sets would share one copy of a function. */
+#define DT_HALF_METHOD inline __attribute__((always_inline))
 #endif
     dt_float16() = default;
     DT_HALF_METHOD explicit dt_float16(float value)

@@ -20,7 +20,7 @@ DT_FN double dt_erfinv(double y, int steps)
     const double pi = 3.14159265358979324, a = 0.147;
     double size = fabs(y), rest = 1 - size;
     if (!(size < 1))
-        return size == 1 ? copysign(INFINITY, y) : NAN;
+        return size == 1 ? copysign((double)INFINITY, y) : NAN;
     double logarithm = log1p(-y * y), half = 2 / (pi * a) + logarithm / 2;
     double x =
         0.886226925452758014 * size; /* by the slope at 0, where the formula cancels */
@@ -44,7 +44,7 @@ DT_FN double dt_digamma(double x)
     const double pi = 3.14159265358979324;
     double result = 0;
     if (x == 0)
-        return copysign(INFINITY, -x);
+        return copysign((double)INFINITY, -x);
     if (x < 0) {
         if (x == floor(x))
             return NAN;
