@@ -415,8 +415,11 @@ int dt_dispatch(dt_call *c)
     const dt_op_info *info = dt_op_info_of(c->op);
     if (__builtin_expect(!info, 0))
         return -1;
-    if (c->in_place && (c->op->flags & DT_WRITES))
-        return check_devices(c, info) < 0 ? -1 : write_in_place(c, info);
+    if (c->in_place && (c->op->flags & DT_WRITES)) {
+        if (check_devices(c, info) < 0)
+            return -1;
+        return c->op->backward ? write_in_place(c, info) : c->op->forward(c);
+    }
     if (c->target) {
         /* The binding rejects out= where a gradient is wanted. */
         inputs in;

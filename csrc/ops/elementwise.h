@@ -15,6 +15,7 @@ enum {
     DT_WIDE_NUMBERS = 1,
     DT_ONE_TYPE = 2,          /* tensors of two types are a RuntimeError */
     DT_IN_PLACE_FUNCTION = 4, /* name_ is also a function of the module */
+    DT_TENSOR_NEEDED = 8,     /* numbers alone are a TypeError */
 };
 
 /* What an expression of a derivative reads (bits of dt_elementwise_row.reads). */

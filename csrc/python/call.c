@@ -1,6 +1,9 @@
 /* Public functions made of the rows of ops/functions: each is bound to its schema,
  * dispatched, and its results handed to Python. */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "autograd/dispatch.h"
@@ -8,6 +11,7 @@
 #include "python/functions.h"
 #include "python/output.h"
 #include "python/types/dtype.h"
+#include "python/types/device.h"
 
 /* --- one call --- */
 
@@ -15,8 +19,9 @@ typedef struct call_state {
     dt_value values[DT_MAX_PARAMETERS];
     int64_t ints[3][DT_MAX_NDIM]; /* of Dims and Sizes */
     int nints;
-    int64_t numel;    /* of all tensors: how long the call may take */
-    dt_device device; /* of a factory's result */
+    int64_t numel;            /* of all tensors: how long the call may take */
+    dt_device device;         /* of a factory's result */
+    dt_tensor_object *number; /* the first argument of a call of numbers alone */
     dt_tensor_list list;
     bool has_list;
     int64_t *many_ints; /* of Ints */
@@ -137,16 +142,24 @@ static inline int convert(call_state *s, const dt_args *args, int i)
     const dt_parameter *p = &args->signature->parameters[i];
     PyObject *value = args->slots[i];
     dt_value *v = &s->values[i];
-    if ((p->type == DT_PARAM_TENSOR || p->type == DT_PARAM_VALUE) && value &&
+    bool operand = p->type == DT_PARAM_VALUE;
+    int64_t whole;
+    v->tensor = NULL;
+    v->given = true;
+    if ((p->type == DT_PARAM_TENSOR || operand) && value &&
         Py_TYPE(value) == dt_py.tensor_type) {
         v->tensor = dt_tensor_of(value);
-        v->given = true;
         s->numel += v->tensor->numel;
         return 0;
     }
-    if (p->type == DT_PARAM_INT && value && dt_small_int(value, &v->i)) {
-        v->tensor = NULL;
-        v->given = true;
+    if (p->type == DT_PARAM_INT && value && dt_small_int(value, &v->i))
+        return 0;
+    if (operand && value && dt_small_int(value, &whole)) {
+        v->scalar = dt_scalar_int(whole);
+        return 0;
+    }
+    if (operand && value && PyFloat_CheckExact(value)) {
+        v->scalar = dt_scalar_float(PyFloat_AS_DOUBLE(value));
         return 0;
     }
     return convert_any(s, args, i);
@@ -185,6 +198,28 @@ static double factory_numel(const dt_args *args, const dt_value *values, int fir
         numbers *= n > 1 ? n : n > 0 ? 1 / n : 1;
     }
     return fmin(has_sizes ? sizes : numbers, 1e18);
+}
+
+/* Of a call whose first parameter is a Value: where all are numbers, the first becomes a
+ * tensor on the default device. */
+static int convert_numbers(call_state *s, const dt_args *args, const dt_op *op)
+{
+    const dt_parameter *p = args->signature->parameters;
+    dt_arg first = dt_value_operand(&s->values[0]);
+    dt_device device;
+    for (int i = 0; i < args->signature->count && p[i].type == DT_PARAM_VALUE; i++)
+        if (s->values[i].tensor)
+            return 0;
+    if (op->flags & DT_NO_NUMBERS)
+        return dt_argument_error(args, 0);
+    s->number = dt_default_device(&device) < 0 ? NULL : dt_tensor_object_new();
+    if (!s->number)
+        return -1;
+    s->values[0].tensor = &s->number->tensor;
+    return dt_full(args->signature->name, &s->number->tensor, dt_result_type(&first, 1),
+                   0, NULL, device, first.scalar) < 0
+               ? dt_raise_status()
+               : 0;
 }
 
 /* Whether an argument is on another device than the first one. */
@@ -343,6 +378,7 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
     s.numel = 0;
     s.has_list = false;
     s.many_ints = NULL;
+    s.number = NULL;
     dt_call call;
     call.op = op;
     call.name = info->schema.name;
@@ -372,6 +408,10 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
             s.values[i] = info->defaults[i];
     if (first >= 0)
         s.numel += (int64_t)factory_numel(args, s.values, first);
+    else if (args->signature->count &&
+             args->signature->parameters[0].type == DT_PARAM_VALUE &&
+             !s.values[0].tensor && convert_numbers(&s, args, op) < 0)
+        goto done;
     if (info->schema.out >= 0)
         s.values[info->schema.out] = info->defaults[info->schema.out];
     if (in_place && (op->flags & DT_WRITES)) {
@@ -401,6 +441,7 @@ done:
         dt_tensors_release(&s.list);
     if (s.many_ints)
         PyMem_Free(s.many_ints);
+    Py_XDECREF((PyObject *)s.number);
     return result;
 }
 
@@ -449,7 +490,8 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* One overload's schema as its function (`*name: Sizes` takes one sequence) or in-place
- * method (no `out`, no named results) has it. Returns the end of what it wrote. */
+ * method (its input a Tensor, no `out`, no named results) has it. Returns the end of what
+ * it wrote. */
 static char *derive(char *out, const char *schema, bool function, bool in_place)
 {
     size_t length = name_length(schema);
@@ -458,6 +500,11 @@ static char *derive(char *out, const char *schema, bool function, bool in_place)
         *out++ = '_';
     const char *c = schema + length, *end = strstr(c, ") -> ");
     static const char output[] = ", *, out: Tensor = None", last[] = ", out: Tensor";
+    static const char value[] = "(input: Value";
+    if (in_place && !strncmp(c, value, sizeof value - 1)) {
+        out = stpcpy(out, "(input: Tensor");
+        c += sizeof value - 1;
+    }
     for (; *c; c++) {
         const char *sizes = *c == '*' ? strstr(c, ": Sizes") : NULL;
         if (function && sizes && c[1] != ',' && sizes < c + strcspn(c, ",)"))
@@ -519,31 +566,50 @@ static int add(PyObject *module, const char *name, dt_signature *signature,
     return dt_add_functions(module, entry, 1);
 }
 
-/* The first `length` letters of text, and a suffix; never freed. */
-static char *joined(const char *text, size_t length, const char *suffix)
+/* A text for free(); NULL where no memory is left. */
+__attribute__((format(printf, 1, 2))) static char *text_of(const char *format, ...)
 {
-    size_t more = strlen(suffix) + 1;
-    char *out = PyMem_RawMalloc(length + more);
-    if (out) {
-        memcpy(out, text, length);
-        memcpy(out + length, suffix, more);
-    }
-    return out;
+    char *text;
+    va_list values;
+    va_start(values, format);
+    if (vasprintf(&text, format, values) < 0)
+        text = NULL;
+    va_end(values);
+    return text;
 }
 
-/* Adds row i, the first of its name, with its overloads. */
-static int add_row(PyObject *module, int i)
+/* The docstring of the in-place method. Where the function has out=, what it says of the
+ * result's type is not true of input. */
+static char *in_place_doc(const dt_op *op)
 {
-    dt_op *op = rows[i].op;
-    size_t length = name_length(op->schema);
-    const char *name = joined(op->schema, length, "");
-    const char *doc =
-        name ? dt_doc_with_example(op->doc, name, op->example, op->prints, false)
-             : NULL;
-    bool method = op->flags & DT_METHOD, function = op->flags & DT_FUNCTION;
-    bool shared = method && function && !strstr(op->schema, ": Sizes");
-    if (method) {
-        method_signatures[i] = make_signature(i, DT_METHOD, false, false);
+    const char *end = strstr(op->doc, "\n\n");
+    if (!end || !strstr(op->schema, "out: Tensor"))
+        return text_of("In place: %s", op->doc);
+    return text_of("In place: %.*s\n\nThe result has to have input's shape, and a type "
+                   "that input's can hold (RuntimeError where not).",
+                   (int)(end - op->doc), op->doc);
+}
+
+/* Adds row i, the first of its name, with its overloads; under another name where alias is
+ * given. */
+static int add_row(PyObject *module, int i, const char *alias)
+{
+    const dt_op *op = rows[i].op;
+    /* Names and docstrings are kept for ever. */
+    char *first = text_of("%.*s", (int)name_length(op->schema), op->schema);
+    const char *name = alias ? alias : first;
+    char *what = alias ? text_of("The same as %s.", first) : strdup(op->doc);
+    char *doc = dt_doc_with_example(what, first, op->example, op->prints, false);
+    free(what);
+    unsigned flags = 0;
+    bool shared = !strstr(op->schema, ": Sizes"); /* one signature for both */
+    for (int k = i; k < NROWS && same_name(op->schema, rows[k].op->schema); k++) {
+        flags |= rows[k].op->flags;
+        shared = shared && (rows[k].op->flags & DT_BOTH) == DT_BOTH;
+    }
+    if (flags & DT_METHOD) {
+        if (!method_signatures[i])
+            method_signatures[i] = make_signature(i, DT_METHOD, false, false);
         if (shared)
             function_signatures[i] = method_signatures[i];
         if (!method_signatures[i] ||
@@ -551,22 +617,25 @@ static int add_row(PyObject *module, int i)
                 rows[i].method, doc) < 0)
             return -1;
     }
-    if (function && !shared) {
-        function_signatures[i] = make_signature(i, DT_FUNCTION, method, false);
+    if (flags & DT_FUNCTION && !shared) {
+        if (!function_signatures[i])
+            function_signatures[i] =
+                make_signature(i, DT_FUNCTION, flags & DT_METHOD, false);
         if (!function_signatures[i] ||
             add(module, name, function_signatures[i], rows[i].function, NULL, doc) < 0)
             return -1;
     }
-    if (!(op->flags & DT_IN_PLACE))
+    if (!(flags & DT_IN_PLACE))
         return 0;
-    in_place_signatures[i] = make_signature(i, DT_IN_PLACE, false, true);
-    char *what = joined("In place: ", 10, op->doc);
-    doc = what ? dt_doc_with_example(what, name, op->example, op->prints, true) : NULL;
-    PyMem_RawFree(what);
+    if (!in_place_signatures[i])
+        in_place_signatures[i] = make_signature(i, DT_IN_PLACE, false, true);
+    what = alias ? text_of("The same as %s_.", first) : in_place_doc(op);
+    doc = dt_doc_with_example(what, first, op->example, op->prints, true);
+    free(what);
     if (!in_place_signatures[i])
         return -1;
-    return add(module, joined(op->schema, length, "_"), in_place_signatures[i],
-               op->flags & DT_IN_PLACE_TOO ? rows[i].in_place_function : NULL,
+    return add(module, text_of("%s_", name), in_place_signatures[i],
+               flags & DT_IN_PLACE_TOO ? rows[i].in_place_function : NULL,
                rows[i].in_place_method, doc);
 }
 
@@ -575,8 +644,18 @@ int dt_setup_operations(PyObject *module)
     for (int i = 0; i < NROWS; i++) {
         bool overload = i && same_name(rows[i - 1].op->schema, rows[i].op->schema);
         if (!overload && rows[i].op->flags & (DT_BOTH | DT_IN_PLACE) &&
-            add_row(module, i) < 0)
+            add_row(module, i, NULL) < 0)
             return -1;
     }
+    static const struct {
+        const char *name;
+        int row;
+    } aliases[] = {
+#define ALIAS(name, row) {#name, ROW_##row},
+#include "ops/elementwise.def"
+    };
+    for (size_t k = 0; k < sizeof aliases / sizeof *aliases; k++)
+        if (add_row(module, aliases[k].row, aliases[k].name) < 0)
+            return -1;
     return 0;
 }

@@ -12,10 +12,6 @@ static example examples[] = {
 #define EXAMPLE(name, code, result) {#name, code, result},
 #include "python/examples.def"
 #undef EXAMPLE
-#define ELEMENTWISE(name, arity, class, flags, low, high, call, value, derivatives,    \
-                    doc, code, result)                                                 \
-    {#name, code, result},
-#include "ops/elementwise.def"
 };
 
 static int compare(const void *name, const void *row)
@@ -125,6 +121,10 @@ char *dt_doc_with_example(const char *doc, const char *name, const char *code,
                           const char *prints, bool in_place)
 {
     const example e = {name, code, prints};
+    if (!doc || !name) {
+        PyErr_NoMemory();
+        return NULL;
+    }
     char *text = PyMem_RawMalloc(strlen(doc) + 5 * strlen(code) + strlen(prints) +
                                  strlen(name) + 64);
     if (!text) {

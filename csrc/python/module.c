@@ -56,7 +56,7 @@ static PyMethodDef *make_definition(const dt_function *row, dt_function_call cal
 }
 
 /* All method tables, for tests that call every function. */
-#define MAX_TABLES 1024
+#define MAX_TABLES 2048
 static struct {
     const dt_function *rows;
     size_t count;

@@ -22,7 +22,6 @@
     SETUP(device_type)                                                                 \
     SETUP(tensor_type)                                                                 \
     SETUP(defaults)                                                                    \
-    SETUP(elementwise)                                                                 \
     SETUP(operations)                                                                  \
     SETUP(composite)                                                                   \
     SETUP(indexing)                                                                    \

@@ -78,8 +78,8 @@ enum {
     DT_OUT_BREAKS_GRAPH = 2048, /* out= is accepted where a gradient is wanted, but the
                                    backward pass fails there, as in PyTorch */
     DT_ANY_DEVICE = 256,        /* inputs may be on different devices; forward checks */
-    DT_WRITES =
-        1024, /* in place, forward writes into the first input; has a GRADIENT */
+    DT_WRITES = 1024,           /* in place, forward writes into the first input */
+    DT_NO_NUMBERS = 4096,       /* numbers alone, without a tensor, are a TypeError */
 };
 
 /* dt_op.saves: which tensors the backward function needs. A result beyond those that the

@@ -45,6 +45,25 @@ def _close(input, other, rtol, atol, equal_nan):
 
 
 @function(method=True)
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether both have the same shape and elements.
+
+    Returns a bool; synchronizes with the GPU. RuntimeError for two devices.
+
+    >>> torch.tensor([1.0, 2.0]).equal(torch.tensor([1.0, 2.000001]))
+    False
+    """
+    if input.shape != other.shape:
+        return False
+    if input.device != other.device:
+        raise RuntimeError(
+            f"equal(): input is on {input.device} and other on {other.device}; bring "
+            f"them together, e.g. with other.to('{input.device}')"
+        )
+    return bool((input == other).all())
+
+
+@function(method=True)
 def isclose(
     input: Tensor,
     other: Tensor,

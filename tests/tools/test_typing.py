@@ -120,8 +120,7 @@ def test_results_are_what_the_stubs_say(monkeypatch):
             continue
         in_place = name.endswith("_") and is_method
         for form in text.split(" | "):
-            number = text.split(" | ").index(form)
-            kind = stubs.result_of(name, number, stubs.read_form(form, name), in_place)
+            kind = "Self" if in_place else stubs.read_form(form, name).result
             kind = "Any" if name in stubs.known.FORMS else kind
             needed = [p for p in parameters(form) if p.required]
             for method in [False] * is_function + [True] * is_method:

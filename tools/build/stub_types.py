@@ -75,7 +75,7 @@ NEVER += ("xpu", "ipu", "maia", "mtia", "vulkan")
 TENSORS = "tuple[Tensor, ...]"
 RESULTS = {
     **dict.fromkeys(
-        ("equal", "is_floating_point", "is_complex", "is_signed"),
+        ("is_floating_point", "is_complex", "is_signed"),
         "builtins.bool",
     ),
     **dict.fromkeys(("is_conj", "is_neg", "is_inference"), "builtins.bool"),
@@ -233,11 +233,6 @@ FORMS = {
             "Any",
         ),
     ],
-}
-
-# Results of single forms, by name and number of the form.
-FORM_RESULTS = {
-    ("where", 1): "tuple[Tensor, ...]",
 }
 
 # Double-underscore methods of C types: parameters after self, and result.

@@ -188,20 +188,12 @@ def forms(name: str, text: str, in_place: bool, shown: bool) -> list[Form]:
         whole = [written(given, result) for given, result in known.FORMS[name]]
     else:
         found = [read_form(part, name) for part in texts]
-        found = [
-            replace(form, result=result_of(name, number, form, in_place))
-            for number, form in enumerate(found)
-        ]
+        if in_place:
+            found = [replace(form, result="Self") for form in found]
         if shown:
             return found
         whole = [form for one in found for form in (one, as_sequence(one)) if form]
     return [form for one in whole for form in with_axis(one)]
-
-
-def result_of(name: str, number: int, form: Form, in_place: bool) -> str:
-    if in_place:
-        return "Self"
-    return known.FORM_RESULTS.get((name, number), form.result)
 
 
 def written(parameters: str, result: str) -> Form:

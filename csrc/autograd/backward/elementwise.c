@@ -1,9 +1,11 @@
-/* The rows of ops/elementwise.def with their derivatives. */
+/* The rows of ops/elementwise.def with their derivatives, and the functions of
+ * ops/functions/elementwise.def. */
 #include <math.h>
+#include <string.h>
 
-#include "autograd/recorded.h"
-#include "autograd/temporaries.h"
 #include "autograd/formula.h"
+#include "autograd/recorded.h"
+#include "tensor/ops/index.h"
 
 /* --- what the table says --- */
 
@@ -201,4 +203,290 @@ int dt_recorded_elementwise_into(dt_elementwise_op op, dt_tensor *target,
     }
     keep_result(node, target);
     return dt_in_place_steal(target, node);
+}
+
+/* --- the functions --- */
+
+/* Whether target has the shape of the result. */
+static bool fits(const dt_tensor *target, const dt_arg *args, int count)
+{
+    int ndim = 0;
+    int64_t shape[DT_MAX_NDIM];
+    for (int i = 0; i < count; i++) {
+        const dt_tensor *t = args[i].tensor;
+        if (t &&
+            dt_shape_broadcast("", ndim, shape, t->ndim, t->shape, &ndim, shape) < 0) {
+            dt_error_clear();
+            return false;
+        }
+    }
+    return dt_shape_equal(target->ndim, target->shape, ndim, shape);
+}
+
+/* Ends a call with the row op of args: into the first argument (in place), into out=
+ * where that has the result's shape, or into a new tensor. */
+static int finish(dt_call *c, dt_elementwise_op op, const dt_arg *args)
+{
+    const int arity = dt_elementwise_rows[op].arity;
+    if (__builtin_expect(!c->in_place && !c->target, 1))
+        return dt_recorded_elementwise(op, c->out[0], args);
+    if (!c->in_place) {
+        if (!fits(c->target, args, arity))
+            return dt_recorded_elementwise(op, c->out[0], args);
+        if (dt_elementwise_into(op, c->target, args) < 0)
+            return -1;
+        dt_tensor_alias(c->out[0], c->target);
+        return 0;
+    }
+    for (int i = 0; i < arity; i++)
+        if (args[i].tensor == c->out[0])
+            return dt_recorded_elementwise_into(op, c->out[0], args);
+    dt_tensor result;
+    if (dt_recorded_elementwise(op, &result, args) < 0)
+        return -1;
+    int status =
+        dt_check_cast(c->name, (dt_dtype)result.dtype, (dt_dtype)c->out[0]->dtype);
+    if (!status)
+        status = dt_recorded_copy_into(c->name, c->out[0], &result);
+    dt_tensor_clear(&result);
+    return status;
+}
+
+/* The same where temporaries of scope, which ends, are among args. */
+static int finish_scope(dt_scope *scope, dt_call *c, dt_elementwise_op op,
+                        const dt_arg *args)
+{
+    int status = scope->failed ? -1 : finish(c, op, args);
+    dt_scope_end(scope);
+    return status;
+}
+
+/* A row whose operands are the first arguments. */
+static inline int forward(dt_call *c, dt_elementwise_op op, int arity)
+{
+    dt_arg args[3];
+    for (int i = 0; i < arity; i++)
+        args[i] = dt_value_operand(&c->args[i]);
+    return finish(c, op, args);
+}
+
+#define FORWARD_INPUT(name, arity)                                                     \
+    int dt_##name##_forward(dt_call *c)                                                \
+    {                                                                                  \
+        return forward(c, DT_OP_##name, arity);                                        \
+    }
+#define FORWARD_INPUT_AND(kind, rest) FORWARD_INPUT
+#define FORWARD_OWN(all)              BY_HAND
+#define FORWARD_OTHER                 BY_HAND
+#define BY_HAND(...)
+#define ELEMENTWISE(name, arity, class, flags, low, high, parameters, ...)             \
+    FORWARD_##parameters(name, arity)
+#include "ops/elementwise.def"
+
+/* To a number of decimals, before the point where that is negative. */
+int dt_round_forward(dt_call *c)
+{
+    const dt_arg x = dt_arg_tensor(c->args[0].tensor);
+    const int64_t decimals = c->args[1].i;
+    if (!decimals)
+        return forward(c, DT_OP_round, 1);
+    if (!dt_dtype_is_float((dt_dtype)x.tensor->dtype))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "round(): a tensor of type %s has no decimals; leave decimals out",
+            dt_dtype_name((dt_dtype)x.tensor->dtype));
+    dt_arg power = NUMBER(pow(10, fabs((double)decimals)));
+    dt_scope own, *scope = &own;
+    dt_scope_begin(scope);
+    dt_arg scaled = decimals > 0 ? MUL(x, power) : DIV(x, power);
+    dt_arg rounded = dt_scope_elementwise(scope, DT_OP_round, &scaled);
+    return finish_scope(scope, c, decimals > 0 ? DT_OP_div : DT_OP_mul,
+                        DT_ARGS(rounded, power));
+}
+
+/* Elements below eps or above 1 - eps count as the bound. */
+int dt_logit_forward(dt_call *c)
+{
+    if (!c->args[1].given)
+        return forward(c, DT_OP_logit, 1);
+    const dt_arg x = dt_arg_tensor(c->args[0].tensor);
+    const dt_arg low = NUMBER(c->args[1].f), high = NUMBER(1 - c->args[1].f);
+    dt_scope own, *scope = &own;
+    dt_scope_begin(scope);
+    dt_arg kept = WHERE(LT(x, low), low, WHERE(GT(x, high), high, x));
+    return finish_scope(scope, c, DT_OP_logit, &kept);
+}
+
+/* a + alpha * b, or a - alpha * b. */
+static int add_scaled(dt_call *c, dt_elementwise_op op, const dt_value *first,
+                      const dt_value *second)
+{
+    dt_arg args[] = {dt_value_operand(first), dt_value_operand(second)}, *b = &args[1];
+    const dt_scalar alpha = c->args[2].scalar;
+    if (!c->args[2].given)
+        return finish(c, op, args);
+    if (alpha.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(args, 2)))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): alpha is the float %g, and the tensors hold integers; "
+                       "give an int",
+                       c->name, alpha.f);
+    dt_scope own, *scope = &own;
+    dt_scope_begin(scope);
+    if (b->tensor || b->scalar.kind == DT_KIND_FLOAT || alpha.kind == DT_KIND_FLOAT)
+        *b = MUL(*b, dt_arg_scalar(alpha));
+    else if (alpha.i != 1)
+        b->scalar = dt_scalar_int((int64_t)((uint64_t)b->scalar.i * (uint64_t)alpha.i));
+    return finish_scope(scope, c, op, args);
+}
+
+int dt_add_forward(dt_call *c)
+{
+    return add_scaled(c, DT_OP_add, &c->args[0], &c->args[1]);
+}
+
+int dt_sub_forward(dt_call *c)
+{
+    return add_scaled(c, DT_OP_sub, &c->args[0], &c->args[1]);
+}
+
+int dt_rsub_forward(dt_call *c)
+{
+    return add_scaled(c, DT_OP_sub, &c->args[1], &c->args[0]);
+}
+
+/* "trunc" is the quotient of what is left once the remainder is taken away, which is exact
+ * for integers too. */
+int dt_div_forward(dt_call *c)
+{
+    const char *mode = c->args[2].text;
+    if (!mode)
+        return forward(c, DT_OP_div, 2);
+    if (!strcmp(mode, "floor"))
+        return forward(c, DT_OP_floor_divide, 2);
+    if (strcmp(mode, "trunc") != 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "div(): rounding_mode is '%s'; give None, 'trunc' or 'floor'",
+                       mode);
+    dt_arg a = dt_value_operand(&c->args[0]), b = dt_value_operand(&c->args[1]);
+    bool floats = dt_dtype_is_float(dt_result_type(DT_ARGS(a, b), 2));
+    dt_scope own, *scope = &own;
+    dt_scope_begin(scope);
+    if (floats)
+        a = DIV(a, b);
+    else
+        a = SUB(a, dt_scope_elementwise(scope, DT_OP_fmod, DT_ARGS(a, b)));
+    return finish_scope(scope, c, floats ? DT_OP_trunc : DT_OP_floor_divide,
+                        DT_ARGS(a, b));
+}
+
+static int polygamma(dt_call *c, int64_t n, const dt_tensor *x)
+{
+    if (n < 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "polygamma(): n is %lld; give 0 or a greater number",
+                       (long long)n);
+    return finish(c, DT_OP_polygamma, DT_ARGS(NUMBER((double)n), dt_arg_tensor(x)));
+}
+
+int dt_polygamma_forward(dt_call *c)
+{
+    return polygamma(c, c->args[0].i, c->args[1].tensor);
+}
+
+int dt_polygamma_of_forward(dt_call *c)
+{
+    return polygamma(c, c->args[1].i, c->args[0].tensor);
+}
+
+/* tensor1 times value. */
+static int add_product(dt_call *c, dt_elementwise_op op)
+{
+    dt_arg args[3];
+    dt_scalar value = c->args[3].scalar;
+    for (int i = 0; i < 3; i++)
+        args[i] = dt_arg_tensor(c->args[i].tensor);
+    if (op == DT_OP_addcdiv && !dt_dtype_is_float(dt_result_type(args + 1, 2)))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "addcdiv(): tensor1 and tensor2 hold integers, whose quotients "
+                       "would be rounded; convert one of them with .float()");
+    if (value.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(args, 3)))
+        value = dt_scalar_int((int64_t)value.f);
+    dt_scope own, *scope = &own;
+    dt_scope_begin(scope);
+    args[1] = MUL(args[1], dt_arg_scalar(value));
+    return finish_scope(scope, c, op, args);
+}
+
+int dt_addcmul_forward(dt_call *c)
+{
+    return add_product(c, DT_OP_addcmul);
+}
+
+int dt_addcdiv_forward(dt_call *c)
+{
+    return add_product(c, DT_OP_addcdiv);
+}
+
+/* The bound that no element of the type is beyond. */
+static dt_arg boundless(dt_dtype dtype, bool low)
+{
+    if (dt_dtype_is_float(dtype))
+        return NUMBER(low ? -INFINITY : INFINITY);
+    int bits = 8 * (int)dt_dtype_size(dtype);
+    dt_element minus = dt_element_from_scalar(dtype, dt_scalar_int(-1));
+    bool is_signed = dt_scalar_as_double(dt_element_to_scalar(dtype, &minus)) < 0;
+    int64_t top = is_signed ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
+                            : (int64_t)(((uint64_t)1 << bits) - 1);
+    if (dtype == DT_BOOL)
+        top = 1;
+    return dt_arg_scalar(dt_scalar_int(low ? (is_signed ? -top - 1 : 0) : top));
+}
+
+int dt_clamp_forward(dt_call *c)
+{
+    dt_arg given[3];
+    int count = 0;
+    for (int i = 0; i < 3; i++)
+        if (c->args[i].given)
+            given[count++] = dt_value_operand(&c->args[i]);
+    if (count == 1)
+        return dt_fail(DT_ERROR_RUNTIME, "%s(): neither min nor max is given; give one",
+                       c->name);
+    dt_dtype dtype = dt_result_type(given, count);
+    dt_arg low = c->args[1].given ? given[1] : boundless(dtype, true);
+    dt_arg high = c->args[2].given ? given[count - 1] : boundless(dtype, false);
+    return finish(c, DT_OP_clamp, DT_ARGS(given[0], low, high));
+}
+
+int dt_where_forward(dt_call *c)
+{
+    return forward(c, DT_OP_where, 3);
+}
+
+int dt_where_of_forward(dt_call *c)
+{
+    return finish(c, DT_OP_where,
+                  DT_ARGS(dt_value_operand(&c->args[1]), dt_value_operand(&c->args[0]),
+                          dt_value_operand(&c->args[2])));
+}
+
+/* The positions of the elements that are not 0: a tensor for each dimension; a tensor
+ * without dimensions counts as one of one element. */
+int dt_where_nonzero_forward(dt_call *c)
+{
+    dt_tensor x, positions;
+    dt_tensor_alias(&x, c->args[0].tensor);
+    if (!x.ndim) {
+        x.ndim = 1;
+        x.shape[0] = x.strides[0] = 1;
+    }
+    int ndim = x.ndim, status = dt_nonzero(&positions, &x);
+    dt_tensor_clear(&x);
+    if (status < 0)
+        return -1;
+    status = dt_call_make_list(c, ndim);
+    for (int d = 0; d < ndim && !status; d++)
+        status = dt_view_select(&c->list[d], &positions, 1, d);
+    dt_tensor_clear(&positions);
+    return status;
 }
