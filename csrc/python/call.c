@@ -60,7 +60,7 @@ static int convert_generator(call_state *s, const dt_args *args, int i, dt_value
 }
 
 /* Argument i as a core value. */
-static int convert_any(call_state *s, const dt_args *args, int i)
+static int convert(call_state *s, const dt_args *args, int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
     dt_value *v = &s->values[i];
@@ -134,35 +134,6 @@ static int convert_any(call_state *s, const dt_args *args, int i)
                      args->signature->name, p->name);
         return -1;
     }
-}
-
-/* The same, quickly for the commonest arguments. */
-static inline int convert(call_state *s, const dt_args *args, int i)
-{
-    const dt_parameter *p = &args->signature->parameters[i];
-    PyObject *value = args->slots[i];
-    dt_value *v = &s->values[i];
-    bool operand = p->type == DT_PARAM_VALUE;
-    int64_t whole;
-    v->tensor = NULL;
-    v->given = true;
-    if ((p->type == DT_PARAM_TENSOR || operand) && value &&
-        Py_TYPE(value) == dt_py.tensor_type) {
-        v->tensor = dt_tensor_of(value);
-        s->numel += v->tensor->numel;
-        return 0;
-    }
-    if (p->type == DT_PARAM_INT && value && dt_small_int(value, &v->i))
-        return 0;
-    if (operand && value && dt_small_int(value, &whole)) {
-        v->scalar = dt_scalar_int(whole);
-        return 0;
-    }
-    if (operand && value && PyFloat_CheckExact(value)) {
-        v->scalar = dt_scalar_float(PyFloat_AS_DOUBLE(value));
-        return 0;
-    }
-    return convert_any(s, args, i);
 }
 
 /* dtype and device of a factory. */
@@ -359,8 +330,73 @@ static PyObject *finish(const dt_args *args, const dt_op_info *info, dt_call *ca
     return dt_finish(args, out, objects[0], status);
 }
 
+/* The commonest arguments; false for others. */
+static inline bool convert_quickly(const dt_parameter *p, PyObject *value, dt_value *v)
+{
+    bool operand = p->type == DT_PARAM_VALUE;
+    int64_t whole;
+    v->given = true;
+    v->tensor = NULL;
+    if (p->type == DT_PARAM_INT)
+        return dt_small_int(value, &v->i);
+    if ((operand || p->type == DT_PARAM_TENSOR) && Py_TYPE(value) == dt_py.tensor_type)
+        v->tensor = dt_tensor_of(value);
+    else if (operand && PyFloat_CheckExact(value))
+        v->scalar = dt_scalar_float(PyFloat_AS_DOUBLE(value));
+    else if (operand && dt_small_int(value, &whole))
+        v->scalar = dt_scalar_int(whole);
+    else
+        return false;
+    return true;
+}
+
+/* Runs the commonest calls: a Tensor and what convert_quickly takes, by position, with one
+ * result. Returns false, having done nothing, for others. */
+static inline bool run_quickly(dt_signature *signature, bool in_place, PyObject *self,
+                               PyObject *const *values, Py_ssize_t count,
+                               PyObject **result)
+{
+    PyObject *input = self ? self : count ? *values : NULL;
+    int before = self != NULL, given = (int)count + before, i = 0;
+    if (!signature->simple || given < signature->required ||
+        given > signature->positional || !input || Py_TYPE(input) != dt_py.tensor_type)
+        return false;
+    const dt_op_info *info = dt_op_info_of(signature->op);
+    dt_call call = {.op = signature->op, .name = signature->name};
+    call.in_place = in_place || (info && info->in_place);
+    if (!info || !info->plain || info->factory >= 0 || given < info->nfixed ||
+        (call.in_place && !(call.op->flags & DT_WRITES)))
+        return false;
+    dt_value all[DT_MAX_PARAMETERS];
+    int64_t numel = 0;
+    for (; i < given; i++) {
+        PyObject *value = i ? values[i - before] : input;
+        if (!convert_quickly(&signature->parameters[i], value, &all[i]))
+            return false;
+        numel += all[i].tensor ? all[i].tensor->numel : 0;
+    }
+    for (; i < info->schema.count; i++) /* `out`, too, which methods in place lack */
+        all[i] = info->defaults[i];
+    call.args = all;
+    call.node = call.op->node;
+    dt_tensor_object *made = call.in_place ? NULL : dt_tensor_object_new();
+    *result = NULL;
+    if (!made && !call.in_place)
+        return true;
+    call.out[0] = made ? &made->tensor : dt_tensor_of(input);
+    int status;
+    DT_RUN(status, is_long(&call, numel), dt_dispatch(&call));
+    *result = made          ? dt_tensor_result(made, status)
+              : status == 0 ? Py_NewRef(input)
+                            : dt_raise();
+    return true;
+}
+
 static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
 {
+    PyObject *quick;
+    if (!kwnames && run_quickly(signature, in_place, self, values, count, &quick))
+        return quick;
     dt_args bound;
     const dt_args *args = &bound;
     if (dt_bind(signature, &bound, self, values, count, kwnames) < 0)

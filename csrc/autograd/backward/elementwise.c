@@ -5,7 +5,7 @@
 
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
-#include "tensor/ops/index.h"
+#include "tensor/ops/ops.h"
 
 /* --- what the table says --- */
 
