@@ -24,19 +24,14 @@ static int in_order(const void *a, const void *b)
     return strcmp(((const example *)a)->name, ((const example *)b)->name);
 }
 
-/* The example of the first `length` letters of name, or NULL. */
-static const example *find(const char *name, size_t length)
+/* The example of name, or NULL. */
+static const example *find(const char *name)
 {
-    char key[40];
-    if (length >= sizeof key)
-        return NULL;
-    memcpy(key, name, length);
-    key[length] = '\0';
     static bool sorted; /* under the GIL, while the module is set up */
     if (!sorted)
         qsort(examples, sizeof examples / sizeof *examples, sizeof *examples, in_order);
     sorted = true;
-    return bsearch(key, examples, sizeof examples / sizeof *examples, sizeof *examples,
+    return bsearch(name, examples, sizeof examples / sizeof *examples, sizeof *examples,
                    compare);
 }
 
@@ -125,8 +120,8 @@ char *dt_doc_with_example(const char *doc, const char *name, const char *code,
         PyErr_NoMemory();
         return NULL;
     }
-    char *text = PyMem_RawMalloc(strlen(doc) + 5 * strlen(code) + strlen(prints) +
-                                 strlen(name) + 64);
+    char *text =
+        malloc(strlen(doc) + 5 * strlen(code) + strlen(prints) + strlen(name) + 64);
     if (!text) {
         PyErr_NoMemory();
         return NULL;
@@ -147,37 +142,10 @@ char *dt_doc_with_example(const char *doc, const char *name, const char *code,
     return text;
 }
 
-char *dt_example_doc(const char *name, const char *signature, const char *doc)
+char *dt_example_doc(const char *name, const char *doc)
 {
-    size_t length = strlen(name), first = strcspn(signature, "(");
-    const example *e = find(name, length), *base = NULL;
-    if (!e)
-        e = find(signature, first);
-    if (!e && first > 1 && signature[first - 1] == '_')
-        base = find(signature, first - 1);
-    const example *any = e ? e : base;
-    size_t room = strlen(doc) + 64;
-    if (any)
-        /* Four letters for each line; a line is more than one letter. */
-        room += 5 * strlen(any->code) + strlen(any->result) + strlen(name);
-    char *text = PyMem_Malloc(room);
-    if (!text) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    char *end = stpcpy(text, doc);
     if (strstr(doc, ">>> "))
-        return text;
-    wrap(text);
-    if (!any)
-        return text;
-    char *start = stpcpy(end, "\n\n");
-    if (e) {
-        start = prompt(start, e->code, e->code + strlen(e->code));
-        if (*e->result)
-            stpcpy(stpcpy(start, "\n"), e->result);
-    } else if (write_in_place(start, base) == start) {
-        *end = '\0';
-    }
-    return text;
+        return strdup(doc);
+    const example *e = find(name);
+    return dt_doc_with_example(doc, name, e ? e->code : "", e ? e->result : "", false);
 }

@@ -83,13 +83,12 @@ int dt_add_functions(PyObject *module, const dt_function *rows, size_t count);
 #define DT_ADD_FUNCTIONS(module, rows)                                                 \
     dt_add_functions(module, rows, sizeof(rows) / sizeof *(rows))
 
-/* doc and the example of the function (examples.def) for help(); of an in-place method
- * that has none, the one of its function, made to write; of a second name, that of the
- * first, which its signature has. For PyMem_Free; NULL with MemoryError. */
-char *dt_example_doc(const char *name, const char *signature, const char *doc);
+/* doc, which may show an example already, and else that of examples.def, for help(). For
+ * free(); NULL with MemoryError. */
+char *dt_example_doc(const char *name, const char *doc);
 
-/* doc and an example of its own: code, and what the last line prints. in_place: as the
- * in-place method of `name` has it. Kept for ever; NULL with MemoryError. */
+/* doc and an example: code, and what the last line prints. in_place: as the in-place method
+ * of `name` has it. For free(); NULL with MemoryError. */
 char *dt_doc_with_example(const char *doc, const char *name, const char *code,
                           const char *prints, bool in_place);
 

@@ -38,10 +38,10 @@ static PyMethodDef *make_definition(const dt_function *row, dt_function_call cal
                                     bool method)
 {
     PyMethodDef *definition = PyMem_RawMalloc(sizeof *definition);
-    char *text = dt_example_doc(row->name, row->signature->text, row->doc);
+    char *text = dt_example_doc(row->name, row->doc);
     char *doc =
         text ? dt_signature_doc(row->signature->text, row->name, method, text) : NULL;
-    PyMem_Free(text);
+    free(text);
     if (!definition || !doc) {
         PyMem_RawFree(definition);
         PyMem_Free(doc);

@@ -244,19 +244,12 @@ int dt_min_forward(dt_call *c)
     return extremum(c, &dt_op_amin);
 }
 
-static int of_two(dt_call *c, dt_elementwise_op op)
-{
-    return dt_recorded_elementwise(
-        op, c->out[0],
-        DT_ARGS(dt_arg_tensor(c->args[0].tensor), dt_arg_tensor(c->args[1].tensor)));
-}
-
 int dt_max_of_two_forward(dt_call *c)
 {
-    return of_two(c, DT_OP_maximum);
+    return dt_call_overload(&dt_op_maximum, c, 2, c->args);
 }
 
 int dt_min_of_two_forward(dt_call *c)
 {
-    return of_two(c, DT_OP_minimum);
+    return dt_call_overload(&dt_op_minimum, c, 2, c->args);
 }
