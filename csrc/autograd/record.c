@@ -19,17 +19,31 @@ dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
     return node;
 }
 
+/* Makes out the only result of node, whose reference is taken over. */
+static int set_result(dt_tensor *out, dt_node *node)
+{
+    if (!node)
+        return -1;
+    dt_node_set_result(node, 0, out);
+    int status = dt_variable_set_made(out, node, 0);
+    dt_node_release(node);
+    return status;
+}
+
 int dt_record_steal(dt_tensor *out, dt_node *node)
 {
-    int status = -1;
-    if (node) {
-        dt_node_set_result(node, 0, out);
-        status = dt_variable_set_made(out, node, 0);
-    }
-    dt_node_release(node);
-    if (status < 0)
-        dt_tensor_clear(out);
-    return status;
+    if (set_result(out, node) == 0)
+        return 0;
+    dt_tensor_clear(out);
+    return -1;
+}
+
+int dt_record_view_steal(dt_tensor *out, const dt_tensor *x, dt_node *node)
+{
+    if (set_result(out, node) == 0 && dt_variable_set_view(out, x) == 0)
+        return 0;
+    dt_tensor_clear(out);
+    return -1;
 }
 
 static int refusal_apply(dt_node *node, struct dt_scope *scope,
@@ -49,24 +63,5 @@ int dt_record_refusal(dt_tensor *out, const char *what, const dt_tensor *x)
     if (!node)
         return -1;
     *(const char **)node->data = what;
-    dt_node_set_result(node, 0, out);
-    int status = dt_variable_set_made(out, node, 0);
-    dt_node_release(node);
-    return status;
-}
-
-int dt_record_view_steal(dt_tensor *out, const dt_tensor *x, dt_node *node)
-{
-    int status = -1;
-    if (node) {
-        dt_node_set_result(node, 0, out);
-        status = dt_variable_set_made(out, node, 0);
-    }
-    if (!status) {
-        status = dt_variable_set_view(out, x);
-    }
-    dt_node_release(node);
-    if (status < 0)
-        dt_tensor_clear(out);
-    return status;
+    return set_result(out, node);
 }
