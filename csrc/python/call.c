@@ -175,13 +175,12 @@ static double factory_numel(const dt_args *args, const dt_value *values, int fir
  * tensor on the default device. */
 static int convert_numbers(call_state *s, const dt_args *args, const dt_op *op)
 {
-    const dt_parameter *p = args->signature->parameters;
     dt_arg first = dt_value_operand(&s->values[0]);
     dt_device device;
-    for (int i = 0; i < args->signature->count && p[i].type == DT_PARAM_VALUE; i++)
-        if (s->values[i].tensor)
+    for (int i = 1; i < args->signature->count; i++)
+        if (i != args->signature->out && s->values[i].tensor)
             return 0;
-    if (op->flags & DT_NO_NUMBERS)
+    if (!(op->flags & DT_NUMBERS))
         return dt_argument_error(args, 0);
     s->number = dt_default_device(&device) < 0 ? NULL : dt_tensor_object_new();
     if (!s->number)

@@ -79,7 +79,7 @@ enum {
                                    backward pass fails there, as in PyTorch */
     DT_ANY_DEVICE = 256,        /* inputs may be on different devices; forward checks */
     DT_WRITES = 1024,           /* in place, forward writes into the first input */
-    DT_NO_NUMBERS = 4096,       /* numbers alone, without a tensor, are a TypeError */
+    DT_NUMBERS = 4096,          /* numbers alone will do: the first becomes a tensor */
 };
 
 /* dt_op.saves: which tensors the backward function needs. A result beyond those that the
