@@ -15,9 +15,10 @@ void run(void *context, int64_t begin, int64_t end)
     const dt_arange_call *p = (const dt_arange_call *)context;
     T *out = (T *)p->out;
     if constexpr (std::is_integral_v<T>) {
-        uint64_t start = (uint64_t)p->start.i, step = (uint64_t)p->step.i;
-        for (int64_t i = begin; i < end; i++)
-            out[i] = (T)(int64_t)(start + (uint64_t)i * step);
+        uint64_t step = (uint64_t)p->step.i;
+        uint64_t value = (uint64_t)p->start.i + (uint64_t)begin * step;
+        for (int64_t i = begin; i < end; i++, value += step)
+            out[i] = (T)(int64_t)value;
     } else {
         typedef Compute<T> C;
         constexpr int64_t lanes = 32 / sizeof(T);
