@@ -222,11 +222,12 @@ template <typename T>
 void bernoulli(dt_generator *g, const dt_random_call *call)
 {
     double p = dt_scalar_as_double(call->low), draws[CHUNK];
+    T *out = (T *)call->out;
     for (int64_t i = 0; i < call->numel; i += CHUNK) {
         int64_t some = least(call->numel - i, CHUNK);
         fill(g, some, draws);
         for (int64_t j = 0; j < some; j++)
-            ((T *)call->out)[i + j] = rounded<T>(draws[j] < p);
+            out[i + j] = rounded<T>(draws[j] < p ? 1 : 0);
     }
 }
 
