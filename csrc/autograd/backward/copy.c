@@ -26,8 +26,9 @@ int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *
                : dt_call_into(&dt_op_copy, what, target, 2, values);
 }
 
-/* The engine gives a gradient the type and device of its input. */
-int dt_to_copy_backward(dt_grad *g)
+/* The gradient as it is: the engine gives it the type and device of its input, and sums it
+ * over the dimensions that were broadcast. */
+int dt_pass_backward(dt_grad *g)
 {
     return dt_grad_set(g, 0, GRAD);
 }
@@ -44,16 +45,4 @@ int dt_overwrite_backward(dt_grad *g)
 int dt_fill_backward(dt_grad *g)
 {
     return dt_grad_wants(g, 1) ? dt_grad_set(g, 1, GRAD) : 0;
-}
-
-/* --- triangles --- */
-
-int dt_tril_backward(dt_grad *g)
-{
-    return dt_grad_set(g, 0, CALL_OP(tril, TENSOR(GRAD), g->args[1]));
-}
-
-int dt_triu_backward(dt_grad *g)
-{
-    return dt_grad_set(g, 0, CALL_OP(triu, TENSOR(GRAD), g->args[1]));
 }

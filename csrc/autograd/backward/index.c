@@ -19,11 +19,7 @@ int dt_index_select_backward(dt_grad *g)
 
 int dt_gather_backward(dt_grad *g)
 {
-    dt_arg whole = dt_grad_zeros(g, 0), index = dt_grad_input(g, 2);
-    if (g->scope->failed || DT_CALL_INTO(scatter_add, (dt_tensor *)whole.tensor,
-                                         g->args[1], TENSOR(index), TENSOR(GRAD)) < 0)
-        return -1;
-    return dt_grad_set(g, 0, whole);
+    return dt_grad_scatter(g, 0, DT_INDEX_ADD, g->args[1].i, dt_grad_input(g, 2));
 }
 
 int dt_grad_put(dt_grad *g, dt_arg index)

@@ -1,11 +1,18 @@
 /* Elements in another order, or repeated. */
+#include <string.h>
+
 #include "autograd/dispatch.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/ops.h"
 
-int dt_flip_backward(dt_grad *g)
+/* Of an operation that is its own derivative: the same call on the gradient. */
+int dt_same_backward(dt_grad *g)
 {
-    return dt_grad_set(g, 0, CALL_OP(flip, TENSOR(GRAD), g->args[1]));
+    dt_value args[DT_MAX_PARAMETERS];
+    int count = g->op->info->schema.count;
+    memcpy(args, g->args, (size_t)count * sizeof *args);
+    args[0] = TENSOR(GRAD);
+    return dt_grad_set(g, 0, dt_scope_call(g->scope, (dt_op *)g->op, count, args));
 }
 
 static int flip_along(dt_call *c, int64_t dim)
@@ -111,32 +118,10 @@ int dt_tile_forward(dt_call *c)
                    dt_value_ints(missing + dims->count, repeats));
 }
 
-/* The first argument, or it flattened into *own where dim was not given. */
-static const dt_tensor *flattened(dt_call *c, dt_tensor *own)
-{
-    own->storage = NULL;
-    if (c->args[2].given)
-        return c->args[0].tensor;
-    return DT_CALL(flatten, own, c->args[0]) < 0 ? NULL : own;
-}
-
-/* The dimension to repeat along; -1 after dt_fail. */
-static int repeated_dim(const dt_call *c, const dt_tensor *x)
-{
-    int dim = dt_shape_wrap_dim(c->name, c->args[2].i, x->ndim);
-    if (dim >= 0 && !x->ndim)
-        return dt_fail(DT_ERROR_INDEX,
-                       "repeat_interleave: the tensor has no dimension to repeat "
-                       "along; leave dim out");
-    return dim;
-}
-
-static int repeat_interleave(dt_call *c, const dt_tensor *x)
+/* repeats is an int: copies along a new dimension. */
+static int repeat_each(dt_call *c, const dt_tensor *x, int dim)
 {
     int64_t shape[DT_MAX_NDIM], repeats = c->args[1].i;
-    int dim = repeated_dim(c, x);
-    if (dim < 0)
-        return -1;
     if (repeats < 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "repeat_interleave: the repeats are negative; give 0 or more");
@@ -155,51 +140,43 @@ static int repeat_interleave(dt_call *c, const dt_tensor *x)
     for (int d = 0; d < x->ndim; d++)
         shape[d <= dim ? d : d + 1] = x->shape[d];
     shape[dim + 1] = repeats;
-    dt_tensor apart = {.storage = NULL}, spread = {.storage = NULL},
-              copies = {.storage = NULL};
-    int status = -1;
-    if (DT_CALL(unsqueeze, &apart, dt_value_tensor(x), dt_value_int(dim + 1)) == 0 &&
+    DT_LOCAL(apart);
+    DT_LOCAL(spread);
+    DT_LOCAL(copies);
+    if (DT_CALL(unsqueeze, &apart, dt_value_tensor(x), dt_value_int(dim + 1)) < 0 ||
         DT_CALL(expand, &spread, dt_value_tensor(&apart),
-                dt_value_ints(x->ndim + 1, shape)) == 0 &&
+                dt_value_ints(x->ndim + 1, shape)) < 0 ||
         dt_recorded_to_format(&copies, &spread, (dt_dtype)x->dtype, dt_tensor_device(x),
-                              DT_FORMAT_CONTIGUOUS, false) == 0)
-        status = DT_CALL(flatten, c->out[0], dt_value_tensor(&copies),
-                         dt_value_int(dim), dt_value_int(dim + 1));
-    dt_tensor_clear(&copies);
-    dt_tensor_clear(&spread);
-    dt_tensor_clear(&apart);
-    return status;
+                              DT_FORMAT_CONTIGUOUS, false) < 0)
+        return -1;
+    return DT_CALL(flatten, c->out[0], dt_value_tensor(&copies), dt_value_int(dim),
+                   dt_value_int(dim + 1));
 }
 
 int dt_repeat_interleave_forward(dt_call *c)
 {
-    dt_tensor own;
-    const dt_tensor *x = flattened(c, &own);
-    int status = x ? repeat_interleave(c, x) : -1;
-    dt_tensor_clear(&own);
-    return status;
-}
-
-static int repeat_interleave_by(dt_call *c, const dt_tensor *x)
-{
-    dt_tensor index;
-    int dim = repeated_dim(c, x);
-    if (dim < 0 || dt_repeat_index(&index, c->args[1].tensor, x->shape[dim],
-                                   c->args[3].given ? c->args[3].i : -1) < 0)
+    DT_LOCAL(flat);
+    DT_LOCAL(index);
+    const dt_tensor *x = c->args[0].tensor;
+    if (!c->args[2].given) {
+        if (DT_CALL(flatten, &flat, c->args[0]) < 0)
+            return -1;
+        x = &flat;
+    }
+    int dim = dt_shape_wrap_dim(c->name, c->args[2].i, x->ndim);
+    if (dim >= 0 && !x->ndim)
+        return dt_fail(DT_ERROR_INDEX,
+                       "repeat_interleave: the tensor has no dimension to repeat "
+                       "along; leave dim out");
+    if (dim < 0)
         return -1;
-    int status = DT_CALL(index_select, c->out[0], dt_value_tensor(x), dt_value_int(dim),
-                         dt_value_tensor(&index));
-    dt_tensor_clear(&index);
-    return status;
-}
-
-int dt_repeat_interleave_by_forward(dt_call *c)
-{
-    dt_tensor own;
-    const dt_tensor *x = flattened(c, &own);
-    int status = x ? repeat_interleave_by(c, x) : -1;
-    dt_tensor_clear(&own);
-    return status;
+    if (!c->args[1].tensor)
+        return repeat_each(c, x, dim);
+    if (dt_repeat_index(&index, c->args[1].tensor, x->shape[dim],
+                        c->args[3].given ? c->args[3].i : -1) < 0)
+        return -1;
+    return DT_CALL(index_select, c->out[0], dt_value_tensor(x), dt_value_int(dim),
+                   dt_value_tensor(&index));
 }
 
 /* --- diagonals --- */
@@ -212,13 +189,11 @@ int dt_diag_embed_backward(dt_grad *g)
 
 int dt_diagflat_forward(dt_call *c)
 {
-    dt_tensor flat = {.storage = NULL};
-    int status = DT_CALL(flatten, &flat, c->args[0]);
-    if (!status)
-        status = DT_CALL(diag_embed, c->out[0], dt_value_tensor(&flat), c->args[1],
-                         dt_value_int(0), dt_value_int(1));
-    dt_tensor_clear(&flat);
-    return status;
+    DT_LOCAL(flat);
+    if (DT_CALL(flatten, &flat, c->args[0]) < 0)
+        return -1;
+    return DT_CALL(diag_embed, c->out[0], dt_value_tensor(&flat), c->args[1],
+                   dt_value_int(0), dt_value_int(1));
 }
 
 /* The gradient of a matrix's diagonal: in its place, with zeros around it. */

@@ -170,14 +170,11 @@ int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
         dt_variable_alias(out, x);
         return 0;
     }
-    dt_tensor sum;
+    DT_LOCAL(sum);
     if (DT_CALL(sum, &sum, dt_value_tensor(x), dt_value_ints(count, dims),
                 dt_value_bool(true)) < 0)
         return -1;
-    int status =
-        DT_CALL(reshape, out, dt_value_tensor(&sum), dt_value_ints(ndim, shape));
-    dt_tensor_clear(&sum);
-    return status;
+    return DT_CALL(reshape, out, dt_value_tensor(&sum), dt_value_ints(ndim, shape));
 }
 
 /* --- variances --- */

@@ -141,12 +141,17 @@ static int at_positions(dt_call *c, int dim, int64_t count, const int64_t *posit
     return status;
 }
 
-/* The same for a Tensor of positions, or of the number of parts. */
-static int by_tensor(dt_call *c, int dim, int (*split)(dt_call *, int, int64_t))
+/* Divides as the second argument says: an int counts the parts, ints are positions, and a
+ * Tensor holds either. */
+static int divide(dt_call *c, int dim, bool equal)
 {
-    const dt_tensor *t = c->args[1].tensor;
-    dt_tensor ints;
-    if (t->dtype != DT_INT64 || t->ndim > 1) {
+    const dt_value *how = &c->args[1];
+    const dt_tensor *t = how->tensor;
+    int64_t size = c->args[0].tensor->shape[dim], count = how->count;
+    const int64_t *values = how->ints;
+    bool is_number = c->op->info->schema.parameters[1].type == DT_PARAM_INT;
+    DT_LOCAL(ints);
+    if (t && (t->dtype != DT_INT64 || t->ndim > 1)) {
         char shape[DT_SHAPE_TEXT];
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s(): the positions are a Tensor of shape %s and type %s; give "
@@ -154,72 +159,54 @@ static int by_tensor(dt_call *c, int dim, int (*split)(dt_call *, int, int64_t))
                        c->name, dt_shape_text(t->ndim, t->shape, shape, sizeof shape),
                        dt_dtype_name((dt_dtype)t->dtype));
     }
-    if (dt_to(&ints, t, DT_INT64, dt_device_make(DT_CPU, 0)) < 0)
-        return -1;
-    const int64_t *values = dt_tensor_data(&ints);
-    int status =
-        t->ndim ? at_positions(c, dim, t->numel, values) : split(c, dim, *values);
-    dt_tensor_clear(&ints);
-    return status;
+    if (t) {
+        if (dt_to(&ints, t, DT_INT64, dt_device_make(DT_CPU, 0)) < 0)
+            return -1;
+        is_number = !t->ndim;
+        count = t->numel;
+        values = dt_tensor_data(&ints);
+    } else if (is_number) {
+        values = &how->i;
+    }
+    if (!is_number)
+        return at_positions(c, dim, count, values);
+    if (equal && (*values < 1 || size % *values))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s(): dimension %d of size %lld does not divide into %lld equal "
+            "parts; give a divisor, or use tensor_split",
+            c->name, dim, (long long)size, (long long)*values);
+    return into_sections(c, dim, *values);
 }
 
 int dt_tensor_split_forward(dt_call *c)
 {
     int dim = split_dim(c, c->args[2].i);
-    return dim < 0 ? -1 : into_sections(c, dim, c->args[1].i);
+    return dim < 0 ? -1 : divide(c, dim, false);
 }
 
-int dt_tensor_split_at_forward(dt_call *c)
-{
-    int dim = split_dim(c, c->args[2].i);
-    return dim < 0 ? -1 : at_positions(c, dim, c->args[1].count, c->args[1].ints);
-}
-
-int dt_tensor_split_by_forward(dt_call *c)
-{
-    int dim = split_dim(c, c->args[2].i);
-    return dim < 0 ? -1 : by_tensor(c, dim, into_sections);
-}
-
-/* Dimension `dim` of a Tensor with at least `least` of them, or 0 of a vector. */
-static int fixed_dim(const dt_call *c, int least, int dim)
+/* Divides dimension `dim` of a Tensor with at least `least` of them, or 0 of a vector. */
+static int divide_equally(dt_call *c, int least, int dim)
 {
     int ndim = c->args[0].tensor->ndim;
     if (ndim < least)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s(): the Tensor has %d dimension%s; give one of at least %d",
                        c->name, ndim, ndim == 1 ? "" : "s", least);
-    return dim < ndim ? dim : 0;
+    return divide(c, dim < ndim ? dim : 0, true);
 }
 
-static int into_equal_sections(dt_call *c, int dim, int64_t sections)
+int dt_hsplit_forward(dt_call *c)
 {
-    int64_t size = c->args[0].tensor->shape[dim];
-    if (sections < 1 || size % sections)
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "%s(): dimension %d of size %lld does not divide into %lld equal "
-            "parts; give a divisor, or use tensor_split",
-            c->name, dim, (long long)size, (long long)sections);
-    return into_sections(c, dim, sections);
+    return divide_equally(c, 1, 1);
 }
 
-#define SPLIT_ALONG(name, least, along)                                                \
-    int dt_##name##_forward(dt_call *c)                                                \
-    {                                                                                  \
-        int dim = fixed_dim(c, least, along);                                          \
-        return dim < 0 ? -1 : into_equal_sections(c, dim, c->args[1].i);               \
-    }                                                                                  \
-    int dt_##name##_at_forward(dt_call *c)                                             \
-    {                                                                                  \
-        int dim = fixed_dim(c, least, along);                                          \
-        return dim < 0 ? -1 : at_positions(c, dim, c->args[1].count, c->args[1].ints); \
-    }                                                                                  \
-    int dt_##name##_by_forward(dt_call *c)                                             \
-    {                                                                                  \
-        int dim = fixed_dim(c, least, along);                                          \
-        return dim < 0 ? -1 : by_tensor(c, dim, into_equal_sections);                  \
-    }
-SPLIT_ALONG(hsplit, 1, 1)
-SPLIT_ALONG(vsplit, 2, 0)
-SPLIT_ALONG(dsplit, 3, 2)
+int dt_vsplit_forward(dt_call *c)
+{
+    return divide_equally(c, 2, 0);
+}
+
+int dt_dsplit_forward(dt_call *c)
+{
+    return divide_equally(c, 3, 2);
+}

@@ -13,12 +13,6 @@ int dt_reshape_backward(dt_grad *g)
         g, 0, CALL_OP(reshape, TENSOR(GRAD), dt_value_ints(x->ndim, x->shape)));
 }
 
-/* The engine sums the gradient over the broadcast dimensions. */
-int dt_expand_backward(dt_grad *g)
-{
-    return dt_grad_set(g, 0, GRAD);
-}
-
 static dt_value shape_of(const dt_value *other)
 {
     return dt_value_ints(other->tensor->ndim, other->tensor->shape);
@@ -88,26 +82,6 @@ int dt_permute_backward(dt_grad *g)
         back[dims->ints[d] < 0 ? dims->ints[d] + dims->count : dims->ints[d]] = d;
     return dt_grad_set(
         g, 0, CALL_OP(permute, TENSOR(GRAD), dt_value_ints(dims->count, back)));
-}
-
-int dt_transpose_backward(dt_grad *g)
-{
-    return dt_grad_set(g, 0, CALL_OP(transpose, TENSOR(GRAD), g->args[1], g->args[2]));
-}
-
-int dt_t_backward(dt_grad *g)
-{
-    return dt_grad_set(g, 0, CALL_OP(t, TENSOR(GRAD)));
-}
-
-int dt_adjoint_backward(dt_grad *g)
-{
-    return dt_grad_set(g, 0, CALL_OP(adjoint, TENSOR(GRAD)));
-}
-
-int dt_reverse_backward(dt_grad *g)
-{
-    return dt_grad_set(g, 0, CALL_OP(reverse, TENSOR(GRAD)));
 }
 
 int dt_movedim_forward(dt_call *c)
