@@ -75,7 +75,7 @@ struct dt_node {
     bool calls_back;
     dt_hook *hooks;
     dt_node *pending; /* list of nodes being freed */
-    /* Used by the search of owned.h. */
+    /* Used by the search of dt_owned_visit. */
     int inside;
     dt_node *next_met, *next_ready;
 };

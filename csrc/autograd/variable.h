@@ -4,8 +4,11 @@
 #ifndef DT_AUTOGRAD_VARIABLE_H
 #define DT_AUTOGRAD_VARIABLE_H
 
-#include "autograd/mode.h"
 #include "autograd/node.h"
+
+/* Whether the calling thread records operations: grad mode. True at the start of every
+ * thread. */
+extern _Thread_local bool dt_grad_enabled;
 
 /* The gradient of a non-leaf after retain_grad(). A hook of the node that produced
  * the tensor fills it; stored in the dt_variable itself, it would form a reference
@@ -140,6 +143,13 @@ static inline dt_tensor *dt_variable_grad(dt_variable *v)
 {
     return v->kept ? &v->kept->grad : &v->grad;
 }
+
+/* Calls visit for the nodes that are freed with t, whose hooks the garbage collector must
+ * see, until it returns another value than 0, and returns that. Skips nodes without
+ * calls_back, and everything behind them. Allocates nothing. No other thread may use
+ * autograd metadata meanwhile. */
+int dt_owned_visit(const dt_tensor *t, int (*visit)(void *context, const dt_node *node),
+                   void *context);
 
 extern const dt_node_type dt_accumulator;
 /* The leaf of an AccumulateGrad node. */

@@ -1,7 +1,6 @@
 /* What a Tensor says about its gradient and its history, and hooks on them. */
 #include "python/history.h"
 
-#include "autograd/owned.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
 #include "tensor/ops/copy.h"
