@@ -111,7 +111,7 @@ const dt_op_info *dt_op_prepare(dt_op *op)
 
 /* What a node keeps of its call; the ints and texts of its arguments follow. */
 typedef struct op_data {
-    const dt_op *op;
+    dt_op *op;
     int64_t *items; /* of a Tensors parameter: ndim and shape of each tensor */
     int item_size;
     dt_value args[];
@@ -132,7 +132,7 @@ static int op_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
         wanted = dt_node_wants(node, e);
     if (!wanted || (node->nresults == 1 && !gradients[0]))
         return 0;
-    return data->op->backward(&g);
+    return data->op->backward(&g) < 0 || scope->failed ? -1 : 0;
 }
 const dt_node_type dt_op_node = {op_apply, NULL};
 
@@ -462,6 +462,19 @@ int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
 {
     out->storage = NULL;
     return call_values(op, NULL, &out, 1, false, count, values);
+}
+
+int dt_call_as(const char *node, dt_op *op, dt_tensor *out, const dt_value *values)
+{
+    const dt_op_info *info = dt_op_info_of(op);
+    if (!info)
+        return -1;
+    dt_call call = {.op = op,
+                    .name = info->schema.name,
+                    .node = node,
+                    .args = values,
+                    .out = {out}};
+    return dt_dispatch(&call);
 }
 
 int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,

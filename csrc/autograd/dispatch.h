@@ -51,6 +51,11 @@ int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
                    (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),  \
                    (const dt_value[]){__VA_ARGS__})
 
+/* The same for a node of another name than the operation's, with all arguments. */
+int dt_call_as(const char *node, dt_op *op, dt_tensor *out, const dt_value *values);
+#define DT_CALL_AS(node, id, out, ...)                                                 \
+    dt_call_as(node, &dt_op_##id, out, (const dt_value[]){__VA_ARGS__})
+
 /* The same for an operation with DT_WRITES, in place: the first value is target. `name`:
  * for messages; NULL: the operation's. */
 int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
@@ -75,11 +80,11 @@ int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values);
 
 /* A backward function gets the gradients of the results and sets those of the inputs,
  * in the order of the schema's parameters. Formulas are written with dt_arg values and
- * fail through the scope: a backward function checks once, where it sets the gradient.
- * With one result it runs only where there is a gradient. */
+ * fail through the scope, which the dispatcher checks after the backward function. With one
+ * result that runs only where there is a gradient. */
 typedef struct dt_grad {
     dt_node *node;
-    const dt_op *op;
+    dt_op *op;
     const dt_value *args; /* of the call; tensors are NULL */
     dt_scope *scope;
     dt_tensor *const *gradients; /* of the results; NULL: none came */
@@ -90,6 +95,12 @@ typedef struct dt_grad {
 bool dt_grad_wants(const dt_grad *g, int i);
 /* Sets it. 0, or -1 where the formula has failed. */
 int dt_grad_set(dt_grad *g, int i, dt_arg value);
+/* Computes and sets it where it is wanted. */
+#define SET_WANTED(i, value)                                                           \
+    do {                                                                               \
+        if (dt_grad_wants(g, i))                                                       \
+            dt_grad_set(g, i, value);                                                  \
+    } while (0)
 /* The tensor saved for parameter i, or for result i: for formulas. No tensor where the
  * argument was None, or the result was not made. */
 dt_arg dt_grad_input(dt_grad *g, int i);
@@ -100,9 +111,10 @@ dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items);
 static inline const dt_result *dt_grad_like(const dt_grad *g, int i);
 /* Zeros in the shape of parameter i, with the type of the gradient. */
 dt_arg dt_grad_zeros(dt_grad *g, int i);
-/* Copies the gradient into part, a view of whole, and makes whole, whose other elements
- * are zeros, the gradient of parameter i. Clears part. */
-int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part);
+/* Copies value into part, a view of whole, and makes whole, whose other elements are zeros,
+ * the gradient of parameter i. */
+int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part,
+                  const dt_tensor *value);
 /* The gradient of parameter i where the results are its elements at index along dim:
  * zeros, with the gradient of result 0 written to (DT_INDEX_WRITE) or added at
  * (DT_INDEX_ADD) index. The results may lack dim. */

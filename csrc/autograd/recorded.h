@@ -64,14 +64,6 @@ int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *
 
 int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_subscript *items,
                       int count);
-/* Gives the result x of an operation its final shape; out is not recorded as a view. */
-int dt_recorded_shape_of_result(const char *name, dt_tensor *out, const dt_tensor *x,
-                                int ndim, const int64_t *shape);
-/* `name`: of the node, SliceBackward0 or another that takes a part. */
-int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
-                       int64_t dim, int64_t start, int64_t length);
-int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
-                       int64_t dim, int64_t index);
 /* Makes t what view, a recorded view of all of it, is, and takes view over. `name` is
  * the node's, `what` the operation's. */
 int dt_recorded_become_steal(const char *what, const char *name, dt_tensor *t,

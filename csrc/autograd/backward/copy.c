@@ -44,5 +44,6 @@ int dt_overwrite_backward(dt_grad *g)
 
 int dt_fill_backward(dt_grad *g)
 {
-    return dt_grad_wants(g, 1) ? dt_grad_set(g, 1, GRAD) : 0;
+    SET_WANTED(1, GRAD);
+    return 0;
 }

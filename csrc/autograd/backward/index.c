@@ -62,7 +62,7 @@ static int set_source(dt_grad *g, int i, dt_arg part)
     const dt_result *like = dt_grad_like(g, i);
     const dt_tensor *p = part.tensor;
     dt_subscript items[DT_MAX_NDIM] = {0};
-    dt_tensor view;
+    DT_LOCAL(view);
     bool one = true;
     if (g->scope->failed)
         return -1;
@@ -78,20 +78,15 @@ static int set_source(dt_grad *g, int i, dt_arg part)
     dt_arg whole = dt_grad_zeros(g, i);
     if (g->scope->failed || dt_view_index(&view, whole.tensor, items, p->ndim) < 0)
         return -1;
-    int status = dt_recording(p) ? dt_variable_set_part(&view, whole.tensor) : 0;
-    if (!status)
-        status = dt_recorded_copy_into(g->node->name, &view, p);
-    dt_tensor_clear(&view);
-    return status < 0 ? -1 : dt_grad_set(g, i, whole);
+    return dt_grad_place(g, i, whole, &view, p);
 }
 
 static int scatter_backward(dt_grad *g, bool adds)
 {
-    dt_arg index = dt_grad_input(g, 2), grad = GRAD;
-    if (dt_grad_wants(g, 0) && !adds)
-        grad = CALL_OP(scatter, TENSOR(GRAD), g->args[1], TENSOR(index), zero);
-    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, grad) < 0)
-        return -1;
+    dt_arg index = dt_grad_input(g, 2);
+    SET_WANTED(0,
+               adds ? GRAD
+                    : CALL_OP(scatter, TENSOR(GRAD), g->args[1], TENSOR(index), zero));
     if (!dt_grad_wants(g, 3))
         return 0;
     return set_source(g, 3, CALL_OP(gather, TENSOR(GRAD), g->args[1], TENSOR(index)));
@@ -115,50 +110,40 @@ int dt_scatter_add_backward(dt_grad *g)
 int dt_index_add_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
-    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, GRAD) < 0)
-        return -1;
-    if (!dt_grad_wants(g, 3))
-        return 0;
     dt_arg index = dt_grad_input(g, 2);
-    dt_arg part = CALL_OP(index_select, TENSOR(GRAD), g->args[1], TENSOR(index));
-    return dt_grad_set(g, 3, MUL(part, dt_arg_scalar(g->args[4].scalar)));
+    SET_WANTED(0, GRAD);
+    SET_WANTED(3, MUL(CALL_OP(index_select, TENSOR(GRAD), g->args[1], TENSOR(index)),
+                      dt_arg_scalar(g->args[4].scalar)));
+    return 0;
 }
 
 /* Of index_fill, too. */
 int dt_index_copy_backward(dt_grad *g)
 {
     dt_arg index = dt_grad_input(g, 2);
-    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0,
-                                           CALL_OP(index_fill, TENSOR(GRAD), g->args[1],
-                                                   TENSOR(index), zero)) < 0)
-        return -1;
-    if (!dt_grad_wants(g, 3))
-        return 0;
-    return dt_grad_set(g, 3,
-                       CALL_OP(index_select, TENSOR(GRAD), g->args[1], TENSOR(index)));
+    SET_WANTED(0, CALL_OP(index_fill, TENSOR(GRAD), g->args[1], TENSOR(index), zero));
+    SET_WANTED(3, CALL_OP(index_select, TENSOR(GRAD), g->args[1], TENSOR(index)));
+    return 0;
 }
 
 int dt_index_put_backward(dt_grad *g)
 {
     const dt_tensor *items[DT_MAX_NDIM];
     dt_value indices = dt_grad_list(g, 1, items);
-    dt_arg grad = GRAD;
-    if (dt_grad_wants(g, 0) && !g->args[4].b)
-        grad = CALL_OP(index_put, TENSOR(GRAD), indices, g->args[2], zero);
-    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, grad) < 0)
-        return -1;
-    if (!dt_grad_wants(g, 3))
-        return 0;
-    return dt_grad_set(g, 3, CALL_OP(index, TENSOR(GRAD), indices, g->args[2]));
+    bool adds = g->args[4].b;
+    SET_WANTED(0, adds ? GRAD
+                       : CALL_OP(index_put, TENSOR(GRAD), indices, g->args[2], zero));
+    SET_WANTED(3, CALL_OP(index, TENSOR(GRAD), indices, g->args[2]));
+    return 0;
 }
 
 int dt_masked_fill_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
     dt_arg mask = dt_grad_input(g, 1);
-    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, WHERE(mask, ZERO, GRAD)) < 0)
-        return -1;
-    return dt_grad_wants(g, 2) ? dt_grad_set(g, 2, WHERE(mask, GRAD, ZERO)) : 0;
+    SET_WANTED(0, WHERE(mask, ZERO, GRAD));
+    SET_WANTED(2, WHERE(mask, GRAD, ZERO));
+    return 0;
 }
 
 /* --- embeddings --- */

@@ -30,8 +30,7 @@ static int factors_backward(dt_grad *g, dt_op *op, int first, double alpha)
                        ? transposed(scope, product(scope, op, transposed(scope, b),
                                                    transposed(scope, a)))
                        : product(scope, op, a, b);
-        if (dt_grad_set(g, first + i, MUL(c, NUMBER(alpha))) < 0)
-            return -1;
+        dt_grad_set(g, first + i, MUL(c, NUMBER(alpha)));
     }
     return 0;
 }
@@ -50,32 +49,25 @@ int dt_addmm_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
     double beta = dt_scalar_as_double(g->args[3].scalar);
-    if (dt_grad_wants(g, 0) && dt_grad_set(g, 0, MUL(GRAD, NUMBER(beta))) < 0)
-        return -1;
+    SET_WANTED(0, MUL(GRAD, NUMBER(beta)));
     return factors_backward(g, &dt_op_mm, 1, dt_scalar_as_double(g->args[4].scalar));
 }
 
 int dt_mv_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
-    if (dt_grad_wants(g, 0)) {
-        dt_arg column = CALL_OP(unsqueeze, TENSOR(GRAD), dt_value_int(1));
-        if (dt_grad_set(g, 0, MUL(column, dt_grad_input(g, 1))) < 0)
-            return -1;
-    }
-    if (!dt_grad_wants(g, 1))
-        return 0;
-    dt_arg matrix = transposed(scope, dt_grad_input(g, 0));
-    return dt_grad_set(g, 1, product(scope, &dt_op_mv, matrix, GRAD));
+    SET_WANTED(
+        0, MUL(CALL_OP(unsqueeze, TENSOR(GRAD), dt_value_int(1)), dt_grad_input(g, 1)));
+    SET_WANTED(1,
+               product(scope, &dt_op_mv, transposed(scope, dt_grad_input(g, 0)), GRAD));
+    return 0;
 }
 
 int dt_dot_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
     for (int i = 0; i < 2; i++)
-        if (dt_grad_wants(g, i) &&
-            dt_grad_set(g, i, MUL(GRAD, dt_grad_input(g, 1 - i))) < 0)
-            return -1;
+        SET_WANTED(i, MUL(GRAD, dt_grad_input(g, 1 - i)));
     return 0;
 }
 
@@ -92,7 +84,7 @@ static int finish(dt_scope *scope, const char *node, dt_tensor *out, dt_arg c, i
 {
     if (scope->failed)
         return -1;
-    return dt_recorded_shape_of_result(node, out, c.tensor, ndim, shape);
+    return DT_CALL_AS(node, reshape_result, out, TENSOR(c), dt_value_ints(ndim, shape));
 }
 
 /* (..., m, k) times a matrix or a vector: one product with the rows of all matrices. */

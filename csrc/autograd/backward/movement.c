@@ -12,7 +12,7 @@ int dt_same_backward(dt_grad *g)
     int count = g->op->info->schema.count;
     memcpy(args, g->args, (size_t)count * sizeof *args);
     args[0] = TENSOR(GRAD);
-    return dt_grad_set(g, 0, dt_scope_call(g->scope, (dt_op *)g->op, count, args));
+    return dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, count, args));
 }
 
 static int flip_along(dt_call *c, int64_t dim)
@@ -200,10 +200,10 @@ int dt_diagflat_forward(dt_call *c)
 static int matrix_backward(dt_grad *g, int64_t offset)
 {
     dt_arg whole = dt_grad_zeros(g, 0);
-    dt_tensor part;
+    DT_LOCAL(part);
     if (g->scope->failed || dt_view_diagonal(&part, whole.tensor, offset, 0, 1) < 0)
         return -1;
-    return dt_grad_place(g, 0, whole, &part);
+    return dt_grad_place(g, 0, whole, &part, GRAD.tensor);
 }
 
 int dt_diag_backward(dt_grad *g)

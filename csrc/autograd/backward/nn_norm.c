@@ -75,13 +75,11 @@ static int set_recorded(const layer *l)
         if (l->training)
             part =
                 SUB(SUB(part, AVERAGE(part)), MUL(normal, AVERAGE(MUL(part, normal))));
-        if (dt_grad_set(g, 0, MUL(part, scale)) < 0)
-            return -1;
+        dt_grad_set(g, 0, MUL(part, scale));
     }
-    if (dt_grad_wants(g, l->params[0]) &&
-        dt_grad_set(g, l->params[0], TOTAL(MUL(G, normal))) < 0)
-        return -1;
-    return dt_grad_wants(g, l->params[1]) ? dt_grad_set(g, l->params[1], TOTAL(G)) : 0;
+    SET_WANTED(l->params[0], TOTAL(MUL(G, normal)));
+    SET_WANTED(l->params[1], TOTAL(G));
+    return 0;
 #undef AVERAGE
 #undef TOTAL
 }

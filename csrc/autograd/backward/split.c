@@ -25,7 +25,8 @@ static int too_few(const dt_call *c, int64_t parts)
 static int part(dt_call *c, const char *node, int64_t i, int dim, int64_t start,
                 int64_t length)
 {
-    return dt_recorded_narrow(node, &c->list[i], c->args[0].tensor, dim, start, length);
+    return DT_CALL_AS(node, narrow, &c->list[i], c->args[0], dt_value_int(dim),
+                      dt_value_int(start), dt_value_int(length));
 }
 
 /* Parts of one size; the last one is smaller where they do not divide the dimension. */
@@ -100,7 +101,8 @@ int dt_unbind_forward(dt_call *c)
     if (dim < 0 || dt_call_make_list(c, x->shape[dim]) < 0)
         return -1;
     for (int64_t i = 0; i < c->list_count; i++)
-        if (dt_recorded_select("UnbindBackward0", &c->list[i], x, dim, i) < 0)
+        if (DT_CALL_AS("UnbindBackward0", select, &c->list[i], c->args[0],
+                       dt_value_int(dim), dt_value_int(i)) < 0)
             return -1;
     return 0;
 }

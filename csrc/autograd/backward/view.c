@@ -38,40 +38,6 @@ int dt_ravel_forward(dt_call *c)
     return DT_CALL(flatten, c->out[0], c->args[0]);
 }
 
-/* Calls an operation whose node has the name of the operation that needs it. */
-static int call_as(const char *node, dt_op *op, dt_tensor *out, const dt_value *args)
-{
-    const dt_op_info *info = dt_op_info_of(op);
-    if (!info)
-        return -1;
-    dt_call call = {
-        .op = op, .name = info->schema.name, .node = node, .args = args, .out = {out}};
-    return dt_dispatch(&call);
-}
-
-int dt_recorded_shape_of_result(const char *name, dt_tensor *out, const dt_tensor *x,
-                                int ndim, const int64_t *shape)
-{
-    const dt_value args[] = {dt_value_tensor(x), dt_value_ints(ndim, shape)};
-    return call_as(name, &dt_op_reshape_result, out, args);
-}
-
-int dt_recorded_narrow(const char *name, dt_tensor *out, const dt_tensor *x,
-                       int64_t dim, int64_t start, int64_t length)
-{
-    const dt_value args[] = {dt_value_tensor(x), dt_value_int(dim), dt_value_int(start),
-                             dt_value_int(length)};
-    return call_as(name, &dt_op_narrow, out, args);
-}
-
-int dt_recorded_select(const char *name, dt_tensor *out, const dt_tensor *x,
-                       int64_t dim, int64_t index)
-{
-    const dt_value args[] = {dt_value_tensor(x), dt_value_int(dim),
-                             dt_value_int(index)};
-    return call_as(name, &dt_op_select, out, args);
-}
-
 /* --- orders of dimensions --- */
 
 int dt_permute_backward(dt_grad *g)
@@ -118,14 +84,14 @@ int dt_movedim_forward(dt_call *c)
 
 /* --- parts --- */
 
-int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part)
+int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part,
+                  const dt_tensor *value)
 {
-    const dt_tensor *grad = g->gradients[0];
-    int status = dt_recording(grad) ? dt_variable_set_part(part, whole.tensor) : 0;
-    if (!status)
-        status = dt_recorded_copy_into(g->node->name, part, grad);
-    dt_tensor_clear(part);
-    return status < 0 ? -1 : dt_grad_set(g, i, whole);
+    if (dt_recording(value) && dt_variable_set_part(part, whole.tensor) < 0)
+        return -1;
+    if (dt_recorded_copy_into(g->node->name, part, value) < 0)
+        return -1;
+    return dt_grad_set(g, i, whole);
 }
 
 /* Of every view that shows a part of its input: zeros, and the gradient where the same
@@ -133,7 +99,7 @@ int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part)
 int dt_part_backward(dt_grad *g)
 {
     dt_value args[DT_MAX_PARAMETERS];
-    dt_tensor part;
+    DT_LOCAL(part);
     dt_arg whole = dt_grad_zeros(g, 0);
     if (g->scope->failed)
         return -1;
@@ -141,8 +107,9 @@ int dt_part_backward(dt_grad *g)
         args[i] = g->args[i];
     args[0] = dt_value_tensor(whole.tensor);
     dt_call call = {.name = g->node->name, .args = args, .out = {&part}};
-    part.storage = NULL;
-    return g->op->forward(&call) < 0 ? -1 : dt_grad_place(g, 0, whole, &part);
+    if (g->op->forward(&call) < 0)
+        return -1;
+    return dt_grad_place(g, 0, whole, &part, g->gradients[0]);
 }
 
 int dt_as_strided_forward(dt_call *c)
@@ -164,24 +131,19 @@ static int add_windows(dt_grad *g, const dt_tensor *whole, int64_t position,
                        bool one_window)
 {
     const dt_tensor *grad = g->gradients[0];
-    dt_tensor windows, part = {.storage = NULL}, values = {.storage = NULL};
+    DT_LOCAL(windows);
+    DT_LOCAL(part);
+    DT_LOCAL(values);
     int64_t dim = g->args[1].i < 0 ? g->args[1].i + whole->ndim : g->args[1].i;
     int64_t along = one_window ? dim : -1;
-    if (dt_view_unfold(&windows, whole, dim, g->args[2].i, g->args[3].i) < 0)
+    if (dt_view_unfold(&windows, whole, dim, g->args[2].i, g->args[3].i) < 0 ||
+        dt_view_select(&part, &windows, along, position) < 0 ||
+        (dt_recording(grad) && dt_variable_set_part(&part, whole) < 0) ||
+        DT_CALL(select, &values, dt_value_tensor(grad), dt_value_int(along),
+                dt_value_int(position)) < 0)
         return -1;
-    int status = dt_view_select(&part, &windows, along, position);
-    if (!status && dt_recording(grad))
-        status = dt_variable_set_part(&part, whole);
-    if (!status)
-        status = DT_CALL(select, &values, dt_value_tensor(grad), dt_value_int(along),
-                         dt_value_int(position));
-    if (!status)
-        status = dt_recorded_elementwise_into(
-            DT_OP_add, &part, DT_ARGS(dt_arg_tensor(&part), dt_arg_tensor(&values)));
-    dt_tensor_clear(&values);
-    dt_tensor_clear(&part);
-    dt_tensor_clear(&windows);
-    return status;
+    return dt_recorded_elementwise_into(
+        DT_OP_add, &part, DT_ARGS(dt_arg_tensor(&part), dt_arg_tensor(&values)));
 }
 
 /* Windows overlap: an element that several of them read gets the sum of their gradients.

@@ -425,8 +425,10 @@ static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out, dt_recorded_select("SelectBackward0", &out->tensor,
-                                                    dt_tensor_of(self), 0, index));
+    return dt_tensor_result(
+        out, DT_CALL_AS("SelectBackward0", select, &out->tensor,
+                        dt_value_tensor(dt_tensor_of(self)), dt_value_int(0),
+                        dt_value_int(index)));
 }
 
 static PyObject *iterate(PyObject *self)
