@@ -490,11 +490,6 @@ int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values)
 
 /* --- for backward functions --- */
 
-bool dt_grad_wants(const dt_grad *g, int i)
-{
-    return dt_node_wants(g->node, dt_grad_edge(g, i));
-}
-
 int dt_grad_set(dt_grad *g, int i, dt_arg value)
 {
     dt_tensor **into = &g->into[dt_grad_edge(g, i)];

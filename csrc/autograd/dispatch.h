@@ -91,8 +91,15 @@ typedef struct dt_grad {
     dt_tensor **into;
 } dt_grad;
 
+static inline int dt_grad_edge(const dt_grad *g, int i)
+{
+    return g->op->info->input[i];
+}
 /* Whether the gradient of parameter i is wanted. */
-bool dt_grad_wants(const dt_grad *g, int i);
+static inline bool dt_grad_wants(const dt_grad *g, int i)
+{
+    return dt_node_wants(g->node, dt_grad_edge(g, i));
+}
 /* Sets it. 0, or -1 where the formula has failed. */
 int dt_grad_set(dt_grad *g, int i, dt_arg value);
 /* Computes and sets it where it is wanted. */
@@ -108,7 +115,11 @@ dt_arg dt_grad_output(dt_grad *g, int i);
 /* The list saved for parameter i, whose tensors `items` holds; they are the scope's. */
 dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items);
 /* Shape, type and device of the tensor at parameter i, whose gradient is wanted. */
-static inline const dt_result *dt_grad_like(const dt_grad *g, int i);
+static inline const dt_result *dt_grad_like(const dt_grad *g, int i)
+{
+    dt_edge edge = g->node->edges[dt_grad_edge(g, i)];
+    return &edge.node->results[edge.index];
+}
 /* Zeros in the shape of parameter i, with the type of the gradient. */
 dt_arg dt_grad_zeros(dt_grad *g, int i);
 /* Copies value into part, a view of whole, and makes whole, whose other elements are zeros,
@@ -138,15 +149,5 @@ dt_arg dt_scope_call(dt_scope *scope, dt_op *op, int count, const dt_value *valu
 
 /* The node type of all operations with a record. */
 extern const dt_node_type dt_op_node;
-
-static inline int dt_grad_edge(const dt_grad *g, int i)
-{
-    return g->op->info->input[i];
-}
-static inline const dt_result *dt_grad_like(const dt_grad *g, int i)
-{
-    dt_edge edge = g->node->edges[dt_grad_edge(g, i)];
-    return &edge.node->results[edge.index];
-}
 
 #endif

@@ -266,14 +266,7 @@ static int add(const pass *p, dt_tensor *sum, const dt_tensor *gradient)
         !dt_tensor_overlaps_itself(sum))
         return dt_elementwise_into(
             DT_OP_add, sum, DT_ARGS(dt_arg_tensor(sum), dt_arg_tensor(gradient)));
-    dt_tensor total;
-    if (dt_recorded_elementwise(DT_OP_add, &total,
-                                DT_ARGS(dt_arg_tensor(sum), dt_arg_tensor(gradient))) <
-        0)
-        return -1;
-    dt_tensor_clear(sum);
-    *sum = total;
-    return 0;
+    return dt_variable_add(sum, gradient);
 }
 
 static int deliver(pass *p, dt_scope *scope, dt_edge edge, dt_tensor *gradient,

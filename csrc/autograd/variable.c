@@ -129,18 +129,17 @@ static int accumulator_apply(dt_node *node, dt_scope *scope,
                              dt_tensor *const *gradients, dt_tensor **into)
 {
     const accumulator_data *data = node->data;
-    dt_tensor *gradient = gradients[0], laid = {.storage = NULL};
+    dt_tensor *gradient = gradients[0];
     (void)scope;
     (void)into;
     if (!gradient)
         return 0;
     if (dt_grad_enabled || data->leaf->grad.storage || lies_as_leaf(gradient, data))
         return dt_variable_accumulate(data->leaf, gradient, dt_grad_enabled);
-    int status = lay_as_leaf(&laid, gradient, data);
-    if (!status)
-        status = dt_variable_accumulate(data->leaf, &laid, false);
-    dt_tensor_clear(&laid);
-    return status;
+    DT_LOCAL(laid);
+    if (lay_as_leaf(&laid, gradient, data) < 0)
+        return -1;
+    return dt_variable_accumulate(data->leaf, &laid, false);
 }
 
 static void accumulator_free(dt_node *node)
@@ -326,6 +325,17 @@ static bool is_own(const dt_tensor *t)
            t->storage->bytes == (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
 }
 
+int dt_variable_add(dt_tensor *sum, const dt_tensor *gradient)
+{
+    dt_tensor total;
+    if (dt_recorded_elementwise(DT_OP_add, &total,
+                                DT_ARGS(dt_arg_tensor(sum), dt_arg_tensor(gradient))) <
+        0)
+        return -1;
+    dt_tensor_move(sum, &total);
+    return 0;
+}
+
 static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
 {
     if (!grad->storage) {
@@ -339,13 +349,7 @@ static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
     if (!recorded)
         return dt_elementwise_into(
             DT_OP_add, grad, DT_ARGS(dt_arg_tensor(grad), dt_arg_tensor(gradient)));
-    dt_tensor sum;
-    if (dt_recorded_elementwise(
-            DT_OP_add, &sum, DT_ARGS(dt_arg_tensor(grad), dt_arg_tensor(gradient))) < 0)
-        return -1;
-    dt_tensor_clear(grad);
-    *grad = sum;
-    return 0;
+    return dt_variable_add(grad, gradient);
 }
 
 int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded)

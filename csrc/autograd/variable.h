@@ -124,6 +124,9 @@ static inline int dt_variable_follow(dt_tensor *view, const dt_tensor *t)
 /* Sets requires_grad of a leaf. */
 int dt_variable_require(dt_tensor *t, bool wanted);
 
+/* Replaces sum by a new tensor, the recorded sum of both. */
+int dt_variable_add(dt_tensor *sum, const dt_tensor *gradient);
+
 /* Adds gradient to a leaf's; `recorded`: differentiably. */
 int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded);
 

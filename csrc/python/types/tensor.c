@@ -425,10 +425,9 @@ static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(
-        out, DT_CALL_AS("SelectBackward0", select, &out->tensor,
-                        dt_value_tensor(dt_tensor_of(self)), dt_value_int(0),
-                        dt_value_int(index)));
+    return dt_tensor_result(out, DT_CALL_AS("SelectBackward0", select, &out->tensor,
+                                            dt_value_tensor(dt_tensor_of(self)),
+                                            dt_value_int(0), dt_value_int(index)));
 }
 
 static PyObject *iterate(PyObject *self)
