@@ -135,6 +135,8 @@ int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index
 int dt_grad_put(dt_grad *g, dt_arg index);
 /* The shapes of the items of a Tensors parameter: *ndim sizes each. */
 const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim);
+/* t, a vector, in the shape that broadcasts along dimension dim of x. */
+dt_arg dt_grad_along(dt_grad *g, const dt_tensor *t, const dt_tensor *x, int dim);
 /* The result of an operation called in a formula; the tensor is the scope's. */
 dt_arg dt_scope_call(dt_scope *scope, dt_op *op, int count, const dt_value *values);
 #define SCOPE_CALL(scope, id, ...)                                                     \

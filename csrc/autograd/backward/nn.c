@@ -3,6 +3,14 @@
 #include "autograd/formula.h"
 #include "tensor/ops/nn.h"
 
+dt_arg dt_grad_along(dt_grad *g, const dt_tensor *t, const dt_tensor *x, int dim)
+{
+    int64_t shape[DT_MAX_NDIM];
+    for (int d = 0; d < x->ndim; d++)
+        shape[d] = d == dim ? x->shape[d] : 1;
+    return CALL_OP(reshape, dt_value_tensor(t), dt_value_ints(x->ndim, shape));
+}
+
 int dt_softmax_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;

@@ -18,17 +18,6 @@ typedef struct loss {
     int dim;                              /* of the classes */
 } loss;
 
-/* The weights along the dimension of the classes. */
-static dt_arg along_classes(const loss *l)
-{
-    dt_grad *g = l->g;
-    int64_t shape[DT_MAX_NDIM];
-    for (int d = 0; d < l->x->ndim; d++)
-        shape[d] = d == l->dim ? l->x->shape[d] : 1;
-    return CALL_OP(reshape, dt_value_tensor(l->weight),
-                   dt_value_ints(l->x->ndim, shape));
-}
-
 /* The factor of each log-probability in the loss, negated: a tensor like x. Class
  * probabilities have a gradient, class indices have none. */
 static dt_arg factors(const loss *l)
@@ -39,7 +28,8 @@ static dt_arg factors(const loss *l)
         double classes = (double)l->x->shape[l->dim];
         dt_arg part = ADD(MUL(dt_arg_tensor(l->target), NUMBER(1 - o->smoothing)),
                           NUMBER(o->smoothing / classes));
-        return l->weight ? MUL(part, along_classes(l)) : part;
+        return l->weight ? MUL(part, dt_grad_along(l->g, l->weight, l->x, l->dim))
+                         : part;
     }
     dt_loss_options plain = *o;
     dt_loss_kept kept = l->kept;
@@ -96,7 +86,7 @@ static int set_recorded(const loss *l, bool wants_input, bool wants_target)
         return 0;
     dt_arg logs = CALL_OP(log_softmax, x, dim);
     if (l->weight)
-        logs = MUL(logs, along_classes(l));
+        logs = MUL(logs, dt_grad_along(g, l->weight, l->x, l->dim));
     return dt_grad_set(g, 1, MUL(MUL(G, NUMBER(-(1 - l->options.smoothing))), logs));
 }
 

@@ -39,11 +39,7 @@ static dt_arg reduce(dt_grad *g, dt_op *op, dt_arg x, int count, const int64_t *
 /* t, with one element a channel, so that it broadcasts against x. */
 static dt_arg along_channels(const layer *l, const dt_tensor *t)
 {
-    dt_grad *g = l->g;
-    int64_t shape[DT_MAX_NDIM];
-    for (int d = 0; d < l->x->ndim; d++)
-        shape[d] = d == 1 ? l->x->shape[1] : 1;
-    return CALL_OP(reshape, dt_value_tensor(t), dt_value_ints(l->x->ndim, shape));
+    return dt_grad_along(l->g, t, l->x, 1);
 }
 
 static int set_recorded(const layer *l)
