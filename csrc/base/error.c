@@ -13,9 +13,13 @@ static dt_error spare; /* used when calloc fails */
 static dt_error *own(void)
 {
     dt_error *slot = dt_thread_slots[DT_THREAD_ERROR];
-    if (!slot && (slot = calloc(1, sizeof *slot)))
-        dt_thread_keep(DT_THREAD_ERROR, slot, free);
-    return slot ? slot : &spare;
+    if (slot)
+        return slot;
+    slot = calloc(1, sizeof *slot);
+    if (!slot)
+        return &spare;
+    dt_thread_keep(DT_THREAD_ERROR, slot, free);
+    return slot;
 }
 
 /* Set once, before the backend library that sets it calls anything else in this

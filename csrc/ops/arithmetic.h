@@ -117,13 +117,14 @@ DT_FN_LONG T op_lcm(T a, T b)
 template <typename T>
 DT_FN T op_left_shift(T a, T b)
 {
-    int64_t by = (int64_t)b;
+    int64_t by = (int64_t)b; /* NOLINT(bugprone-signed-char-misuse): of all types */
     return by < 0 || by >= 8 * (int64_t)sizeof(T) ? (T)0 : (T)((uint64_t)a << by);
 }
 template <typename T>
 DT_FN T op_right_shift(T a, T b)
 {
-    int64_t by = (int64_t)b, most = 8 * (int64_t)sizeof(T) - 1;
+    int64_t by = (int64_t)b; /* NOLINT(bugprone-signed-char-misuse): of all types */
+    int64_t most = 8 * (int64_t)sizeof(T) - 1;
     return (T)((int64_t)a >> (by < 0 || by > most ? most : by));
 }
 

@@ -67,6 +67,13 @@ static int convert(call_state *s, const dt_args *args, int i)
     dt_tensor *tensor;
     dt_arg arg;
     dt_format format = DT_FORMAT_PRESERVE;
+    if (p->type == DT_PARAM_TENSOR && args->slots[i] &&
+        Py_TYPE(args->slots[i]) == dt_py.tensor_type) { /* the commonest argument */
+        v->tensor = dt_tensor_of(args->slots[i]);
+        v->given = true;
+        s->numel += v->tensor->numel;
+        return 0;
+    }
     v->tensor = NULL;
     v->count = -1;
     v->given = dt_given(args, i);

@@ -239,17 +239,13 @@ static int finish(dt_call *c, dt_elementwise_op op, const dt_arg *args)
         return 0;
     }
     for (int i = 0; i < arity; i++)
-        if (args[i].tensor == c->out[0])
+        if (args[i].tensor && args[i].tensor == c->out[0])
             return dt_recorded_elementwise_into(op, c->out[0], args);
-    dt_tensor result;
-    if (dt_recorded_elementwise(op, &result, args) < 0)
+    DT_LOCAL(result);
+    if (dt_recorded_elementwise(op, &result, args) < 0 ||
+        dt_check_cast(c->name, (dt_dtype)result.dtype, (dt_dtype)c->out[0]->dtype) < 0)
         return -1;
-    int status =
-        dt_check_cast(c->name, (dt_dtype)result.dtype, (dt_dtype)c->out[0]->dtype);
-    if (!status)
-        status = dt_recorded_copy_into(c->name, c->out[0], &result);
-    dt_tensor_clear(&result);
-    return status;
+    return dt_recorded_copy_into(c->name, c->out[0], &result);
 }
 
 /* The same where temporaries of scope, which ends, are among args. */

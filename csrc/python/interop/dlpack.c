@@ -294,7 +294,7 @@ DT_PUBLIC(from_capsule, "_from_capsule(capsule: Any, device: Device)")
                "valid one");
         goto fail;
     }
-    if ((uintptr_t)data % dt_dtype_size((dt_dtype)object->tensor.dtype)) {
+    if ((uintptr_t)data & (dt_dtype_size((dt_dtype)object->tensor.dtype) - 1)) {
         refuse("the elements are not aligned in memory; copy the array first");
         goto fail;
     }

@@ -1,5 +1,7 @@
 #include "tensor/ops/elementwise.h"
 
+#include <assert.h>
+
 #include <inttypes.h>
 
 #include "device/stream.h"
@@ -403,6 +405,7 @@ int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
 
 int dt_elementwise_into(dt_elementwise_op op, dt_tensor *target, const dt_arg *args)
 {
+    assert(target);
     int status = run_plain(op, target, true, args, dt_elementwise_rows[op].arity);
     return status > 0 ? run(op, target, target, args) : status;
 }
