@@ -1,7 +1,6 @@
 #include "tensor/ops/elementwise.h"
 
 #include <assert.h>
-
 #include <inttypes.h>
 
 #include "device/stream.h"
