@@ -46,7 +46,7 @@ static int set_devices(const char *text)
 static int set_memory(const char *text)
 {
     const char *end;
-    unsigned long long n;
+    unsigned long long n = 0;
     const char *units = "KMGT";
     int shift = 0;
     if (!whole_number(text, &end, &n))
