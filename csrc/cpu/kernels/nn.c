@@ -78,21 +78,35 @@ static bool is_whole(unsigned char kind)
     return kind == DT_NN_OUT || kind == DT_NN_INOUT || kind == DT_NN_ROW;
 }
 
+/* Where element `column` of a row is in an operand of this kind, in bytes. */
+static inline int64_t offset_of(const job *j, unsigned char kind, int64_t row,
+                                int64_t column)
+{
+    switch (kind) {
+    case DT_NN_OUT:
+    case DT_NN_INOUT:
+    case DT_NN_ROW:
+        return (row * j->call->n + column) * j->size;
+    case DT_NN_MASK:
+        return (row * j->call->n + column) * (int64_t)sizeof(bool);
+    case DT_NN_OUT_PER_ROW:
+    case DT_NN_PER_ROW:
+        return row * j->size;
+    case DT_NN_INDEX:
+        return row * (int64_t)sizeof(int64_t);
+    case DT_NN_SINGLE:
+        return 0;
+    default:
+        return column * j->size;
+    }
+}
+
 /* The addresses of operands, from element `column` of a row on. */
 static void place(const job *j, int64_t row, int64_t column, void **at)
 {
     for (int k = 0; k < DT_NN_OPERANDS; k++) {
-        unsigned char kind = j->kinds[k];
-        bool per_row = kind == DT_NN_OUT_PER_ROW || kind == DT_NN_PER_ROW;
-        int64_t size = kind == DT_NN_INDEX  ? (int64_t)sizeof(int64_t)
-                       : kind == DT_NN_MASK ? (int64_t)sizeof(bool)
-                                            : j->size;
-        int64_t i = is_whole(kind) || kind == DT_NN_MASK ? row * j->call->n + column
-                    : per_row || kind == DT_NN_INDEX     ? row
-                    : kind == DT_NN_SINGLE               ? 0
-                                                         : column;
         char *data = j->call->operands[k];
-        at[k] = data ? data + i * size : NULL;
+        at[k] = data ? data + offset_of(j, j->kinds[k], row, column) : NULL;
     }
 }
 
