@@ -227,7 +227,7 @@ void bernoulli(dt_generator *g, const dt_random_call *call)
         int64_t some = least(call->numel - i, CHUNK);
         fill(g, some, draws);
         for (int64_t j = 0; j < some; j++)
-            out[i + j] = rounded<T>(draws[j] < p ? 1 : 0);
+            out[i + j] = draws[j] < p ? rounded<T>(1) : rounded<T>(0);
     }
 }
 
