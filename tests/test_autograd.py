@@ -157,9 +157,9 @@ def test_power_at_zero(device):
     assert e.grad.tolist() == [0, 0, 0]
 
 
-# --- folds, views, products
+# --- reductions, views, products
 
-FOLDS = {
+REDUCTIONS = {
     "sum": lambda x: x.sum(),
     "sum of one": lambda x: x.sum(1),
     "sum of several, kept": lambda x: x.sum((0, 2), keepdim=True),
@@ -207,9 +207,9 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("name", [*FOLDS, *VIEWS])
-def test_fold_or_view_derivative(name, device):
-    function = {**FOLDS, **VIEWS}[name]
+@pytest.mark.parametrize("name", [*REDUCTIONS, *VIEWS])
+def test_reduction_or_view_derivative(name, device):
+    function = {**REDUCTIONS, **VIEWS}[name]
     x = leaf(spread(0.3, 3, (2, 3, 4), 7), device)
     eps = 1e-6
     assert gradcheck(function, (x,), eps=eps, atol=1e-4)

@@ -33,7 +33,7 @@ def close(made, wanted, rtol=1e-6, atol=1e-7):
 
 
 @st.composite
-def folds(draw):
+def reductions(draw):
     shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=4)))
     dims = draw(st.sets(st.integers(0, len(shape) - 1)))
     return shape, tuple(dims) or None
@@ -41,7 +41,7 @@ def folds(draw):
 
 @pytest.mark.parametrize("where", DEVICES)
 @settings(max_examples=80, deadline=None)
-@given(case=folds(), turned=st.booleans(), keepdim=st.booleans())
+@given(case=reductions(), turned=st.booleans(), keepdim=st.booleans())
 def test_variances_like_numpy(where, case, turned, keepdim):
     shape, dims = case
     data = np.random.default_rng(len(shape)).normal(3, 2, size=shape)

@@ -54,7 +54,7 @@ static inline dt_dtype dt_plan_type(const dt_plan *plan, bool choice)
 
 /* --- reductions --- */
 
-/* A reduction of one input over `folded` dimensions; the `kept` ones index the
+/* A reduction of one input over `reduced` dimensions; the `kept` ones index the
  * results. Both are ordered and merged as in a plan, and either may be empty (ndim
  * 0: one result, or one element per result). Strides are in bytes. */
 typedef struct dt_reduction {
@@ -64,11 +64,11 @@ typedef struct dt_reduction {
     void *output;   /* contiguous, in the order of the kept dimensions; NULL for
                      argreduce without values */
     int64_t *index; /* argreduce: row-major index in the reduced dimensions; or NULL */
-    int kept_ndim, folded_ndim;
-    int64_t kept_numel;   /* at least 1 */
-    int64_t folded_numel; /* 0 only for reductions with an identity */
+    int kept_ndim, reduced_ndim;
+    int64_t kept_numel;    /* at least 1 */
+    int64_t reduced_numel; /* 0 only for reductions with an identity */
     int64_t kept_shape[DT_MAX_NDIM], kept_strides[DT_MAX_NDIM];
-    int64_t folded_shape[DT_MAX_NDIM], folded_strides[DT_MAX_NDIM];
+    int64_t reduced_shape[DT_MAX_NDIM], reduced_strides[DT_MAX_NDIM];
     double parameter; /* P of the op tables */
 } dt_reduction;
 

@@ -6,12 +6,12 @@
 #include <stdint.h>
 #include <type_traits>
 
-/* What a class of ops/reduce.def says: rows for floats only, what they fold elements as,
+/* What a class of ops/reduce.def says: rows for floats only, what they accumulate elements as,
  * and whether they start from an element instead of an identity. */
-typedef enum Folds { AS_ITSELF, AS_TOTAL, AS_TRUTH, WAYS_TO_FOLD } Folds;
+typedef enum Accumulates { AS_ITSELF, AS_TOTAL, AS_TRUTH, NACCUMULATES } Accumulates;
 struct reduce_class {
     bool floats;
-    Folds folds;
+    Accumulates accumulates;
     bool starts;
 };
 constexpr reduce_class CLASS_TOTAL = {false, AS_TOTAL, false};
@@ -34,7 +34,8 @@ constexpr reduce_class CLASS_TRUTH = {false, AS_TRUTH, false};
         }                                                                              \
         DT_FN Acc map(In element, double parameter)                                    \
         {                                                                              \
-            typedef std::conditional_t<CLASS_##class.folds == AS_TRUTH, In, Acc> T;    \
+            typedef std::conditional_t<CLASS_##class.accumulates == AS_TRUTH, In, Acc> \
+                T;                                                                     \
             T X = (T)element, P = (T)parameter;                                        \
             (void)P;                                                                   \
             return (Acc)(map_);                                                        \

@@ -25,7 +25,7 @@ static long double start_of(dt_reduce_op op, long double x)
         return 0;
     }
 }
-static long double fold(dt_reduce_op op, long double a, long double x, double p)
+static long double accumulate(dt_reduce_op op, long double a, long double x, double p)
 {
     switch (op) {
     case DT_REDUCE_sum:
@@ -69,7 +69,7 @@ static long double finish(dt_reduce_op op, long double a, int64_t count, double 
 typedef struct layout {
     int ndim;
     int64_t shape[4];
-    int folded; /* bit d */
+    int reduced; /* bit d */
     int64_t gap;
 } layout;
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -118,7 +118,7 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
     size_t size = dt_dtype_size(dtype);
     dt_reduction r = {.input_dtype = dtype,
                       .kept_numel = 1,
-                      .folded_numel = 1,
+                      .reduced_numel = 1,
                       .output_dtype = result_of(op, dtype),
                       .parameter = 3};
     int64_t strides[4], step = (int64_t)size * (1 + l->gap);
@@ -127,10 +127,10 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
         step *= l->shape[d];
     }
     for (int d = 0; d < l->ndim; d++)
-        if (l->folded >> d & 1) {
-            r.folded_numel *= l->shape[d];
-            r.folded_shape[r.folded_ndim] = l->shape[d];
-            r.folded_strides[r.folded_ndim++] = strides[d];
+        if (l->reduced >> d & 1) {
+            r.reduced_numel *= l->shape[d];
+            r.reduced_shape[r.reduced_ndim] = l->shape[d];
+            r.reduced_strides[r.reduced_ndim++] = strides[d];
         } else {
             r.kept_numel *= l->shape[d];
             r.kept_shape[r.kept_ndim] = l->shape[d];
@@ -151,7 +151,7 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
     r.input = input;
     dt_reduction plain = r;
     merge(&r.kept_ndim, r.kept_shape, r.kept_strides);
-    merge(&r.folded_ndim, r.folded_shape, r.folded_strides);
+    merge(&r.reduced_ndim, r.reduced_shape, r.reduced_strides);
     r.output = again;
     dt_cpu_set_num_threads(1);
     CHECK(cpu->reduce(stream, op, &r) == 0, "%s", dt_error_slot()->text);
@@ -179,35 +179,35 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
         long double a = start_of(op, get(dtype, base));
         int64_t wrapping = op == DT_REDUCE_prod, first = -1;
         long double best = a;
-        for (int64_t f = 0; f < plain.folded_numel; f++) {
+        for (int64_t f = 0; f < plain.reduced_numel; f++) {
             const char *at = base;
             rest = f;
-            for (int d = plain.folded_ndim - 1; d >= 0; d--) {
-                at += rest % plain.folded_shape[d] * plain.folded_strides[d];
-                rest /= plain.folded_shape[d];
+            for (int d = plain.reduced_ndim - 1; d >= 0; d--) {
+                at += rest % plain.reduced_shape[d] * plain.reduced_strides[d];
+                rest /= plain.reduced_shape[d];
             }
             long double x = get(dtype, at);
             if (op == DT_REDUCE_prod && !floats)
                 wrapping = (int64_t)((uint64_t)wrapping * (uint64_t)(int64_t)x);
-            a = fold(op, a, x, plain.parameter);
+            a = accumulate(op, a, x, plain.parameter);
             if (extreme && (first < 0 || a != best)) {
                 best = a;
                 first = f;
             }
         }
-        a = finish(op, a, plain.folded_numel, plain.parameter);
+        a = finish(op, a, plain.reduced_numel, plain.parameter);
         double got = get(r.output_dtype, out + (size_t)k * out_size);
         if (op == DT_REDUCE_prod && !floats)
             a = (long double)wrapping;
         double unit = dtype == DT_FLOAT64 ? 0x1p-53 : floats ? 0x1p-24 : 0;
         /* The error of a sum is relative to the size of its elements. */
-        double scale = (op == DT_REDUCE_sum    ? 3.0 * (double)plain.folded_numel
+        double scale = (op == DT_REDUCE_sum    ? 3.0 * (double)plain.reduced_numel
                         : op == DT_REDUCE_mean ? 3.0
                                                : fabs((double)a)) *
                        unit;
-        double allowed = scale * (4 + 2 * log2((double)plain.folded_numel + 1));
+        double allowed = scale * (4 + 2 * log2((double)plain.reduced_numel + 1));
         if (op == DT_REDUCE_prod)
-            allowed = unit * fabs((double)a) * (double)(plain.folded_numel + 1);
+            allowed = unit * fabs((double)a) * (double)(plain.reduced_numel + 1);
         /* Half precision accumulates in float32 and rounds once, to infinity beyond
          * the maximum. */
         if (dt_dtype_is_half(r.output_dtype) && isinf(got) &&
@@ -232,7 +232,7 @@ static void run_case(const dt_backend *cpu, dt_reduce_op op, dt_dtype dtype,
     guarded_free(again, bytes);
 }
 
-static void test_nothing_folded(const dt_backend *cpu)
+static void test_nothing_reduced(const dt_backend *cpu)
 {
     float out[3];
     dt_reduction r = {.input = out,
@@ -240,11 +240,11 @@ static void test_nothing_folded(const dt_backend *cpu)
                       .output_dtype = DT_FLOAT32,
                       .output = out,
                       .kept_ndim = 1,
-                      .folded_ndim = 1,
+                      .reduced_ndim = 1,
                       .kept_numel = 3,
                       .kept_shape = {3},
                       .kept_strides = {4},
-                      .folded_strides = {4}};
+                      .reduced_strides = {4}};
     cpu->reduce(stream, DT_REDUCE_sum, &r);
     CHECK(out[0] == 0 && out[2] == 0, "the sum of nothing");
     cpu->reduce(stream, DT_REDUCE_prod, &r);
@@ -268,11 +268,11 @@ static void test_nan(const dt_backend *cpu)
                           .input_dtype = DT_FLOAT32,
                           .output_dtype = DT_FLOAT32,
                           .output = &out,
-                          .folded_ndim = 1,
+                          .reduced_ndim = 1,
                           .kept_numel = 1,
-                          .folded_numel = 5000,
-                          .folded_shape = {5000},
-                          .folded_strides = {4},
+                          .reduced_numel = 5000,
+                          .reduced_shape = {5000},
+                          .reduced_strides = {4},
                           .index = &where};
         for (int greatest = 0; greatest < 2; greatest++) {
             out = 0;
@@ -283,11 +283,11 @@ static void test_nan(const dt_backend *cpu)
                   where);
         }
         /* As columns. */
-        r.kept_ndim = r.folded_ndim = 1;
+        r.kept_ndim = r.reduced_ndim = 1;
         r.kept_numel = r.kept_shape[0] = 10;
         r.kept_strides[0] = 4;
-        r.folded_numel = r.folded_shape[0] = 500;
-        r.folded_strides[0] = 40;
+        r.reduced_numel = r.reduced_shape[0] = 500;
+        r.reduced_strides[0] = 40;
         float values[10];
         int64_t places[10];
         r.output = values;
@@ -312,11 +312,11 @@ static void test_accuracy(const dt_backend *cpu)
                       .input_dtype = DT_FLOAT32,
                       .output_dtype = DT_FLOAT32,
                       .output = &out,
-                      .folded_ndim = 1,
+                      .reduced_ndim = 1,
                       .kept_numel = 1,
-                      .folded_numel = n,
-                      .folded_shape = {n},
-                      .folded_strides = {4}};
+                      .reduced_numel = n,
+                      .reduced_shape = {n},
+                      .reduced_strides = {4}};
     cpu->reduce(stream, DT_REDUCE_sum, &r);
     double exact = (double)n * (double)0.1f;
     CHECK(fabs((double)out - exact) <= 1e-6 * exact, "sum %.9g, exact %.9g",
@@ -333,7 +333,7 @@ int main(void)
         for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
             for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
                 run_case(cpu, (dt_reduce_op)op, (dt_dtype)dtype, &layouts[i]);
-    test_nothing_folded(cpu);
+    test_nothing_reduced(cpu);
     test_nan(cpu);
     test_accuracy(cpu);
     return failures != 0;

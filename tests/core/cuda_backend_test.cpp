@@ -389,7 +389,7 @@ int main()
         schedule(text);
         if (strcmp(text, "random:7"))
             check_all_elementwise();
-        check_folds();
+        check_reductions();
         check_extremes();
         check_conversions();
         check_constants();

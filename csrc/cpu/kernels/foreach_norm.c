@@ -38,7 +38,7 @@ int dt_cpu_foreach_norm(dt_stream stream, dt_reduce_op op,
                         const dt_foreach_norm_call *call)
 {
     (void)stream;
-    const dt_reduce_kernel *kernels = dt_cpu_kernels.reduce->fold[call->dtype];
+    const dt_reduce_kernel *kernels = dt_cpu_kernels.reduce->rows[call->dtype];
     if (!kernels || !kernels[op].run)
         return dt_fail(DT_ERROR_RUNTIME, "norm: elements of type %s have none",
                        dt_dtype_name(call->dtype));

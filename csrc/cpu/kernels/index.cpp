@@ -100,7 +100,7 @@ typedef void row_fn(const row *r);
 row_fn *const reads[] = {read<uint8_t>, read<uint16_t>, read<uint32_t>, read<uint64_t>};
 row_fn *const writes[] = {write<uint8_t>, write<uint16_t>, write<uint32_t>,
                           write<uint64_t>};
-row_fn *const folds[][DT_NDTYPES] = {
+row_fn *const accumulates[][DT_NDTYPES] = {
     {
 #define DT_DTYPE(ID, name, alias, type, class) add<type>,
 #include "ops/dtype.def"
@@ -177,7 +177,7 @@ int dt_cpu_index(dt_stream, dt_index_op op, const dt_index_call *s)
     int power = __builtin_ctzll((unsigned long long)j.size);
     j.run = op == DT_INDEX_READ    ? reads[power]
             : op == DT_INDEX_WRITE ? writes[power]
-                                   : folds[op - DT_INDEX_ADD][s->dtype];
+                                   : accumulates[op - DT_INDEX_ADD][s->dtype];
     if (op == DT_INDEX_READ && s->numel >= SHARED && rows > 1)
         dt_pool_run(run_rows, &j, rows, inner < SHARED / 2 ? SHARED / 2 / inner : 1);
     else

@@ -38,9 +38,9 @@ typedef struct dt_reduce_kernel {
     /* n (1 or more) elements to one partial result. */
     void (*run)(int64_t n, const void *x, double p, void *out);
     /* The first row sets the partial results of `columns` columns before anything is
-     * folded. */
+     * reduced. */
     void (*start)(int64_t columns, const void *x, void *partial);
-    /* Folds rows into the partial results of their columns; row_stride in bytes. */
+    /* Reduces rows into the partial results of their columns; row_stride in bytes. */
     void (*rows)(int64_t rows, int64_t row_stride, int64_t columns, const void *x,
                  double p, void *partial);
     void (*join)(int64_t n, void *partial, const void *other);
@@ -64,12 +64,12 @@ typedef struct dt_arg_kernel {
 
 typedef struct dt_reduce_kernels {
     /* [dtype][op]; run is NULL: not taken. Those of a type of 16 bits are float32's. */
-    const dt_reduce_kernel *fold[DT_NDTYPES];
+    const dt_reduce_kernel *rows[DT_NDTYPES];
     const dt_arg_kernel *arg[DT_NDTYPES];
     /* Partial results are dt_moments; finish is NULL. */
     dt_reduce_kernel moments_float32, moments_float64;
 } dt_reduce_kernels;
-#define DT_MOMENTS_COLUMNS 256 /* that are best folded in one go */
+#define DT_MOMENTS_COLUMNS 256 /* that are best reduced in one go */
 
 /* The own matrix product: c[m][n] += alpha * a[m][k] @ b[k][n], single threaded.
  * Strides in elements. */

@@ -7,14 +7,14 @@
 #include "cpu/kernels/kernels.h"
 #include "cpu/runtime/pool.h"
 
-/* The tree in which elements are folded depends on shape and strides alone, so that the
+/* The tree in which elements are reduced depends on shape and strides alone, so that the
  * result does not depend on threads.
  *
- * Elements that are folded in one go, and gathered for that where they lie apart. A
+ * Elements that are reduced in one go, and gathered for that where they lie apart. A
  * power of two of leaves makes a group, the unit of parallel work within one result. */
 #define LEAF  512
 #define GROUP (128 * LEAF)
-/* The same for columns: rows folded in one go, rows of a group, columns of a block. */
+/* The same for columns: rows reduced in one go, rows of a group, columns of a block. */
 #define LEAF_ROWS  64
 #define GROUP_ROWS (16 * LEAF_ROWS)
 #define COLUMNS    1024
@@ -79,11 +79,11 @@ static const char *offset_of(const dt_reduction *r, int64_t kept)
     return w.data;
 }
 
-/* To the folded element number `index` of a result. */
-static void walk_folded(walk *w, const dt_reduction *r, int64_t kept, int64_t index)
+/* To the reduced element number `index` of a result. */
+static void walk_reduced(walk *w, const dt_reduction *r, int64_t kept, int64_t index)
 {
-    walk_start(w, offset_of(r, kept), r->folded_ndim, r->folded_shape,
-               r->folded_strides, index);
+    walk_start(w, offset_of(r, kept), r->reduced_ndim, r->reduced_shape,
+               r->reduced_strides, index);
 }
 
 /* --- partial results --- */
@@ -132,8 +132,8 @@ static int levels_for(int64_t leaves)
 /* --- calls --- */
 
 typedef struct call call;
-typedef int fold_fn(const call *c, int64_t kept, int64_t columns, int64_t begin,
-                    int64_t end, int64_t place);
+typedef int reduce_fn(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                      int64_t end, int64_t place);
 
 struct call {
     const dt_reduction *r;
@@ -141,8 +141,8 @@ struct call {
     const dt_reduce_kernel *kernel;
     const dt_arg_kernel *arg; /* argreduce */
     bool greatest;
-    /* Folds elements begin to end-1 of results `kept` and the next, `columns` in all. */
-    fold_fn *fold;
+    /* Reduces elements begin to end-1 of results `kept` and the next, `columns` in all. */
+    reduce_fn *reduce;
     dt_dtype compute; /* the type that kernels take */
     int64_t element;  /* bytes of one of it */
     bool dense;       /* elements of a result lie next to each other, in the type */
@@ -164,17 +164,17 @@ static call call_of(const dt_reduction *r, const char *name,
               .element = (int64_t)dt_dtype_size(compute),
               .columns = 1};
     int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
-    int last = r->kept_ndim - 1, folded = r->folded_ndim - 1;
+    int last = r->kept_ndim - 1, reduced = r->reduced_ndim - 1;
     c.dense = r->input_dtype == compute &&
-              (folded < 0 || (folded == 0 && r->folded_strides[0] == size));
-    if (last >= 0 && folded >= 0 && r->folded_numel > 1 &&
+              (reduced < 0 || (reduced == 0 && r->reduced_strides[0] == size));
+    if (last >= 0 && reduced >= 0 && r->reduced_numel > 1 &&
         r->kept_strides[last] == size && r->kept_shape[last] >= 4 &&
-        r->folded_strides[folded] != size)
+        r->reduced_strides[reduced] != size)
         c.columns = r->kept_shape[last];
     c.block = c.columns < block ? c.columns : block;
     c.blocks = (c.columns + block - 1) / block;
     c.rows = c.columns > 1 ? GROUP_ROWS : GROUP;
-    c.groups = (r->folded_numel + c.rows - 1) / c.rows;
+    c.groups = (r->reduced_numel + c.rows - 1) / c.rows;
     return c;
 }
 
@@ -185,11 +185,11 @@ static void run_pieces(void *context, int64_t begin, int64_t end)
     int64_t outer = begin / c->blocks / c->groups;
     for (; begin < end; begin++) {
         int64_t column = block * c->block, columns = c->columns - column;
-        int64_t first = group * c->rows, last = c->r->folded_numel;
+        int64_t first = group * c->rows, last = c->r->reduced_numel;
         int64_t place = (outer * c->groups + group) * c->columns + column;
         columns = columns > c->block ? c->block : columns;
         last = last - first > c->rows ? first + c->rows : last;
-        if (c->fold(c, outer * c->columns + column, columns, first, last, place))
+        if (c->reduce(c, outer * c->columns + column, columns, first, last, place))
             __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
         if (++block < c->blocks)
             continue;
@@ -205,7 +205,7 @@ static void run(call *c)
 {
     const dt_reduction *r = c->r;
     int64_t items = r->kept_numel / c->columns * c->groups * c->blocks;
-    int64_t each = (r->folded_numel < c->rows ? r->folded_numel : c->rows) * c->block;
+    int64_t each = (r->reduced_numel < c->rows ? r->reduced_numel : c->rows) * c->block;
     if (items * each < 2 * WORK)
         run_pieces(c, 0, items);
     else
@@ -247,17 +247,17 @@ static const char *leaf_of(const call *c, walk *w, int64_t first, int64_t n,
     return buffer;
 }
 
-/* For leaf_of: from the folded element number `index` on. */
+/* For leaf_of: from the reduced element number `index` on. */
 static void walk_leaves(walk *w, const call *c, int64_t kept, int64_t index)
 {
     if (c->dense)
         w->data = offset_of(c->r, kept);
     else
-        walk_folded(w, c->r, kept, index);
+        walk_reduced(w, c->r, kept, index);
 }
 
-static int fold_elements(const call *c, int64_t kept, int64_t columns, int64_t begin,
-                         int64_t end, int64_t place)
+static int reduce_elements(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                           int64_t end, int64_t place)
 {
     _Alignas(64) char buffer[LEAF * 8];
     _Alignas(8) char levels[LEVELS * PARTIAL];
@@ -283,8 +283,8 @@ static int fold_elements(const call *c, int64_t kept, int64_t columns, int64_t b
 
 /* --- columns side by side --- */
 
-static int fold_columns(const call *c, int64_t kept, int64_t columns, int64_t begin,
-                        int64_t end, int64_t place)
+static int reduce_columns(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                          int64_t end, int64_t place)
 {
     const dt_reduction *r = c->r;
     size_t bytes = ((size_t)columns * c->kernel->partial + 63) & ~(size_t)63;
@@ -300,7 +300,7 @@ static int fold_columns(const call *c, int64_t kept, int64_t columns, int64_t be
     tree t = {
         .kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = scratch};
     walk w;
-    walk_folded(&w, r, kept, begin);
+    walk_reduced(&w, r, kept, begin);
     for (; begin < end; begin += LEAF_ROWS) {
         int64_t n = end - begin > LEAF_ROWS ? LEAF_ROWS : end - begin;
         char *partial = tree_next(&t);
@@ -353,10 +353,10 @@ static int join_groups(const call *c, char *out)
 }
 
 /* Partial results of all elements, one for each result. */
-static int fold(call *c, void *out)
+static int reduce(call *c, void *out)
 {
     size_t bytes = (size_t)(c->groups * c->r->kept_numel) * c->kernel->partial;
-    c->fold = c->columns > 1 ? fold_columns : fold_elements;
+    c->reduce = c->columns > 1 ? reduce_columns : reduce_elements;
     c->out = c->groups > 1 ? malloc(bytes) : out;
     if (!c->out)
         return fail_for_memory(c->name);
@@ -393,11 +393,11 @@ int dt_cpu_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *r)
     if (dt_dtype_is_half(r->output_dtype))
         return reduce_to_half(stream, op, r);
     dt_dtype compute = r->output_dtype;
-    const dt_reduce_kernel *kernel = &kernels->fold[r->input_dtype][op];
+    const dt_reduce_kernel *kernel = &kernels->rows[r->input_dtype][op];
     if (kernel->run && kernel->gives_bool)
         compute = dt_dtype_compute(r->input_dtype);
     else
-        kernel = &kernels->fold[r->output_dtype][op];
+        kernel = &kernels->rows[r->output_dtype][op];
     if (!kernel->run || (kernel->gives_bool && r->output_dtype != DT_BOOL))
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -405,16 +405,16 @@ int dt_cpu_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *r)
             "first, for example with .float()",
             names[op], dt_dtype_name(r->input_dtype));
     call c = call_of(r, names[op], kernel, compute, COLUMNS);
-    if (r->folded_numel == 0) {
+    if (r->reduced_numel == 0) {
         if (kernel->needs_element)
             return fail_for_emptiness(DT_ERROR_RUNTIME, names[op]);
         kernel->start(r->kept_numel, NULL, r->output);
-    } else if (c.dense && r->kept_numel == 1 && r->folded_numel <= LEAF) {
-        kernel->run(r->folded_numel, r->input, r->parameter, r->output);
-    } else if (fold(&c, r->output)) {
+    } else if (c.dense && r->kept_numel == 1 && r->reduced_numel <= LEAF) {
+        kernel->run(r->reduced_numel, r->input, r->parameter, r->output);
+    } else if (reduce(&c, r->output)) {
         return -1;
     }
-    kernel->finish(r->kept_numel, r->output, r->folded_numel, r->parameter);
+    kernel->finish(r->kept_numel, r->output, r->reduced_numel, r->parameter);
     return 0;
 }
 
@@ -438,14 +438,14 @@ int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *r)
     if (r->kept_numel > 64 && !(all = malloc((size_t)r->kept_numel * sizeof *all)))
         return fail_for_memory("var");
     int status = 0;
-    if (r->folded_numel)
-        status = fold(&c, all);
-    double divisor = (double)r->folded_numel - r->parameter;
+    if (r->reduced_numel)
+        status = reduce(&c, all);
+    double divisor = (double)r->reduced_numel - r->parameter;
     divisor = divisor > 0 ? divisor : 0;
     for (int64_t i = 0; i < r->kept_numel && !status; i++) {
-        store_double(r, r->output, i, r->folded_numel ? all[i].square / divisor : NAN);
+        store_double(r, r->output, i, r->reduced_numel ? all[i].square / divisor : NAN);
         if (mean)
-            store_double(r, mean, i, r->folded_numel ? all[i].mean : NAN);
+            store_double(r, mean, i, r->reduced_numel ? all[i].mean : NAN);
     }
     if (all != few)
         free(all);
@@ -501,7 +501,7 @@ static int find_columns(const call *c, int64_t kept, int64_t columns, int64_t be
     int64_t where[COLUMNS];
     walk w;
     memset(where, 0, (size_t)columns * sizeof *where);
-    walk_folded(&w, r, kept, begin);
+    walk_reduced(&w, r, kept, begin);
     for (int64_t i = begin; i < end; i++) {
         const void *x = w.data;
         if (r->input_dtype != c->compute) {
@@ -522,15 +522,15 @@ int dt_cpu_argreduce(dt_stream stream, bool greatest, const dt_reduction *r)
     (void)stream;
     const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
     const char *name = greatest ? "argmax" : "argmin";
-    if (r->folded_numel < 1)
+    if (r->reduced_numel < 1)
         return fail_for_emptiness(DT_ERROR_INDEX, name);
     dt_reduce_op op = greatest ? DT_REDUCE_amax : DT_REDUCE_amin;
-    call c = call_of(r, name, &kernels->fold[r->input_dtype][op],
+    call c = call_of(r, name, &kernels->rows[r->input_dtype][op],
                      dt_dtype_compute(r->input_dtype), COLUMNS);
     c.arg = kernels->arg[r->input_dtype];
     c.greatest = greatest;
-    c.fold = c.columns > 1 ? find_columns : find_element;
-    c.rows = r->folded_numel;
+    c.reduce = c.columns > 1 ? find_columns : find_element;
+    c.rows = r->reduced_numel;
     c.groups = 1;
     run(&c);
     return 0;

@@ -15,12 +15,12 @@ namespace {
 #include "ops/reduce.h"
 
 /* Partial sums side by side: enough for the adders to be busy, the same number for every
- * instruction set so that results do not depend on it, folded as a tree. */
+ * instruction set so that results do not depend on it, reduced as a tree. */
 template <typename T>
 constexpr int lanes = 128 / (int)sizeof(T);
 
 template <class Row, typename T, typename R>
-struct Fold {
+struct Kernel {
     /* What partial results start from: an extreme is not changed by meeting itself. */
     static DT_INLINE R first(const T *x, int64_t i, double p)
     {
@@ -97,21 +97,21 @@ struct Fold {
 };
 
 template <template <typename, typename> class Row, typename T>
-constexpr dt_reduce_kernel fold_of()
+constexpr dt_reduce_kernel reduce_of()
 {
     constexpr reduce_class c = Row<T, T>::row_class;
-    constexpr bool truth = c.folds == AS_TRUTH;
+    constexpr bool truth = c.accumulates == AS_TRUTH;
     if constexpr (!c.floats || is_float<T>) {
         typedef std::conditional_t<truth, bool, T> R;
-        typedef Fold<Row<T, R>, T, R> F;
+        typedef Kernel<Row<T, R>, T, R> F;
         return {F::run,    F::start, F::rows, F::join,
                 F::finish, c.starts, truth,   sizeof(R)};
     }
     return {};
 }
 template <typename T>
-constexpr dt_reduce_kernel folds[] = {
-#define REDUCE(name, ...) fold_of<reduce_##name, T>(),
+constexpr dt_reduce_kernel kernels_of[] = {
+#define REDUCE(name, ...) reduce_of<reduce_##name, T>(),
 #include "ops/reduce.def"
 #undef REDUCE
 };
@@ -263,8 +263,8 @@ constexpr dt_arg_kernel args = {Arg<T>::find, Arg<T>::beats, Arg<T>::row};
 
 const dt_reduce_kernels DT_ISA_NAME(dt_reduce) = {
     {
-#define DT_DTYPE(ID, name, alias, type, class)      folds<type>,
-#define DT_DTYPE_HALF(ID, name, alias, type, class) folds<float>,
+#define DT_DTYPE(ID, name, alias, type, class)      kernels_of<type>,
+#define DT_DTYPE_HALF(ID, name, alias, type, class) kernels_of<float>,
 #include "ops/dtype.def"
     },
     {

@@ -27,7 +27,7 @@ static __device__ __forceinline__ bool goes_before(const Found<T> &a, const Foun
  * number. */
 template <typename T>
 __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
-                                 const int64_t *places, GRID_CONSTANT(Folding) f,
+                                 const int64_t *places, GRID_CONSTANT(ReductionPlan) f,
                                  bool greatest)
 {
     typedef Found<Compute<T>> State;
@@ -39,7 +39,7 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
         const char *base = input + offset_in(f.kept, p.result);
         ROLLED
         for (int64_t i = p.first; i < p.end; i += f.threads) {
-            auto value = (Compute<T>)*(const T *)(base + offset_in(f.folded, i));
+            auto value = (Compute<T>)*(const T *)(base + offset_in(f.reduced, i));
             best = first(best, {value, places ? places[p.result * f.elements + i] : i});
         }
     }
@@ -55,16 +55,16 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
 
 template <typename T>
 static int start(dt_stream stream, T *values, int64_t *indices, const void *input,
-                 const int64_t *places, const Folding &f, bool greatest)
+                 const int64_t *places, const ReductionPlan &f, bool greatest)
 {
-    return START_FOLDING("starting a search for an extreme", stream,
-                         (argreduce_kernel<T>), f, values, indices, (const char *)input,
-                         places, f, greatest);
+    return START_REDUCTION("starting a search for an extreme", stream,
+                           (argreduce_kernel<T>), f, values, indices,
+                           (const char *)input, places, f, greatest);
 }
 
 int dt_cuda_argreduce(dt_stream stream, bool greatest, const dt_reduction *call)
 {
-    Folding f;
+    ReductionPlan f;
     if (reduce_plan(call, &f))
         return -1;
     return with_type(call->input_dtype, [&](auto zero) {

@@ -20,9 +20,9 @@ __global__ void ENOUGH_BLOCKS norm_kernel(T *partials, const NormTensor *rows,
     int64_t begin = ((int64_t)blockIdx.x - row.first) * DT_FOREACH_NORM_CHUNK;
     int64_t end = begin + DT_FOREACH_NORM_CHUNK;
     end = end < row.numel ? end : row.numel;
-    T acc = fold_elements<T>(c, data, is_aligned(data, chains_of<T> * sizeof(T)),
-                             begin + threadIdx.x * chains_of<T>, end,
-                             BLOCK * chains_of<T>, zero_of<T, T>(c.op));
+    T acc = reduce_elements<T>(c, data, is_aligned(data, chains_of<T> * sizeof(T)),
+                               begin + threadIdx.x * chains_of<T>, end,
+                               BLOCK * chains_of<T>, zero_of<T, T>(c.op));
     acc = meet<T>(c.op, acc, BLOCK);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = acc;
@@ -39,8 +39,8 @@ int start(dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *call,
     c.op = op;
     c.parameter = call->parameter;
     c.mapped = true;
-    c.f.folded.ndim = 1;
-    c.f.folded.strides[0][0] = sizeof(T);
+    c.f.reduced.ndim = 1;
+    c.f.reduced.strides[0][0] = sizeof(T);
     return START_BARRIERS("starting a norm", stream, (norm_kernel<T>), blocks,
                           (T *)call->partials, rows, call->count, c,
                           FOLLOWED(pointers, call->count));

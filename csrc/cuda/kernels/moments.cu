@@ -31,7 +31,7 @@ struct MomentsRun {
  * are finished, else they are written to parts, [result][part]. */
 template <typename T, bool First>
 __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
-                               const char *input, GRID_CONSTANT(Folding) f,
+                               const char *input, GRID_CONSTANT(ReductionPlan) f,
                                double divisor)
 {
     Place p = place_of(f);
@@ -41,7 +41,7 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
         const char *base = input + offset_in(f.kept, p.result);
         ROLLED
         for (int64_t i = p.first; i < p.end; i += f.threads) {
-            const char *at = base + offset_in(f.folded, i);
+            const char *at = base + offset_in(f.reduced, i);
             if constexpr (First) {
                 run.add(*(const T *)at);
                 if (run.count == T(32))
@@ -70,17 +70,17 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
 
 template <typename T, bool First>
 int start(dt_stream stream, T *variances, T *means, dt_moments *parts,
-          const void *input, const Folding &f, double divisor)
+          const void *input, const ReductionPlan &f, double divisor)
 {
-    return START_FOLDING("starting a variance", stream, (moments_kernel<T, First>), f,
-                         variances, means, parts, (const char *)input, f, divisor);
+    return START_REDUCTION("starting a variance", stream, (moments_kernel<T, First>), f,
+                           variances, means, parts, (const char *)input, f, divisor);
 }
 
 template <typename T>
 int run(dt_stream stream, void *mean, const dt_reduction *call)
 {
-    Folding f;
-    double divisor = (double)call->folded_numel - call->parameter;
+    ReductionPlan f;
+    double divisor = (double)call->reduced_numel - call->parameter;
     divisor = divisor > 0 ? divisor : 0;
     if (reduce_plan(call, &f))
         return -1;

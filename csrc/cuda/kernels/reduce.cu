@@ -21,13 +21,13 @@ static const int64_t kThreads = 1 << 18;
 /* Elements that one thread adds up before partial sums meet. */
 static const int64_t kRun = 64;
 
-static void set_blocks(Folding *f)
+static void set_blocks(ReductionPlan *f)
 {
     f->each = BLOCK / f->threads;
     f->blocks = (f->results + f->each - 1) / f->each;
 }
 
-static void cut(Folding *f, bool along_results)
+static void cut(ReductionPlan *f, bool along_results)
 {
     f->threads = along_results ? 1 : f->elements <= 32 * 8 ? 32 : BLOCK;
     int64_t busy = f->results * f->threads;
@@ -44,37 +44,38 @@ static void cut(Folding *f, bool along_results)
     set_blocks(f);
 }
 
-int reduce_plan(const dt_reduction *call, Folding *f)
+int reduce_plan(const dt_reduction *call, ReductionPlan *f)
 {
     if ((call->kept_ndim > 1 && call->kept_numel >= MAX_LAYOUT_NUMEL) ||
-        (call->folded_ndim > 1 && call->folded_numel >= MAX_LAYOUT_NUMEL))
+        (call->reduced_ndim > 1 && call->reduced_numel >= MAX_LAYOUT_NUMEL))
         return dt_fail(
             DT_ERROR_RUNTIME,
             "a reduction over %" PRId64 " results of %" PRId64 " elements that do not "
             "follow one another is too large for a GPU kernel; call contiguous() first",
-            call->kept_numel, call->folded_numel);
+            call->kept_numel, call->reduced_numel);
     f->results = call->kept_numel;
-    f->elements = call->folded_numel;
+    f->elements = call->reduced_numel;
     set_layout(&f->kept, call->kept_ndim, call->kept_shape, call->kept_strides);
-    set_layout(&f->folded, call->folded_ndim, call->folded_shape, call->folded_strides);
+    set_layout(&f->reduced, call->reduced_ndim, call->reduced_shape,
+               call->reduced_strides);
     /* Neighbouring threads read neighbouring memory: along the results where those lie
      * closer. */
     int64_t kept =
         call->kept_ndim ? call->kept_strides[call->kept_ndim - 1] : INT64_MAX;
-    int64_t folded =
-        call->folded_ndim ? call->folded_strides[call->folded_ndim - 1] : INT64_MAX;
-    cut(f, call->folded_numel < 8 || (kept < folded && call->kept_numel >= 32));
+    int64_t reduced =
+        call->reduced_ndim ? call->reduced_strides[call->reduced_ndim - 1] : INT64_MAX;
+    cut(f, call->reduced_numel < 8 || (kept < reduced && call->kept_numel >= 32));
     return 0;
 }
 
-Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item)
+ReductionPlan reduce_plan_parts(int64_t results, int64_t parts, size_t item)
 {
-    Folding f;
+    ReductionPlan f;
     int64_t kept_stride = parts * (int64_t)item, stride = (int64_t)item;
     f.results = results;
     f.elements = parts;
     set_layout(&f.kept, 1, &results, &kept_stride);
-    set_layout(&f.folded, 1, &parts, &stride);
+    set_layout(&f.reduced, 1, &parts, &stride);
     f.threads = parts <= 32 * 8 ? 32 : BLOCK;
     f.parts = 1;
     f.part = parts;
@@ -91,9 +92,9 @@ static const struct {
 #include "ops/reduce.def"
 #undef REDUCE
 };
-/* The kernels for each input type, by what a row folds it as. */
+/* The kernels for each input type, by what a row accumulates it as. */
 typedef int (*reduce_fn)(dt_stream stream, const Reduction *call);
-static const reduce_fn kernels[DT_NDTYPES][WAYS_TO_FOLD] = {
+static const reduce_fn kernels[DT_NDTYPES][NACCUMULATES] = {
 #define DT_DTYPE(ID, name, alias, type, class)                                         \
     {reduce_start<type, type>, reduce_start<type, Total<type>>,                        \
      reduce_start<type, bool>},
@@ -118,13 +119,13 @@ int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
     c.input = (const char *)call->input;
     c.out = call->output;
     c.parameter = call->parameter;
-    c.count = call->folded_numel;
+    c.count = call->reduced_numel;
     c.op = op;
     c.mapped = c.finished = true;
     c.starts = row.starts;
     c.from = c.to = half_of(in);
     if (c.f.parts == 1)
-        return kernels[in][row.folds](stream, &c);
+        return kernels[in][row.accumulates](stream, &c);
 
     dt_dtype partial = c.from ? DT_FLOAT32 : call->output_dtype;
     int64_t results = c.f.results, parts = c.f.parts;
@@ -133,7 +134,7 @@ int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
     c.out = memory.data;
     c.finished = false;
     c.to = WHOLE;
-    if (!memory.data || kernels[in][row.folds](stream, &c))
+    if (!memory.data || kernels[in][row.accumulates](stream, &c))
         return -1;
     c.input = (const char *)memory.data;
     c.out = call->output;

@@ -25,7 +25,7 @@ typedef struct Reduction {
                       second time */
     bool packs;    /* the kernel's: elements follow each other, and packs are aligned */
     Half from, to; /* how input and results lie: partial ones are WHOLE */
-    Folding f;
+    ReductionPlan f;
 } Reduction;
 POINTERS_OF(Reduction, f(s.input); f(s.out);)
 
@@ -34,9 +34,10 @@ POINTERS_OF(Reduction, f(s.input); f(s.out);)
 /* What a row gives for an input type, in which it also computes. */
 template <typename T>
 using Total = std::conditional_t<kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
-template <typename In, Folds folds>
-using Folded = std::conditional_t<folds == AS_TOTAL, Total<In>,
-                                  std::conditional_t<folds == AS_TRUTH, bool, In>>;
+template <typename In, Accumulates accumulates>
+using Accumulated =
+    std::conditional_t<accumulates == AS_TOTAL, Total<In>,
+                       std::conditional_t<accumulates == AS_TRUTH, bool, In>>;
 
 /* Calls f(row) for the row `op`, of the rows that make an Acc of Ts. */
 template <typename T, typename Acc, class F>
@@ -46,7 +47,7 @@ static __device__ __forceinline__ void with_row(dt_reduce_op op, F f)
 #define REDUCE(name, class, ...)                                                       \
     case DT_REDUCE_##name:                                                             \
         if constexpr ((!CLASS_##class.floats || kind_of<T> == DT_KIND_FLOAT) &&        \
-                      std::is_same_v<Folded<T, CLASS_##class.folds>, Acc>)             \
+                      std::is_same_v<Accumulated<T, CLASS_##class.accumulates>, Acc>)  \
             f(reduce_##name<T, Acc>());                                                \
         break;
 #include "ops/reduce.def"
@@ -78,11 +79,11 @@ LONG Acc finished(dt_reduce_op op, Acc acc, int64_t count, double parameter)
     return result;
 }
 
-/* Folds the first `count` elements of a pack, each into its chain. Without `mapped`
+/* Reduces the first `count` elements of a pack, each into its chain. Without `mapped`
  * they are partial results. */
 template <typename T, typename Acc, int N>
 static __device__ __forceinline__ void
-fold_pack(const Reduction &c, const Pack<T, N> &pack, int count, Acc *chains)
+reduce_pack(const Reduction &c, const Pack<T, N> &pack, int count, Acc *chains)
 {
     with_row<T, Acc>(c.op, [&](auto row) {
         UNROLL
@@ -98,7 +99,7 @@ fold_pack(const Reduction &c, const Pack<T, N> &pack, int count, Acc *chains)
 
 /* --- threads --- */
 
-/* Folds what the threads of a result have: the answer is the first one's. */
+/* Reduces what the threads of a result have: the answer is the first one's. */
 template <typename T, typename Acc>
 static __device__ __forceinline__ Acc meet(dt_reduce_op op, Acc acc, int threads)
 {
@@ -123,17 +124,17 @@ pack_at(const Reduction &c, const char *base, bool packs, int64_t i, int64_t end
     UNROLL
     for (int k = 0; k < N; k++)
         pack.v[k] = element_at<T>(
-            base + (i + k < end ? offset_in(c.f.folded, i + k) : 0), c.from);
+            base + (i + k < end ? offset_in(c.f.reduced, i + k) : 0), c.from);
     return pack;
 }
 
-/* Folds a thread's packs, of the elements before `end` of what starts at `base`: the
+/* Reduces a thread's packs, of the elements before `end` of what starts at `base`: the
  * one from element i on, and each `step` further on. */
 template <typename T, typename Acc>
-static __device__ __forceinline__ Acc fold_elements(const Reduction &c,
-                                                    const char *base, bool packs,
-                                                    int64_t i, int64_t end,
-                                                    int64_t step, Acc start)
+static __device__ __forceinline__ Acc reduce_elements(const Reduction &c,
+                                                      const char *base, bool packs,
+                                                      int64_t i, int64_t end,
+                                                      int64_t step, Acc start)
 {
     constexpr int N = chains_of<T>;
     /* In runs, so that a long sum is not one long chain of roundings. */
@@ -141,7 +142,7 @@ static __device__ __forceinline__ Acc fold_elements(const Reduction &c,
     UNROLL
     for (int k = 0; k < N; k++)
         runs[k] = chains[k] = start;
-    /* A pack is on its way while the one before it is folded. */
+    /* A pack is on its way while the one before it is reduced. */
     Pack<T, N> next = {};
     int count = 0, length = 0;
     ROLLED
@@ -153,7 +154,7 @@ static __device__ __forceinline__ Acc fold_elements(const Reduction &c,
             next = pack_at<T, N>(c, base, packs, i, end);
         i += step;
         if (before)
-            fold_pack<T, Acc, N>(c, pack, before, runs);
+            reduce_pack<T, Acc, N>(c, pack, before, runs);
         if (++length == RUN) {
             UNROLL
             for (int k = 0; k < N; k++) {
@@ -174,7 +175,7 @@ template <typename T, typename Acc>
 __global__ void ENOUGH_BLOCKS reduce_kernel(GRID_CONSTANT(Reduction) c)
 {
     constexpr int N = chains_of<T>;
-    const Folding &f = c.f;
+    const ReductionPlan &f = c.f;
     Place p = place_of(f);
     Acc acc = zero_of<T, Acc>(c.op);
     if (p.live) {
@@ -183,7 +184,7 @@ __global__ void ENOUGH_BLOCKS reduce_kernel(GRID_CONSTANT(Reduction) c)
             if (c.starts)
                 acc = element_at<T>(base, c.from);
         int64_t first = p.part * f.part + threadIdx.x % (unsigned)f.threads * N;
-        acc = fold_elements<T>(c, base, c.packs, first, p.end, f.threads * N, acc);
+        acc = reduce_elements<T>(c, base, c.packs, first, p.end, f.threads * N, acc);
     }
     acc = meet<T>(c.op, acc, f.threads);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
@@ -201,12 +202,12 @@ int reduce_start(dt_stream stream, const Reduction *given)
 {
     const size_t item = stored_size<T>(given->from), bytes = chains_of<T> * item;
     Reduction c = *given;
-    c.packs = c.f.folded.ndim == 1 && c.f.folded.strides[0][0] == (int64_t)item &&
+    c.packs = c.f.reduced.ndim == 1 && c.f.reduced.strides[0][0] == (int64_t)item &&
               is_aligned(c.input, bytes);
     for (int d = 0; d < c.f.kept.ndim; d++)
         c.packs = c.packs && c.f.kept.strides[0][d] % (int64_t)bytes == 0;
-    return START_FOLDING("starting a reduction", stream, (reduce_kernel<T, Acc>), c.f,
-                         c);
+    return START_REDUCTION("starting a reduction", stream, (reduce_kernel<T, Acc>), c.f,
+                           c);
 }
 
 #endif

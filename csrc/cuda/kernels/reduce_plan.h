@@ -6,26 +6,26 @@
 
 /* How the work is laid out: results numbered along x, and for each result some threads
  * that share its elements; where results are few, its elements are cut into parts,
- * whose results are folded by a second kernel. The cut depends on sizes alone, so a sum
+ * whose results are reduced by a second kernel. The cut depends on sizes alone, so a sum
  * is the same each time. */
-typedef struct Folding {
-    int64_t results, elements; /* kept_numel, folded_numel */
+typedef struct ReductionPlan {
+    int64_t results, elements; /* kept_numel, reduced_numel */
     int64_t parts, part;       /* elements of a part */
     int threads;               /* for a result: 1, 32 or BLOCK */
     int each;                  /* results of a block */
     int64_t blocks;            /* of a part */
-    Layout<1> kept, folded;
-} Folding;
-NO_POINTERS(Folding)
+    Layout<1> kept, reduced;
+} ReductionPlan;
+NO_POINTERS(ReductionPlan)
 
-/* Plans the folding of a reduction; sizes beyond a Layout's are an error. */
-int reduce_plan(const dt_reduction *call, Folding *out);
+/* Plans the reduction of a reduction; sizes beyond a Layout's are an error. */
+int reduce_plan(const dt_reduction *call, ReductionPlan *out);
 /* The second stage: `results` results of `parts` elements that follow one another. */
-Folding reduce_plan_parts(int64_t results, int64_t parts, size_t item);
+ReductionPlan reduce_plan_parts(int64_t results, int64_t parts, size_t item);
 
-/* Starts a kernel of a folding. A result that one thread folds needs no barrier. More
+/* Starts a kernel of a reduction. A result that one thread reduces needs no barrier. More
  * blocks than a grid has are for the launch to refuse. */
-#define START_FOLDING(doing, stream, kernel, f, ...)                                   \
+#define START_REDUCTION(doing, stream, kernel, f, ...)                                 \
     ((f).threads == 1                                                                  \
          ? START_BLOCKS(doing, stream, kernel, (f).blocks * (f).parts, __VA_ARGS__)    \
          : START_BARRIERS(doing, stream, kernel, (f).blocks * (f).parts, __VA_ARGS__))
@@ -36,7 +36,7 @@ struct Place {
     int64_t result, part, first, end;
     bool live;
 };
-static __device__ __forceinline__ Place place_of(const Folding &f)
+static __device__ __forceinline__ Place place_of(const ReductionPlan &f)
 {
     Place p;
     unsigned blocks = (unsigned)f.blocks, part = blockIdx.x / blocks;

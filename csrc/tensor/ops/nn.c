@@ -133,19 +133,19 @@ int dt_softmax_gradient(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
 
 /* Several dimensions become the last one of a permuted copy, where they are not one in
  * memory. */
-static int join_dims(dt_tensor *out, const dt_tensor *x, const bool *folded)
+static int join_dims(dt_tensor *out, const dt_tensor *x, const bool *reduced)
 {
     int64_t order[DT_MAX_NDIM], shape[DT_MAX_NDIM], n = 1;
     int count = 0;
     DT_LOCAL(permuted);
     for (int d = 0; d < x->ndim; d++)
-        if (!folded[d]) {
+        if (!reduced[d]) {
             shape[count] = x->shape[d];
             order[count++] = d;
         }
     int kept = count;
     for (int d = 0; d < x->ndim; d++)
-        if (folded[d]) {
+        if (reduced[d]) {
             n *= x->shape[d];
             order[count++] = d;
         }
@@ -161,17 +161,17 @@ static int logsumexp(dt_call *c)
     const char *what = "logsumexp";
     const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[1];
-    bool folded[DT_MAX_NDIM];
+    bool reduced[DT_MAX_NDIM];
     int64_t shape[DT_MAX_NDIM];
     dt_nn_rows rows;
     DT_LOCAL(joined);
-    if (dt_reduce_dims(what, x, dims->count, dims->ints, folded))
+    if (dt_reduce_dims(what, x, dims->count, dims->ints, reduced))
         return -1;
-    int ndim = dt_reduce_shape(x, folded, c->args[2].b, shape), along = -1;
+    int ndim = dt_reduce_shape(x, reduced, c->args[2].b, shape), along = -1;
     for (int d = 0; d < x->ndim && dims->count; d++)
-        along = folded[d] ? d : along;
+        along = reduced[d] ? d : along;
     if (dims->count > 1) {
-        if (join_dims(&joined, x, folded))
+        if (join_dims(&joined, x, reduced))
             return -1;
         x = &joined;
         along = x->ndim - 1;

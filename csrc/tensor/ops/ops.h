@@ -53,19 +53,19 @@ int dt_generator_restore(dt_generator *generator, bool twister,
 
 extern const char *const dt_reduce_names[DT_NREDUCE];
 
-/* Folds `count` dimensions of x (count 0: all). dtype -1: the row's own result type;
+/* Reduces `count` dimensions of x (count 0: all). dtype -1: the row's own result type;
  * else the type to compute in. `parameter` is P of the table. */
 int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
               const int64_t *dims, bool keepdim, int dtype, double parameter);
 
-/* The row that folds a p-norm. */
+/* The row of a p-norm. */
 dt_reduce_op dt_norm_row(double p);
 
-/* Marks the dimensions that a reduction folds: those named, or all for count 0. */
+/* Marks the dimensions that are reduced: those named, or all for count 0. */
 int dt_reduce_dims(const char *what, const dt_tensor *x, int count, const int64_t *dims,
-                   bool *folded);
+                   bool *reduced);
 /* The shape of its result; the number of dimensions. */
-int dt_reduce_shape(const dt_tensor *x, const bool *folded, bool keepdim,
+int dt_reduce_shape(const dt_tensor *x, const bool *reduced, bool keepdim,
                     int64_t *shape);
 
 /* --- index tensors --- */

@@ -289,7 +289,7 @@ int dt_optim_step(const char *what, const dt_optim_update *u)
 
 /* --- norms --- */
 
-/* Folds partial results of a norm into it. */
+/* Reduces partial results of a norm into it. */
 static int join_norm(dt_tensor *out, const dt_tensor *partials, dt_reduce_op op,
                      double p)
 {

@@ -26,22 +26,22 @@ static const unsigned char reduce_class[DT_NREDUCE] = {
 /* --- which dimensions --- */
 
 int dt_reduce_dims(const char *what, const dt_tensor *x, int count, const int64_t *dims,
-                   bool *folded)
+                   bool *reduced)
 {
     if (count)
-        return dt_shape_wrap_dims(what, count, dims, x->ndim, folded);
+        return dt_shape_wrap_dims(what, count, dims, x->ndim, reduced);
     for (int d = 0; d < x->ndim; d++)
-        folded[d] = true;
+        reduced[d] = true;
     return 0;
 }
 
-int dt_reduce_shape(const dt_tensor *x, const bool *folded, bool keepdim,
+int dt_reduce_shape(const dt_tensor *x, const bool *reduced, bool keepdim,
                     int64_t *shape)
 {
     int ndim = 0;
     for (int d = 0; d < x->ndim; d++)
-        if (!folded[d] || keepdim)
-            shape[ndim++] = folded[d] ? 1 : x->shape[d];
+        if (!reduced[d] || keepdim)
+            shape[ndim++] = reduced[d] ? 1 : x->shape[d];
     return ndim;
 }
 
@@ -62,44 +62,44 @@ static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size,
     (*ndim)++;
 }
 
-/* Describes the input. Folded dimensions are walked by stride where the result does not
+/* Describes the input. Accumulated dimensions are walked by stride where the result does not
  * depend on their order, as they come where an index is asked for. */
-static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *folded,
+static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *reduced,
                        bool sorted)
 {
     call->input = dt_tensor_data(x);
     call->input_dtype = (dt_dtype)x->dtype;
     int order[DT_MAX_NDIM], count = 0;
     int64_t item = (int64_t)dt_dtype_size((dt_dtype)x->dtype);
-    call->kept_ndim = call->folded_ndim = 0;
-    call->kept_numel = call->folded_numel = 1;
+    call->kept_ndim = call->reduced_ndim = 0;
+    call->kept_numel = call->reduced_numel = 1;
     for (int d = 0; d < x->ndim; d++) {
-        if (!folded[d]) {
+        if (!reduced[d]) {
             call->kept_numel *= x->shape[d];
             append(&call->kept_ndim, call->kept_shape, call->kept_strides, x->shape[d],
                    x->strides[d] * item);
             continue;
         }
-        call->folded_numel *= x->shape[d];
+        call->reduced_numel *= x->shape[d];
         int at = count++;
         for (; sorted && at && x->strides[order[at - 1]] < x->strides[d]; at--)
             order[at] = order[at - 1];
         order[at] = d;
     }
     for (int i = 0; i < count; i++)
-        append(&call->folded_ndim, call->folded_shape, call->folded_strides,
+        append(&call->reduced_ndim, call->reduced_shape, call->reduced_strides,
                x->shape[order[i]], x->strides[order[i]] * item);
 }
 
 static int make_result(const char *what, dt_tensor *out, const dt_tensor *x,
-                       const bool *folded, bool keepdim, dt_dtype dtype)
+                       const bool *reduced, bool keepdim, dt_dtype dtype)
 {
     int64_t shape[DT_MAX_NDIM];
-    int ndim = dt_reduce_shape(x, folded, keepdim, shape);
+    int ndim = dt_reduce_shape(x, reduced, keepdim, shape);
     return dt_tensor_empty(what, out, dtype, ndim, shape, dt_tensor_device(x));
 }
 
-/* An error for rows without an identity whose folded dimensions hold nothing. */
+/* An error for rows without an identity whose reduced dimensions hold nothing. */
 static int fail_empty(const char *what, const dt_tensor *x, bool whole)
 {
     char text[DT_SHAPE_TEXT];
@@ -111,7 +111,7 @@ static int fail_empty(const char *what, const dt_tensor *x, bool whole)
         what, text);
 }
 
-/* --- folding --- */
+/* --- reduction --- */
 
 /* The type of input and result; -1 after dt_fail. */
 static int result_type(const char *what, int class, const dt_tensor *x, int dtype)
@@ -143,17 +143,17 @@ static bool needs_elements(dt_reduce_op op)
            op == DT_REDUCE_norm_min;
 }
 
-static int fold(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
-                const bool *folded, bool whole, bool keepdim, dt_dtype result,
-                double parameter)
+static int run(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
+               const bool *reduced, bool whole, bool keepdim, dt_dtype result,
+               double parameter)
 {
     dt_reduction call;
-    split_dims(&call, x, folded, true);
-    if (make_result(what, out, x, folded, keepdim, result))
+    split_dims(&call, x, reduced, true);
+    if (make_result(what, out, x, reduced, keepdim, result))
         return -1;
     if (!out->numel)
         return 0;
-    if (needs_elements(op) && !call.folded_numel)
+    if (needs_elements(op) && !call.reduced_numel)
         return fail_empty(what, x, whole || reduce_class[op] == NORM);
     dt_device device = dt_tensor_device(x);
     call.output = dt_tensor_data(out);
@@ -169,15 +169,15 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
                      const dt_tensor *x, int count, const int64_t *dims, bool keepdim,
                      int dtype, double parameter)
 {
-    bool folded[DT_MAX_NDIM];
+    bool reduced[DT_MAX_NDIM];
     DT_LOCAL(converted);
-    if (dt_reduce_dims(what, x, count, dims, folded))
+    if (dt_reduce_dims(what, x, count, dims, reduced))
         return -1;
     int class = reduce_class[op];
     int result = result_type(what, class, x, dtype);
     if (result < 0)
         return -1;
-    /* Backends fold TOTAL from integers to int64 and TRUTH from any type to bool; every
+    /* Backends reduce TOTAL from integers to int64 and TRUTH from any type to bool; every
      * other pair of types meets in a conversion first, or last. */
     bool whole = class == TOTAL && !dt_dtype_is_float((dt_dtype)result);
     bool direct = x->dtype == result || class == TRUTH ||
@@ -188,7 +188,7 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
         x = &converted;
     }
     dt_dtype made = class == TRUTH ? DT_BOOL : whole ? DT_INT64 : (dt_dtype)result;
-    if (fold(what, op, out, x, folded, count == 0, keepdim, made, parameter))
+    if (run(what, op, out, x, reduced, count == 0, keepdim, made, parameter))
         return -1;
     /* any and all of bytes give bytes. */
     return made == (dt_dtype)result ? 0 : dt_retype(out, (dt_dtype)result);
@@ -245,18 +245,18 @@ static int extreme(dt_call *c, bool greatest, dt_tensor *values, dt_tensor *indi
                    bool has_dim)
 {
     const dt_tensor *x = c->args[0].tensor;
-    bool folded[DT_MAX_NDIM], keepdim = c->args[2].b;
+    bool reduced[DT_MAX_NDIM], keepdim = c->args[2].b;
     dt_reduction call;
-    if (dt_reduce_dims(c->name, x, has_dim, &c->args[1].i, folded))
+    if (dt_reduce_dims(c->name, x, has_dim, &c->args[1].i, reduced))
         return -1;
-    split_dims(&call, x, folded, false);
-    if (make_result(c->name, indices, x, folded, keepdim, DT_INT64) ||
+    split_dims(&call, x, reduced, false);
+    if (make_result(c->name, indices, x, reduced, keepdim, DT_INT64) ||
         (values &&
-         make_result(c->name, values, x, folded, keepdim, (dt_dtype)x->dtype)))
+         make_result(c->name, values, x, reduced, keepdim, (dt_dtype)x->dtype)))
         return -1;
     if (!indices->numel)
         return 0;
-    if (!call.folded_numel)
+    if (!call.reduced_numel)
         return fail_empty(c->name, x, false);
     dt_device device = dt_tensor_device(x);
     call.output_dtype = (dt_dtype)x->dtype;
@@ -290,22 +290,22 @@ static int variance(dt_call *c, bool root, dt_tensor *mean)
     const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[1], *correction = &c->args[2];
     dt_tensor *out = c->out[0];
-    bool folded[DT_MAX_NDIM], keepdim = c->args[3].b;
+    bool reduced[DT_MAX_NDIM], keepdim = c->args[3].b;
     dt_reduction call;
     DT_LOCAL(wide);
     dt_dtype dtype = (dt_dtype)x->dtype;
     dt_device device = dt_tensor_device(x);
     if (dt_check_float(what, DT_ERROR_RUNTIME, x) ||
-        dt_reduce_dims(what, x, dims->count > 0 ? dims->count : 0, dims->ints, folded))
+        dt_reduce_dims(what, x, dims->count > 0 ? dims->count : 0, dims->ints, reduced))
         return -1;
     if (dt_dtype_size(dtype) < 4) {
         if (dt_to(&wide, x, DT_FLOAT32, device))
             return dt_fail_prefix("%s: ", what);
         x = &wide;
     }
-    split_dims(&call, x, folded, true);
-    if (make_result(what, out, x, folded, keepdim, (dt_dtype)x->dtype) ||
-        (mean && make_result(what, mean, x, folded, keepdim, (dt_dtype)x->dtype)))
+    split_dims(&call, x, reduced, true);
+    if (make_result(what, out, x, reduced, keepdim, (dt_dtype)x->dtype) ||
+        (mean && make_result(what, mean, x, reduced, keepdim, (dt_dtype)x->dtype)))
         return -1;
     call.output_dtype = (dt_dtype)x->dtype;
     call.output = dt_tensor_data(out);
