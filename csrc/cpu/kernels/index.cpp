@@ -64,11 +64,16 @@ inline int64_t offset_of(const dt_index_dims *index, const char *at)
 template <typename T, class F>
 inline void each(const row *r, F f)
 {
-    for (int64_t i = 0; i < r->n; i++) {
-        char *place = r->table + i * r->table_stride;
-        for (int k = 0; k < r->nindices; k++)
+    /* What f writes might be part of the row, for all that the compiler knows. */
+    const int64_t n = r->n, table_stride = r->table_stride;
+    const int64_t value_stride = r->value_stride;
+    char *const table = r->table, *const values = r->values;
+    const int nindices = r->nindices;
+    for (int64_t i = 0; i < n; i++) {
+        char *place = table + i * table_stride;
+        for (int k = 0; k < nindices; k++)
             place += offset_of(r->indices[k], r->at[k] + i * r->strides[k]);
-        f((T *)place, (T *)(r->values + i * r->value_stride));
+        f((T *)place, (T *)(values + i * value_stride));
     }
 }
 template <typename B>
