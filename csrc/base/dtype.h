@@ -49,6 +49,12 @@ static inline bool dt_dtype_is_float(dt_dtype dtype)
     return dt_dtype_kind(dtype) == DT_KIND_FLOAT;
 }
 
+/* Whether the type can represent -1. */
+static inline bool dt_dtype_is_signed(dt_dtype dtype)
+{
+    return dtype != DT_BOOL && dtype != DT_UINT8;
+}
+
 /* Whether the type is half precision (float16 or bfloat16), a storage format only. */
 static inline bool dt_dtype_is_half(dt_dtype dtype)
 {

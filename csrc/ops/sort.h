@@ -9,7 +9,7 @@
 #include "base/dtype.h"
 
 typedef struct dt_key_order {
-    uint64_t infinity; /* a float's bits; 0: it is no float */
+    uint64_t infinity; /* the bits of a float's infinity; 0: integers */
     uint64_t sign;     /* the sign bit of a float or a signed integer; 0: unsigned */
     bool descending;
 } dt_key_order;
@@ -17,17 +17,15 @@ typedef struct dt_key_order {
 static inline dt_key_order dt_key_order_of(dt_dtype dtype, bool descending)
 {
     uint64_t top = (uint64_t)1 << (8 * dt_dtype_size(dtype) - 1);
-    bool is_float = dt_dtype_is_float(dtype);
-    bool is_signed = dt_dtype_kind(dtype) == DT_KIND_INTEGER && dtype != DT_UINT8;
-    dt_key_order order = {0, is_float || is_signed ? top : 0, descending};
+    dt_key_order order = {0, dt_dtype_is_signed(dtype) ? top : 0, descending};
     dt_element infinity = dt_element_from_scalar(dtype, dt_scalar_float(INFINITY));
-    if (is_float)
+    if (dt_dtype_is_float(dtype))
         memcpy(&order.infinity, infinity.bytes, dt_dtype_size(dtype));
     return order;
 }
 
-/* A NaN is greater than all, whatever its sign and bits, and -0 is 0: what they were is
- * not in the key. */
+/* All NaNs have the greatest key, and -0 has that of 0, so a key does not determine these
+ * elements. */
 template <typename B>
 DT_FN B dt_key_of(B bits, const dt_key_order &o)
 {

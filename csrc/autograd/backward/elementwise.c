@@ -429,8 +429,7 @@ static dt_arg boundless(dt_dtype dtype, bool low)
     if (dt_dtype_is_float(dtype))
         return NUMBER(low ? -INFINITY : INFINITY);
     int bits = 8 * (int)dt_dtype_size(dtype);
-    dt_element minus = dt_element_from_scalar(dtype, dt_scalar_int(-1));
-    bool is_signed = dt_scalar_as_double(dt_element_to_scalar(dtype, &minus)) < 0;
+    bool is_signed = dt_dtype_is_signed(dtype);
     int64_t top = is_signed ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
                             : (int64_t)(((uint64_t)1 << bits) - 1);
     if (dtype == DT_BOOL)

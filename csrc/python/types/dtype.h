@@ -16,13 +16,6 @@ static inline PyObject *dt_dtype_object_get(dt_dtype dtype)
     return Py_NewRef(dt_py.dtypes[dtype]);
 }
 
-/* Whether the type can represent -1. */
-static inline bool dt_dtype_is_signed(dt_dtype dtype)
-{
-    dt_element minus = dt_element_from_scalar(dtype, dt_scalar_int(-1));
-    return dt_scalar_as_double(dt_element_to_scalar(dtype, &minus)) < 0;
-}
-
 /* Converts a dtype, or Python's bool, int or float. false, without an exception, for
  * anything else. */
 bool dt_dtype_from_python(PyObject *value, dt_dtype *out);

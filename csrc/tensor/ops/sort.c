@@ -214,9 +214,8 @@ static int median(dt_call *c, bool skips)
     DT_LOCAL(flat);
     if (!x->numel) {
         int bits = 8 * (int)dt_dtype_size(dtype);
-        int64_t least = dtype == DT_UINT8 || dtype == DT_BOOL
-                            ? 0
-                            : (int64_t)(~(uint64_t)0 << (bits - 1));
+        int64_t least =
+            dt_dtype_is_signed(dtype) ? (int64_t)(~(uint64_t)0 << (bits - 1)) : 0;
         return dt_full(c->name, c->out[0], dtype, 0, NULL, dt_tensor_device(x),
                        dt_dtype_is_float(dtype) ? dt_scalar_float((double)NAN)
                                                 : dt_scalar_int(least));
