@@ -14,7 +14,7 @@ DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
     if (dt_take_tensor(args, 0, &x) < 0 || dt_take_bool(args, 1, &as_tuple) < 0)
         return NULL;
     if (as_tuple)
-        return dt_nonzero_tuple(x);
+        return PyObject_CallMethod(dt_py.module, "where", "O", args->slots[0]);
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;

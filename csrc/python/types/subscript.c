@@ -300,33 +300,6 @@ static int plan_advanced(advanced *a, const subscript *s, const dt_tensor *whole
     return 0;
 }
 
-PyObject *dt_nonzero_tuple(const dt_tensor *x)
-{
-    DT_LOCAL(row);
-    DT_LOCAL(positions);
-    int status;
-    dt_tensor_alias(&row, x);
-    if (!row.ndim) {
-        row.ndim = 1;
-        row.shape[0] = row.strides[0] = 1;
-    }
-    DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
-           dt_nonzero(&positions, &row));
-    PyObject *made = status ? dt_raise() : PyTuple_New(row.ndim);
-    for (int d = 0; made && d < row.ndim; d++) {
-        dt_tensor_object *column = dt_tensor_object_new();
-        PyObject *item =
-            column ? dt_tensor_result(column,
-                                      dt_view_select(&column->tensor, &positions, 1, d))
-                   : NULL;
-        if (item)
-            PyTuple_SET_ITEM(made, d, item);
-        else
-            Py_CLEAR(made);
-    }
-    return made;
-}
-
 /* --- reading --- */
 
 static int read_chosen(dt_tensor *out, const dt_tensor *whole, const subscript *s)

@@ -93,10 +93,6 @@ void dt_history_drop(dt_tensor *t);
 PyObject *dt_size_new(int ndim, const int64_t *sizes);
 PyObject *dt_int_tuple_new(int count, const int64_t *values);
 
-/* nonzero(as_tuple=True): one tensor of positions per dimension; a 0-dim tensor counts as
- * 1-dim. Synchronizes with a GPU. NULL with an exception set. */
-PyObject *dt_nonzero_tuple(const dt_tensor *x);
-
 /* self[indices] = values, or += values; indices is a tuple of Tensors. -1 with an
  * exception set. */
 int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
