@@ -59,6 +59,26 @@ static int convert_generator(call_state *s, const dt_args *args, int i, dt_value
     return 0;
 }
 
+/* The commonest arguments; false for others. */
+static inline bool convert_quickly(const dt_parameter *p, PyObject *value, dt_value *v)
+{
+    bool operand = p->type == DT_PARAM_VALUE;
+    int64_t whole;
+    v->given = true;
+    v->tensor = NULL;
+    if (p->type == DT_PARAM_INT)
+        return dt_small_int(value, &v->i);
+    if ((operand || p->type == DT_PARAM_TENSOR) && Py_TYPE(value) == dt_py.tensor_type)
+        v->tensor = dt_tensor_of(value);
+    else if (operand && PyFloat_CheckExact(value))
+        v->scalar = dt_scalar_float(PyFloat_AS_DOUBLE(value));
+    else if (operand && dt_small_int(value, &whole))
+        v->scalar = dt_scalar_int(whole);
+    else
+        return false;
+    return true;
+}
+
 /* Argument i as a core value. */
 static int convert(call_state *s, const dt_args *args, int i)
 {
@@ -67,11 +87,8 @@ static int convert(call_state *s, const dt_args *args, int i)
     dt_tensor *tensor;
     dt_arg arg;
     dt_format format = DT_FORMAT_PRESERVE;
-    if (p->type == DT_PARAM_TENSOR && args->slots[i] &&
-        Py_TYPE(args->slots[i]) == dt_py.tensor_type) { /* the commonest argument */
-        v->tensor = dt_tensor_of(args->slots[i]);
-        v->given = true;
-        s->numel += v->tensor->numel;
+    if (args->slots[i] && convert_quickly(p, args->slots[i], v)) {
+        s->numel += v->tensor ? v->tensor->numel : 0;
         return 0;
     }
     v->tensor = NULL;
@@ -334,26 +351,6 @@ static PyObject *finish(const dt_args *args, const dt_op_info *info, dt_call *ca
         !dt_requires_grad(dt_tensor_of(args->slots[out])))
         return finish_without_graph(args, call, objects[0]);
     return dt_finish(args, out, objects[0], status);
-}
-
-/* The commonest arguments; false for others. */
-static inline bool convert_quickly(const dt_parameter *p, PyObject *value, dt_value *v)
-{
-    bool operand = p->type == DT_PARAM_VALUE;
-    int64_t whole;
-    v->given = true;
-    v->tensor = NULL;
-    if (p->type == DT_PARAM_INT)
-        return dt_small_int(value, &v->i);
-    if ((operand || p->type == DT_PARAM_TENSOR) && Py_TYPE(value) == dt_py.tensor_type)
-        v->tensor = dt_tensor_of(value);
-    else if (operand && PyFloat_CheckExact(value))
-        v->scalar = dt_scalar_float(PyFloat_AS_DOUBLE(value));
-    else if (operand && dt_small_int(value, &whole))
-        v->scalar = dt_scalar_int(whole);
-    else
-        return false;
-    return true;
 }
 
 /* Runs the commonest calls: a Tensor and what convert_quickly takes, by position, with one
@@ -620,8 +617,8 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
     return text;
 }
 
-/* The docstring of the in-place method. Where the function has out=, what it says of the
- * result's type is not true of input. */
+/* The docstring of the in-place method. The last paragraph of a function with out= describes
+ * the result's type, which does not apply in place: replace it. */
 static char *in_place_doc(const dt_op *op)
 {
     const char *end = strstr(op->doc, "\n\n");
@@ -637,7 +634,7 @@ static char *in_place_doc(const dt_op *op)
 static int add_row(PyObject *module, int i, const char *alias)
 {
     const dt_op *op = rows[i].op;
-    /* Names and docstrings are kept for ever. */
+    /* The method tables use names and docstrings: never free them. */
     char *first = text_of("%.*s", (int)name_length(op->schema), op->schema);
     const char *name = alias ? alias : first;
     char *what = alias ? text_of("The same as %s.", first) : strdup(op->doc);
