@@ -43,7 +43,7 @@ def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     place, _, kind = name.rpartition(".") if isinstance(name, str) else ("", "", "")
     if kind not in _CLASSES or place not in ("torch", "torch.cuda"):
         raise (ValueError if isinstance(name, str) else TypeError)(
-            f"type(): {dtype!r} names no type; give a dtype such as torch.float32, or "
+            f"{dtype!r} names no type; give a dtype such as torch.float32, or "
             "a name such as 'torch.FloatTensor'"
         )
     if place == "torch":

@@ -57,7 +57,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         return False
     if input.device != other.device:
         raise RuntimeError(
-            f"equal(): input is on {input.device} and other on {other.device}; bring "
+            f"input is on {input.device} and other on {other.device}; bring "
             f"them together, e.g. with other.to('{input.device}')"
         )
     return bool((input == other).all())

@@ -31,7 +31,7 @@ def record_stream(input: Tensor, stream: Stream) -> None:
     device = checked("record_stream", stream, Stream).device
     if input.device != device:
         raise RuntimeError(
-            f"record_stream(): the Tensor is on {input.device} and the stream on "
+            f"the Tensor is on {input.device} and the stream on "
             f"{device}; give a stream of the Tensor's device"
         )
     _C._stream_use(input, stream.cuda_stream)
