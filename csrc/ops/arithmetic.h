@@ -1,5 +1,5 @@
-/* Functions of the formulas that are neither operators nor in a maths library, for every
- * element type: written here once for the CPU and for CUDA.
+/* Functions that the formulas use and that no maths library has, for every element type
+ * and for both backends.
  *
  * The includer defines DT_FN (qualifiers: `static inline`, with `__device__` in CUDA) and
  * DT_FN_LONG (the same for functions of integers that are many instructions), and has

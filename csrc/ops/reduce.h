@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <type_traits>
 
-/* What a class of ops/reduce.def says: rows for floats only, what they accumulate elements as,
- * and whether they start from an element instead of an identity. */
+/* The properties of a class of ops/reduce.def: whether its rows take floats only, the type
+ * that they accumulate in, and whether they start from an element, not an identity. */
 typedef enum Accumulates { AS_ITSELF, AS_TOTAL, AS_TRUTH, NACCUMULATES } Accumulates;
 struct reduce_class {
     bool floats;

@@ -204,7 +204,7 @@ static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count
     }
     dt_variable *v = dt_variable_of(dt_tensor_of(args[0]));
     if (v && v->made.node) {
-        Py_INCREF(args[1]); /* a literal, kept for ever */
+        Py_INCREF(args[1]); /* nodes do not own their names: keep the string */
         v->made.node->name = name;
     }
     return Py_NewRef(args[0]);

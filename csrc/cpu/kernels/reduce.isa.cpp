@@ -14,8 +14,8 @@ namespace {
 
 #include "ops/reduce.h"
 
-/* Partial sums side by side: enough for the adders to be busy, the same number for every
- * instruction set so that results do not depend on it, reduced as a tree. */
+/* Number of independent partial results. It keeps the adders busy, and is the same for
+ * every instruction set, so that results do not depend on it. A tree combines them. */
 template <typename T>
 constexpr int lanes = 128 / (int)sizeof(T);
 

@@ -18,7 +18,7 @@ typedef struct ReductionPlan {
 } ReductionPlan;
 NO_POINTERS(ReductionPlan)
 
-/* Plans the reduction of a reduction; sizes beyond a Layout's are an error. */
+/* Plans a reduction; sizes beyond a Layout's are an error. */
 int reduce_plan(const dt_reduction *call, ReductionPlan *out);
 /* The second stage: `results` results of `parts` elements that follow one another. */
 ReductionPlan reduce_plan_parts(int64_t results, int64_t parts, size_t item);

@@ -41,7 +41,8 @@ void dt_nn_make(dt_nn_rows *rows, int at, dt_tensor *out, int ndim,
  * after dt_fail. */
 int dt_nn_run(dt_nn_rows *rows, dt_nn_op op);
 
-/* The gradient of softmax or log_softmax, from that of the result and the result, along dim (0 to ndim-1). */
+/* The gradient of softmax or log_softmax along dim (0 to ndim-1), from the result and its
+ * gradient. */
 int dt_softmax_gradient(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
                         const dt_tensor *y, int dim);
 

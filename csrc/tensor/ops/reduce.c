@@ -62,7 +62,7 @@ static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size,
     (*ndim)++;
 }
 
-/* Describes the input. Accumulated dimensions are walked by stride where the result does not
+/* Describes the input. Reduced dimensions are walked by stride where the result does not
  * depend on their order, as they come where an index is asked for. */
 static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *reduced,
                        bool sorted)
