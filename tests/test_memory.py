@@ -92,6 +92,32 @@ def test_out_of_memory(gpu):
     assert (keep + 1).sum().item() == 2 * MiB
 
 
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random:3"])
+def test_without_a_cache(schedule):
+    """Each block is an allocation of its own, of the tensor's size, and is freed on release."""
+    out = python(
+        """
+import pydevtensor as torch
+torch.cuda.simulate(1)
+name = 'cuda:0'
+x = torch.arange(1001, device=name).to(torch.int8)
+stats = torch.cuda.memory_stats(name)
+print(stats['allocated_bytes.all.current'], stats['segment.all.current'])
+y, side = x.to(torch.float32), torch.cuda.Stream(name)
+with torch.cuda.stream(side):
+    z = y * 2 + y.sum()
+del x, y
+torch.cuda.synchronize()
+print(z[5].item() == 10 + sum((i + 128) % 256 - 128 for i in range(1001)))
+del z
+print(torch.cuda.memory_reserved(name), torch.cuda.memory_allocated(name))
+""",
+        PYDEVTENSOR_NO_CACHE="1",
+        PYDEVTENSOR_SIM_SCHEDULE=schedule,
+    )
+    assert out.splitlines() == ["1001 1", "True", "0 0"]
+
+
 def test_a_small_device_fills_up_and_recovers():
     out = python("""
 import pydevtensor as torch

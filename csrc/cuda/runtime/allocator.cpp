@@ -3,7 +3,10 @@
  * larger ones get a segment of their own, rounded up to 2 MiB. Allocation takes the
  * best-fitting free block of the same stream and splits off a large rest; release
  * merges free neighbours. A block's own stream may reuse it at once, since its work
- * runs in order; uses on other streams are awaited through events. */
+ * runs in order; uses on other streams are awaited through events.
+ *
+ * PYDEVTENSOR_NO_CACHE=1: each block is a cudaMalloc of its own, of the requested size,
+ * and is freed on release, so that compute-sanitizer detects an access past its end. */
 #include "cuda/runtime/backend.h"
 
 #include <deque>
@@ -69,6 +72,13 @@ Heap &heap_of(int device)
 }
 
 typedef std::lock_guard<std::mutex> Guard;
+
+bool cached()
+{
+    static const char *text = getenv("PYDEVTENSOR_NO_CACHE");
+    static const bool no = text && text[0] == '1';
+    return !no;
+}
 
 void add(dt_memory_counter &counter, size_t amount)
 {
@@ -204,7 +214,8 @@ size_t memory_limit()
 
 Block *new_segment(Heap &heap, size_t size, cudaStream_t stream)
 {
-    size_t bytes = size <= kSmall   ? kSmallSegment
+    size_t bytes = !cached()        ? size
+                   : size <= kSmall ? kSmallSegment
                    : size < kMedium ? kMediumSegment
                                     : round_up(size, kLargeRound);
     size_t limit = memory_limit(), reserved = (size_t)heap.stats.reserved_bytes.current;
@@ -277,7 +288,7 @@ int dt_cuda_allocate(dt_stream stream, size_t bytes, void **out)
     Guard guard(heap.lock);
     if (bytes > SIZE_MAX / 2)
         return fail_out_of_memory(heap, stream.device, bytes);
-    size_t size = round_up(bytes, kRound);
+    size_t size = cached() ? round_up(bytes, kRound) : bytes;
     settle_uses(heap, false);
     Block *block = find_free(heap, size, handle);
     if (!block)
@@ -296,7 +307,7 @@ int dt_cuda_allocate(dt_stream stream, size_t bytes, void **out)
     add(heap.stats.allocated_bytes, block->size);
     add(heap.stats.requested_bytes, bytes);
     add(heap.stats.allocation, 1);
-    SIM_BLOCK_TAKEN(block->data, bytes, block->size, handle);
+    SIM_BLOCK_TAKEN(block->data, bytes, round_up(block->size, kRound), handle);
     *out = block->data;
     return 0;
 }
@@ -311,7 +322,7 @@ void dt_cuda_release(int device, void *data, size_t bytes)
         return;
     Block *block = found->second;
     heap.taken.erase(found);
-    SIM_BLOCK_GIVEN_BACK(block->data, block->size);
+    SIM_BLOCK_GIVEN_BACK(block->data, round_up(block->size, kRound));
     take_off(heap.stats.allocated_bytes, block->size);
     take_off(heap.stats.requested_bytes, block->requested);
     take_off(heap.stats.allocation, 1);
@@ -328,6 +339,8 @@ void dt_cuda_release(int device, void *data, size_t bytes)
     /* A forked child cannot record events: its blocks are never reused. */
     if (settled && !block->events)
         make_free(heap, block);
+    if (!cached() && !device_use(device))
+        free_segments(heap);
 }
 
 int dt_cuda_record_use(dt_stream stream, void *data)
