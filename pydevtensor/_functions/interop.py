@@ -294,6 +294,19 @@ def from_dlpack(
     return _fitted(*_open(capsule), device, copy)
 
 
+def adopt(array: Any) -> Tensor:
+    """A Tensor over another library's array, which has __dlpack__ or __array__."""
+    if hasattr(array, "__dlpack_device__"):
+        try:
+            return _C.from_dlpack(array)
+        except BufferError:  # its memory or type is for itself; its values may not be
+            if not hasattr(array, "__array__"):
+                raise
+    import numpy
+
+    return _C.as_tensor(numpy.asarray(array))
+
+
 def _ask_device(array: Any) -> tuple[int, int]:
     given = array.__dlpack_device__()
     pair = _two_ints(given) if isinstance(given, tuple) else None

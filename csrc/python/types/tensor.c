@@ -220,12 +220,17 @@ static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
 static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject *other)
 {
     dt_arg x = dt_arg_tensor(dt_tensor_of(self)), y;
+    DT_REF array = NULL;
     int status = operand(other, &y);
-    if (status <= 0) {
-        if (status < 0)
-            return NULL;
-        Py_RETURN_NOTIMPLEMENTED;
+    if (!status) {
+        /* NumPy's own operator would make an array of self. */
+        array = dt_python_call("_functions.ufuncs", "operand", other, NULL);
+        if (!array || array == Py_NotImplemented)
+            return Py_XNewRef(array);
+        status = operand(array, &y);
     }
+    if (status < 0)
+        return NULL;
     DT_RUN(status, is_long(&x) || is_long(&y),
            dt_recorded_elementwise_into(op, dt_tensor_of(self), DT_ARGS(x, y)));
     return status < 0 ? dt_raise() : Py_NewRef(self);
@@ -485,8 +490,27 @@ static Py_hash_t hash(PyObject *self)
 
 /* --- the type --- */
 
+static PyObject *array_ufunc(PyObject *Py_UNUSED(self), PyObject *args,
+                             PyObject *kwargs)
+{
+    return dt_python_call("_functions.ufuncs", "array_ufunc", args,
+                          kwargs ? kwargs : Py_None);
+}
+
 static PyMethodDef methods[] = {
     {"__format__", format, METH_O, NULL},
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc,
+     METH_VARARGS | METH_KEYWORDS,
+     "__array_ufunc__($self, ufunc, method, /, *inputs, **kwargs)\n--\n\n"
+     "Called by NumPy's functions and operators, on arrays and tensors.\n\n"
+     "An operator of a tensor and an array gives what it gives of two tensors; "
+     "another\n"
+     "function computes on the memory of CPU tensors. The results are tensors.\n\n"
+     ">>> import numpy\n"
+     ">>> numpy.ones(2, numpy.float32) + torch.ones(2)\n"
+     "tensor([2., 2.])\n"
+     ">>> numpy.exp(torch.zeros(2))\n"
+     "tensor([1., 1.])"},
     {NULL, NULL, 0, NULL},
 };
 
