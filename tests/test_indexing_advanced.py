@@ -276,6 +276,22 @@ def test_gpu_reports_at_the_next_wait(gpu, wait):
     assert x.index_select(0, bad[:1]).tolist() == [[0, 1]]
 
 
+@pytest.mark.parametrize(
+    "index",
+    [0, slice(1), ..., [0], torch.tensor([0]), torch.tensor([True, False])],
+    ids=str,
+)
+@pytest.mark.parametrize("shape", [(3,), (1,), ()], ids=str)
+def test_assignment_copies_to_the_device_written(gpu, index, shape):
+    for x, value in (
+        (torch.zeros(2, 3), torch.full(shape, 7.0, device=gpu)),
+        (torch.zeros(2, 3, device=gpu), torch.full(shape, 7.0, dtype=torch.float64)),
+    ):
+        x[index] = value
+        rows = 2 if index is ... else 1
+        assert x.tolist() == [[7.0] * 3] * rows + [[0.0] * 3] * (2 - rows)
+
+
 def test_gpu_writes_nothing_out_of_range(gpu):
     x = torch.tensor(numbers(3), device=gpu)
     x[torch.tensor([1, 9, -4], device=gpu)] = -1

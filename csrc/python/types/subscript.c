@@ -347,8 +347,7 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 
 /* --- writing --- */
 
-/* place[chosen] = value, or += value; value may be a 0-dim CPU tensor for any
- * device. */
+/* place[chosen] = value, or += value, which may be on another device. */
 static int write_chosen(bool accumulate, dt_tensor *place, const dt_tensor *whole,
                         const subscript *s, const dt_tensor *value, dt_scalar number)
 {
@@ -357,7 +356,7 @@ static int write_chosen(bool accumulate, dt_tensor *place, const dt_tensor *whol
     dt_device device = dt_tensor_device(place);
     if (plan_advanced(&a, s, whole, place))
         return -1;
-    if (value && !value->ndim && !dt_device_equal(dt_tensor_device(value), device)) {
+    if (value && !dt_device_equal(dt_tensor_device(value), device)) {
         if (dt_recorded_to(&own, value, (dt_dtype)value->dtype, device))
             return -1;
         value = &own;
