@@ -281,6 +281,19 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
 
 /* --- functions --- */
 
+/* data, or a Tensor over its memory if it is another library's array: data's type has
+ * __dlpack__ or __array__. One reference; NULL with an exception set. */
+static PyObject *adopt(PyObject *data)
+{
+    PyObject *type = (PyObject *)Py_TYPE(data);
+    if (dt_tensor_check(data) || PyList_Check(data) || PyTuple_Check(data) ||
+        PyLong_Check(data) || PyFloat_Check(data) || dt_numpy_is_array(data) ||
+        !(PyObject_HasAttrString(type, "__dlpack__") ||
+          PyObject_HasAttrString(type, "__array__")))
+        return Py_NewRef(data);
+    return dt_python_call("_functions.interop", "adopt", data, NULL);
+}
+
 /* The argument device; without it a Tensor's data stay where they are. */
 static int take_device(const dt_args *args, int i, PyObject *data, dt_device *out)
 {
@@ -295,11 +308,12 @@ DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = No
 {
     int dtype;
     dt_device device;
-    if (dt_take_dtype(args, 1, &dtype) < 0 ||
-        take_device(args, 2, args->slots[0], &device) < 0)
+    DT_REF data = adopt(args->slots[0]);
+    if (!data || dt_take_dtype(args, 1, &dtype) < 0 ||
+        take_device(args, 2, data, &device) < 0)
         return NULL;
-    return dt_finish_factory(
-        args, 0, dt_tensor_from_data("tensor", args->slots[0], dtype, device));
+    return dt_finish_factory(args, 0,
+                             dt_tensor_from_data("tensor", data, dtype, device));
 }
 
 DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_KWARGS ")")
@@ -319,8 +333,9 @@ DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device =
 {
     int dtype;
     dt_device device;
-    PyObject *data = args->slots[0];
-    if (dt_take_dtype(args, 1, &dtype) < 0 || take_device(args, 2, data, &device) < 0)
+    DT_REF data = adopt(args->slots[0]);
+    if (!data || dt_take_dtype(args, 1, &dtype) < 0 ||
+        take_device(args, 2, data, &device) < 0)
         return NULL;
     PyObject *shared = NULL;
     if (dt_tensor_check(data)) {
