@@ -285,7 +285,7 @@ def test_gpu_reports_at_the_next_wait(gpu, wait):
 def test_assignment_copies_to_the_device_written(gpu, index, shape):
     for x, value in (
         (torch.zeros(2, 3), torch.full(shape, 7.0, device=gpu)),
-        (torch.zeros(2, 3, device=gpu), torch.full(shape, 7.0, dtype=torch.float64)),
+        (torch.zeros(2, 3, device=gpu), torch.full(shape, 7.0)),
     ):
         x[index] = value
         rows = 2 if index is ... else 1
