@@ -1,6 +1,8 @@
 """Random functions, linspace, tril and meshgrid, beyond the golden numbers."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -223,3 +225,13 @@ def test_random_numbers_of_other_distributions(device):
     assert torch.equal(
         x, torch.empty(n, device=device).geometric_(0.25, generator=again)
     )
+
+
+def test_a_generator_is_copied_and_pickled(device):
+    g = torch.Generator(device).manual_seed(7)
+    torch.rand(3, device=device, generator=g)
+    twins = [copy.copy(g), copy.deepcopy(g), pickle.loads(pickle.dumps(g))]
+    wanted = torch.rand(3, device=device, generator=g)
+    for twin in twins:
+        assert twin.device == g.device and twin.initial_seed() == 7
+        assert torch.equal(torch.rand(3, device=device, generator=twin), wanted)

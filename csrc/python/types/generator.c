@@ -196,6 +196,14 @@ static PyObject *generator_clone_state(PyObject *self, PyObject *Py_UNUSED(unuse
     return copy;
 }
 
+/* For copy and pickle: a generator of the same device, whose state is set then. */
+static PyObject *generator_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    DT_REF device = dt_device_object_of(generator_of(self)->device);
+    DT_REF state = device ? generator_get_state(self, NULL) : NULL;
+    return state ? Py_BuildValue("O(O)O", Py_TYPE(self), device, state) : NULL;
+}
+
 static PyObject *generator_device(PyObject *self, void *Py_UNUSED(unused))
 {
     return dt_device_object_of(generator_of(self)->device);
@@ -221,6 +229,10 @@ static PyMethodDef methods[] = {
      "generator.get_state()\n>>> first = torch.rand(2, generator=generator)\n>>> again "
      "= torch.rand(2, generator=generator.set_state(state))\n>>> torch.equal(first, "
      "again)\nTrue"},
+    {"__reduce__", generator_reduce, METH_NOARGS,
+     "__reduce__($self)\n--\n\nThe generator in parts, for copy and pickle."},
+    {"__setstate__", generator_set_state, METH_O,
+     "__setstate__($self, state)\n--\n\nset_state(), for copy and pickle."},
     {"clone_state", generator_clone_state, METH_NOARGS,
      "clone_state($self)\n--\n\nA copy of the generator in the same state.\n\n>>> "
      "generator = torch.Generator().manual_seed(3)\n>>> twin = "
