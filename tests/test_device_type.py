@@ -172,3 +172,8 @@ def test_same_object_where_nothing_changes(device):
     else:
         assert x.cuda(x.device.index) is x
         assert x.cpu().device == torch.device("cpu")
+
+
+def test_the_name_of_a_dtype_is_no_device():
+    with pytest.raises(RuntimeError, match=r"name of a dtype.*torch\.float32"):
+        torch.ones(2).to("float32")

@@ -77,6 +77,14 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
         const char *text = PyUnicode_AsUTF8AndSize(value, &length);
         if (text && strlen(text) == (size_t)length && parse(text, out) == 0)
             return 0;
+        for (int i = 0; text && i < DT_NDTYPES; i++)
+            if (!strcmp(text, dt_dtype_name((dt_dtype)i))) {
+                PyErr_Format(PyExc_RuntimeError,
+                             "%s(): %R is the name of a dtype and not a device; give "
+                             "torch.%s for the dtype",
+                             function, value, text);
+                return -1;
+            }
         PyErr_Format(
             PyExc_RuntimeError,
             "%s(): %R is not a device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
