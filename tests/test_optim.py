@@ -708,3 +708,14 @@ def test_a_parameter_named_twice(device, name):
     for groups in ([{"params": [p]}, {"params": [p]}],):
         with pytest.raises(ValueError, match="more than one parameter group"):
             torch.optim.SGD(groups, lr=0.1)
+
+
+@pytest.mark.parametrize("name", [*REPEATED])
+def test_wrong_arguments_are_named(name):
+    make, w = getattr(torch.optim, name), torch.nn.Parameter(torch.ones(2))
+    with pytest.raises(TypeError, match=r"got Linear.*\.parameters\(\)"):
+        make(torch.nn.Linear(2, 2))
+    for wrong in ("0.1", None, [0.1]):
+        with pytest.raises(TypeError, match=r"lr is .*give a number"):
+            make([w], lr=wrong)
+    assert make([w], lr=torch.tensor(0.1)).param_groups[0]["lr"] == torch.tensor(0.1)

@@ -89,6 +89,12 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of "
                 "Tensors or dicts, but got a Tensor; give [tensor]"
             )
+        if not hasattr(params, "__iter__"):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of "
+                f"Tensors or dicts, but got {type(params).__name__}; give a module's "
+                ".parameters()"
+            )
         self.defaults = defaults
         self._step_pre_hooks: OrderedDict[object, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[object, Callable] = OrderedDict()
@@ -339,6 +345,14 @@ _RANGES = {
 }
 
 
+def _number(name: str, value: Any) -> Any:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+        raise TypeError(
+            f"{name} is {value!r} ({type(value).__name__}); give a number or a Tensor"
+        )
+    return value
+
+
 def options_of(arguments: dict[str, Any], first: str = "") -> dict[str, Any]:
     """The options among a constructor's locals(); raises ValueError for a wrong one.
 
@@ -348,9 +362,9 @@ def options_of(arguments: dict[str, Any], first: str = "") -> dict[str, Any]:
     others = ("self", "params", "__class__")
     options = {name: arguments[name] for name in names if name not in others}
     for name, (called, least, most) in _RANGES.items():
-        if name in options and not least <= options[name] <= most:
+        if name in options and not least <= _number(name, options[name]) <= most:
             raise ValueError(f"Invalid {called}: {options[name]}")
     for i, beta in enumerate(options.get("betas", ())):
-        if not 0 <= beta < 1:
+        if not 0 <= _number(f"betas[{i}]", beta) < 1:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
     return options
