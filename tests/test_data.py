@@ -470,3 +470,8 @@ from pydevtensor.utils import data
 assert data is torch.utils.data
 """)
     assert out == "False False\nFalse\n"
+
+
+def test_what_is_no_dataset():
+    with pytest.raises(TypeError, match=r"dataset is 5 \(int\).*__getitem__"):
+        DataLoader(5)
