@@ -1,5 +1,7 @@
-"""`python -m pydevtensor`: the devices and libraries that pydevtensor finds."""
+"""Show the devices and libraries that pydevtensor finds."""
 
+import argparse
+import os
 import sys
 
 import pydevtensor
@@ -39,6 +41,18 @@ def device_rows():
 
 
 def main():
+    parser = argparse.ArgumentParser(prog="python -m pydevtensor", description=__doc__)
+    version = f"pydevtensor {pydevtensor.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    parser.parse_args()
+    try:
+        report()
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def report():
     version = ".".join(map(str, sys.version_info[:3]))
     print(f"pydevtensor {pydevtensor.__version__}, Python {version}")
 

@@ -1,5 +1,9 @@
 """torch.cuda: which devices there are, which is current, and what happens without."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from isolated import python
 
@@ -256,6 +260,27 @@ def test_default_generator():
     torch.default_generator.manual_seed(3)
     assert torch.rand(3).tolist() == a
     assert torch.initial_seed() == 3
+
+
+def test_main_takes_few_arguments():
+    version = python(None, arguments=["-m", "pydevtensor", "--version"])
+    assert version == f"pydevtensor {torch.__version__}\n"
+    assert "usage:" in python(None, arguments=["-m", "pydevtensor", "--help"])
+    wrong = python(None, arguments=["-m", "pydevtensor", "what"], fails=True)
+    assert "unrecognized arguments: what" in wrong
+
+
+def test_main_to_a_reader_that_goes_away():
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "pydevtensor"],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 0 and not done.stderr
 
 
 def test_main_shows_devices():
