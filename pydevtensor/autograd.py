@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pydevtensor import _C
+from pydevtensor._names import publish as _publish
 
 Tensor: TypeAlias = _C.Tensor
 _is_tensor: Callable[[Any], bool] = _C.is_tensor
@@ -605,3 +606,6 @@ def gradgradcheck(
         return tuple(g for g in found if g is not None)
 
     return gradcheck(gradients, (*inputs, *seeds), **options)
+
+
+_publish(__name__)

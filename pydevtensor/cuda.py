@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from pydevtensor import _C, _streams
 from pydevtensor._C import AcceleratorError, OutOfMemoryError
+from pydevtensor._names import publish as _publish
 from pydevtensor._streams import Event, Stream
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
@@ -630,3 +631,6 @@ def sim_schedule(name: str) -> None:
     """
     _check_schedule("sim_schedule", name)
     _C._sim_control(f"schedule {name}")
+
+
+_publish(__name__)

@@ -10,6 +10,7 @@ from pydevtensor import _C
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import at_least, dimension, floating, named
 from pydevtensor._functions.linalg import chain
+from pydevtensor._names import publish as _publish
 
 __all__ = ["cross", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm"]
 __all__ += ["vector_norm"]
@@ -189,3 +190,6 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
             [0., 1.]])
     """
     return _C.matrix_power(A, n, out=out)
+
+
+_publish(__name__)

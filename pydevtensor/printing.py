@@ -13,6 +13,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
+from pydevtensor._names import publish as _publish
 
 if TYPE_CHECKING:
     from pydevtensor import Tensor
@@ -237,3 +238,6 @@ def _cells(values: list[Any]) -> tuple[list[str], int]:
     # str() for infinities and NaN, to which the form may add a point.
     cells = [form % value if value - value == 0 else str(value) for value in values]
     return [cell.rjust(width) for cell in cells], width
+
+
+_publish(__name__)

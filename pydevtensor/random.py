@@ -13,6 +13,7 @@ from pydevtensor._C import (
     manual_seed,
     seed,
 )
+from pydevtensor._names import publish as _publish
 
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed"]
 __all__ += ["manual_seed", "seed", "set_rng_state"]
@@ -74,3 +75,6 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
         yield
     finally:
         set_rng_state(state)
+
+
+_publish(__name__)

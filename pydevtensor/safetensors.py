@@ -11,6 +11,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._archive import replacing
+from pydevtensor._names import publish as _publish
 
 __all__ = ["SafetensorError", "load", "load_file", "save", "save_file"]
 
@@ -284,3 +285,6 @@ def _read(file, size, device):
             raise _bad(f"{name!r} has bools with bytes other than 0 and 1")
         out[name] = tensor.to(device)
     return out
+
+
+_publish(__name__)

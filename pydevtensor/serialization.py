@@ -13,6 +13,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._archive import Reader, Writer, damaged, replacing
+from pydevtensor._names import publish as _publish
 from pydevtensor._pickling import Pickler, Unpickler, dtype_name, dtype_named
 
 __all__ = ["load", "save"]
@@ -353,3 +354,6 @@ def _swap(view, itemsize, name):
     values = array({2: "H", 4: "I", 8: "Q"}[itemsize], bytes(view))
     values.byteswap()
     view[:] = memoryview(values).cast("B")
+
+
+_publish(__name__)

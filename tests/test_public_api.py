@@ -52,3 +52,17 @@ def test_a_loss_is_seen(monkeypatch):
     monkeypatch.delattr(functional, "gelu")
     assert now("nn.functional.gelu", {}, {}) == ["is gone"]
     assert now("Tensor.no_such_name", {}, {}) == ["is gone"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["autograd", "cuda", "linalg", "nn", "nn.functional", "nn.init", "nn.utils"]
+    + ["optim", "optim.lr_scheduler", "random", "serialization", "utils.data"],
+)
+def test_a_module_lists_its_public_names(name):
+    module = public_api.module(name)
+    listed = dir(module)
+    assert listed and not {"Any", "annotations", "math", "warnings"} & {*listed}
+    assert all(getattr(module, each) is not None for each in listed)
+    with pytest.raises(AttributeError, match=f"pydevtensor.{name} has no 'Conv9d'"):
+        _ = module.Conv9d

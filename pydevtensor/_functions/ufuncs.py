@@ -1,8 +1,8 @@
 """NumPy's universal functions and operators on tensors (docs/numpy.md).
 
-NumPy calls Tensor.__array_ufunc__ wherever one of its arrays meets a tensor: a + t,
-a == t, numpy.sin(t). An operator computes as between two tensors, so that t + a is a + t;
-other functions compute on arrays, and their results become tensors.
+NumPy calls Tensor.__array_ufunc__ where its arrays and functions meet a tensor: a + t,
+a == t, numpy.sin(t). An operator computes as between two tensors, so that t + a is
+a + t; other functions compute on arrays, and their results become tensors.
 """
 
 from __future__ import annotations

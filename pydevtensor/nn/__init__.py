@@ -1,5 +1,6 @@
 """Modules, losses, and the functions that they call."""
 
+from pydevtensor._names import publish as _publish
 from pydevtensor.nn import functional, init, utils
 from pydevtensor.nn.activations import (
     ELU,
@@ -55,3 +56,5 @@ __all__ += ["ModuleList", "NLLLoss", "Parameter", "ParameterDict", "ParameterLis
 __all__ += ["ReLU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax"]
 __all__ += ["Softplus", "Tanh", "Unflatten", "UninitializedParameter", "functional"]
 __all__ += ["init", "utils"]
+
+_publish(__name__)

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 
 Tensor = _C.Tensor
@@ -644,3 +645,6 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> A
     """
     norm = input.norm(p, dim, keepdim=True)
     return input / _C.maximum(norm, _C.full_like(norm, eps))
+
+
+_publish(__name__)

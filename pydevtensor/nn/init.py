@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 
 
@@ -295,3 +296,6 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
         for channel in range(min(per_group, tensor.shape[1])):
             tensor[(group * per_group + channel, channel, *middle)] = 1
     return tensor
+
+
+_publish(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 
 
@@ -156,3 +157,6 @@ def _check_one_device(name: str, parameters: list) -> None:
                 f"{name}: one parameter is on {parameters[0].device}, another on "
                 f"{parameter.device}; move them to one device"
             )
+
+
+_publish(__name__)

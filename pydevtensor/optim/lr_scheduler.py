@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pydevtensor._names import publish as _publish
 from pydevtensor.optim.optimizer import Optimizer
 
 
@@ -837,3 +838,6 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = self._rates()
+
+
+_publish(__name__)

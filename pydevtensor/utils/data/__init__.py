@@ -11,6 +11,7 @@ tensor([2, 3]) tensor([20, 30])
 tensor([0]) tensor([0])
 """
 
+from pydevtensor._names import publish as _publish
 from pydevtensor.utils.data.collate import default_collate, default_convert
 from pydevtensor.utils.data.dataset import (
     ConcatDataset,
@@ -37,3 +38,5 @@ __all__ += ["RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Su
 __all__ += ["SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler"]
 __all__ += ["WorkerInfo", "default_collate", "default_convert", "get_worker_info"]
 __all__ += ["random_split"]
+
+_publish(__name__)
