@@ -92,21 +92,24 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
 dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes)
 {
     dt_element element;
-    memcpy(&element, bytes, dt_dtype_size(dtype));
+/* A fixed size each: no call. */
+#define READ(name)                                                                     \
+    (memcpy(&element.as_##name, bytes, sizeof element.as_##name), element.as_##name)
     switch (dtype) {
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
     case DT_##ID:                                                                      \
-        return dt_scalar_bool(element.bytes[0] != 0);
+        return dt_scalar_bool(*(const unsigned char *)bytes != 0);
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
     case DT_##ID:                                                                      \
-        return dt_scalar_int((int64_t)element.as_##name);
+        return dt_scalar_int((int64_t)READ(name));
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
     case DT_##ID:                                                                      \
-        return dt_scalar_float((double)element.as_##name);
+        return dt_scalar_float((double)READ(name));
 #define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
     case DT_##ID:                                                                      \
-        return dt_scalar_float((double)dt_##name##_widen(element.as_##name.bits));
+        return dt_scalar_float((double)dt_##name##_widen(READ(name).bits));
 #include "ops/dtype.def"
+#undef READ
     case DT_NDTYPES:
         break;
     }
