@@ -7,10 +7,12 @@ import json
 import os
 import shutil
 import sys
+from email import message_from_bytes
 from pathlib import Path
 
 import setuptools
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
@@ -19,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tools" / "build"))
 
 import objects  # noqa: E402
 import products  # noqa: E402
+import sbom  # noqa: E402
 import stubs  # noqa: E402
 from toolchain import BuildError  # noqa: E402
 
@@ -89,7 +92,26 @@ class BuildLibraries(build_ext):
         return []
 
 
+class BuildWheel(bdist_wheel):
+    """Adds a bill of materials to the metadata of a wheel with libraries."""
+
+    def write_wheelfile(self, wheelfile_base, *arguments):
+        super().write_wheelfile(wheelfile_base, *arguments)
+        made = self.get_finalized_command("build_ext")
+        folder = Path(wheelfile_base)
+        metadata = message_from_bytes((folder / "METADATA").read_bytes())
+        if files := getattr(made, "files", None):
+            bill = sbom.bill(metadata, files, made.info["linked"])
+            path = folder / "sboms" / "pydevtensor.cdx.json"
+            path.parent.mkdir()
+            path.write_text(json.dumps(bill, indent=1) + "\n")
+
+
 setup(
     ext_modules=[Extension("pydevtensor._C", sources=[])],
-    cmdclass={"build_py": BuildPython, "build_ext": BuildLibraries},
+    cmdclass={
+        "build_py": BuildPython,
+        "build_ext": BuildLibraries,
+        "bdist_wheel": BuildWheel,
+    },
 )

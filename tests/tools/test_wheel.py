@@ -41,14 +41,38 @@ def run(*command, **options):
     return done.stdout
 
 
+# Ends a Python that asks for an address or connects to one.
+NO_NETWORK = """
+import os, sys
+def look(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+        print("the network was used:", event, arguments, flush=True)
+        os._exit(97)
+sys.addaudithook(look)
+"""
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def offline(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("offline")
+    (folder / "sitecustomize.py").write_text(NO_NETWORK)
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory, offline):
     folder = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    flags = ("--no-build-isolation", "--no-deps", "-w", folder)
-    run(*pip, "wheel", *flags, ROOT, cwd=folder)
+    flags = ("--no-index", "--no-build-isolation", "--no-deps", "-w", folder)
+    run(*pip, "wheel", *flags, ROOT, cwd=folder, env=offline)
     (path,) = folder.iterdir()
     return path
+
+
+def test_network_would_be_noticed(offline):
+    code = "import socket; socket.create_connection(('127.0.0.1', 9))"
+    done = subprocess.run([sys.executable, "-c", code], env=offline)
+    assert done.returncode == 97
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +119,9 @@ def test_every_python_file_is_in(names):
             assert path.relative_to(ROOT).as_posix() in names
 
 
-def test_licence_is_in(names):
+def test_licence_and_bill_of_materials_are_in(names):
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert any(name.endswith("sboms/pydevtensor.cdx.json") for name in names)
 
 
 def test_size(wheel):

@@ -213,6 +213,12 @@ class Plan:
         static = not self.settings.sanitize and self.cxx.file("libstdc++.a")
         return ("-static-libstdc++", "-static-libgcc") if static else ()
 
+    def linked(self) -> dict[str, str]:
+        """Name and version of what a backend's library has a copy of."""
+        gcc = () if self.cxx.is_clang else (*self.cxx.command, "-dumpfullversion")
+        version = toolchain.output_of(*gcc).strip() if gcc else ""
+        return {"libstdc++": version} if self._static() else {}
+
     def cuda_sim(self) -> Product:
         units = [self.sim(source) for source in self.cuda_sources()]
         flags = ["-shared", *self._static()]
@@ -251,11 +257,13 @@ def build(say: Callable[[str], None]) -> tuple[dict[str, Path], dict[str, object
     wanted = [plan.extension(), plan.cuda_sim()]
     nvcc, why = cuda.choose(plan.settings)
     facts = None
+    linked = {"_cuda_sim.so": plan.linked()}
     if nvcc:
         wanted.append(plan.cuda(nvcc))
         archs = [f"{a // 10}.{a % 10}" for a in nvcc.archs(plan.settings.archs)]
         version = ".".join(map(str, nvcc.version))
         facts = {"nvcc": version, "architectures": archs, "ptx": archs[-1]}
+        linked["_cuda.so"] = {**plan.linked(), "cudart_static": version}
     else:
         say(f"no CUDA backend: {why}")
     paths = objects.build(wanted, say)
@@ -266,6 +274,7 @@ def build(say: Callable[[str], None]) -> tuple[dict[str, Path], dict[str, object
         "sanitize": list(plan.settings.sanitize),
         "cuda": facts,
         "why_no_cuda": why,
+        "linked": linked,
     }
     return {path.name: path for path in paths}, info
 
