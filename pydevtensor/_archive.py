@@ -153,8 +153,12 @@ def replacing(path):
     if isinstance(base, bytes):
         folder, base = os.fsdecode(folder), os.fsdecode(base)
     temporary = os.path.join(folder, f".{base[:100]}.{os.urandom(6).hex()}.tmp")
+    # As private as the file that it replaces.
+    access = 0o600 if os.path.exists(path) else 0o666
     try:
-        file = open(temporary, "xb")  # noqa: SIM115 - closed below, before the rename
+        file = open(  # noqa: SIM115 - closed below, before the rename
+            temporary, "xb", opener=lambda name, flags: os.open(name, flags, access)
+        )
     except FileNotFoundError:
         raise RuntimeError(
             f"save(): the parent folder {folder!r} does not exist; make it first"
