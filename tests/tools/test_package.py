@@ -39,6 +39,17 @@ print('numpy' in sys.modules)
     assert out == "False\n"
 
 
+def test_the_gil_is_on():
+    """Free-threaded Pythons turn it on again for an extension that does not declare otherwise."""
+    out = python("""
+import sys, warnings
+warnings.simplefilter('ignore')
+import pydevtensor
+print(getattr(sys, '_is_gil_enabled', lambda: True)())
+""")
+    assert out == "True\n"
+
+
 def test_version_is_the_installed_one():
     assert torch.__version__ == version("pydevtensor")
 

@@ -1,4 +1,4 @@
-"""What a shared library says of itself, as ELF's headers have it (64 bits, little-endian)."""
+"""What a shared library of 64 bits, little-endian, says of itself in ELF's headers."""
 
 from __future__ import annotations
 
