@@ -62,3 +62,74 @@ def test_backward_in_a_child():
         "assert w.grad.tolist() == [2] * 5",
     )
     assert printed == "child 0\n"
+
+
+WORKERS = """
+import os, signal, threading, time
+devices = ["cpu", "cuda:0", "cuda:1"]
+kept = [torch.ones(300, device=d) for d in devices] + [torch.ones(300).pin_memory()]
+stop = threading.Event()
+
+
+def compute(device):
+    while not stop.is_set():
+        x = torch.rand(30_000, device=device)
+        [(x + 1).sum() for _ in range(3)], x.cpu()
+
+
+def copy():
+    while not stop.is_set():
+        torch.zeros(2000).pin_memory().to("cuda:0", non_blocking=True)
+        torch.ones(40_000, device="cuda:0").to("cuda:1")
+
+
+def child():
+    kept.clear()
+    x, y = torch.rand(40_000), torch.ones(64, 64)
+    assert 19_000 < x.sum().item() < 21_000 and (y @ y).sum().item() == 64**3
+    try:
+        torch.ones(3, device="cuda:0")
+    except torch.AcceleratorError as error:
+        assert "fork" in str(error), error
+    else:
+        raise AssertionError("the child used its parent's GPU")
+
+
+def ended(process, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(process, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.001)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return "hung"
+
+
+threads = [threading.Thread(target=compute, args=(d,)) for d in devices * 2]
+threads.append(threading.Thread(target=copy))
+[t.start() for t in threads]
+results = []
+while len(results) < 60 and "hung" not in results:
+    process = os.fork()
+    if not process:
+        try:
+            child()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    results.append(ended(process, 30))
+stop.set()
+[t.join() for t in threads]
+print(set(results), len(results))
+"""
+
+
+def test_forks_while_other_threads_compute():
+    printed = python(
+        f"import pydevtensor as torch\n{WORKERS}",
+        PYDEVTENSOR_SIM_GPUS="2",
+        PYDEVTENSOR_SIM_MEMORY="256M",
+    )
+    assert printed == "{0} 60\n"

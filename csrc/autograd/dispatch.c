@@ -1,11 +1,11 @@
 #include "autograd/dispatch.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "autograd/recorded.h"
+#include "base/lock.h"
 #include "tensor/ops/ops.h"
 
 /* --- the table --- */
@@ -52,12 +52,10 @@ static bool is_input(const dt_op_info *info, int i)
             type == DT_PARAM_TENSORS);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 const dt_op_info *dt_op_prepare(dt_op *op)
 {
     const char *end;
-    pthread_mutex_lock(&lock);
+    dt_lock(DT_LOCK_OPS);
     dt_op_info *info = op->info;
     if (!info) {
         info = calloc(1, sizeof *info);
@@ -103,7 +101,7 @@ const dt_op_info *dt_op_prepare(dt_op *op)
         }
         __atomic_store_n(&op->info, info, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&lock);
+    dt_unlock(DT_LOCK_OPS);
     return info;
 }
 

@@ -235,6 +235,7 @@ typedef struct dt_backend {
 typedef struct dt_host {
     int version; /* DT_BACKEND_VERSION */
     dt_error *(*error_slot)(void);
+    struct dt_lock_table *locks;
     /* The CPU's matrix product, for simulated cuBLAS. */
     int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
     int simulated_devices; /* number of simulated devices (simulator only) */

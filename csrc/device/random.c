@@ -21,21 +21,19 @@ static void start(dt_generator *generator, uint64_t seed)
 
 void dt_generator_init(dt_generator *generator, uint64_t seed)
 {
+    static unsigned made;
     memset(generator, 0, sizeof *generator);
-    pthread_mutex_init(&generator->lock, NULL);
+    generator->lock =
+        DT_LOCK_GENERATOR +
+        (int)(__atomic_fetch_add(&made, 1, __ATOMIC_RELAXED) % DT_LOCK_COPIES);
     start(generator, seed);
-}
-
-void dt_generator_destroy(dt_generator *generator)
-{
-    pthread_mutex_destroy(&generator->lock);
 }
 
 void dt_generator_seed(dt_generator *generator, uint64_t seed)
 {
-    pthread_mutex_lock(&generator->lock);
+    dt_lock(generator->lock);
     start(generator, seed);
-    pthread_mutex_unlock(&generator->lock);
+    dt_unlock(generator->lock);
 }
 
 static uint32_t twist(uint32_t high, uint32_t low)

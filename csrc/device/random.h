@@ -6,9 +6,7 @@
 #ifndef DT_DEVICE_RANDOM_H
 #define DT_DEVICE_RANDOM_H
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/lock.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,7 +15,7 @@ extern "C" {
 #define DT_TWISTER_WORDS 624
 
 typedef struct dt_generator {
-    pthread_mutex_t lock; /* held for a whole draw */
+    int lock; /* held for a whole draw; other generators may have the same */
     uint64_t seed;
     /* Mersenne Twister (Matsumoto and Nishimura, 1998) */
     uint32_t words[DT_TWISTER_WORDS];
@@ -30,7 +28,6 @@ typedef struct dt_generator {
 
 /* Initializes a generator in the caller's memory. Cannot fail. */
 void dt_generator_init(dt_generator *generator, uint64_t seed);
-void dt_generator_destroy(dt_generator *generator);
 
 /* Restarts from seed (the twister uses its low 32 bits). Takes the lock. */
 void dt_generator_seed(dt_generator *generator, uint64_t seed);
@@ -45,11 +42,11 @@ uint64_t dt_generator_u64(dt_generator *generator);
 static inline uint64_t dt_generator_reserve(dt_generator *generator, uint64_t counters,
                                             uint64_t *out_seed)
 {
-    pthread_mutex_lock(&generator->lock);
+    dt_lock(generator->lock);
     uint64_t offset = generator->offset;
     generator->offset += counters;
     *out_seed = generator->seed;
-    pthread_mutex_unlock(&generator->lock);
+    dt_unlock(generator->lock);
     return offset;
 }
 

@@ -1,24 +1,23 @@
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "device/device.h"
 
 const dt_backend *dt_backends[DT_NDEVICE_TYPES];
 
 #define WHY_TEXT 1024
 static struct {
-    pthread_mutex_t lock;
     char *libraries, *packages;
     int simulated, virtual_devices; /* -1: use the environment */
     bool opened;                    /* open_cuda has run, successfully or not */
     void *library;
     char why[WHY_TEXT];
-} cuda = {.lock = PTHREAD_MUTEX_INITIALIZER, .simulated = -1, .virtual_devices = -1};
+} cuda = {.simulated = -1, .virtual_devices = -1};
 
 static const char *const type_names[] = {
 #define DEVICE_TYPE(ID, name) #name,
@@ -45,20 +44,20 @@ int dt_registry_start(const dt_backend *cpu, const char *libraries,
         free(b);
         return dt_fail(DT_ERROR_HOST_MEMORY, "no memory for the library directories");
     }
-    pthread_mutex_lock(&cuda.lock);
+    dt_lock(DT_LOCK_BACKENDS);
     free(cuda.libraries);
     free(cuda.packages);
     cuda.libraries = a;
     cuda.packages = b;
     dt_backends[DT_CPU] = cpu;
-    pthread_mutex_unlock(&cuda.lock);
+    dt_unlock(DT_LOCK_BACKENDS);
     return 0;
 }
 
 int dt_registry_choose(int simulated, int virtual_devices)
 {
     int status = 0;
-    pthread_mutex_lock(&cuda.lock);
+    dt_lock(DT_LOCK_BACKENDS);
     if (cuda.opened) {
         status =
             dt_fail(DT_ERROR_RUNTIME,
@@ -70,7 +69,7 @@ int dt_registry_choose(int simulated, int virtual_devices)
         if (virtual_devices >= 0)
             cuda.virtual_devices = virtual_devices;
     }
-    pthread_mutex_unlock(&cuda.lock);
+    dt_unlock(DT_LOCK_BACKENDS);
     return status;
 }
 
@@ -132,6 +131,7 @@ static const dt_backend *open_cuda(void)
     dt_host host = {
         .version = DT_BACKEND_VERSION,
         .error_slot = dt_error_slot,
+        .locks = dt_locks,
         .cpu_gemm = dt_backends[DT_CPU]->gemm,
         .simulated_devices = simulated,
         .virtual_devices = virtual_devices,
@@ -154,12 +154,12 @@ static void ensure_cuda(void)
 {
     if (__atomic_load_n(&cuda.opened, __ATOMIC_ACQUIRE))
         return;
-    pthread_mutex_lock(&cuda.lock);
+    dt_lock(DT_LOCK_BACKENDS);
     if (!cuda.opened) {
         dt_backends[DT_CUDA] = open_cuda();
         __atomic_store_n(&cuda.opened, true, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&cuda.lock);
+    dt_unlock(DT_LOCK_BACKENDS);
 }
 
 const dt_backend *dt_backend_get(dt_device_type type)

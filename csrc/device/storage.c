@@ -1,19 +1,16 @@
 #include "device/storage.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "device/stream.h"
 
 static dt_free_list freed;
 static int64_t alive[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
 
-static struct {
-    pthread_mutex_t lock;
-    dt_storage *first[DT_MAX_DEVICES];
-} gpu = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static dt_storage *gpu_storages[DT_MAX_DEVICES]; /* the first of each */
 
 /* An out-of-memory error lists this many storages, with shapes of this many
  * dimensions. */
@@ -23,27 +20,27 @@ static struct {
 
 static void link_up(dt_storage *storage)
 {
-    dt_storage **first = &gpu.first[(int)storage->device.index];
+    dt_storage **first = &gpu_storages[(int)storage->device.index];
     storage->asked.ndim = ASKED_NOTHING;
-    pthread_mutex_lock(&gpu.lock);
+    int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
     storage->previous = NULL;
     storage->next = *first;
     if (*first)
         (*first)->previous = storage;
     *first = storage;
-    pthread_mutex_unlock(&gpu.lock);
+    dt_unlock(lock);
 }
 
 static void unlink_from(dt_storage *storage)
 {
-    pthread_mutex_lock(&gpu.lock);
+    int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
     if (storage->previous)
         storage->previous->next = storage->next;
     else
-        gpu.first[(int)storage->device.index] = storage->next;
+        gpu_storages[(int)storage->device.index] = storage->next;
     if (storage->next)
         storage->next->previous = storage->previous;
-    pthread_mutex_unlock(&gpu.lock);
+    dt_unlock(lock);
 }
 
 static void count(dt_device device, int64_t change)
@@ -68,11 +65,11 @@ void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
 {
     if (ndim > ASKED_NDIM)
         return;
-    pthread_mutex_lock(&gpu.lock);
+    int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
     storage->asked.dtype = (unsigned char)dtype;
     storage->asked.ndim = (unsigned char)ndim;
     memcpy(storage->asked.shape, shape, (size_t)ndim * sizeof *shape);
-    pthread_mutex_unlock(&gpu.lock);
+    dt_unlock(lock);
 }
 
 /* Inserts the storage into the list, largest first, if it is one of the largest. */
@@ -94,12 +91,12 @@ static void append_largest(dt_device device)
                                    are printed */
     int64_t live = 0;
     memset(largest, 0, sizeof largest);
-    pthread_mutex_lock(&gpu.lock);
-    for (dt_storage *s = gpu.first[(int)device.index]; s; s = s->next) {
+    int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
+    for (dt_storage *s = gpu_storages[(int)device.index]; s; s = s->next) {
         live++;
         insert(largest, s);
     }
-    pthread_mutex_unlock(&gpu.lock);
+    dt_unlock(lock);
     char text[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT];
     dt_fail_append(" %" PRId64 " tensor%s alive on %s", live,
                    live == 1 ? "'s memory is" : "s' memories are",

@@ -1,16 +1,15 @@
 #include "device/stream.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/thread.h"
 
 /* Two priorities, as CUDA has them in practice: normal and high. */
 static struct {
-    pthread_mutex_t lock;
     void *streams[DT_MAX_DEVICES][2][DT_STREAM_POOL];
     unsigned taken[DT_MAX_DEVICES][2];
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} pool;
 
 dt_stream dt_stream_current(dt_device device)
 {
@@ -45,7 +44,7 @@ int dt_stream_acquire(dt_device device, int priority, void **out)
     if (!backend->stream_new)
         return dt_fail(DT_ERROR_RUNTIME, "the CPU has no streams; give a CUDA device");
     int high = priority < 0, status = 0;
-    pthread_mutex_lock(&pool.lock);
+    dt_lock(DT_LOCK_STREAMS);
     unsigned *taken = &pool.taken[(int)device.index][high];
     void **slot = &pool.streams[(int)device.index][high][*taken % DT_STREAM_POOL];
     if (!*slot)
@@ -54,6 +53,6 @@ int dt_stream_acquire(dt_device device, int priority, void **out)
         *out = *slot;
         *taken += 1;
     }
-    pthread_mutex_unlock(&pool.lock);
+    dt_unlock(DT_LOCK_STREAMS);
     return status;
 }

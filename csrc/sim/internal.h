@@ -119,7 +119,8 @@ struct Options {
 
 struct State {
     Options options;
-    bool open = false; /* memory is mapped: devices are in use */
+    bool open = false;  /* memory is mapped: devices are in use */
+    unsigned forks = 0; /* dt_forks of the process that uses them */
     char *held = nullptr, *seen = nullptr;
     size_t stride = 0;
     std::vector<std::unique_ptr<Device>> devices;

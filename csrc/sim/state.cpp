@@ -1,14 +1,11 @@
 /* The simulator's state, its lock, and Entry, through which every call passes. */
+#include "base/lock.h"
 #include "internal.h"
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
 namespace sim {
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static volatile bool forked; /* this process is the child of one that used devices */
 
 State &state()
 {
@@ -22,30 +19,18 @@ Thread &thread()
     return mine;
 }
 
-static void after_fork()
-{
-    if (state().open)
-        forked = true;
-    /* The lock may be held by a thread that does not exist in this process. */
-    lock = PTHREAD_MUTEX_INITIALIZER;
-}
-
 Entry::Entry(Need need) : error(cudaSuccess), locked(false)
 {
-    static const int watch = pthread_atfork(nullptr, nullptr, after_fork);
-    (void)watch;
-    if (forked) {
-        error = cudaErrorInitializationError;
-        return;
-    }
     if (thread().inside) {
         error = cudaErrorNotPermitted;
         return;
     }
-    pthread_mutex_lock(&lock);
+    dt_lock(DT_LOCK_SIMULATOR);
     thread().inside = true;
     locked = true;
     error = read_options();
+    if (state().open && state().forks != dt_forks())
+        error = cudaErrorInitializationError;
     if (!error && need == kDevices)
         error = open_devices();
 }
@@ -55,7 +40,7 @@ Entry::~Entry()
     if (!locked)
         return;
     thread().inside = false;
-    pthread_mutex_unlock(&lock);
+    dt_unlock(DT_LOCK_SIMULATOR);
 }
 
 cudaError_t open_devices()
@@ -67,6 +52,7 @@ cudaError_t open_devices()
         return cudaErrorNoDevice;
     cudaError_t error = map_devices();
     all.open = error == cudaSuccess;
+    all.forks = dt_forks();
     return error;
 }
 

@@ -258,8 +258,8 @@ int (*const runs[])(dt_generator *, const dt_random_call *) = {
 
 int dt_cpu_random(dt_stream, dt_generator *g, const dt_random_call *call)
 {
-    pthread_mutex_lock(&g->lock);
+    dt_lock(g->lock);
     int status = runs[call->dtype](g, call);
-    pthread_mutex_unlock(&g->lock);
+    dt_unlock(g->lock);
     return status;
 }

@@ -1,12 +1,13 @@
 #include "cpu/runtime/backend.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
+
+#include "base/lock.h"
 
 /* Sizes are rounded up to size classes, four per power of two, so at most a fifth is
  * wasted. Small blocks come from malloc. Larger ones are mapped with huge pages,
@@ -35,25 +36,12 @@ typedef struct block {
 } block;
 
 static struct {
-    int lock;
     bool ready, bypass;
     size_t limit, cached, memory;
     block *bins[CLASSES];
     block *newest, *oldest;
     dt_memory_stats stats;
 } heap;
-
-/* Held for a few instructions only: a mutex would cost more. */
-static void lock(void)
-{
-    for (int i = 0; __atomic_exchange_n(&heap.lock, 1, __ATOMIC_ACQUIRE); i++)
-        if (i > 64)
-            sched_yield();
-}
-static void unlock(void)
-{
-    __atomic_store_n(&heap.lock, 0, __ATOMIC_RELEASE);
-}
 
 /* Parses bytes with an optional suffix K, M, G or T. -1 if malformed. */
 static int64_t parse_bytes(const char *text)
@@ -115,7 +103,6 @@ static void start(void)
     heap.limit = limit;
     /* A sanitizer must see every allocation and release at its own size. */
     heap.bypass = SANITIZED || limit == 0;
-    pthread_atfork(lock, unlock, unlock);
 }
 
 static void ensure_started(void)
@@ -254,10 +241,10 @@ static void put_in(block *b, int bin, size_t size)
 
 static int fail_for_memory(size_t bytes)
 {
-    lock();
+    int lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
     heap.stats.num_ooms++;
     size_t used = (size_t)heap.stats.allocated_bytes.current;
-    unlock();
+    dt_unlock(lock);
     return dt_fail(
         DT_ERROR_HOST_MEMORY,
         "no memory on the CPU for %zu bytes (%.2f GiB): this machine has %.2f GiB, of "
@@ -277,7 +264,7 @@ int dt_cpu_allocate(dt_stream stream, size_t bytes, void **out)
         return fail_for_memory(bytes);
     size_t size = bytes;
     int bin = heap.bypass ? 0 : class_of(bytes, &size);
-    lock();
+    int lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
     block *b = heap.bypass ? NULL : heap.bins[bin];
     /* A slightly larger block also fits, and its pages are already mapped. */
     for (int more = 1; !b && more <= 2 && size >= LARGE && bin + more < CLASSES; more++)
@@ -289,31 +276,31 @@ int dt_cpu_allocate(dt_stream stream, size_t bytes, void **out)
         if (b->size != size) {
             count(&heap.stats.reserved_bytes, (int64_t)size - (int64_t)b->size);
             size_t had = mapped(b->size), needs = mapped(size);
-            unlock();
+            dt_unlock(lock);
             if (had > needs)
                 munmap((char *)b + needs, had - needs);
-            lock();
+            lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
         }
     }
     if (!b) {
-        unlock();
+        dt_unlock(lock);
         b = from_system(size);
         if (!b && heap.cached) {
             dt_cpu_empty_cache(0);
             b = from_system(size);
-            lock();
+            lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
             heap.stats.num_alloc_retries++;
-            unlock();
+            dt_unlock(lock);
         }
         if (!b)
             return fail_for_memory(bytes);
-        lock();
+        lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
         count_segment(1, size);
     }
     count(&heap.stats.allocated_bytes, (int64_t)size);
     count(&heap.stats.requested_bytes, (int64_t)bytes);
     count(&heap.stats.allocation, 1);
-    unlock();
+    dt_unlock(lock);
     *out = b;
     return 0;
 }
@@ -329,7 +316,7 @@ void dt_cpu_release(int device, void *data, size_t bytes)
     int bin = heap.bypass ? 0 : class_of(bytes, &size);
     bool keep = !heap.bypass && size <= heap.limit;
     block *unwanted = NULL;
-    lock();
+    int lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
     count(&heap.stats.allocated_bytes, -(int64_t)size);
     count(&heap.stats.requested_bytes, -(int64_t)bytes);
     count(&heap.stats.allocation, -1);
@@ -343,7 +330,7 @@ void dt_cpu_release(int device, void *data, size_t bytes)
         put_in(data, bin, size);
     else
         count_segment(-1, size);
-    unlock();
+    dt_unlock(lock);
     if (!keep)
         to_system(data, size);
     release_all(unwanted);
@@ -353,11 +340,11 @@ int dt_cpu_empty_cache(int device)
 {
     (void)device;
     block *unwanted = NULL;
-    lock();
+    int lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
     for (int bin = 0; bin < CLASSES; bin++)
         while (heap.bins[bin])
             evict(heap.bins[bin], bin, &unwanted);
-    unlock();
+    dt_unlock(lock);
     release_all(unwanted);
     return 0;
 }
@@ -365,19 +352,19 @@ int dt_cpu_empty_cache(int device)
 void dt_cpu_memory_stats(int device, dt_memory_stats *out)
 {
     (void)device;
-    lock();
+    int lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
     *out = heap.stats;
-    unlock();
+    dt_unlock(lock);
 }
 
 void dt_cpu_reset_peaks(int device)
 {
     (void)device;
-    lock();
+    int lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
 #define MEMORY_COUNTER(name) heap.stats.name.peak = heap.stats.name.current;
     DT_MEMORY_COUNTERS(MEMORY_COUNTER)
 #undef MEMORY_COUNTER
-    unlock();
+    dt_unlock(lock);
 }
 
 int dt_cpu_memory_info(int device, size_t *out_free, size_t *out_total)

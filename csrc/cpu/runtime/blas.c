@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "cpu/runtime/cpu.h"
 
 /* CBLAS constants. */
@@ -24,7 +24,6 @@ typedef void dgemm32(int, int, int, int, int, int, double, const double *, int,
                      const double *, int, double, double *, int);
 
 static struct {
-    pthread_mutex_t lock;
     bool opened;
     char *search;
     sgemm64 *s64;
@@ -33,17 +32,17 @@ static struct {
     dgemm32 *d32;
     bool shared; /* has its own threads, so products are not cut into slices */
     char path[4096], config[256], core[64];
-} blas = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} blas;
 
 void dt_cpu_blas_set_search(const char *directories)
 {
     char *copy = strdup(directories);
     if (!copy)
         return;
-    pthread_mutex_lock(&blas.lock);
+    dt_lock(DT_LOCK_BLAS);
     free(blas.search);
     blas.search = copy;
-    pthread_mutex_unlock(&blas.lock);
+    dt_unlock(DT_LOCK_BLAS);
 }
 
 /* How builds decorate symbols: a prefix, and a suffix that tells the integer size. */
@@ -162,12 +161,12 @@ static void ensure_opened(void)
 {
     if (__atomic_load_n(&blas.opened, __ATOMIC_ACQUIRE))
         return;
-    pthread_mutex_lock(&blas.lock);
+    dt_lock(DT_LOCK_BLAS);
     if (!blas.opened) {
         search();
         __atomic_store_n(&blas.opened, true, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&blas.lock);
+    dt_unlock(DT_LOCK_BLAS);
 }
 
 bool dt_blas_has(dt_dtype dtype)

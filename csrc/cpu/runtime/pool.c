@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cpu/runtime/cpu.h"
 
 #define MAX_THREADS 256
 /* Spins before a thread sleeps: about 20 microseconds. */
 #define SPINS 600
+
+#define POOL_MUTEX (&dt_locks->locks[DT_LOCK_POOL])
 
 #if defined(__x86_64__)
 #define RELAX() __builtin_ia32_pause()
@@ -33,7 +36,6 @@ typedef struct job {
 } job;
 
 static struct {
-    pthread_mutex_t lock;
     pthread_cond_t wake;
     job *jobs;
     unsigned posted; /* counts jobs, so that spinning workers notice a new one;
@@ -41,9 +43,10 @@ static struct {
     int wanted;      /* threads, the caller included; 0: undecided; atomic */
     int workers;     /* running threads */
     int sleepers;
-    bool stopping, watched;
+    bool stopping;
+    unsigned forks; /* of the process that has the workers */
     pthread_t threads[MAX_THREADS];
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+} pool = {.wake = PTHREAD_COND_INITIALIZER};
 
 static int cores(void)
 {
@@ -116,15 +119,15 @@ static job *find_job(void)
 static void *worker(void *number)
 {
     int self = (int)(intptr_t)number;
-    pthread_mutex_lock(&pool.lock);
+    dt_lock(DT_LOCK_POOL);
     while (!pool.stopping) {
         bool idle = self >= __atomic_load_n(&pool.wanted, __ATOMIC_RELAXED) - 1;
         job *j = idle ? NULL : find_job();
         if (j) {
             __atomic_fetch_add(&j->helpers, 1, __ATOMIC_RELAXED);
-            pthread_mutex_unlock(&pool.lock);
+            dt_unlock(DT_LOCK_POOL);
             work(j);
-            pthread_mutex_lock(&pool.lock);
+            dt_lock(DT_LOCK_POOL);
             /* The job may be gone after this, unless its caller sleeps. */
             bool waiting = j->waiting;
             if (__atomic_sub_fetch(&j->helpers, 1, __ATOMIC_RELEASE) == 0 && waiting)
@@ -133,37 +136,32 @@ static void *worker(void *number)
         }
         unsigned seen = __atomic_load_n(&pool.posted, __ATOMIC_RELAXED);
         if (!idle) {
-            pthread_mutex_unlock(&pool.lock);
+            dt_unlock(DT_LOCK_POOL);
             for (int i = 0; i < SPINS; i++) {
                 if (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) != seen)
                     break;
                 RELAX();
             }
-            pthread_mutex_lock(&pool.lock);
+            dt_lock(DT_LOCK_POOL);
         }
         while (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) == seen &&
                !pool.stopping) {
             pool.sleepers++;
-            pthread_cond_wait(&pool.wake, &pool.lock);
+            pthread_cond_wait(&pool.wake, POOL_MUTEX);
             pool.sleepers--;
         }
     }
-    pthread_mutex_unlock(&pool.lock);
+    dt_unlock(DT_LOCK_POOL);
     return NULL;
 }
 
-/* A forked child has no workers, and the lock may be held by one of the parent's. */
-static void before_fork(void)
+/* Takes the lock. A forked child has no workers. */
+static void enter(void)
 {
-    pthread_mutex_lock(&pool.lock);
-}
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&pool.lock);
-}
-static void after_fork_in_child(void)
-{
-    pthread_mutex_init(&pool.lock, NULL);
+    dt_lock(DT_LOCK_POOL);
+    if (pool.forks == dt_forks())
+        return;
+    pool.forks = dt_forks();
     pthread_cond_init(&pool.wake, NULL);
     pool.jobs = NULL;
     pool.workers = 0;
@@ -173,10 +171,6 @@ static void after_fork_in_child(void)
 /* Starts the missing workers; the lock is held. */
 static void start_workers(int threads)
 {
-    if (!pool.watched) {
-        pool.watched = true;
-        pthread_atfork(before_fork, after_fork, after_fork_in_child);
-    }
     sigset_t all, old;
     sigfillset(&all);
     /* Signals are for the program's own threads. */
@@ -207,7 +201,7 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
              .count = count,
              .grain = grain,
              .done = PTHREAD_COND_INITIALIZER};
-    pthread_mutex_lock(&pool.lock);
+    enter();
     if (pool.workers < threads - 1 && !pool.stopping)
         start_workers(threads);
     j.following = pool.jobs;
@@ -222,11 +216,11 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
         else
             pthread_cond_signal(&pool.wake);
     }
-    pthread_mutex_unlock(&pool.lock);
+    dt_unlock(DT_LOCK_POOL);
 
     work(&j);
 
-    pthread_mutex_lock(&pool.lock);
+    dt_lock(DT_LOCK_POOL);
     if (j.previous)
         j.previous->following = j.following;
     else
@@ -235,30 +229,30 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
         j.following->previous = j.previous;
     if (__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE)) {
         /* No new worker can join; each one inside finishes its last chunk. */
-        pthread_mutex_unlock(&pool.lock);
+        dt_unlock(DT_LOCK_POOL);
         for (int i = 0; i < SPINS; i++) {
             if (!__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE))
                 break;
             RELAX();
         }
-        pthread_mutex_lock(&pool.lock);
+        dt_lock(DT_LOCK_POOL);
         j.waiting = true;
         while (__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE))
-            pthread_cond_wait(&j.done, &pool.lock);
+            pthread_cond_wait(&j.done, POOL_MUTEX);
     }
-    pthread_mutex_unlock(&pool.lock);
+    dt_unlock(DT_LOCK_POOL);
     pthread_cond_destroy(&j.done);
 }
 
 /* Runs before the library is unloaded, at exit or by dlclose. */
 __attribute__((destructor)) static void stop(void)
 {
-    pthread_mutex_lock(&pool.lock);
+    enter();
     pool.stopping = true;
     int workers = pool.workers;
     __atomic_fetch_add(&pool.posted, 1, __ATOMIC_RELAXED);
     pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.lock);
+    dt_unlock(DT_LOCK_POOL);
     for (int i = 0; i < workers; i++)
         pthread_join(pool.threads[i], NULL);
     pool.workers = 0;

@@ -3,7 +3,6 @@
 #include <limits.h>
 
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "cuda/runtime/cublas.h"
@@ -11,7 +10,6 @@
 /* A handle for each stream, because a handle's workspace serves one stream at a time.
  * They are few, since streams come from a pool, and live as long as the process. */
 static struct {
-    std::mutex lock;
     std::map<std::pair<int, void *>, dt_cublas_handle> *made = nullptr;
     int version = 0;
 } handles;
@@ -127,7 +125,7 @@ int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
     const dt_cublas *cublas = cublas_get();
     if (!cublas)
         return -1;
-    std::lock_guard<std::mutex> guard(handles.lock);
+    dt_locked guard(DT_LOCK_CUBLAS_HANDLES);
     dt_cublas_handle handle = handle_for(cublas, stream);
     if (!handle)
         return -1;

@@ -10,7 +10,6 @@
 #include "cuda/runtime/backend.h"
 
 #include <deque>
-#include <mutex>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -56,7 +55,6 @@ struct Use {
 };
 
 struct Heap {
-    std::mutex lock;
     Pool small, large; /* free blocks */
     std::unordered_map<void *, Block *> taken;
     std::unordered_map<cudaStream_t, std::deque<Use>> uses;
@@ -71,7 +69,11 @@ Heap &heap_of(int device)
     return heaps[device];
 }
 
-typedef std::lock_guard<std::mutex> Guard;
+struct Guard : dt_locked {
+    explicit Guard(int device) : dt_locked(DT_LOCK_GPU_HEAP + device % DT_LOCK_COPIES)
+    {
+    }
+};
 
 bool cached()
 {
@@ -285,7 +287,7 @@ int dt_cuda_allocate(dt_stream stream, size_t bytes, void **out)
 {
     Heap &heap = heap_of(stream.device);
     cudaStream_t handle = (cudaStream_t)stream.handle;
-    Guard guard(heap.lock);
+    Guard guard(stream.device);
     if (bytes > SIZE_MAX / 2)
         return fail_out_of_memory(heap, stream.device, bytes);
     size_t size = cached() ? round_up(bytes, kRound) : bytes;
@@ -316,7 +318,9 @@ void dt_cuda_release(int device, void *data, size_t bytes)
 {
     Heap &heap = heap_of(device);
     (void)bytes;
-    Guard guard(heap.lock);
+    if (device_is_inherited())
+        return;
+    Guard guard(device);
     auto found = heap.taken.find(data);
     if (found == heap.taken.end())
         return;
@@ -336,7 +340,6 @@ void dt_cuda_release(int device, void *data, size_t bytes)
             if (!record_event(heap, stream, block))
                 cuda_succeeds(cudaStreamSynchronize(stream));
     }
-    /* A forked child cannot record events: its blocks are never reused. */
     if (settled && !block->events)
         make_free(heap, block);
     if (!cached() && !device_use(device))
@@ -346,7 +349,7 @@ void dt_cuda_release(int device, void *data, size_t bytes)
 int dt_cuda_record_use(dt_stream stream, void *data)
 {
     Heap &heap = heap_of(stream.device);
-    Guard guard(heap.lock);
+    Guard guard(stream.device);
     auto found = heap.taken.find(data);
     if (found == heap.taken.end())
         return 0;
@@ -382,14 +385,14 @@ int dt_cuda_memory_info(int device, size_t *out_free, size_t *out_total)
 void dt_cuda_memory_stats(int device, dt_memory_stats *out)
 {
     Heap &heap = heap_of(device);
-    Guard guard(heap.lock);
+    Guard guard(device);
     *out = heap.stats;
 }
 
 void dt_cuda_reset_peaks(int device)
 {
     Heap &heap = heap_of(device);
-    Guard guard(heap.lock);
+    Guard guard(device);
 #define MEMORY_COUNTER(name) heap.stats.name.peak = heap.stats.name.current;
     DT_MEMORY_COUNTERS(MEMORY_COUNTER)
 #undef MEMORY_COUNTER
@@ -398,7 +401,7 @@ void dt_cuda_reset_peaks(int device)
 int dt_cuda_empty_cache(int device)
 {
     Heap &heap = heap_of(device);
-    Guard guard(heap.lock);
+    Guard guard(device);
     if (!heap.stats.reserved_bytes.current)
         return 0;
     if (device_use(device))

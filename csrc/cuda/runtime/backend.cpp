@@ -63,6 +63,7 @@ extern "C" __attribute__((visibility("default"))) const dt_backend *
 dt_backend_open(const dt_host *host)
 {
     dt_error_share(host->error_slot);
+    dt_lock_share(host->locks);
     if (host->version != DT_BACKEND_VERSION) {
         dt_fail(DT_ERROR_RUNTIME, "the CUDA backend has version %d, the core %d",
                 DT_BACKEND_VERSION, host->version);

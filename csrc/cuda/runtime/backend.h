@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 #include <type_traits>
 
+#include "base/lock.h"
 #include "device/device.h"
 #include "device/nn.h"
 
@@ -41,6 +42,10 @@ void device_table_configure(int virtual_devices);
 /* Makes the GPU behind the device current in the calling thread. -1 after dt_fail if
  * there is no such device, or if the process was forked after CUDA was used. */
 int device_use(int device);
+
+/* Whether the process was forked after CUDA was used: then its GPU memory is its
+ * parent's. */
+bool device_is_inherited(void);
 
 /* The CUDA ordinal of the GPU behind a device. */
 int device_ordinal(int device);

@@ -1,27 +1,26 @@
 #include "cuda/runtime/cublas.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 
 static struct {
-    pthread_mutex_t lock;
     char *directories;
     dt_cublas functions;
     bool loaded;
     char path[1024];
-} library = {PTHREAD_MUTEX_INITIALIZER, nullptr, {}, false, ""};
+} library = {nullptr, {}, false, ""};
 
 void cublas_set_search(const char *directories)
 {
-    pthread_mutex_lock(&library.lock);
+    dt_lock(DT_LOCK_CUBLAS);
     free(library.directories);
     library.directories = strdup(directories ? directories : "");
-    pthread_mutex_unlock(&library.lock);
+    dt_unlock(DT_LOCK_CUBLAS);
 }
 
 const char *cublas_path(void)
@@ -122,13 +121,13 @@ const dt_cublas *cublas_get(void)
     int status = 0;
     if (__atomic_load_n(&library.loaded, __ATOMIC_ACQUIRE))
         return &library.functions;
-    pthread_mutex_lock(&library.lock);
+    dt_lock(DT_LOCK_CUBLAS);
     if (!library.loaded) {
         status = load();
         if (!status)
             __atomic_store_n(&library.loaded, true, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&library.lock);
+    dt_unlock(DT_LOCK_CUBLAS);
     return status ? nullptr : &library.functions;
 }
 

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_GPUS DT_MAX_DEVICES
 
@@ -16,10 +15,9 @@ static struct {
     int ngpus;
     int gpus[MAX_GPUS]; /* CUDA ordinals of the usable GPUs */
     char why[2048];
-    pid_t used_by; /* the process that first used a device, or 0 */
-    pthread_mutex_t peers_lock;
+    unsigned used_by; /* 1 + dt_forks of the process that first used a device, or 0 */
     bool peers[MAX_GPUS][MAX_GPUS]; /* enabling was tried */
-} table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, PTHREAD_MUTEX_INITIALIZER, {{false}}};
+} table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, {{false}}};
 
 bool cuda_succeeds(cudaError_t error)
 {
@@ -173,22 +171,23 @@ int device_sharing(void)
     return table.virtual_devices ? table.virtual_devices : 1;
 }
 
+bool device_is_inherited(void)
+{
+    unsigned used_by = __atomic_load_n(&table.used_by, __ATOMIC_RELAXED);
+    return used_by && used_by != 1 + dt_forks();
+}
+
 int device_use(int device)
 {
-    pid_t process = getpid();
     need_table();
     if (device < 0 || device >= dt_cuda_device_count())
         return dt_fail(DT_ERROR_ACCELERATOR,
                        "cuda:%d does not exist: there are %d CUDA devices", device,
                        dt_cuda_device_count());
-    if (__atomic_load_n(&table.used_by, __ATOMIC_RELAXED) != process) {
-        pid_t nobody = 0;
-        if (!__atomic_compare_exchange_n(&table.used_by, &nobody, process, false,
-                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
-            nobody != process)
-            return cuda_fail(cudaErrorInitializationError,
-                             "using a GPU in a forked process");
-    }
+    if (device_is_inherited())
+        return cuda_fail(cudaErrorInitializationError,
+                         "using a GPU in a forked process");
+    __atomic_store_n(&table.used_by, 1 + dt_forks(), __ATOMIC_RELAXED);
     /* Asked each time: other libraries (PyTorch, CuPy) set the current device too. */
     int gpu = device_ordinal(device), current = -1;
     CUDA_TRY("setting the device", cudaGetDevice(&current));
@@ -254,10 +253,10 @@ void device_enable_peer(int device, int peer)
     int gpu = device_ordinal(device), other = device_ordinal(peer);
     if (gpu == other)
         return;
-    pthread_mutex_lock(&table.peers_lock);
+    dt_lock(DT_LOCK_PEERS);
     bool tried = table.peers[device][peer];
     table.peers[device][peer] = true;
-    pthread_mutex_unlock(&table.peers_lock);
+    dt_unlock(DT_LOCK_PEERS);
     if (tried || !dt_cuda_can_access_peer(device, peer) || device_use(device))
         return;
     /* Without peer access, copies are staged through host memory. */

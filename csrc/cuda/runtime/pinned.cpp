@@ -1,7 +1,6 @@
 #include "cuda/runtime/backend.h"
 
 #include <map>
-#include <mutex>
 #include <vector>
 
 namespace {
@@ -24,7 +23,6 @@ struct Block {
 };
 
 struct Heap {
-    std::mutex lock;
     std::map<char *, Block *> blocks;
     std::vector<Block *> free[kClasses];
     std::vector<Block *> waiting; /* released while copies may still use them */
@@ -36,8 +34,6 @@ Heap &heap(void)
     static Heap *only = new Heap;
     return *only;
 }
-
-typedef std::lock_guard<std::mutex> Guard;
 
 /* Drops the uses that are done; true if none is left. */
 bool settle(Block *block)
@@ -107,7 +103,7 @@ int copy(dt_stream stream, void *target, const void *source, size_t bytes,
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
     Heap &all = heap();
-    Guard guard(all.lock);
+    dt_locked guard(DT_LOCK_PINNED);
     Block *block = block_of(all, inside);
     CUDA_TRY(doing, cudaMemcpyAsync(target, source, bytes, kind, handle));
     if (block && !note_use(block, stream))
@@ -131,7 +127,7 @@ int dt_cuda_pinned_allocate(int device, size_t bytes, void **out)
     if (device_use(device))
         return -1;
     Heap &all = heap();
-    Guard guard(all.lock);
+    dt_locked guard(DT_LOCK_PINNED);
     settle_waiting(all);
     if (all.free[order].empty()) {
         void *data = nullptr;
@@ -150,7 +146,7 @@ int dt_cuda_pinned_allocate(int device, size_t bytes, void **out)
 void dt_cuda_pinned_release(void *data)
 {
     Heap &all = heap();
-    Guard guard(all.lock);
+    dt_locked guard(DT_LOCK_PINNED);
     Block *block = block_of(all, data);
     if (block && block->uses.empty())
         all.free[block->order].push_back(block);

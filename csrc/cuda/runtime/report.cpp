@@ -3,20 +3,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <mutex>
-
 #include "cuda/runtime/backend.h"
 
 /* NULL until the first launch of a kernel that reports. */
 static Report *reports[DT_MAX_DEVICES];
-static std::mutex lock;
 
 Report *report_of(int device)
 {
     Report *report = __atomic_load_n(&reports[device], __ATOMIC_ACQUIRE);
     if (report)
         return report;
-    std::lock_guard<std::mutex> guard(lock);
+    dt_locked guard(DT_LOCK_REPORTS);
     if (!reports[device]) {
         cudaError_t error = cudaHostAlloc(&report, sizeof(Report),
                                           cudaHostAllocPortable | cudaHostAllocMapped);
@@ -35,7 +32,7 @@ int report_take(int device)
     Report *report = __atomic_load_n(&reports[device], __ATOMIC_ACQUIRE);
     if (!report || !__atomic_load_n(&report->filled, __ATOMIC_ACQUIRE))
         return 0;
-    std::lock_guard<std::mutex> guard(lock);
+    dt_locked guard(DT_LOCK_REPORTS);
     if (!__atomic_load_n(&report->filled, __ATOMIC_ACQUIRE))
         return 0;
     Report found = *report;

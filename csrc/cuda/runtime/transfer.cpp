@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include <mutex>
-
 #include "cuda/runtime/report.h"
 
 /* Small host-to-device copies are staged in pinned slots, so they are asynchronous
@@ -13,7 +11,6 @@
 
 namespace {
 struct Ring {
-    std::mutex lock;
     char *memory = nullptr;
     /* Recorded after the slot's last copy; NULL: unused. */
     cudaEvent_t events[SLOTS] = {};
@@ -56,7 +53,7 @@ int dt_cuda_copy_to_device(dt_stream stream, void *target, const void *source,
     cudaStream_t handle = (cudaStream_t)stream.handle;
     if (bytes <= SLOT_BYTES) {
         Ring *ring = &rings[stream.device];
-        std::lock_guard<std::mutex> guard(ring->lock);
+        dt_locked guard(DT_LOCK_UPLOADS + stream.device % DT_LOCK_COPIES);
         return upload_slot(ring, handle, target, source, bytes);
     }
     /* The driver pipelines large copies from pageable memory through its own pinned

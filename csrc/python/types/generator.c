@@ -104,8 +104,6 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 static void generator_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    if (generator_of(self)->generator == &generator_of(self)->own)
-        dt_generator_destroy(&generator_of(self)->own);
     type->tp_free(self);
     Py_DECREF(type);
 }

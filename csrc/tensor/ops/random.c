@@ -1,12 +1,12 @@
 #include "tensor/ops/ops.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "device/stream.h"
 #include "ops/philox.h"
 #include "tensor/call.h"
@@ -17,12 +17,11 @@
 /* --- generators --- */
 
 static struct {
-    pthread_mutex_t lock;
     dt_generator generators[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
     bool made[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
     bool seeded; /* GPUs that come later take this seed too */
     uint64_t seed;
-} random_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} random_state;
 
 static uint64_t fresh_seed(void)
 {
@@ -39,25 +38,25 @@ dt_generator *dt_default_generator(dt_device device)
     bool *made = &random_state.made[(int)device.type][(int)device.index];
     if (__atomic_load_n(made, __ATOMIC_ACQUIRE))
         return generator;
-    pthread_mutex_lock(&random_state.lock);
+    dt_lock(DT_LOCK_DEFAULT_GENERATORS);
     if (!*made) {
         bool known = random_state.seeded && device.type == DT_CUDA;
         dt_generator_init(generator, known ? random_state.seed : fresh_seed());
         __atomic_store_n(made, true, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&random_state.lock);
+    dt_unlock(DT_LOCK_DEFAULT_GENERATORS);
     return generator;
 }
 
 static void seed_cuda(uint64_t seed)
 {
-    pthread_mutex_lock(&random_state.lock);
+    dt_lock(DT_LOCK_DEFAULT_GENERATORS);
     random_state.seeded = true;
     random_state.seed = seed;
     for (int i = 0; i < DT_MAX_DEVICES; i++)
         if (random_state.made[DT_CUDA][i])
             dt_generator_seed(&random_state.generators[DT_CUDA][i], seed);
-    pthread_mutex_unlock(&random_state.lock);
+    dt_unlock(DT_LOCK_DEFAULT_GENERATORS);
 }
 
 void dt_seed_all(uint64_t seed)
@@ -186,14 +185,14 @@ static int randperm(dt_call *c)
         p[i] = i;
     if (!generator)
         generator = dt_default_generator(device);
-    pthread_mutex_lock(&generator->lock);
+    dt_lock(generator->lock);
     for (int64_t i = 0; i < n - 1; i++) {
         uint64_t word = draw(generator, twister, narrow);
         int64_t j = i + (int64_t)(word % (uint64_t)(n - i)), kept = p[i];
         p[i] = p[j];
         p[j] = kept;
     }
-    pthread_mutex_unlock(&generator->lock);
+    dt_unlock(generator->lock);
     return dt_contiguous_as(c->out[0], &order, dtype, device);
 }
 
@@ -410,7 +409,7 @@ _Static_assert(sizeof(twister_state) == DT_TWISTER_STATE, "PyTorch's layout");
 
 void dt_generator_save(dt_generator *g, bool twister, unsigned char *bytes)
 {
-    pthread_mutex_lock(&g->lock);
+    dt_lock(g->lock);
     if (twister) {
         bool used = g->next < DT_TWISTER_WORDS;
         twister_state state = {.seed = g->seed,
@@ -426,7 +425,7 @@ void dt_generator_save(dt_generator *g, bool twister, unsigned char *bytes)
         const uint64_t state[] = {g->seed, g->offset};
         memcpy(bytes, state, sizeof state);
     }
-    pthread_mutex_unlock(&g->lock);
+    dt_unlock(g->lock);
 }
 
 int dt_generator_restore(dt_generator *g, bool twister, const unsigned char *bytes)
@@ -435,10 +434,10 @@ int dt_generator_restore(dt_generator *g, bool twister, const unsigned char *byt
     uint64_t philox[2];
     memcpy(philox, bytes, sizeof philox);
     if (!twister) {
-        pthread_mutex_lock(&g->lock);
+        dt_lock(g->lock);
         g->seed = philox[0];
         g->offset = philox[1];
-        pthread_mutex_unlock(&g->lock);
+        dt_unlock(g->lock);
         return 0;
     }
     memcpy(&state, bytes, sizeof state);
@@ -447,14 +446,14 @@ int dt_generator_restore(dt_generator *g, bool twister, const unsigned char *byt
         return dt_fail(DT_ERROR_RUNTIME,
                        "set_state: these bytes are no state of a CPU generator; give "
                        "what get_state() gave");
-    pthread_mutex_lock(&g->lock);
+    dt_lock(g->lock);
     g->seed = state.seed;
     g->next = state.left > 1 ? (int)state.next : DT_TWISTER_WORDS;
     for (int i = 0; i < DT_TWISTER_WORDS; i++)
         g->words[i] = (uint32_t)state.words[i];
     g->normal_kept = state.kept != 0;
     g->normal = state.normal;
-    pthread_mutex_unlock(&g->lock);
+    dt_unlock(g->lock);
     return 0;
 }
 
