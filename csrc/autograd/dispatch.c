@@ -14,7 +14,6 @@
 #define COMPOSITE
 #define GRADIENT(backward, saves, node) int dt_##backward##_backward(dt_grad *);
 #define OP(id, flags, schema, forward, derivative, doc, example, prints) derivative
-#define OP_AS                                                            OP
 #include "ops/functions/all.def"
 #undef OP
 #undef NOT_DIFFERENTIABLE
@@ -24,13 +23,8 @@
 #define NOT_DIFFERENTIABLE              NULL, 0, NULL
 #define COMPOSITE                       NULL, DT_SAVES_NOTHING, NULL
 #define GRADIENT(backward, saves, node) dt_##backward##_backward, saves, node
-#define OP(id, flags, schema, forward, derivative, doc, example, prints)               \
-    dt_op                                                                              \
-        dt_op_##id = {schema, flags, dt_##forward##_forward, derivative, doc, example, \
-                      prints, NULL};
-#define OP_AS(id, flags, schema, expression, derivative, doc, example, prints)         \
-    dt_op dt_op_##id = {schema, flags, dt_##id##_forward, derivative, doc, example,    \
-                        prints, NULL};
+#define OP(id, flags, schema, forward, ...)                                            \
+    dt_op dt_op_##id = {schema, flags, dt_##forward##_forward, __VA_ARGS__, NULL};
 #include "ops/functions/all.def"
 #undef OP
 

@@ -345,11 +345,6 @@ int dt_sub_forward(dt_call *c)
     return add_scaled(c, DT_OP_sub, &c->args[0], &c->args[1]);
 }
 
-int dt_rsub_forward(dt_call *c)
-{
-    return add_scaled(c, DT_OP_sub, &c->args[1], &c->args[0]);
-}
-
 /* "trunc" is the quotient of what is left once the remainder is taken away, which is exact
  * for integers too. */
 int dt_div_forward(dt_call *c)
@@ -382,16 +377,6 @@ static int polygamma(dt_call *c, int64_t n, const dt_tensor *x)
                        "polygamma(): n is %lld; give 0 or a greater number",
                        (long long)n);
     return finish(c, DT_OP_polygamma, DT_ARGS(NUMBER((double)n), dt_arg_tensor(x)));
-}
-
-int dt_polygamma_forward(dt_call *c)
-{
-    return polygamma(c, c->args[0].i, c->args[1].tensor);
-}
-
-int dt_polygamma_of_forward(dt_call *c)
-{
-    return polygamma(c, c->args[1].i, c->args[0].tensor);
 }
 
 /* tensor1 times value. */
@@ -453,18 +438,6 @@ int dt_clamp_forward(dt_call *c)
     return finish(c, DT_OP_clamp, DT_ARGS(given[0], low, high));
 }
 
-int dt_where_forward(dt_call *c)
-{
-    return forward(c, DT_OP_where, 3);
-}
-
-int dt_where_of_forward(dt_call *c)
-{
-    return finish(c, DT_OP_where,
-                  DT_ARGS(dt_value_operand(&c->args[1]), dt_value_operand(&c->args[0]),
-                          dt_value_operand(&c->args[2])));
-}
-
 /* The positions of the elements that are not 0: a tensor for each dimension; a tensor
  * without dimensions counts as one of one element. */
 int dt_where_nonzero_forward(dt_call *c)
@@ -485,3 +458,7 @@ int dt_where_nonzero_forward(dt_call *c)
     dt_tensor_clear(&positions);
     return status;
 }
+
+#define DT_COMPOSITES
+#include "tensor/ops/define.h"
+#include "ops/functions/elementwise.def"

@@ -25,16 +25,6 @@ static int flip_along(dt_call *c, int64_t dim)
     return DT_CALL(flip, c->out[0], dt_value_tensor(x), dt_value_ints(1, &dim));
 }
 
-int dt_fliplr_forward(dt_call *c)
-{
-    return flip_along(c, 1);
-}
-
-int dt_flipud_forward(dt_call *c)
-{
-    return flip_along(c, 0);
-}
-
 int dt_roll_backward(dt_grad *g)
 {
     int64_t back[DT_MAX_NDIM];
@@ -219,3 +209,7 @@ int dt_trace_backward(dt_grad *g)
 {
     return matrix_backward(g, 0);
 }
+
+#define DT_COMPOSITES
+#include "tensor/ops/define.h"
+#include "ops/functions/movement.def"

@@ -231,22 +231,6 @@ static int extremum(dt_call *c, dt_op *amax)
     return dt_call_overload(amax, c, 1, c->args);
 }
 
-int dt_max_forward(dt_call *c)
-{
-    return extremum(c, &dt_op_amax);
-}
-
-int dt_min_forward(dt_call *c)
-{
-    return extremum(c, &dt_op_amin);
-}
-
-int dt_max_of_two_forward(dt_call *c)
-{
-    return dt_call_overload(&dt_op_maximum, c, 2, c->args);
-}
-
-int dt_min_of_two_forward(dt_call *c)
-{
-    return dt_call_overload(&dt_op_minimum, c, 2, c->args);
-}
+#define DT_COMPOSITES
+#include "tensor/ops/define.h"
+#include "ops/functions/reduce.def"

@@ -198,17 +198,6 @@ static int divide_equally(dt_call *c, int least, int dim)
     return divide(c, dim < ndim ? dim : 0, true);
 }
 
-int dt_hsplit_forward(dt_call *c)
-{
-    return divide_equally(c, 1, 1);
-}
-
-int dt_vsplit_forward(dt_call *c)
-{
-    return divide_equally(c, 2, 0);
-}
-
-int dt_dsplit_forward(dt_call *c)
-{
-    return divide_equally(c, 3, 2);
-}
+#define DT_COMPOSITES
+#include "tensor/ops/define.h"
+#include "ops/functions/split.def"

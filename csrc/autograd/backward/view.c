@@ -18,26 +18,6 @@ static dt_value shape_of(const dt_value *other)
     return dt_value_ints(other->tensor->ndim, other->tensor->shape);
 }
 
-int dt_reshape_as_forward(dt_call *c)
-{
-    return DT_CALL(reshape, c->out[0], c->args[0], shape_of(&c->args[1]));
-}
-
-int dt_view_as_forward(dt_call *c)
-{
-    return DT_CALL(view, c->out[0], c->args[0], shape_of(&c->args[1]));
-}
-
-int dt_expand_as_forward(dt_call *c)
-{
-    return DT_CALL(expand, c->out[0], c->args[0], shape_of(&c->args[1]));
-}
-
-int dt_ravel_forward(dt_call *c)
-{
-    return DT_CALL(flatten, c->out[0], c->args[0]);
-}
-
 /* --- orders of dimensions --- */
 
 int dt_permute_backward(dt_grad *g)
@@ -224,3 +204,7 @@ int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_subscript *it
     }
     return dt_record_view_steal(out, x, node);
 }
+
+#define DT_COMPOSITES
+#include "tensor/ops/define.h"
+#include "ops/functions/view.def"
