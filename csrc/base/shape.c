@@ -43,6 +43,26 @@ void dt_shape_strides(int ndim, const int64_t *shape, int64_t *strides)
     }
 }
 
+void dt_shape_order(int ndim, const int64_t *strides, int *order)
+{
+    for (int d = 0; d < ndim; d++) {
+        int at = d;
+        for (; at && strides[order[at - 1]] < strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+}
+
+void dt_shape_ordered_strides(int ndim, const int64_t *shape, const int *order,
+                              int64_t *strides)
+{
+    int64_t step = 1;
+    for (int i = ndim - 1; i >= 0; i--) {
+        strides[order[i]] = step;
+        step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
+    }
+}
+
 bool dt_shape_is_contiguous(int ndim, const int64_t *shape, const int64_t *strides)
 {
     int64_t step = 1;

@@ -23,6 +23,13 @@ int64_t dt_shape_numel(const char *op_name, int ndim, const int64_t *shape,
  * 1. Cannot fail. */
 void dt_shape_strides(int ndim, const int64_t *shape, int64_t *strides);
 
+/* The dimensions by stride, the largest first; those of one stride as they are. */
+void dt_shape_order(int ndim, const int64_t *strides, int *order);
+
+/* The strides of a dense tensor whose dimensions are in memory in this order. */
+void dt_shape_ordered_strides(int ndim, const int64_t *shape, const int *order,
+                              int64_t *strides);
+
 /* Whether strides are row-major without gaps. Ignores dimensions of size 1; an array
  * without elements is contiguous. */
 bool dt_shape_is_contiguous(int ndim, const int64_t *shape, const int64_t *strides);

@@ -132,12 +132,9 @@ static int make_result(const char *op_name, dt_tensor *out, dt_dtype dtype,
         return dt_tensor_empty_strided(op_name, out, dtype, ndim, shape, like->strides,
                                        device);
     int order[DT_MAX_NDIM];
-    int64_t strides[DT_MAX_NDIM], step = 1;
+    int64_t strides[DT_MAX_NDIM];
     order_dims(inputs, ninputs, ndim, shape, order);
-    for (int i = ndim - 1; i >= 0; i--) {
-        strides[order[i]] = step;
-        step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
-    }
+    dt_shape_ordered_strides(ndim, shape, order, strides);
     return dt_tensor_empty_strided(op_name, out, dtype, ndim, shape, strides, device);
 }
 
@@ -177,23 +174,18 @@ static bool plan_flat(dt_plan *plan, const dt_tensor *out, const dt_input *input
 static void plan_strided(dt_plan *plan, const dt_tensor *out, const dt_input *inputs,
                          int ninputs)
 {
-    int order[DT_MAX_NDIM], count = 0;
-    for (int d = 0; d < out->ndim; d++) {
-        if (out->shape[d] == 1)
-            continue;
-        int at = count++;
-        for (; at && out->strides[order[at - 1]] < out->strides[d]; at--)
-            order[at] = order[at - 1];
-        order[at] = d;
-    }
+    int order[DT_MAX_NDIM];
+    dt_shape_order(out->ndim, out->strides, order);
     const dt_tensor *tensors[DT_MAX_OPERANDS];
     tensors[0] = out;
     for (int i = 0; i < ninputs; i++)
         tensors[i + 1] = inputs[i].tensor;
     plan->ndim = 0;
-    for (int at = 0; at < count; at++) {
+    for (int at = 0; at < out->ndim; at++) {
         int d = order[at];
         int64_t strides[DT_MAX_OPERANDS];
+        if (out->shape[d] == 1)
+            continue;
         bool merges = plan->ndim > 0;
         for (int i = 0; i < plan->noperands; i++) {
             int64_t size = (int64_t)dt_dtype_size(plan->operands[i].dtype);

@@ -135,21 +135,14 @@ bool dt_tensor_overlaps_itself(const dt_tensor *t)
         return false;
     /* In order of stride, each dimension must step over the extent of the smaller
      * ones. */
-    int order[DT_MAX_NDIM], count = 0;
-    for (int d = 0; d < t->ndim; d++) {
-        if (t->shape[d] == 1)
-            continue;
-        int at = count++;
-        for (; at && t->strides[order[at - 1]] > t->strides[d]; at--)
-            order[at] = order[at - 1];
-        order[at] = d;
-    }
+    int order[DT_MAX_NDIM];
     int64_t reach = 0;
-    for (int i = 0; i < count; i++) {
-        int64_t stride = t->strides[order[i]];
-        if (stride <= reach)
+    dt_shape_order(t->ndim, t->strides, order);
+    for (int i = t->ndim - 1; i >= 0; i--) {
+        int64_t stride = t->strides[order[i]], size = t->shape[order[i]];
+        if (size != 1 && stride <= reach)
             return true;
-        reach += stride * (t->shape[order[i]] - 1);
+        reach += stride * (size - 1);
     }
     return false;
 }

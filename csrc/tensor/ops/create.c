@@ -332,27 +332,11 @@ static int eye(dt_call *c)
 
 /* --- like another tensor --- */
 
-/* The strides of a dense tensor with the order of dimensions of x. */
-static void strides_like(const dt_tensor *x, int64_t *strides)
-{
-    int order[DT_MAX_NDIM]; /* innermost first */
-    for (int d = x->ndim - 1, count = 0; d >= 0; d--) {
-        int at = count++;
-        for (; at && x->strides[order[at - 1]] > x->strides[d]; at--)
-            order[at] = order[at - 1];
-        order[at] = d;
-    }
-    int64_t step = 1;
-    for (int i = 0; i < x->ndim; i++) {
-        strides[order[i]] = step;
-        step *= x->shape[order[i]] > 1 ? x->shape[order[i]] : 1;
-    }
-}
-
 /* memory_format follows the keywords of all factories. */
 static int create_like(dt_call *c, recipe r, int first)
 {
     const dt_tensor *x = c->args[0].tensor;
+    int order[DT_MAX_NDIM];
     int64_t strides[DT_MAX_NDIM];
     dt_format format = (dt_format)c->args[first + DT_FACTORY_NKWARGS].i;
     if (dt_format_check(c->name, format, x->ndim))
@@ -361,10 +345,12 @@ static int create_like(dt_call *c, recipe r, int first)
     bool ordered = preserve
                        ? !x->contiguous && x->numel && !dt_tensor_overlaps_itself(x)
                        : format != DT_FORMAT_CONTIGUOUS;
-    if (ordered && preserve)
-        strides_like(x, strides);
-    else if (ordered)
+    if (ordered && preserve) {
+        dt_shape_order(x->ndim, x->strides, order);
+        dt_shape_ordered_strides(x->ndim, x->shape, order, strides);
+    } else if (ordered) {
         dt_format_strides(format, x->ndim, x->shape, strides);
+    }
     return create(c, r, first, (dt_dtype)x->dtype, x->ndim, x->shape,
                   ordered ? strides : NULL);
 }
