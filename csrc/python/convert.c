@@ -76,12 +76,10 @@ static int from_long(PyObject *value, dt_scalar *out)
 {
     int overflow;
     long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (overflow) {
-        PyErr_SetString(
+    if (overflow)
+        return DT_SET_ERROR(
             PyExc_OverflowError,
             "an int beyond 64 bits cannot be a tensor's element; use a float");
-        return -1;
-    }
     if (number == -1 && PyErr_Occurred())
         return -1;
     *out = dt_scalar_int(number);
@@ -92,14 +90,12 @@ static int from_other_number(PyObject *value, dt_scalar *out)
 {
     PyTypeObject *type = Py_TYPE(value);
     PyNumberMethods *number = type->tp_as_number;
-    if (PyComplex_Check(value) || !strncmp(type->tp_name, "numpy.complex", 13)) {
-        PyErr_Format(
+    if (PyComplex_Check(value) || !strncmp(type->tp_name, "numpy.complex", 13))
+        return DT_SET_ERROR(
             PyExc_TypeError,
             "a complex number (%R) cannot be used: there are no complex tensors; "
             "take its .real and .imag apart",
             value);
-        return -1;
-    }
     if (!number || PyUnicode_Check(value) || PyBytes_Check(value) ||
         dt_tensor_check(value) ||
         (type->tp_as_sequence && type->tp_as_sequence->sq_length) ||
@@ -150,11 +146,9 @@ int dt_int_from_python(PyObject *value, int64_t *out)
     if (PyLong_Check(value)) {
         int overflow;
         long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (overflow) {
-            PyErr_Format(PyExc_OverflowError,
-                         "%R is beyond 64 bits; give a smaller int", value);
-            return -1;
-        }
+        if (overflow)
+            return DT_SET_ERROR(PyExc_OverflowError,
+                                "%R is beyond 64 bits; give a smaller int", value);
         *out = number;
         return number == -1 && PyErr_Occurred() ? -1 : 1;
     }
@@ -315,12 +309,11 @@ int dt_take_order(const dt_args *args, int i, double *out)
         return dt_take_float(args, i, out);
     if (PyUnicode_CompareWithASCIIString(value, "fro") == 0)
         return 0;
-    PyErr_Format(PyUnicode_CompareWithASCIIString(value, "nuc") == 0
-                     ? PyExc_NotImplementedError
-                     : PyExc_RuntimeError,
-                 "%s(): %s is %R; give a number, float('inf') or 'fro'",
-                 args->signature->name, args->signature->parameters[i].name, value);
-    return -1;
+    return DT_SET_ERROR(
+        PyUnicode_CompareWithASCIIString(value, "nuc") == 0 ? PyExc_NotImplementedError
+                                                            : PyExc_RuntimeError,
+        "%s(): %s is %R; give a number, float('inf') or 'fro'", args->signature->name,
+        args->signature->parameters[i].name, value);
 }
 
 /* As dt_int_from_python, but True is no int: it is a flag in the wrong place. */
@@ -378,11 +371,11 @@ static int int_items(const dt_args *args, int i, PyObject *const *values,
         if (status <= 0) {
             PyErr_Clear();
             char text[DT_DESCRIBE_TEXT];
-            PyErr_Format(PyExc_TypeError,
-                         "%s(): item %zd of %s is %s; give ints, of at most 64 bits",
-                         args->signature->name, v, args->signature->parameters[i].name,
-                         dt_describe(values[v], text, sizeof text));
-            return -1;
+            return DT_SET_ERROR(
+                PyExc_TypeError,
+                "%s(): item %zd of %s is %s; give ints, of at most 64 bits",
+                args->signature->name, v, args->signature->parameters[i].name,
+                dt_describe(values[v], text, sizeof text));
         }
     }
     return 0;
@@ -392,13 +385,11 @@ static int int_items(const dt_args *args, int i, PyObject *const *values,
 static int take_ints(const dt_args *args, int i, PyObject *const *values,
                      Py_ssize_t count, int *n, int64_t *out)
 {
-    if (count > DT_MAX_NDIM) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): %s has %zd ints; tensors have at most %d dimensions",
-                     args->signature->name, args->signature->parameters[i].name, count,
-                     DT_MAX_NDIM);
-        return -1;
-    }
+    if (count > DT_MAX_NDIM)
+        return DT_SET_ERROR(PyExc_RuntimeError,
+                            "%s(): %s has %zd ints; tensors have at most %d dimensions",
+                            args->signature->name, args->signature->parameters[i].name,
+                            count, DT_MAX_NDIM);
     *n = (int)count;
     return int_items(args, i, values, count, out);
 }
@@ -536,13 +527,12 @@ PyObject *dt_pinned(const char *function, PyObject *tensor)
     dt_device device = dt_device_make(DT_CUDA, 0);
     /* On a GPU: refused below. */
     if (dt_device_is_cpu(dt_tensor_device(x))) {
-        if (!dt_device_count(DT_CUDA)) {
-            PyErr_Format(PyExc_RuntimeError,
-                         "%s(): memory is pinned for a GPU's driver, and there is no "
-                         "GPU; leave it out. %s",
-                         function, dt_cuda_why());
-            return NULL;
-        }
+        if (!dt_device_count(DT_CUDA))
+            return PyErr_Format(
+                PyExc_RuntimeError,
+                "%s(): memory is pinned for a GPU's driver, and there is no "
+                "GPU; leave it out. %s",
+                function, dt_cuda_why());
         if (dt_device_resolve(dt_device_make(DT_CUDA, -1), &device) < 0)
             return NULL;
     }
@@ -573,22 +563,21 @@ static int take_from_out(const dt_args *args, int first, int chosen, int *dtype,
     if (dt_take_tensor(args, first + OUT, &out) < 0)
         return -1;
     dt_device has = dt_tensor_device(out);
-    if (chosen >= 0 && chosen != out->dtype) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): dtype is %s and out a Tensor of type %s; leave dtype away, "
-                     "or give an out of that type",
-                     args->signature->name, dt_dtype_name((dt_dtype)chosen),
-                     dt_dtype_name((dt_dtype)out->dtype));
-        return -1;
-    }
+    if (chosen >= 0 && chosen != out->dtype)
+        return DT_SET_ERROR(
+            PyExc_RuntimeError,
+            "%s(): dtype is %s and out a Tensor of type %s; leave dtype away, "
+            "or give an out of that type",
+            args->signature->name, dt_dtype_name((dt_dtype)chosen),
+            dt_dtype_name((dt_dtype)out->dtype));
     if (dt_given(args, first + DEVICE) && !dt_device_equal(*device, has)) {
         char given[DT_DEVICE_TEXT], holds[DT_DEVICE_TEXT];
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): device is %s and out is on %s; leave device away, or give "
-                     "an out that is there",
-                     args->signature->name, dt_device_text(*device, given),
-                     dt_device_text(has, holds));
-        return -1;
+        return DT_SET_ERROR(
+            PyExc_RuntimeError,
+            "%s(): device is %s and out is on %s; leave device away, or give "
+            "an out that is there",
+            args->signature->name, dt_device_text(*device, given),
+            dt_device_text(has, holds));
     }
     *dtype = out->dtype;
     *device = has;

@@ -31,12 +31,11 @@ static int take_gpu(const char *function, PyObject *value, dt_device *out)
     *out = dt_device_make(DT_CUDA, -1);
     if (value != Py_None && dt_device_from_python(function, "device", value, out) < 0)
         return -1;
-    if (out->type != DT_CUDA) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s(): %R is not a CUDA device; give 'cuda', 'cuda:0' or an index",
-                     function, value);
-        return -1;
-    }
+    if (out->type != DT_CUDA)
+        return DT_SET_ERROR(
+            PyExc_ValueError,
+            "%s(): %R is not a CUDA device; give 'cuda', 'cuda:0' or an index",
+            function, value);
     return dt_device_resolve(*out, out);
 }
 

@@ -84,14 +84,12 @@ DT_PUBLIC(set_default_dtype, "set_default_dtype(d: Dtype)")
     int dtype;
     if (dt_take_dtype(args, 0, &dtype) < 0)
         return NULL;
-    if (!dt_dtype_is_float((dt_dtype)dtype)) {
-        PyErr_Format(
+    if (!dt_dtype_is_float((dt_dtype)dtype))
+        return PyErr_Format(
             PyExc_TypeError,
             "set_default_dtype(): %R holds no fractions; give a floating type such "
             "as float32",
             dt_py.dtypes[dtype]);
-        return NULL;
-    }
     dt_set_default_dtype((dt_dtype)dtype);
     Py_RETURN_NONE;
 }

@@ -15,6 +15,9 @@ static inline int dt_raise_status(void)
     return -1;
 }
 
+/* PyErr_Format in functions that return -1. */
+#define DT_SET_ERROR(...) (PyErr_Format(__VA_ARGS__), -1)
+
 /* Release and reacquire the GIL around code that may use the autograd metadata of
  * tensors. */
 #define DT_BEGIN_ALLOW_THREADS                                                         \

@@ -183,18 +183,15 @@ int dt_add_properties(PyGetSetDef *properties)
 static int execute(PyObject *module)
 {
     static PyInterpreterState *home;
-    if (home && home != PyInterpreterState_Get()) {
-        PyErr_SetString(PyExc_ImportError,
-                        "pydevtensor is already in use in another interpreter of this "
-                        "process; use a separate process");
-        return -1;
-    }
+    if (home && home != PyInterpreterState_Get())
+        return DT_SET_ERROR(
+            PyExc_ImportError,
+            "pydevtensor is already in use in another interpreter of this "
+            "process; use a separate process");
     if (home) {
-        if (!dt_py.module) {
-            PyErr_SetString(PyExc_ImportError,
-                            "pydevtensor failed to import before; restart Python");
-            return -1;
-        }
+        if (!dt_py.module)
+            return DT_SET_ERROR(PyExc_ImportError,
+                                "pydevtensor failed to import before; restart Python");
         /* Imported again: return the same types, or existing tensors would not be
          * Tensors. */
         return PyDict_Merge(PyModule_GetDict(module), PyModule_GetDict(dt_py.module),

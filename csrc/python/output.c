@@ -17,13 +17,12 @@ int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *resu
     }
     if (target->numel) {
         char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
-        PyErr_Format(
+        return DT_SET_ERROR(
             PyExc_RuntimeError,
             "%s(): out has shape %s and the result %s; give an out of that shape, or "
             "an empty one, torch.empty(0)",
             function, dt_shape_text(target->ndim, target->shape, has, sizeof has),
             dt_shape_text(result->ndim, result->shape, wants, sizeof wants));
-        return -1;
     }
     DT_LOCAL(fresh);
     if (dt_to(&fresh, result, (dt_dtype)target->dtype, dt_tensor_device(target)) < 0)

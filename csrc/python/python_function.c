@@ -47,14 +47,12 @@ static int take_gradients(dt_node *node, dt_scope *scope, PyObject *made,
         PyObject *gradient = one ? made : PyTuple_GET_ITEM(made, i);
         if (gradient == Py_None || !dt_node_wants(node, i))
             continue;
-        if (!dt_tensor_check(gradient)) {
-            PyErr_Format(
+        if (!dt_tensor_check(gradient))
+            return DT_SET_ERROR(
                 PyExc_TypeError,
                 "%s: backward() has to return Tensors or None, and gradient %d "
                 "is %s",
                 node->name, i, dt_describe(gradient, text, sizeof text));
-            return -1;
-        }
         into[i] = dt_scope_slot(scope);
         if (!into[i])
             return dt_raise_status();
@@ -62,12 +60,11 @@ static int take_gradients(dt_node *node, dt_scope *scope, PyObject *made,
     }
     return 0;
 wrong_count:
-    PyErr_Format(
+    return DT_SET_ERROR(
         PyExc_RuntimeError,
         "%s: backward() returned %d gradients, and forward() took %d arguments; "
         "return one for each, None where there is none",
         node->name, count, node->nedges);
-    return -1;
 }
 
 static int function_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
@@ -156,14 +153,10 @@ static PyObject *result_of(PyObject *module, PyObject *arguments)
     int index;
     if (!PyArg_ParseTuple(arguments, "OiO!", &node, &index, dt_py.tensor_type, &tensor))
         return NULL;
-    if (!dt_node_object_check(node)) {
-        PyErr_SetString(PyExc_TypeError, "_result_of(): node is no Node");
-        return NULL;
-    }
-    if (index < 0 || index >= dt_node_of(node)->nresults) {
-        PyErr_SetString(PyExc_IndexError, "_result_of(): there is no such result");
-        return NULL;
-    }
+    if (!dt_node_object_check(node))
+        return PyErr_Format(PyExc_TypeError, "_result_of(): node is no Node");
+    if (index < 0 || index >= dt_node_of(node)->nresults)
+        return PyErr_Format(PyExc_IndexError, "_result_of(): there is no such result");
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;

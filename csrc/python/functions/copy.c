@@ -109,12 +109,10 @@ static PyObject *to_quick(DT_CALL_PARAMETERS)
     }
     for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "other") ==
-            0) {
-            PyErr_SetString(
+            0)
+            return PyErr_Format(
                 PyExc_TypeError,
                 "to() takes the tensor to be like by position only: to(other)");
-            return NULL;
-        }
     return to_method(self, values, count, kwnames);
 }
 
@@ -138,11 +136,9 @@ DT_PUBLIC(cuda,
     if (dt_given(args, 1) &&
         dt_device_from_python("cuda", "device", args->slots[1], &t.device) < 0)
         return NULL;
-    if (dt_device_is_cpu(t.device)) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "cuda(): device is the CPU; give a GPU, or use .cpu()");
-        return NULL;
-    }
+    if (dt_device_is_cpu(t.device))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "cuda(): device is the CPU; give a GPU, or use .cpu()");
     return dt_device_resolve(t.device, &t.device) < 0
                ? NULL
                : converted("cuda", args->slots[0], t);
@@ -212,12 +208,10 @@ DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Format = None)")
     const dt_tensor *x = dt_tensor_of(args->slots[0]);
     if (!dt_given(args, 1))
         t.format = DT_FORMAT_CONTIGUOUS;
-    if (t.format == DT_FORMAT_PRESERVE && !x->contiguous) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "contiguous(): preserve_format is no order; give "
-                        "contiguous_format or channels_last");
-        return NULL;
-    }
+    if (t.format == DT_FORMAT_PRESERVE && !x->contiguous)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "contiguous(): preserve_format is no order; give "
+                            "contiguous_format or channels_last");
     if (dt_format_is_of(t.format, x))
         return Py_NewRef(args->slots[0]);
     t.copies = true;

@@ -10,20 +10,17 @@ static int find_rule(dt_optim_update *u, const char *name, Py_ssize_t ntensors)
     int i = 0;
     while (i < DT_NOPTIM && strcmp(dt_optim_rules[i].name, name) != 0)
         i++;
-    if (i == DT_NOPTIM) {
-        PyErr_Format(PyExc_ValueError,
-                     "_update(): there is no rule '%.40s'; see _update_rules()", name);
-        return -1;
-    }
+    if (i == DT_NOPTIM)
+        return DT_SET_ERROR(PyExc_ValueError,
+                            "_update(): there is no rule '%.40s'; see _update_rules()",
+                            name);
     const dt_optim_rule *rule = &dt_optim_rules[i];
     int each = 2 + rule->nstates;
-    if (ntensors % each) {
-        PyErr_Format(PyExc_ValueError,
-                     "_update(): %zd tensors were given; %s takes %d for each "
-                     "parameter: it, its gradient, and %d states",
-                     ntensors, name, each, rule->nstates);
-        return -1;
-    }
+    if (ntensors % each)
+        return DT_SET_ERROR(PyExc_ValueError,
+                            "_update(): %zd tensors were given; %s takes %d for each "
+                            "parameter: it, its gradient, and %d states",
+                            ntensors, name, each, rule->nstates);
     u->op = (dt_optim_op)i;
     u->count = ntensors / each;
     return 0;
@@ -31,11 +28,10 @@ static int find_rule(dt_optim_update *u, const char *name, Py_ssize_t ntensors)
 
 static int take_floats(const char *what, PyObject *tuple, Py_ssize_t count, double *out)
 {
-    if (PyTuple_GET_SIZE(tuple) != count) {
-        PyErr_Format(PyExc_ValueError, "_update(): there are %zd %s; give %zd numbers",
-                     PyTuple_GET_SIZE(tuple), what, count);
-        return -1;
-    }
+    if (PyTuple_GET_SIZE(tuple) != count)
+        return DT_SET_ERROR(PyExc_ValueError,
+                            "_update(): there are %zd %s; give %zd numbers",
+                            PyTuple_GET_SIZE(tuple), what, count);
     for (Py_ssize_t i = 0; i < count; i++) {
         out[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(tuple, i));
         if (out[i] == -1 && PyErr_Occurred())

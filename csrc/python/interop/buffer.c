@@ -54,32 +54,25 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     const dt_tensor *t = dt_tensor_of(self);
     view->obj = NULL;
-    if (!t->storage) {
-        PyErr_SetString(PyExc_BufferError, "buffer: the Tensor is empty");
-        return -1;
-    }
+    if (!t->storage)
+        return DT_SET_ERROR(PyExc_BufferError, "buffer: the Tensor is empty");
     dt_dtype dtype = (dt_dtype)t->dtype;
-    if (!dt_device_is_cpu(dt_tensor_device(t))) {
-        PyErr_Format(PyExc_BufferError,
-                     "buffer: the Tensor is on %s:%d, and only the CPU's memory can be "
-                     "shared; copy it with .cpu()",
-                     dt_tensor_device(t).type == DT_CUDA ? "cuda" : "device",
-                     (int)dt_tensor_device(t).index);
-        return -1;
-    }
+    if (!dt_device_is_cpu(dt_tensor_device(t)))
+        return DT_SET_ERROR(
+            PyExc_BufferError,
+            "buffer: the Tensor is on %s:%d, and only the CPU's memory can be "
+            "shared; copy it with .cpu()",
+            dt_tensor_device(t).type == DT_CUDA ? "cuda" : "device",
+            (int)dt_tensor_device(t).index);
     const char *format = formats[dtype];
-    if (!format) {
-        PyErr_Format(
+    if (!format)
+        return DT_SET_ERROR(
             PyExc_BufferError,
             "buffer: %s has no buffer format; convert it with .to(torch.float32)",
             dt_dtype_name(dtype));
-        return -1;
-    }
     const char *reason = refusal(t, flags);
-    if (reason) {
-        PyErr_SetString(PyExc_BufferError, reason);
-        return -1;
-    }
+    if (reason)
+        return DT_SET_ERROR(PyExc_BufferError, "%s", reason);
     export *kept = PyMem_Malloc(sizeof *kept);
     if (!kept) {
         PyErr_NoMemory();
@@ -126,13 +119,12 @@ static void release_view(PyObject *owner)
  * error. */
 static Py_buffer *take_buffer(PyObject *object)
 {
-    if (!PyObject_CheckBuffer(object)) {
-        PyErr_Format(PyExc_ValueError,
-                     "frombuffer(): a %.100s has no buffer; give bytes, a bytearray, a "
-                     "memoryview, an array or an mmap",
-                     Py_TYPE(object)->tp_name);
-        return NULL;
-    }
+    if (!PyObject_CheckBuffer(object))
+        return (Py_buffer *)PyErr_Format(
+            PyExc_ValueError,
+            "frombuffer(): a %.100s has no buffer; give bytes, a bytearray, a "
+            "memoryview, an array or an mmap",
+            Py_TYPE(object)->tp_name);
     Py_buffer *view = PyMem_Malloc(sizeof *view);
     if (!view)
         return (Py_buffer *)PyErr_NoMemory();
@@ -160,37 +152,31 @@ static Py_buffer *take_buffer(PyObject *object)
 static int64_t count_elements(const Py_buffer *view, int64_t size, int64_t count,
                               int64_t offset)
 {
-    if (view->len == 0 || count == 0) {
-        PyErr_Format(
+    if (view->len == 0 || count == 0)
+        return DT_SET_ERROR(
             PyExc_ValueError,
             "frombuffer(): the buffer has %zd bytes and count is %lld; neither "
             "may be 0, use torch.empty(0) instead",
             view->len, (long long)count);
-        return -1;
-    }
-    if (offset < 0 || offset >= view->len) {
-        PyErr_Format(
+    if (offset < 0 || offset >= view->len)
+        return DT_SET_ERROR(
             PyExc_ValueError,
             "frombuffer(): offset is %lld; give 0 to %zd, less than the buffer's "
             "bytes",
             (long long)offset, view->len - 1);
-        return -1;
-    }
     int64_t room = view->len - offset;
-    if (count < 0 && room % size) {
-        PyErr_Format(PyExc_ValueError,
-                     "frombuffer(): %lld bytes after the offset are not a multiple of "
-                     "the element's %lld; give count",
-                     (long long)room, (long long)size);
-        return -1;
-    }
-    if (count > room / size) {
-        PyErr_Format(PyExc_ValueError,
-                     "frombuffer(): count is %lld, and after the offset there is room "
-                     "for %lld elements of %lld bytes; give a smaller one",
-                     (long long)count, (long long)(room / size), (long long)size);
-        return -1;
-    }
+    if (count < 0 && room % size)
+        return DT_SET_ERROR(
+            PyExc_ValueError,
+            "frombuffer(): %lld bytes after the offset are not a multiple of "
+            "the element's %lld; give count",
+            (long long)room, (long long)size);
+    if (count > room / size)
+        return DT_SET_ERROR(
+            PyExc_ValueError,
+            "frombuffer(): count is %lld, and after the offset there is room "
+            "for %lld elements of %lld bytes; give a smaller one",
+            (long long)count, (long long)(room / size), (long long)size);
     return count < 0 ? room / size : count;
 }
 

@@ -176,13 +176,12 @@ static int open_capsule(PyObject *capsule, opened *out)
                         USED_VERSIONED};
         if (managed->major == DL_MAJOR)
             return 0;
-        PyErr_Format(
+        return DT_SET_ERROR(
             PyExc_BufferError,
             "from_dlpack(): the capsule has DLPack version %u.%u, and version %d "
             "is supported; ask its producer with max_version=(%d, %d)",
             (unsigned)managed->major, (unsigned)managed->minor, DL_MAJOR, DL_MAJOR,
             DL_MINOR);
-        return -1;
     }
     if (PyCapsule_IsValid(capsule, LEGACY)) {
         dl_legacy *managed = PyCapsule_GetPointer(capsule, LEGACY);
@@ -192,19 +191,18 @@ static int open_capsule(PyObject *capsule, opened *out)
     char text[DT_DESCRIBE_TEXT];
     bool used = PyCapsule_IsValid(capsule, USED_LEGACY) ||
                 PyCapsule_IsValid(capsule, USED_VERSIONED);
-    PyErr_Format(PyExc_RuntimeError,
-                 used ? "from_dlpack(): the capsule was already consumed%.0s; ask for "
-                        "another with __dlpack__()"
-                      : "from_dlpack(): the argument is %s; give an object with "
-                        "__dlpack__(), or its capsule",
-                 dt_describe(capsule, text, sizeof text));
-    return -1;
+    return DT_SET_ERROR(
+        PyExc_RuntimeError,
+        used ? "from_dlpack(): the capsule was already consumed%.0s; ask for "
+               "another with __dlpack__()"
+             : "from_dlpack(): the argument is %s; give an object with "
+               "__dlpack__(), or its capsule",
+        dt_describe(capsule, text, sizeof text));
 }
 
 static int refuse(const char *reason)
 {
-    PyErr_Format(PyExc_BufferError, "from_dlpack(): %s", reason);
-    return -1;
+    return DT_SET_ERROR(PyExc_BufferError, "from_dlpack(): %s", reason);
 }
 
 static int dtype_from(const dl_array *array)
@@ -212,11 +210,11 @@ static int dtype_from(const dl_array *array)
     for (int d = 0; d < DT_NDTYPES && array->lanes == 1; d++)
         if (code_of((dt_dtype)d) == array->code && bits_of((dt_dtype)d) == array->bits)
             return d;
-    PyErr_Format(PyExc_BufferError,
-                 "from_dlpack(): no tensor type matches DLPack's type code %d with %d "
-                 "bits and %d lanes; convert first, e.g. to float32",
-                 array->code, array->bits, array->lanes);
-    return -1;
+    return DT_SET_ERROR(
+        PyExc_BufferError,
+        "from_dlpack(): no tensor type matches DLPack's type code %d with %d "
+        "bits and %d lanes; convert first, e.g. to float32",
+        array->code, array->bits, array->lanes);
 }
 
 /* Reads and checks the array's geometry into t, and the bytes from its first element
@@ -226,13 +224,12 @@ static int read_geometry(const dl_array *array, dt_tensor *t, size_t *reach)
     int dtype = dtype_from(array);
     if (dtype < 0)
         return -1;
-    if (array->ndim < 0 || array->ndim > DT_MAX_NDIM) {
-        PyErr_Format(PyExc_BufferError,
-                     "from_dlpack(): the array has %d dimensions, a tensor has 0 to "
-                     "%d; reshape it first",
-                     (int)array->ndim, DT_MAX_NDIM);
-        return -1;
-    }
+    if (array->ndim < 0 || array->ndim > DT_MAX_NDIM)
+        return DT_SET_ERROR(
+            PyExc_BufferError,
+            "from_dlpack(): the array has %d dimensions, a tensor has 0 to "
+            "%d; reshape it first",
+            (int)array->ndim, DT_MAX_NDIM);
     if (array->ndim && !array->shape)
         return refuse("the capsule has no shape; ask its producer for a valid one");
     t->dtype = (unsigned char)dtype;

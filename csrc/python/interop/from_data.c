@@ -25,13 +25,12 @@ static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
 {
     if (dt_tensor_check(leaf)) {
         const dt_tensor *t = dt_tensor_of(leaf);
-        if (t->numel != 1) {
-            PyErr_Format(PyExc_ValueError,
-                         "%s(): the data contain a tensor of %zd elements; only one "
-                         "element converts to a number, use torch.stack for more",
-                         r->function, (Py_ssize_t)t->numel);
-            return -1;
-        }
+        if (t->numel != 1)
+            return DT_SET_ERROR(
+                PyExc_ValueError,
+                "%s(): the data contain a tensor of %zd elements; only one "
+                "element converts to a number, use torch.stack for more",
+                r->function, (Py_ssize_t)t->numel);
         int status;
         DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
                dt_item(r->function, t, out));
@@ -53,10 +52,9 @@ static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
 static int not_a_number(reader *r, PyObject *leaf, PyObject *exception)
 {
     char text[DT_DESCRIBE_TEXT];
-    PyErr_Format(exception,
-                 "%s(): the data contain %s; give numbers, or sequences of numbers",
-                 r->function, dt_describe(leaf, text, sizeof text));
-    return -1;
+    return DT_SET_ERROR(
+        exception, "%s(): the data contain %s; give numbers, or sequences of numbers",
+        r->function, dt_describe(leaf, text, sizeof text));
 }
 
 static int leaf_type(reader *r, PyObject *leaf)
@@ -107,11 +105,11 @@ static bool is_sequence(PyObject *value)
 
 static int uneven(reader *r, int depth)
 {
-    PyErr_Format(PyExc_TypeError,
-                 "%s(): the data is ragged: at depth %d numbers and sequences are "
-                 "mixed; nest all of them equally",
-                 r->function, depth);
-    return -1;
+    return DT_SET_ERROR(
+        PyExc_TypeError,
+        "%s(): the data is ragged: at depth %d numbers and sequences are "
+        "mixed; nest all of them equally",
+        r->function, depth);
 }
 
 static int measure(reader *r, PyObject *data, int depth)
@@ -125,14 +123,12 @@ static int measure(reader *r, PyObject *data, int depth)
             return uneven(r, depth);
         return r->infer ? leaf_type(r, data) : 0;
     }
-    if (depth == DT_MAX_NDIM) {
-        PyErr_Format(
+    if (depth == DT_MAX_NDIM)
+        return DT_SET_ERROR(
             PyExc_ValueError,
             "%s(): the data is nested deeper than the %d dimensions that a tensor can "
             "have; flatten it first",
             r->function, DT_MAX_NDIM);
-        return -1;
-    }
     DT_REF items = PySequence_Fast(data, "the data is no sequence");
     if (!items)
         return -1;
@@ -141,14 +137,12 @@ static int measure(reader *r, PyObject *data, int depth)
         return uneven(r, depth);
     if (r->shape[depth] < 0) /* the first sequence at each depth */
         r->shape[depth] = length;
-    if (r->shape[depth] != length) {
-        PyErr_Format(
+    if (r->shape[depth] != length)
+        return DT_SET_ERROR(
             PyExc_ValueError,
             "%s(): the data is ragged: a sequence at depth %d has %zd items where "
             "others have %zd; give all of them the same length",
             r->function, depth, length, (Py_ssize_t)r->shape[depth]);
-        return -1;
-    }
     if (!length && r->ndim < 0)
         r->ndim = depth + 1;
     if (!length && r->ndim != depth + 1)
@@ -175,20 +169,16 @@ static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
     if (found <= 0)
         return found < 0 ? -1 : not_a_number(r, leaf, PyExc_TypeError);
     if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind == DT_KIND_FLOAT &&
-        !(number.f > -9223372036854775808.0 && number.f < 9223372036854775808.0)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): %R is not a 64-bit integer; use a floating dtype",
-                     r->function, leaf);
-        return -1;
-    }
+        !(number.f > -9223372036854775808.0 && number.f < 9223372036854775808.0))
+        return DT_SET_ERROR(PyExc_RuntimeError,
+                            "%s(): %R is not a 64-bit integer; use a floating dtype",
+                            r->function, leaf);
     if (dt_dtype_kind(dtype) == DT_KIND_INTEGER && number.kind != DT_KIND_FLOAT &&
-        !dt_scalar_fits(dtype, number)) {
-        PyErr_Format(
+        !dt_scalar_fits(dtype, number))
+        return DT_SET_ERROR(
             PyExc_RuntimeError,
             "%s(): the number %lld does not fit into the type %s; use a wider dtype",
             r->function, (long long)number.i, dt_dtype_name(dtype));
-        return -1;
-    }
     dt_element element = dt_element_from_scalar(dtype, number);
     memcpy(out, element.bytes, dt_dtype_size(dtype));
     return 0;
@@ -196,9 +186,8 @@ static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
 
 static int changed(reader *r)
 {
-    PyErr_Format(PyExc_ValueError, "%s(): the data changed while it was read",
-                 r->function);
-    return -1;
+    return DT_SET_ERROR(PyExc_ValueError, "%s(): the data changed while it was read",
+                        r->function);
 }
 
 static int write_all(reader *r, PyObject *data, int depth, dt_dtype dtype, char **out)

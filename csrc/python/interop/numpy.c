@@ -160,53 +160,44 @@ static int check_shareable(PyArrayObject *array, int *dtype)
 {
     PyArray_Descr *descr = PyArray_DESCR(array);
     int size = (int)PyArray_ITEMSIZE(array);
-    if (PyArray_NDIM(array) > DT_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError,
-                     "from_numpy(): the array has %d dimensions, a tensor has at most "
-                     "%d; reshape "
-                     "it first",
-                     PyArray_NDIM(array), DT_MAX_NDIM);
-        return -1;
-    }
+    if (PyArray_NDIM(array) > DT_MAX_NDIM)
+        return DT_SET_ERROR(
+            PyExc_ValueError,
+            "from_numpy(): the array has %d dimensions, a tensor has at most "
+            "%d; reshape "
+            "it first",
+            PyArray_NDIM(array), DT_MAX_NDIM);
     *dtype = dtype_of_number(descr->type_num);
-    if (*dtype < 0) {
-        PyErr_Format(
+    if (*dtype < 0)
+        return DT_SET_ERROR(
             PyExc_TypeError,
             "from_numpy(): no tensor type matches %R; convert the array with .astype() "
             "to bool, an integer of 8 to 64 bits, or a float of 16 to 64",
             descr);
-        return -1;
-    }
-    if (PyArray_ISBYTESWAPPED(array)) {
-        PyErr_SetString(
+    if (PyArray_ISBYTESWAPPED(array))
+        return DT_SET_ERROR(
             PyExc_ValueError,
             "from_numpy(): the array's byte order is not this machine's; convert it "
             "with .astype(array.dtype.newbyteorder('='))");
-        return -1;
-    }
     for (int d = 0; d < PyArray_NDIM(array); d++) {
         npy_intp stride = PyArray_STRIDE(array, d);
-        if (stride < 0) {
-            PyErr_Format(PyExc_ValueError,
-                         "from_numpy(): the stride of dimension %d is negative (%zd), "
-                         "which tensors cannot have; use array.copy()",
-                         d, (Py_ssize_t)stride);
-            return -1;
-        }
-        if (stride % size) {
-            PyErr_Format(PyExc_ValueError,
-                         "from_numpy(): the stride of %zd bytes in dimension %d is not "
-                         "a multiple of the element's %d; use array.copy()",
-                         (Py_ssize_t)stride, d, size);
-            return -1;
-        }
+        if (stride < 0)
+            return DT_SET_ERROR(
+                PyExc_ValueError,
+                "from_numpy(): the stride of dimension %d is negative (%zd), "
+                "which tensors cannot have; use array.copy()",
+                d, (Py_ssize_t)stride);
+        if (stride % size)
+            return DT_SET_ERROR(
+                PyExc_ValueError,
+                "from_numpy(): the stride of %zd bytes in dimension %d is not "
+                "a multiple of the element's %d; use array.copy()",
+                (Py_ssize_t)stride, d, size);
     }
-    if ((uintptr_t)PyArray_DATA(array) % (uintptr_t)size) {
-        PyErr_SetString(
+    if ((uintptr_t)PyArray_DATA(array) % (uintptr_t)size)
+        return DT_SET_ERROR(
             PyExc_ValueError,
             "from_numpy(): the array's elements are not aligned; use array.copy()");
-        return -1;
-    }
     return 0;
 }
 

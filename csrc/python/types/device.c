@@ -78,43 +78,38 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
         if (text && strlen(text) == (size_t)length && parse(text, out) == 0)
             return 0;
         for (int i = 0; text && i < DT_NDTYPES; i++)
-            if (!strcmp(text, dt_dtype_name((dt_dtype)i))) {
-                PyErr_Format(PyExc_RuntimeError,
-                             "%s(): %R is the name of a dtype and not a device; give "
-                             "torch.%s for the dtype",
-                             function, value, text);
-                return -1;
-            }
-        PyErr_Format(
+            if (!strcmp(text, dt_dtype_name((dt_dtype)i)))
+                return DT_SET_ERROR(
+                    PyExc_RuntimeError,
+                    "%s(): %R is the name of a dtype and not a device; give "
+                    "torch.%s for the dtype",
+                    function, value, text);
+        return DT_SET_ERROR(
             PyExc_RuntimeError,
             "%s(): %R is not a device; give 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...",
             function, value);
-        return -1;
     }
     if (PyLong_Check(value) && !PyBool_Check(value)) {
         int overflow;
         long long index = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (overflow || index < 0 || index > INT8_MAX) {
-            PyErr_Format(PyExc_RuntimeError,
-                         "%s(): %R is not a device index; indices start at 0", function,
-                         value);
-            return -1;
-        }
-        if (!dt_device_count(DT_CUDA)) {
-            PyErr_Format(PyExc_RuntimeError,
-                         "%s(): device %lld is a GPU, and no GPU is usable; give "
-                         "'cpu', or see cuda.why_unavailable()",
-                         function, index);
-            return -1;
-        }
+        if (overflow || index < 0 || index > INT8_MAX)
+            return DT_SET_ERROR(PyExc_RuntimeError,
+                                "%s(): %R is not a device index; indices start at 0",
+                                function, value);
+        if (!dt_device_count(DT_CUDA))
+            return DT_SET_ERROR(
+                PyExc_RuntimeError,
+                "%s(): device %lld is a GPU, and no GPU is usable; give "
+                "'cpu', or see cuda.why_unavailable()",
+                function, index);
         *out = dt_device_make(DT_CUDA, (int)index);
         return 0;
     }
     char text[DT_DESCRIBE_TEXT];
-    PyErr_Format(PyExc_TypeError,
-                 "%s(): %s is %s; give a device, such as 'cpu' or 'cuda:0', or an int",
-                 function, argument, dt_describe(value, text, sizeof text));
-    return -1;
+    return DT_SET_ERROR(
+        PyExc_TypeError,
+        "%s(): %s is %s; give a device, such as 'cpu' or 'cuda:0', or an int", function,
+        argument, dt_describe(value, text, sizeof text));
 }
 
 int dt_device_resolve(dt_device named, dt_device *out)

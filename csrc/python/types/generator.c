@@ -28,9 +28,8 @@ int dt_seed_from_python(const char *function, PyObject *value, uint64_t *out)
     if (!whole) {
         char text[DT_DESCRIBE_TEXT];
         PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "%s(): seed is %s; give an int", function,
-                     dt_describe(value, text, sizeof text));
-        return -1;
+        return DT_SET_ERROR(PyExc_TypeError, "%s(): seed is %s; give an int", function,
+                            dt_describe(value, text, sizeof text));
     }
     /* Negative seeds count down from 2^64. */
     int overflow;
@@ -40,10 +39,9 @@ int dt_seed_from_python(const char *function, PyObject *value, uint64_t *out)
     if (overflow >= 0 && !PyErr_Occurred())
         return 0;
     PyErr_Clear();
-    PyErr_Format(PyExc_ValueError,
-                 "%s(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1",
-                 function, value);
-    return -1;
+    return DT_SET_ERROR(PyExc_ValueError,
+                        "%s(): %R is beyond 64 bits; give a seed of -2**63 to 2**64-1",
+                        function, value);
 }
 
 int dt_seed_draw(uint64_t *out)
@@ -65,12 +63,11 @@ int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator
     generator_object *self = generator_of(value);
     if (!dt_device_equal(self->device, device)) {
         char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s(): the generator is on %s and the tensor on %s; give "
-                     "Generator(device='%s')",
-                     args->signature->name, dt_device_text(self->device, a),
-                     dt_device_text(device, b), b);
-        return -1;
+        return DT_SET_ERROR(PyExc_RuntimeError,
+                            "%s(): the generator is on %s and the tensor on %s; give "
+                            "Generator(device='%s')",
+                            args->signature->name, dt_device_text(self->device, a),
+                            dt_device_text(device, b), b);
     }
     *out = self->generator;
     return 0;

@@ -87,12 +87,10 @@ static int into_output(const dt_args *args, PyObject *out, PyObject *results, in
     bool tensors = PyTuple_Check(out) && PyTuple_GET_SIZE(out) == count;
     for (int i = 0; i < count && tensors; i++)
         tensors = dt_tensor_check(PyTuple_GET_ITEM(out, i));
-    if (!tensors) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s(): out must be a tuple of %s Tensors, one per result", name,
-                     count == 2 ? "two" : "as many");
-        return -1;
-    }
+    if (!tensors)
+        return DT_SET_ERROR(PyExc_TypeError,
+                            "%s(): out must be a tuple of %s Tensors, one per result",
+                            name, count == 2 ? "two" : "as many");
     for (int i = 0; i < count; i++) {
         PyObject *target = PyTuple_GET_ITEM(out, i),
                  *made = PyTuple_GET_ITEM(results, i);

@@ -41,22 +41,21 @@ static void release(subscript *s)
 
 static int too_many(void)
 {
-    PyErr_Format(PyExc_IndexError,
-                 "index: too many items; a tensor has at most %d dimensions",
-                 DT_MAX_NDIM);
-    return -1;
+    return DT_SET_ERROR(PyExc_IndexError,
+                        "index: too many items; a tensor has at most %d dimensions",
+                        DT_MAX_NDIM);
 }
 
 static int reject(PyObject *item)
 {
     char text[DT_DESCRIBE_TEXT];
     dt_describe(item, text, sizeof text);
-    PyErr_Format(dt_tensor_check(item) || PyFloat_Check(item) ? PyExc_IndexError
-                                                              : PyExc_TypeError,
-                 "index: %s is not an index; use integers, slices, None or ... (and "
-                 "for floats, int() first)",
-                 text);
-    return -1;
+    return DT_SET_ERROR(
+        dt_tensor_check(item) || PyFloat_Check(item) ? PyExc_IndexError
+                                                     : PyExc_TypeError,
+        "index: %s is not an index; use integers, slices, None or ... (and "
+        "for floats, int() first)",
+        text);
 }
 
 /* Reads a slice bound by __index__, clamped to 64 bits. */
@@ -70,10 +69,9 @@ static int take_bound(PyObject *value, int64_t *out)
     }
     if (!PyIndex_Check(value)) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_TypeError,
-                     "index: %s is not a slice bound; use integers or None",
-                     dt_describe(value, text, sizeof text));
-        return -1;
+        return DT_SET_ERROR(PyExc_TypeError,
+                            "index: %s is not a slice bound; use integers or None",
+                            dt_describe(value, text, sizeof text));
     }
     *out = PyNumber_AsSsize_t(value, NULL);
     return *out == -1 && PyErr_Occurred() ? -1 : 0;
@@ -160,13 +158,12 @@ static int add_tensor(subscript *s, const dt_tensor *t)
     dt_tensor index;
     if (t->dtype == DT_BOOL || t->dtype == DT_UINT8)
         return add_mask(s, t);
-    if (dt_dtype_is_float((dt_dtype)t->dtype)) {
-        PyErr_Format(PyExc_IndexError,
-                     "index: a tensor of type %s is not an index; give integers or "
-                     "bools, such as index.long() or x > 0",
-                     dt_dtype_name((dt_dtype)t->dtype));
-        return -1;
-    }
+    if (dt_dtype_is_float((dt_dtype)t->dtype))
+        return DT_SET_ERROR(
+            PyExc_IndexError,
+            "index: a tensor of type %s is not an index; give integers or "
+            "bools, such as index.long() or x > 0",
+            dt_dtype_name((dt_dtype)t->dtype));
     dt_tensor_alias(&index, t);
     return add_chosen(s, &index, -1);
 }
@@ -386,24 +383,21 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
     DT_LOCAL(source);
     dt_scalar number;
     int status;
-    if (!value) {
-        PyErr_SetString(
+    if (!value)
+        return DT_SET_ERROR(
             PyExc_TypeError,
             "del x[...]: elements of a tensor cannot be deleted; index those to keep");
-        return -1;
-    }
     number = dt_scalar_int(0);
     int is_number = dt_tensor_check(value) ? 0 : dt_scalar_from_python(value, &number);
     if (is_number < 0)
         return -1;
     if (!is_number && !dt_tensor_check(value)) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(
+        return DT_SET_ERROR(
             PyExc_TypeError,
             "x[...] = value: the value is %s; give a number or a Tensor, such as "
             "torch.tensor(value)",
             dt_describe(value, text, sizeof text));
-        return -1;
     }
     if (take_items(key, &s, false))
         return -1;
@@ -448,30 +442,26 @@ int dt_tensor_index_put(PyObject *self, PyObject *indices, PyObject *values,
                         bool accumulate)
 {
     bool chooses = false;
-    if (!PyTuple_Check(indices) && !PyList_Check(indices)) {
-        PyErr_Format(PyExc_TypeError,
-                     "index_put_(): indices is a %.100s; give a tuple of Tensors",
-                     Py_TYPE(indices)->tp_name);
-        return -1;
-    }
+    if (!PyTuple_Check(indices) && !PyList_Check(indices))
+        return DT_SET_ERROR(
+            PyExc_TypeError,
+            "index_put_(): indices is a %.100s; give a tuple of Tensors",
+            Py_TYPE(indices)->tp_name);
     DT_REF key = PySequence_Tuple(indices);
     if (!key)
         return -1;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
         PyObject *item = PyTuple_GET_ITEM(key, i);
-        if (!dt_tensor_check(item)) {
-            PyErr_Format(PyExc_TypeError,
-                         "index_put_(): item %zd of indices is a %.100s; give Tensors",
-                         i, Py_TYPE(item)->tp_name);
-            return -1;
-        }
+        if (!dt_tensor_check(item))
+            return DT_SET_ERROR(
+                PyExc_TypeError,
+                "index_put_(): item %zd of indices is a %.100s; give Tensors", i,
+                Py_TYPE(item)->tp_name);
         chooses |= dt_tensor_of(item)->ndim > 0;
     }
-    if (accumulate && !chooses) {
-        PyErr_SetString(PyExc_IndexError,
-                        "index_put_(): all index Tensors are 0-dim, so there is "
-                        "nothing to accumulate; use add_()");
-        return -1;
-    }
+    if (accumulate && !chooses)
+        return DT_SET_ERROR(PyExc_IndexError,
+                            "index_put_(): all index Tensors are 0-dim, so there is "
+                            "nothing to accumulate; use add_()");
     return assign(accumulate, self, key, values);
 }
