@@ -6,11 +6,11 @@
 const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
 /* Each expands the names itself: passed on, `bool` would be replaced as a macro. */
 #define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
-    [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_BOOL},
+    [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_BOOL},
 #define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
-    [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_INTEGER},
+    [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_INTEGER},
 #define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
-    [DT_##ID] = {#name, #alias, #class, sizeof(type), DT_KIND_FLOAT},
+    [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_FLOAT},
 #include "ops/dtype.def"
 };
 

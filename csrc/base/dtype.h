@@ -23,11 +23,10 @@ typedef enum dt_dtype {
 typedef enum dt_kind { DT_KIND_BOOL, DT_KIND_INTEGER, DT_KIND_FLOAT } dt_kind;
 
 typedef struct dt_dtype_info {
-    const char *name;       /* "float32" */
-    const char *alias;      /* "float" */
-    const char *class_name; /* "FloatTensor" */
-    uint8_t size;           /* bytes of an element */
-    uint8_t kind;           /* a dt_kind */
+    const char *name;  /* "float32" */
+    const char *alias; /* "float" */
+    uint8_t size;      /* bytes of an element */
+    uint8_t kind;      /* a dt_kind */
 } dt_dtype_info;
 
 extern const dt_dtype_info dt_dtypes[DT_NDTYPES];
@@ -134,5 +133,10 @@ bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar);
 
 #ifdef __cplusplus
 }
+/* The kind of an element's C type. */
+template <typename T>
+constexpr dt_kind dt_kind_of = std::is_same_v<T, bool>          ? DT_KIND_BOOL
+                               : std::is_integral_v<Compute<T>> ? DT_KIND_INTEGER
+                                                                : DT_KIND_FLOAT;
 #endif
 #endif

@@ -10,6 +10,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#ifdef __cplusplus
+#include <type_traits>
+#endif
 
 #ifdef __CUDACC__
 #define DT_HALF_FN static __host__ __device__ __forceinline__
@@ -118,6 +121,13 @@ struct dt_bfloat16 {
     DT_HALF_METHOD explicit operator float() const { return dt_bfloat16_widen(bits); }
 };
 #undef DT_HALF_METHOD
+
+template <typename T>
+constexpr bool is_half =
+    std::is_same_v<T, dt_float16> || std::is_same_v<T, dt_bfloat16>;
+/* The type that elements of T are computed in. */
+template <typename T>
+using Compute = std::conditional_t<is_half<T>, float, T>;
 #else
 typedef struct dt_float16 {
     uint16_t bits;

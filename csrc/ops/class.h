@@ -5,16 +5,6 @@
 
 #include "base/dtype.h"
 
-#ifdef __cplusplus
-#include <type_traits>
-
-/* The kind of a C type that kernels compute in. */
-template <typename T>
-constexpr dt_kind dt_kind_of = std::is_same_v<T, bool> ? DT_KIND_BOOL
-                               : std::is_integral_v<T> ? DT_KIND_INTEGER
-                                                       : DT_KIND_FLOAT;
-#endif
-
 /* What a class asks for beyond a type that it has kernels for. */
 typedef enum dt_class_rule {
     DT_RULE_NONE,

@@ -1,5 +1,5 @@
 /* Count, mean and sum of squared differences from the mean of some elements, in double on
- * both backends. The includer has MOMENTS_FN, the qualifiers of functions. */
+ * both backends. The includer has DT_FN_LONG, the qualifiers of long functions. */
 #ifndef DT_OPS_MOMENTS_H
 #define DT_OPS_MOMENTS_H
 
@@ -8,7 +8,7 @@ typedef struct dt_moments {
 } dt_moments;
 
 /* Those of two sets together (Chan, Golub and LeVeque, 1979). */
-MOMENTS_FN dt_moments dt_moments_join(dt_moments a, dt_moments b)
+DT_FN_LONG dt_moments dt_moments_join(dt_moments a, dt_moments b)
 {
     if (a.count == 0)
         return b;

@@ -10,19 +10,19 @@ namespace {
 namespace nn {
 
 template <typename T>
-NN_FN T weight_of(Shared<T> weight, Target t)
+DT_FN T weight_of(Shared<T> weight, Target t)
 {
     return !t.counts ? 0 : weight.data ? weight.data[t.at] : 1;
 }
 
 /* The gradient of the row's loss. */
 template <class Row, typename T>
-NN_FN T loss_gradient(const Row &row, PerRow<T> dloss, Single<T> dloss_all)
+DT_FN T loss_gradient(const Row &row, PerRow<T> dloss, Single<T> dloss_all)
 {
     return dloss.data ? row.get(dloss) : row.get(dloss_all);
 }
 template <class Row, typename T>
-NN_FN T loss_gradient(const Row &row, PerRow<T> dloss, Single<T> dloss_all,
+DT_FN T loss_gradient(const Row &row, PerRow<T> dloss, Single<T> dloss_all,
                       Single<T> total)
 {
     T g = loss_gradient(row, dloss, dloss_all);
@@ -32,7 +32,7 @@ NN_FN T loss_gradient(const Row &row, PerRow<T> dloss, Single<T> dloss_all,
 struct cross_entropy {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::cross_entropy<T> &at)
+    DT_FN void run(const Row &row, const operands::cross_entropy<T> &at)
     {
         auto x = row.read(at.x);
         T max = row.max(x);
@@ -60,7 +60,7 @@ struct cross_entropy {
 struct cross_entropy_backward {
     static constexpr int passes = 1;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::cross_entropy_backward<T> &at)
+    DT_FN void run(const Row &row, const operands::cross_entropy_backward<T> &at)
     {
         Target t = row.target(at.target);
         if (!t.counts) {
@@ -91,7 +91,7 @@ struct cross_entropy_backward {
 struct nll_loss {
     static constexpr int passes = 0;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::nll_loss<T> &at)
+    DT_FN void run(const Row &row, const operands::nll_loss<T> &at)
     {
         Target t = row.target(at.target);
         T weight = weight_of(at.weight, t);
@@ -103,7 +103,7 @@ struct nll_loss {
 struct nll_loss_backward {
     static constexpr int passes = 1;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::nll_loss_backward<T> &at)
+    DT_FN void run(const Row &row, const operands::nll_loss_backward<T> &at)
     {
         Target t = row.target(at.target);
         T smoothing = (T)row.params.smoothing;
@@ -124,7 +124,7 @@ struct nll_loss_backward {
 struct soft_cross_entropy {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::soft_cross_entropy<T> &at)
+    DT_FN void run(const Row &row, const operands::soft_cross_entropy<T> &at)
     {
         auto x = row.read(at.x), target = row.read(at.target);
         T max = row.max(x);
@@ -149,7 +149,7 @@ struct soft_cross_entropy {
 struct soft_cross_entropy_backward {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::soft_cross_entropy_backward<T> &at)
+    DT_FN void run(const Row &row, const operands::soft_cross_entropy_backward<T> &at)
     {
         auto x = row.read(at.x), target = row.read(at.target);
         T max = row.get(at.max), log_sum = row.get(at.log_sum);
@@ -175,7 +175,7 @@ struct soft_cross_entropy_backward {
 struct weighted_mean {
     static constexpr int passes = 1;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::weighted_mean<T> &at)
+    DT_FN void run(const Row &row, const operands::weighted_mean<T> &at)
     {
         T sum = row.sum(row.read(at.x)), total = row.sum(row.read(at.weight));
         row.put(at.mean, sum / total);

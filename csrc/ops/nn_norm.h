@@ -13,7 +13,7 @@ constexpr double nothing = -0.0;
 struct layer_norm {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::layer_norm<T> &at)
+    DT_FN void run(const Row &row, const operands::layer_norm<T> &at)
     {
         auto x = row.read(at.x);
         T n = (T)row.n, mean = row.sum(x) / n;
@@ -34,7 +34,7 @@ struct layer_norm {
 struct layer_norm_backward {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::layer_norm_backward<T> &at)
+    DT_FN void run(const Row &row, const operands::layer_norm_backward<T> &at)
     {
         auto dy = row.read(at.dy), x = row.read(at.x);
         T n = (T)row.n, mean = row.get(at.mean), rstd = row.get(at.rstd);
@@ -58,7 +58,7 @@ struct layer_norm_backward {
 struct layer_norm_parameters {
     static constexpr int sums = 2;
     template <class Sums, class Operands>
-    NN_FN void run(const Sums &sums, const Operands &at)
+    DT_FN void run(const Sums &sums, const Operands &at)
     {
         sums.add(
             [](auto dy, auto x, auto mean, auto rstd) {
@@ -72,7 +72,7 @@ struct batch_norm_parameters : layer_norm_parameters {};
 struct batch_norm_means {
     static constexpr int sums = 1;
     template <class Sums, class Operands>
-    NN_FN void run(const Sums &sums, const Operands &at)
+    DT_FN void run(const Sums &sums, const Operands &at)
     {
         sums.add([](auto x) { return Terms<decltype(x)>{x, 0}; }, at.x);
     }
@@ -81,7 +81,7 @@ struct batch_norm_means {
 struct batch_norm_variances {
     static constexpr int sums = 1;
     template <class Sums, class Operands>
-    NN_FN void run(const Sums &sums, const Operands &at)
+    DT_FN void run(const Sums &sums, const Operands &at)
     {
         sums.add(
             [](auto x, auto mean) {
@@ -93,7 +93,7 @@ struct batch_norm_variances {
 
 struct batch_norm_track {
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::batch_norm_track<T> &at)
+    DT_FN void run(const Row &row, const operands::batch_norm_track<T> &at)
     {
         auto mean = row.read(at.mean), variance = row.read(at.variance);
         double eps = row.params.eps, step = row.params.momentum;
@@ -120,7 +120,7 @@ struct batch_norm_track {
 
 struct batch_norm {
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::batch_norm<T> &at)
+    DT_FN void run(const Row &row, const operands::batch_norm<T> &at)
     {
         row.cases(
             [=](auto weight, auto bias) {
@@ -138,7 +138,7 @@ struct batch_norm {
 
 struct batch_norm_backward {
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::batch_norm_backward<T> &at)
+    DT_FN void run(const Row &row, const operands::batch_norm_backward<T> &at)
     {
         T scale = (T)row.params.scale;
         auto dy = row.read(at.dy);
@@ -166,7 +166,7 @@ struct batch_norm_backward {
 
 struct dropout {
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::dropout<T> &at)
+    DT_FN void run(const Row &row, const operands::dropout<T> &at)
     {
         T scale = 1 / (T)row.params.keep;
         row.write(

@@ -25,7 +25,7 @@
  * A functor of COLUMNS has sums.add(f, operand...): f gives the Terms that an element adds
  * to the two sums of its column.
  *
- * The includer has op_exp, op_log, op_sqrt, and NN_FN and NN_METHOD, the qualifiers of
+ * The includer has op_exp, op_log, op_sqrt, and DT_FN and NN_METHOD, the qualifiers of
  * functions. */
 #ifndef DT_OPS_NN_OPERANDS_H
 #define DT_OPS_NN_OPERANDS_H
@@ -101,7 +101,7 @@ struct OperandsOf;
     struct OperandsOf<op, T> : operands::op<T> {};
 #include "ops/nn.def"
 template <class Op, typename T>
-NN_FN const OperandsOf<Op, T> &named(void *const *operands)
+DT_FN const OperandsOf<Op, T> &named(void *const *operands)
 {
     return *reinterpret_cast<const OperandsOf<Op, T> *>(operands);
 }

@@ -12,7 +12,7 @@ namespace nn {
 struct softmax {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::softmax<T> &at)
+    DT_FN void run(const Row &row, const operands::softmax<T> &at)
     {
         auto x = row.read(at.x);
         T max = row.max(x), sum;
@@ -25,7 +25,7 @@ struct softmax {
 struct log_softmax {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::log_softmax<T> &at)
+    DT_FN void run(const Row &row, const operands::log_softmax<T> &at)
     {
         auto x = row.read(at.x);
         T max = row.max(x);
@@ -37,7 +37,7 @@ struct log_softmax {
 struct logsumexp {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::logsumexp<T> &at)
+    DT_FN void run(const Row &row, const operands::logsumexp<T> &at)
     {
         auto x = row.read(at.x);
         T max = row.max(x);
@@ -50,7 +50,7 @@ struct logsumexp {
 struct softmax_backward {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::softmax_backward<T> &at)
+    DT_FN void run(const Row &row, const operands::softmax_backward<T> &at)
     {
         auto dy = row.read(at.dy), y = row.read(at.y);
         T sum = row.sum([](T g, T v) { return g * v; }, dy, y);
@@ -61,7 +61,7 @@ struct softmax_backward {
 struct log_softmax_backward {
     static constexpr int passes = 2;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::log_softmax_backward<T> &at)
+    DT_FN void run(const Row &row, const operands::log_softmax_backward<T> &at)
     {
         auto dy = row.read(at.dy), y = row.read(at.y);
         T sum = row.sum(dy);
@@ -72,7 +72,7 @@ struct log_softmax_backward {
 struct logsumexp_backward {
     static constexpr int passes = 1;
     template <class Row, typename T>
-    NN_FN void run(const Row &row, const operands::logsumexp_backward<T> &at)
+    DT_FN void run(const Row &row, const operands::logsumexp_backward<T> &at)
     {
         T dy = row.get(at.dy), y = row.get(at.y);
         row.write(at.dx, [=](T v) { return dy * op_exp(v - y); }, row.read(at.x));

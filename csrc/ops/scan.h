@@ -2,7 +2,7 @@
  * identity() before the first element, of(x, index) for one element, combine(a, b) for a
  * before b. Integers are carried as int64 and wrap, floats as double.
  *
- * The includer has op_exp, op_log1p, and SCAN_FN, the qualifiers of functions; SCAN_CALL
+ * The includer has op_exp, op_log1p, and DT_FN, the qualifiers of functions; DT_FN_LONG
  * are those of functions of many instructions. */
 #ifndef DT_OPS_SCAN_H
 #define DT_OPS_SCAN_H
@@ -18,23 +18,23 @@ template <typename T>
 struct Sum {
     typedef T Value;
     typedef T State;
-    SCAN_FN State identity() { return 0; }
-    SCAN_FN State of(T x, int64_t, bool) { return x; }
-    SCAN_FN State combine(State a, State b) { return a + b; }
-    SCAN_FN T value(State s, bool) { return s; }
-    SCAN_FN int64_t index(State) { return 0; }
+    DT_FN State identity() { return 0; }
+    DT_FN State of(T x, int64_t, bool) { return x; }
+    DT_FN State combine(State a, State b) { return a + b; }
+    DT_FN T value(State s, bool) { return s; }
+    DT_FN int64_t index(State) { return 0; }
 };
 
 template <typename T>
 struct Product : Sum<T> {
-    SCAN_FN T identity() { return 1; }
-    SCAN_FN T combine(T a, T b) { return a * b; }
+    DT_FN T identity() { return 1; }
+    DT_FN T combine(T a, T b) { return a * b; }
 };
 
 template <typename T>
 struct LogSumExp : Sum<T> {
-    SCAN_FN T identity() { return -(T)INFINITY; }
-    SCAN_CALL T combine(T a, T b)
+    DT_FN T identity() { return -(T)INFINITY; }
+    DT_FN_LONG T combine(T a, T b)
     {
         T high = a > b ? a : b, low = a > b ? b : a;
         if (a != a || b != b)
@@ -58,33 +58,30 @@ template <typename T>
 struct Max {
     typedef T Value;
     typedef Found<T> State;
-    SCAN_FN T mirror(T x)
+    DT_FN T mirror(T x)
     {
         if constexpr (std::is_integral_v<T>)
             return ~x;
         else
             return -x;
     }
-    SCAN_FN bool replaces(T later, T earlier)
+    DT_FN bool replaces(T later, T earlier)
     {
         return (later != later) | ((earlier == earlier) & (later >= earlier));
     }
-    SCAN_FN State identity() { return {T(0), -1}; }
-    SCAN_FN State of(T x, int64_t index, bool min)
+    DT_FN State identity() { return {T(0), -1}; }
+    DT_FN State of(T x, int64_t index, bool min)
     {
         return {min ? mirror(x) : x, index};
     }
-    SCAN_CALL State combine(State a, State b)
+    DT_FN_LONG State combine(State a, State b)
     {
         if (a.index < 0 || b.index < 0)
             return b.index < 0 ? a : b;
         return replaces(b.value, a.value) ? b : a;
     }
-    SCAN_FN T value(const State &s, bool min)
-    {
-        return min ? mirror(s.value) : s.value;
-    }
-    SCAN_FN int64_t index(const State &s) { return s.index; }
+    DT_FN T value(const State &s, bool min) { return min ? mirror(s.value) : s.value; }
+    DT_FN int64_t index(const State &s) { return s.index; }
 };
 
 } // namespace scan

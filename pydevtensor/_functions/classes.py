@@ -11,17 +11,11 @@ from pydevtensor._functions import method
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
+# Of the functions FloatTensor() etc. of csrc/ops/dtype.def.
 _CLASSES = {
-    "BoolTensor": _C.bool,
-    "ByteTensor": _C.uint8,
-    "CharTensor": _C.int8,
-    "ShortTensor": _C.int16,
-    "IntTensor": _C.int32,
-    "LongTensor": _C.int64,
-    "HalfTensor": _C.float16,
-    "BFloat16Tensor": _C.bfloat16,
-    "FloatTensor": _C.float32,
-    "DoubleTensor": _C.float64,
+    name: make().dtype
+    for name, make in vars(_C).items()
+    if name.endswith("Tensor") and name != "Tensor"
 }
 
 

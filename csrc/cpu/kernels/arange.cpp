@@ -1,6 +1,5 @@
 #include <math.h>
 
-#include "cpu/kernels/types.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 

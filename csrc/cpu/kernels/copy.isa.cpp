@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/types.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cpu/kernels/types.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 

@@ -9,8 +9,9 @@
 #include "device/plan.h"
 #include "ops/ops.h"
 
-#define MOMENTS_FN static inline
+#define DT_FN_LONG static inline
 #include "ops/moments.h"
+#undef DT_FN_LONG
 
 /* n elements along one dimension: data[0] is the result, the inputs follow; strides in
  * bytes. A result may lie exactly over an input, element for element. */

@@ -9,9 +9,10 @@
 #include "cpu/kernels/kernels.h"
 
 #define NN_METHOD DT_INLINE
-#define NN_FN     static DT_INLINE
-#define op_exp    Quick::exp
-#define op_log    Exact::log
+#undef DT_FN
+#define DT_FN  static DT_INLINE
+#define op_exp Quick::exp
+#define op_log Exact::log
 #include "ops/nn_loss.h"
 #include "ops/nn_norm.h"
 #include "ops/nn_softmax.h"
@@ -66,7 +67,7 @@ struct Optional {
 };
 
 template <typename T>
-NN_FN T add_lanes(T *lane)
+DT_FN T add_lanes(T *lane)
 {
     for (int half = lanes<T> / 2; half; half /= 2)
         for (int j = 0; j < half; j++)
@@ -76,7 +77,7 @@ NN_FN T add_lanes(T *lane)
 
 /* What does not fill the lanes, by a function that is worth vector instructions. */
 template <typename T, class F, class... E>
-NN_FN void add_last(T *lane, T *kept, int64_t count, F f, const E &...e)
+DT_FN void add_last(T *lane, T *kept, int64_t count, F f, const E &...e)
 {
     T term[lanes<T>];
 #pragma GCC unroll 1
@@ -92,7 +93,7 @@ NN_FN void add_last(T *lane, T *kept, int64_t count, F f, const E &...e)
 
 /* The sum of f(e...). keep: the terms become elements of `kept`. */
 template <bool keep = false, typename T, class F, class... E>
-NN_FN double sum_of(int64_t n, T *kept, F f, E... e)
+DT_FN double sum_of(int64_t n, T *kept, F f, E... e)
 {
     constexpr int N = lanes<T>;
     double sum = 0;
@@ -121,7 +122,7 @@ NN_FN double sum_of(int64_t n, T *kept, F f, E... e)
 }
 
 template <typename T>
-NN_FN T max_of(int64_t n, const T *x)
+DT_FN T max_of(int64_t n, const T *x)
 {
     constexpr int N = lanes<T>;
     T lane[N];

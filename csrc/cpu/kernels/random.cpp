@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/types.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 #include "device/random.h"

@@ -3,10 +3,10 @@
 
 #include "cpu/kernels/kernels.h"
 
-#define SCAN_FN   static inline __attribute__((always_inline))
-#define SCAN_CALL static inline
-#define op_exp    exp
-#define op_log1p  log1p
+#define DT_FN      static inline __attribute__((always_inline))
+#define DT_FN_LONG static inline
+#define op_exp     exp
+#define op_log1p   log1p
 #include "ops/scan.h"
 
 namespace {
@@ -69,7 +69,7 @@ struct Running {
         }
         s.put(state);
     }
-    SCAN_FN void write_chain(T *out, int64_t step, const State<Op> &s, const A *local)
+    DT_FN void write_chain(T *out, int64_t step, const State<Op> &s, const A *local)
     {
         for (int k = 0; k < CHAIN; k++)
             out[k * step] = (T)Op::combine(s.offset, Op::combine(s.local, local[k]));

@@ -25,9 +25,9 @@ int dt_cuda_arange(dt_stream stream, const dt_arange_call *p)
 {
     return with_type(p->dtype, [&](auto zero) {
         typedef decltype(zero) T;
-        if constexpr (kind_of<T> == DT_KIND_INTEGER)
+        if constexpr (dt_kind_of<T> == DT_KIND_INTEGER)
             return run<T>(stream, p, (int64_t)p->start.i, (int64_t)p->step.i);
-        else if constexpr (kind_of<T> == DT_KIND_FLOAT)
+        else if constexpr (dt_kind_of<T> == DT_KIND_FLOAT)
             return run<T>(stream, p, dt_scalar_as_double(p->start),
                           dt_scalar_as_double(p->step));
         else

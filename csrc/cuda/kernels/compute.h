@@ -13,18 +13,6 @@
 #include "base/half.h"
 #include "cuda/kernels/layout.h"
 
-template <typename T>
-constexpr bool is_half =
-    std::is_same_v<T, dt_float16> || std::is_same_v<T, dt_bfloat16>;
-template <typename T>
-using Compute = std::conditional_t<is_half<T>, float, T>;
-
-/* The kind that the op tables' classes go by. */
-template <typename T>
-constexpr dt_kind kind_of = std::is_same_v<T, bool>          ? DT_KIND_BOOL
-                            : std::is_integral_v<Compute<T>> ? DT_KIND_INTEGER
-                                                             : DT_KIND_FLOAT;
-
 /* How floats lie in memory: as such or in 16 bits. Other types are WHOLE. */
 enum Half { WHOLE, HALF16, BRAIN16 };
 static inline Half half_of(dt_dtype dtype)

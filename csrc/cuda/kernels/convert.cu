@@ -31,9 +31,9 @@ static __device__ __forceinline__ Number load_number(const char *from, dt_dtype 
     Number x = {false, 0, 0};
     with_element_type(dtype, [&](auto zero) {
         typedef decltype(zero) T;
-        if constexpr (kind_of<T> == DT_KIND_BOOL)
+        if constexpr (dt_kind_of<T> == DT_KIND_BOOL)
             x.i = *(const unsigned char *)from != 0;
-        else if constexpr (kind_of<T> == DT_KIND_INTEGER)
+        else if constexpr (dt_kind_of<T> == DT_KIND_INTEGER)
             x.i = (int64_t)*(const T *)from;
         else
             x = {true, 0, (double)(Compute<T>)*(const T *)from};

@@ -17,7 +17,7 @@
 template <typename First, typename T, typename R>
 static __host__ __device__ constexpr bool runs(const dt_class &c)
 {
-    return c.takes[kind_of<T>] &&
+    return c.takes[dt_kind_of<T>] &&
            (c.choice ? std::is_same_v<First, bool> : std::is_same_v<First, T>) &&
            (c.truth ? std::is_same_v<R, bool> : std::is_same_v<R, T>);
 }

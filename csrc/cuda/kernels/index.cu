@@ -30,29 +30,19 @@ struct Write {
     }
 };
 
-/* Integers wrap round; bools or, and and. */
+/* Integers wrap round; of bools the sum is the or and the product the and. */
 struct Sum {
     template <typename T>
     static __device__ __forceinline__ T of(T a, T b)
     {
-        if constexpr (kind_of<T> == DT_KIND_BOOL)
-            return a || b;
-        else if constexpr (kind_of<T> == DT_KIND_INTEGER)
-            return (T)((uint64_t)a + (uint64_t)b);
-        else
-            return a + b;
+        return (T)(a + b);
     }
 };
 struct Product {
     template <typename T>
     static __device__ __forceinline__ T of(T a, T b)
     {
-        if constexpr (kind_of<T> == DT_KIND_BOOL)
-            return a && b;
-        else if constexpr (kind_of<T> == DT_KIND_INTEGER)
-            return (T)((uint64_t)a * (uint64_t)b);
-        else
-            return a * b;
+        return (T)(a * b);
     }
 };
 

@@ -34,7 +34,7 @@ static int run(dt_stream stream, const dt_gemm *g)
 int matmul_integers(dt_stream stream, const dt_gemm *g)
 {
     return with_type(g->dtype, [&](auto zero) {
-        if constexpr (kind_of<decltype(zero)> == DT_KIND_INTEGER)
+        if constexpr (dt_kind_of<decltype(zero)> == DT_KIND_INTEGER)
             return run<decltype(zero)>(stream, g);
         return dt_fail(DT_ERROR_RUNTIME,
                        "a matrix product of type %s does not exist; convert "

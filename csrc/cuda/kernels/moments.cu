@@ -2,7 +2,6 @@
 #include "cuda/kernels/reduce_plan.h"
 #include "cuda/kernels/math.h"
 
-#define MOMENTS_FN LONG
 #include "ops/moments.h"
 
 namespace {

@@ -12,7 +12,6 @@
 #include "cuda/runtime/report.h"
 
 #define NN_METHOD __device__ __forceinline__
-#define NN_FN     static NN_METHOD
 #include "ops/nn_operands.h"
 
 namespace {

@@ -135,7 +135,7 @@ int run(dt_stream stream, const dt_random_call *call, Counters counters)
         return start<T>(stream, call, counters,
                         Bernoulli{dt_scalar_as_double(call->low)});
     default:
-        if constexpr (kind_of<T> == DT_KIND_FLOAT)
+        if constexpr (dt_kind_of<T> == DT_KIND_FLOAT)
             return call->distribution == DT_RANDOM_UNIFORM
                        ? start<T>(stream, call, counters, Uniform<C>{low, high})
                        : start<T>(stream, call, counters, Normal<C>{low, high});

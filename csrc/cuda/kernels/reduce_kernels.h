@@ -33,7 +33,7 @@ POINTERS_OF(Reduction, f(s.input); f(s.out);)
 
 /* What a row gives for an input type, in which it also computes. */
 template <typename T>
-using Total = std::conditional_t<kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
+using Total = std::conditional_t<dt_kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
 template <typename In, Accumulates accumulates>
 using Accumulated =
     std::conditional_t<accumulates == AS_TOTAL, Total<In>,
@@ -46,7 +46,7 @@ static __device__ __forceinline__ void with_row(dt_reduce_op op, F f)
     switch (op) {
 #define REDUCE(name, class, ...)                                                       \
     case DT_REDUCE_##name:                                                             \
-        if constexpr ((!CLASS_##class.floats || kind_of<T> == DT_KIND_FLOAT) &&        \
+        if constexpr ((!CLASS_##class.floats || dt_kind_of<T> == DT_KIND_FLOAT) &&     \
                       std::is_same_v<Accumulated<T, CLASS_##class.accumulates>, Acc>)  \
             f(reduce_##name<T, Acc>());                                                \
         break;

@@ -9,8 +9,6 @@
 #include "cuda/kernels/math.h"
 #include "cuda/kernels/warp.h"
 
-#define SCAN_FN   static __device__ __forceinline__
-#define SCAN_CALL LONG
 #include "ops/scan.h"
 
 namespace {
