@@ -373,6 +373,7 @@ int main()
     dt_host host = {};
     host.version = DT_BACKEND_VERSION;
     host.error_slot = slot;
+    host.locks = dt_locks;
     host.cpu_gemm = plain_gemm;
     host.simulated_devices = 2;
     host.library_directories = "";
