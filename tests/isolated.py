@@ -1,9 +1,12 @@
 """Runs code in a new Python process away from the source tree, with GPUs of its choice."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import suppress
 
 
 def environment(**chosen):
@@ -18,17 +21,53 @@ def environment(**chosen):
     return {**kept, **chosen}
 
 
-def python(code, *, fails=False, timeout=120, arguments=None, **chosen):
-    """What code prints. chosen are environment variables."""
+def python(code, *, fails=False, status=None, timeout=120, arguments=None, **chosen):
+    """What code prints; with fails what it writes to stderr. chosen are environment
+    variables; status is the exit status that it has to have (negative: a signal).
+
+    It has a session of its own, in which no process may outlive it.
+    """
     command = [sys.executable, *(arguments or ["-c", code])]
     with tempfile.TemporaryDirectory() as neutral:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             cwd=neutral,
             env=environment(**chosen),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout,
+            start_new_session=True,
         )
-    assert (done.returncode != 0) == fails, done.stdout + done.stderr
-    return done.stderr if fails else done.stdout
+        try:
+            out, err = process.communicate(timeout=timeout)
+            left = wait_for_session(process.pid)
+        finally:
+            for pid in session(process.pid):
+                os.kill(pid, signal.SIGKILL)
+            process.wait()
+    code = process.returncode
+    right = (code != 0) == fails if status is None else code == status
+    assert right, f"exit status {code}\n{out}{err}"
+    assert not left, f"{left} outlived the process\n{out}{err}"
+    return err if fails else out
+
+
+def session(leader):
+    """The running processes of a session."""
+    found = []
+    for name in os.listdir("/proc"):
+        with suppress(OSError):
+            if name.isdigit():
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    state, *fields = file.read().rpartition(b")")[2].split()
+                if int(fields[2]) == leader and state not in (b"Z", b"X"):
+                    found.append(int(name))
+    return found
+
+
+def wait_for_session(leader, seconds=20):
+    """The processes of a session that do not end."""
+    end = time.monotonic() + seconds
+    while (left := session(leader)) and time.monotonic() < end:
+        time.sleep(0.01)
+    return left

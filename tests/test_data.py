@@ -4,11 +4,12 @@ The orders that they draw are held against PyTorch's in test_golden_random.py.
 """
 
 import collections
+import errno
 import gc
 import multiprocessing
 import os
+import resource
 import signal
-import subprocess
 import sys
 import time
 
@@ -276,8 +277,7 @@ def test_a_break_ends_the_workers():
     for _ in DataLoader(Squares(100), num_workers=2):
         assert len(multiprocessing.active_children()) == 2
         break
-    gc.collect()
-    assert not multiprocessing.active_children()
+    assert not multiprocessing.active_children()  # at once: nothing waits for gc
 
 
 def test_persistent_workers_stay_after_a_break():
@@ -345,11 +345,17 @@ def test_an_init_function_that_fails():
         list(loader)
 
 
+def kill(number):
+    return lambda: os.kill(os.getpid(), number)
+
+
 @pytest.mark.parametrize(
     "how, words",
     [
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "SIGKILL"),
-        (lambda: os._exit(3), "exit code 3"),
+        (kill(signal.SIGKILL), "SIGKILL; the system may be out of memory"),
+        (kill(signal.SIGTERM), "SIGTERM; the data set or a library"),
+        (lambda: os._exit(3), "exit code 3; the data set or a library"),
+        (sys.exit, "exit code 0; the data set or a library"),
     ],
 )
 def test_a_worker_that_dies(how, words):
@@ -357,6 +363,86 @@ def test_a_worker_that_dies(how, words):
     with pytest.raises(RuntimeError, match=words):
         list(DataLoader(Spoilt(how), num_workers=2))
     assert time.monotonic() - begin < 10
+
+
+# --- no memory, no descriptors ------------------------------------------------------
+
+
+def limit(name, count):
+    return lambda: resource.setrlimit(getattr(resource, name), (count, count))
+
+
+def without_memfd():
+    def memfd_create(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    os.memfd_create = memfd_create
+
+
+@pytest.mark.parametrize(
+    "how, reason",
+    [
+        (limit("RLIMIT_NOFILE", 3), "Too many open files"),
+        (limit("RLIMIT_FSIZE", 1000), "File too large"),  # in the middle of the batch
+        (without_memfd, "No space left"),
+    ],
+)
+def test_no_shared_memory_in_a_worker(how, reason):
+    loader = DataLoader(
+        Spoilt(how), num_workers=2, collate_fn=lambda batch: torch.zeros(10_000)
+    )
+    iterator = iter(loader)
+    assert [len(next(iterator)) for _ in range(5)] == [10_000] * 5
+    with pytest.raises(RuntimeError, match="no shared memory for") as caught:
+        next(iterator)
+    text = str(caught.value)
+    assert "worker process 1" in text and reason in text and "ulimit" in text
+
+
+def test_no_memory_in_a_worker():
+    def how():
+        limit("RLIMIT_AS", 1 << 31)()
+        bytearray(1 << 40)
+
+    with pytest.raises(MemoryError, match="worker process 1"):
+        list(DataLoader(Spoilt(how), num_workers=2))
+
+
+@pytest.mark.parametrize("method", ["receives", "sends"])
+def test_no_descriptors_in_the_reader(method):
+    out = python(f"""
+import multiprocessing, os, resource
+import pydevtensor as torch
+from pydevtensor.utils.data import DataLoader
+loader = DataLoader(range(20000), 5000, num_workers=2, prefetch_factor=1,
+                    collate_fn=torch.tensor if {method == "receives"} else len)
+iterator = iter(loader)
+next(iterator)
+used = len(os.listdir('/proc/self/fd')) - 1  # its own
+resource.setrlimit(resource.RLIMIT_NOFILE, (used, used))
+try:
+    list(iterator)
+except RuntimeError as error:
+    print(error)
+print(multiprocessing.active_children(), list(iterator))
+""")
+    words = "cannot map a batch of" if method == "receives" else "no shared memory for"
+    assert words in out and "ulimit" in out and out.endswith("[] []\n")
+
+
+def test_batches_need_no_file_in_dev_shm():
+    out = python("""
+import sys
+def refuse(event, arguments):
+    if event == 'open' and str(arguments[0]).startswith('/dev/shm'):
+        raise OSError(28, 'No space left on device')
+sys.addaudithook(refuse)
+import pydevtensor as torch
+from pydevtensor.utils.data import DataLoader
+loader = DataLoader(range(4), 2, num_workers=2, collate_fn=lambda _: torch.ones(10**5))
+print([batch.sum().item() for batch in loader])
+""")
+    assert out == "[100000.0, 100000.0]\n"
 
 
 def test_timeout():
@@ -367,31 +453,112 @@ def test_timeout():
         list(loader)
 
 
-def test_workers_end_with_their_reader():
-    code = (
-        "import os\n"
-        "from pydevtensor.utils.data import DataLoader\n"
-        "i = iter(DataLoader(range(99), num_workers=2)); next(i)\n"
-        "print(*[p.pid for p in i.processes], flush=True)\n"
-        "os.kill(os.getpid(), 9)\n"
-    )
-    found = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, timeout=60
-    )
-    assert found.returncode == -9 and len(found.stdout.split()) == 2
-    deadline = time.monotonic() + 10
-    for pid in found.stdout.split():
-        while os.path.exists(f"/proc/{int(pid)}") and b"Z" not in state(int(pid)):
-            assert time.monotonic() < deadline, "a worker outlived its reader"
-            time.sleep(0.01)
+# --- the reader ends ----------------------------------------------------------------
+
+# isolated.python() checks that no worker outlives it.
+READER = """
+import os, signal, sys, threading, time, multiprocessing
+import pydevtensor as torch
+from pydevtensor.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 99
+
+    def __getitem__(self, index):
+        if index > 9:
+            {worker}
+        return index
+
+if __name__ == "__main__":
+    loader = DataLoader(Slow(), num_workers=2, multiprocessing_context={method!r})
+    iterator = iter(loader)
+    next(iterator)
+    {reader}
+"""
 
 
-def state(pid):
+def read(tmp_path, reader, worker="time.sleep(600)", method="fork", **expected):
+    script = tmp_path / "reader.py"
+    script.write_text(READER.format(reader=reader, worker=worker, method=method))
+    return python(None, arguments=[str(script)], **expected)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize(
+    "reader, status",
+    [
+        ("pass", 0),
+        ("sys.exit(3)", 3),
+        ("del iterator; print(multiprocessing.active_children())", 0),
+        ("os.kill(iterator.processes[1].pid, 9); list(iterator)", 1),
+        ("list(iterator)", 1),
+    ],
+)
+def test_no_worker_outlives_its_reader(reader, status, method, tmp_path):
+    worker = "raise ValueError" if reader == "list(iterator)" else "time.sleep(600)"
+    assert read(tmp_path, reader, worker, method, status=status) in ("", "[]\n")
+
+
+@pytest.mark.parametrize(
+    "reader, status",
+    [("os.kill(os.getpid(), 9)", -9), ("os._exit(4)", 4)],
+)
+def test_workers_notice_that_their_reader_is_gone(reader, status, tmp_path):
+    read(tmp_path, reader, "time.sleep(0.1)", status=status)
+
+
+@pytest.mark.parametrize("reader", ["pass", "del iterator"])
+def test_workers_that_ignore_signals_are_killed(reader, tmp_path):
+    stop = (
+        "import pydevtensor.utils.data.loader as module; module._PATIENCE = 0.2; "
+        "time.sleep(1); os.kill(iterator.processes[1].pid, signal.SIGSTOP); "
+    )
+    worker = "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+    read(tmp_path, stop + reader, worker)
+
+
+@pytest.mark.parametrize("target", ["kill(os.getpid()", "killpg(0"])
+def test_an_interrupt_while_it_waits(target, tmp_path):
+    reader = f"""
+    threading.Timer(0.5, lambda: os.{target}, signal.SIGINT)).start()
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0]
-    except OSError:
-        return b"Z"
+        for batch in iterator:
+            pass
+    except KeyboardInterrupt:
+        print('interrupted')
+    workers = multiprocessing.active_children()
+    print(len(workers), iterator.closed)
+    del iterator, batch
+    print(multiprocessing.active_children())
+    print([batch.tolist() for batch, _ in zip(loader, range(9))][-1])
+    """
+    out = read(tmp_path, reader.strip())
+    assert out.splitlines() == ["interrupted", "2 False", "[]", "[8]"]
+
+
+def test_a_fork_of_the_reader_has_its_own_iterators(tmp_path):
+    reader = """
+    kept = DataLoader(range(4), 2, num_workers=2, persistent_workers=True)
+    first = iter(kept)
+    print(next(first).tolist(), flush=True)
+    if not os.fork():
+        try:
+            next(first)
+        except RuntimeError as error:
+            print(error)
+        print([batch.tolist() for batch in kept], flush=True)
+        kept = first = None
+        os._exit(0)
+    os.wait()
+    print(next(first).tolist())
+    """
+    out = read(tmp_path, reader.strip()).splitlines()
+    assert out[0] == "[0, 1]" and "call iter() on the loader" in out[1]
+    assert out[2:] == ["[[0, 1], [2, 3]]", "[2, 3]"]
+
+
+# --- what travels -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 1000, 5000, 100_000])

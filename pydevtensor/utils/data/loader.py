@@ -1,7 +1,7 @@
 """DataLoader: batches of a data set, made in this process or by workers."""
 
 import os
-import weakref
+from contextlib import contextmanager
 from itertools import repeat
 from time import monotonic
 from warnings import warn
@@ -224,10 +224,13 @@ class _Here(_Batches):
         return pinned(batch) if self.pins else batch
 
 
-def _end_workers(owner, ends, processes):
+# Seconds that a worker has to end after a signal.
+_PATIENCE = 5
+_WAITED_FOR = object()  # the batch of a task that a worker has not answered
+
+
+def _end_workers(ends, processes):
     """Close the pipes, which ends idle workers; then terminate the others."""
-    if os.getpid() != owner:
-        return  # in a fork: the workers are not its children
     for end in ends:
         end.close()
     patience = monotonic() + 0.2
@@ -237,7 +240,7 @@ def _end_workers(owner, ends, processes):
         if process.is_alive():
             process.terminate()
     for process in processes:
-        process.join(timeout=5)
+        process.join(timeout=_PATIENCE)
         if process.is_alive():
             process.kill()
             process.join()
@@ -249,6 +252,7 @@ class _There(_Batches):
     def __init__(self, loader):
         super().__init__(loader)
         import multiprocessing
+        from multiprocessing.util import Finalize
 
         context = loader.multiprocessing_context
         if context is None:
@@ -259,9 +263,12 @@ class _There(_Batches):
         self.ends: list = []
         self.processes: list = []
         self.epoch = 0
-        self._end = weakref.finalize(
-            self, _end_workers, os.getpid(), self.ends, self.processes
+        # Does nothing in a fork, whose children the workers are not. At exit
+        # (exitpriority) it precedes multiprocessing's own wait, which has no limit.
+        self._end = Finalize(
+            self, _end_workers, (self.ends, self.processes), exitpriority=0
         )
+        self.owner = os.getpid()
         try:
             for number in range(loader.num_workers):
                 self._start(context, number)
@@ -288,13 +295,13 @@ class _There(_Batches):
         self.working = [True] * len(self.processes)
         self.turn = 0
         self.sent = 0
-        self.tasks = {}  # by number, in order: the batch, or this iterator until then
+        self.tasks = {}  # by number, in order: the batch, or _WAITED_FOR until then
         for _ in range(self.loader.prefetch_factor * len(self.processes)):
             self._send_task()
 
     @property
     def closed(self):
-        return not self._end.alive
+        return os.getpid() != self.owner or not self._end.still_active()
 
     def restart(self):
         """Start another epoch with the same workers; drops unfinished batches."""
@@ -310,29 +317,41 @@ class _There(_Batches):
                 break
         else:
             return
-        indices = next(self.indices, self)
-        if indices is self:
+        indices = next(self.indices, _WAITED_FOR)
+        if indices is _WAITED_FOR:
             return
-        self.tasks[self.sent] = self
-        try:
+        self.tasks[self.sent] = _WAITED_FOR
+        with self._worker(number):
             work.send(self.ends[number], (self.epoch, self.sent, indices))
-        except OSError:
-            self._worker_died(number)
         self.sent += 1
+
+    @contextmanager
+    def _worker(self, number):
+        """Around a message to or from a worker; on any error all of them end."""
+        try:
+            yield
+        except (EOFError, ConnectionError):
+            self._worker_died(number)
+        except BaseException:  # the rest of the message may be in the pipe
+            self._end()
+            raise
 
     def _worker_died(self, number):
         process = self.processes[number]
-        process.join(timeout=5)
+        process.join(timeout=_PATIENCE)
         code, pid = process.exitcode, process.pid
-        how = f"ended with exit code {code}"
+        how, why = f"ended with exit code {code}", "the data set or a library ended it"
         if code is not None and code < 0:
             from signal import Signals
 
-            how = f"was killed by {Signals(-code).name}"
+            name = Signals(-code).name
+            how = f"was killed by {name}"
+            if name in ("SIGKILL", "SIGBUS"):
+                why = "the system may be out of memory"
         self._end()
         raise RuntimeError(
-            f"DataLoader worker {number} (pid {pid}) {how}; the system may be out of "
-            "memory: try num_workers=0 to see an error of the data set"
+            f"DataLoader worker {number} (pid {pid}) {how}; {why}: try num_workers=0 "
+            "to see an error of the data set"
         )
 
     def _receive(self):
@@ -349,13 +368,8 @@ class _There(_Batches):
             )
         for end in found:
             number = self.ends.index(end)
-            try:
+            with self._worker(number):
                 epoch, task, answer = work.receive(end)
-            except (EOFError, OSError):
-                self._worker_died(number)
-            except BaseException:  # the rest of the message may be in the pipe
-                self._end()
-                raise
             if epoch != self.epoch:
                 continue
             if isinstance(answer, work.Exhausted):
@@ -366,11 +380,16 @@ class _There(_Batches):
                 self.tasks[task] = answer
 
     def __next__(self):
+        if os.getpid() != self.owner:
+            raise RuntimeError(
+                f"DataLoader: process {self.owner} began this iterator and its workers "
+                "answer there alone; call iter() on the loader in this process"
+            )
         if self.closed:
             raise StopIteration
         while self.tasks:
             task = next(iter(self.tasks))
-            if self.tasks[task] is not self:
+            if self.tasks[task] is not _WAITED_FOR:
                 break
             self._receive()
         else:

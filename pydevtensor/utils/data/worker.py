@@ -132,37 +132,68 @@ def send(end, value):
     if not big and text.tell() < SHARED_FROM:
         end.send_bytes(text.getbuffer())
         return
-    from multiprocessing.reduction import send_handle
+    import socket
+    from multiprocessing.reduction import sendfds
 
-    size, places = 0, []
     big.append(text.getbuffer())
-    for raw in big:
-        places.append(slice(size, size + raw.nbytes))
-        size += -(-raw.nbytes // _ALIGN) * _ALIGN
+    try:
+        way = socket.fromfd(end.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+        with way:
+            fd, places = _write_shared(big)
+            try:
+                end.send_bytes(pickle.dumps(_Shared(places)))
+                sendfds(way, [fd])
+            finally:
+                os.close(fd)
+    except ConnectionError:
+        raise
+    except OSError as error:
+        raise RuntimeError(
+            f"DataLoader: no shared memory for {sum(raw.nbytes for raw in big)} bytes "
+            f"({error}); free memory or file descriptors (ulimit), use smaller batches "
+            "or fewer workers"
+        ) from error
+
+
+def _write_shared(buffers):
+    """A descriptor of anonymous shared memory with the buffers, and their places."""
+    size, places = 0, []
     fd = os.memfd_create("pydevtensor-batch", os.MFD_CLOEXEC)
     try:
-        os.ftruncate(fd, size)
-        with mmap.mmap(fd, size) as memory:
-            for place, raw in zip(places, big, strict=True):
-                memory[place] = raw
-        end.send_bytes(pickle.dumps(_Shared(places)))
-        send_handle(end, fd, None)
-    finally:
+        for raw in buffers:
+            places.append(slice(size, size + raw.nbytes))
+            # Unlike a store to a mapping, a write reports that no memory is left.
+            while raw:
+                count = os.pwrite(fd, raw, size)
+                raw, size = raw[count:], size + count
+            size += -size % _ALIGN
+    except BaseException:
         os.close(fd)
+        raise
+    return fd, places
 
 
 def receive(end):
-    """Wait for the next value; raises EOFError if the other end is closed."""
+    """Wait for the next value; EOFError or ConnectionError if the other end is gone."""
     value = pickle.loads(end.recv_bytes())
     if not isinstance(value, _Shared):
         return value
     from multiprocessing.reduction import recv_handle
 
-    fd = recv_handle(end)
     try:
-        memory = memoryview(mmap.mmap(fd, 0))
-    finally:
-        os.close(fd)
+        fd = recv_handle(end)
+        try:
+            memory = memoryview(mmap.mmap(fd, 0))
+        finally:
+            os.close(fd)
+    except (EOFError, ConnectionError):
+        raise
+    except (OSError, RuntimeError) as error:  # RuntimeError: the descriptor is lost
+        raise RuntimeError(
+            f"DataLoader: cannot map a batch of {value.places[-1].stop} bytes "
+            f"({error}); keep fewer batches at a time: each has a file descriptor and "
+            "a mapping (see ulimit -n and -v)"
+        ) from error
     *buffers, text = (memory[place] for place in value.places)
     return pickle.loads(text, buffers=buffers)
 
@@ -249,10 +280,10 @@ def main(end, job, base_seed, worker, workers, init):
                 answer, over = Failure(where), iterable
             try:
                 send(end, (epoch, number, answer))
-            except OSError:
+            except ConnectionError:
                 raise
-            except Exception:  # it cannot be pickled
+            except Exception:  # it cannot be pickled, or no memory is left
                 send(end, (epoch, number, Failure(where)))
             answer = None
-    except (EOFError, OSError):
+    except (EOFError, ConnectionError):
         pass  # the reader is gone
