@@ -182,13 +182,14 @@ int dt_add_properties(PyGetSetDef *properties)
 
 static int execute(PyObject *module)
 {
-    static PyInterpreterState *home;
-    if (home && home != PyInterpreterState_Get())
+    static bool begun;
+    /* Types, and the callbacks of threads that compute, are those of one interpreter. */
+    if (PyInterpreterState_Get() != PyInterpreterState_Main())
         return DT_SET_ERROR(
             PyExc_ImportError,
-            "pydevtensor is already in use in another interpreter of this "
-            "process; use a separate process");
-    if (home) {
+            "pydevtensor works in the main interpreter of a process only, not in a "
+            "sub-interpreter; import it there, or in a process of its own");
+    if (begun) {
         if (!dt_py.module)
             return DT_SET_ERROR(PyExc_ImportError,
                                 "pydevtensor failed to import before; restart Python");
@@ -197,7 +198,7 @@ static int execute(PyObject *module)
         return PyDict_Merge(PyModule_GetDict(module), PyModule_GetDict(dt_py.module),
                             0);
     }
-    home = PyInterpreterState_Get();
+    begun = true;
 #ifndef Py_GIL_DISABLED
     dt_concurrent_end(); /* the GIL keeps threads apart */
 #endif

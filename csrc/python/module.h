@@ -1,7 +1,7 @@
 /* Process-wide state of the binding, and the list of its initializers.
  *
- * One interpreter per process, so that type checks are one load and one compare. A
- * second interpreter gets an ImportError. */
+ * The main interpreter alone has it, so that type checks are one load and one compare. A
+ * sub-interpreter gets an ImportError. */
 #ifndef DT_PYTHON_MODULE_H
 #define DT_PYTHON_MODULE_H
 
