@@ -1,7 +1,8 @@
 """The devices of the tests, and checks after each test.
 
 The suite runs on the CPU and on two simulated GPUs; with PYDEVTENSOR_TEST_GPUS=real on
-real GPUs, with PYDEVTENSOR_TEST_GPUS=none on the CPU alone.
+real GPUs, and not at all if there are none; with PYDEVTENSOR_TEST_GPUS=none on the CPU
+alone. It ends by saying how many tests ran on which device.
 
 Simulated GPUs delay work: tests of cuda:0 run under the lazy schedule, all others under
 a random one with a seed made from the test's name, so a failing test also fails when it
@@ -11,6 +12,7 @@ runs alone. PYDEVTENSOR_SIM_SCHEDULE=eager (or another) replaces both.
 import gc
 import os
 import zlib
+from collections import Counter
 
 import pytest
 
@@ -23,6 +25,12 @@ import pydevtensor as torch  # noqa: E402
 
 GPUS = min(torch.cuda.device_count(), 2) if choice != "none" else 0
 SIMULATED = GPUS > 0 and torch.cuda.is_simulated()
+if choice == "real" and (not GPUS or SIMULATED):
+    raise pytest.UsageError(
+        "PYDEVTENSOR_TEST_GPUS=real, and the GPUs are simulated: unset PYDEVTENSOR_SIM_GPUS"
+        if SIMULATED
+        else f"PYDEVTENSOR_TEST_GPUS=real: {torch.cuda.why_unavailable()}"
+    )
 DEVICES = ["cpu", *(f"cuda:{i}" for i in range(GPUS))]
 
 
@@ -46,13 +54,21 @@ def two_gpus():
     return DEVICES[1:3]
 
 
+def devices_of(item):
+    """The devices that the fixtures give to a test."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    named = {parameters.get("device"), parameters.get("gpu")}
+    if "two_gpus" in item.fixturenames:
+        named.update(DEVICES[1:])
+    return [name for name in DEVICES if name in named]
+
+
 def schedule_of(item):
     """The simulator's schedule for a test."""
     chosen = os.environ.get("PYDEVTENSOR_SIM_SCHEDULE")
     if chosen:
         return chosen
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    if "cuda:0" in (parameters.get("device"), parameters.get("gpu")):
+    if "two_gpus" not in item.fixturenames and "cuda:0" in devices_of(item):
         return "lazy"
     return f"random:{zlib.crc32(item.nodeid.encode())}"
 
@@ -68,7 +84,22 @@ def pytest_runtest_makereport(item, call):
     # The traceback of a failure keeps tensors alive: not a leak.
     if report.when == "call":
         item.keeps_tensors = not report.passed
+        # A property, since it reaches the process that writes the summary.
+        report.user_properties.append(("devices", devices_of(item)))
     return report
+
+
+def pytest_terminal_summary(terminalreporter):
+    ran = Counter()
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            ran.update(dict(report.user_properties).get("devices", ()))
+    for name in DEVICES:
+        what = name
+        if name != "cpu":
+            kind = "simulated" if SIMULATED else "real"
+            what += f" {torch.cuda.get_device_name(name)} ({kind})"
+        terminalreporter.write_line(f"ran on {what}: {ran[name]} tests")
 
 
 def pytest_collection_finish():
