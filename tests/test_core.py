@@ -10,6 +10,7 @@ A program passes by returning 0, and says on its output what went wrong. Under
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,26 +26,10 @@ import products  # noqa: E402
 PROGRAMS = products.sources(
     "tests/core/*_test.c", "tests/core/sim_*.cpp", "tests/core/cuda_*.cpp"
 )
-# Asserts are the tests' own language, so they stay on here.
-FLAGS = ("-UNDEBUG", "-g1", "-Itests/core")
 ASAN = (
     "detect_leaks=1:detect_stack_use_after_return=0:allocator_may_return_null=1:"
     "max_allocation_size_mb=65536"
 )
-
-
-def linked(source):
-    """The program that a test's source becomes, with what it is linked to."""
-    plan = products.Plan.from_environment()
-    name = Path(source).stem
-    if source.endswith(".c"):
-        more = products.sources(source.replace("_test.c", "_reference.cpp"))
-        units = [*plan.core(), *(plan.kernels(reference) for reference in more)]
-        return plan.program(name, plan.c(source, *FLAGS), units)
-    units = [*plan.simulator(), *plan.base()]
-    if name.startswith("cuda_"):
-        units += [plan.sim(source) for source in plan.cuda_sources()]
-    return plan.program(name, plan.sim(source, *FLAGS), units)
 
 
 def test_programs_are_found():
@@ -53,7 +38,28 @@ def test_programs_are_found():
 
 @pytest.mark.parametrize("source", PROGRAMS)
 def test_core(source, tmp_path):
-    (program,) = objects.build([linked(source)])
+    (program,) = objects.build([products.Plan.from_environment().test(source)])
+    run([program], tmp_path)
+
+
+def test_the_checker_opens_a_library(tmp_path):
+    """As on a machine with a GPU, where it opens the backend that nvcc has built."""
+    plan = products.Plan.from_environment()
+    program, library = objects.build([plan.checker(), plan.cuda_sim()])
+    # A simulated GPU does not pass for a real one.
+    said = run([program, library, "transfers"], tmp_path, status=1)
+    assert "ran on cuda:0 Simulated GPU (virtual GPU 1 of 2) (simulated)" in said
+    assert "needs a real GPU" in said
+    said = run([program, library, "--simulated"], tmp_path)
+    assert said.count(": passed") == 9 and "FAILED" not in said
+    said = run([program, library, "--simulated", "peers", "random"], tmp_path)
+    assert re.findall("(.*): passed", said) == ["random", "peers"]
+    said = run([program, library, "--simulated", "everything"], tmp_path, status=2)
+    assert "no part is called everything" in said
+    assert "nothing.so" in run([program, "nothing.so"], tmp_path, status=1)
+
+
+def run(command, tmp_path, status=0):
     environment = {
         # The programs choose their own simulated GPUs.
         **{
@@ -65,7 +71,7 @@ def test_core(source, tmp_path):
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }
     done = subprocess.run(
-        [program],
+        command,
         cwd=tmp_path,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -75,4 +81,5 @@ def test_core(source, tmp_path):
         errors="replace",
         timeout=300,
     )
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}"
+    assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}"
+    return done.stdout

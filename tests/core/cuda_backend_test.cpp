@@ -1,7 +1,16 @@
-/* The CUDA backend, driven through its struct on two simulated GPUs under each
- * schedule: every op and layout against plain loops, memory, copies, and failures. */
+/* The CUDA backend, driven through its struct: every op and layout against plain loops,
+ * memory, copies, and failures.
+ *
+ *     cuda_backend_test
+ *         tests the backend that it is linked to, on two simulated GPUs under each
+ *         schedule
+ *     cuda_backend_test LIBRARY [--simulated] [--packages=DIRECTORIES] [PART...]
+ *         tests a backend, such as _cuda.so, on two virtual GPUs. It fails if they are
+ *         simulated, unless that is asked for. cuBLAS is searched for in the
+ *         directories, separated by colons. */
 #include "sim_check.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 #include <type_traits>
@@ -14,9 +23,9 @@
 #include "ops/philox.h"
 
 extern "C" const dt_backend *dt_backend_open(const dt_host *host);
-extern "C" int dt_sim_control(const char *command, char *text, size_t size);
 
 static const dt_backend *gpu;
+static bool linked; /* to the backend under test, whose simulator can be controlled */
 static const dt_stream kDefault = {0, nullptr};
 
 /* The call returns 0; else prints the error. */
@@ -368,15 +377,25 @@ static void check_divisions()
     }
 }
 
-int main()
+/* --- the linked backend --- */
+
+static dt_host host_of(int simulated, int virtual_devices, const char *packages)
 {
     dt_host host = {};
     host.version = DT_BACKEND_VERSION;
     host.error_slot = slot;
     host.locks = dt_locks;
     host.cpu_gemm = plain_gemm;
-    host.simulated_devices = 2;
-    host.library_directories = "";
+    host.simulated_devices = simulated;
+    host.virtual_devices = virtual_devices;
+    host.library_directories = packages;
+    return host;
+}
+
+static int check_linked()
+{
+    dt_host host = host_of(2, 0, "");
+    linked = true;
     dt_sim_set("memory", "64M");
     gpu = dt_backend_open(&host);
     CHECK(gpu != nullptr);
@@ -408,4 +427,94 @@ int main()
         printf("violation: %s\n", text);
     }
     return finish();
+}
+
+/* --- a library --- */
+
+static const struct {
+    const char *name;
+    void (*check)();
+} kParts[] = {
+    {"transfers", check_transfers},     {"constants", check_constants},
+    {"conversions", check_conversions}, {"elementwise", check_all_elementwise},
+    {"reductions", check_reductions},   {"extremes", check_extremes},
+    {"random", check_random},           {"peers", check_peers},
+    {"products", check_products},
+};
+
+/* The backend's table; NULL after a sentence about the cause. */
+static const dt_backend *opened(const char *path, const char *packages)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        printf("%s\n", dlerror());
+        return nullptr;
+    }
+    auto open = (dt_backend_open_fn)dlsym(library, DT_BACKEND_OPEN_SYMBOL);
+    dt_error_share(slot);
+    dt_host host = host_of(2, 2, packages);
+    const dt_backend *backend = open ? open(&host) : nullptr;
+    if (!backend || backend->device_count() != 2) {
+        printf("%s: no GPU: %s%s\n", path, dt_error_slot()->text,
+               backend ? backend->why_unavailable() : "");
+        return nullptr;
+    }
+    return backend;
+}
+
+static int check_library(int count, char **arguments)
+{
+    const char *packages = "";
+    bool simulated = false;
+    std::vector<std::string> wanted;
+    for (int i = 1; i < count; i++) {
+        std::string text = arguments[i];
+        if (text == "--simulated")
+            simulated = true;
+        else if (text.rfind("--packages=", 0) == 0)
+            packages = arguments[i] + strlen("--packages=");
+        else
+            wanted.push_back(text);
+    }
+    for (const std::string &name : wanted) {
+        bool known = false;
+        for (const auto &part : kParts)
+            known = known || name == part.name;
+        if (!known) {
+            printf("no part is called %s\n", name.c_str());
+            return 2;
+        }
+    }
+    dt_device_properties facts;
+    gpu = opened(arguments[0], packages);
+    if (!gpu)
+        return 1;
+    for (int d = 0; d < 2; d++) {
+        FINE(gpu->device_properties(d, &facts));
+        printf("ran on cuda:%d %s (%s)\n", d, facts.name,
+               facts.simulated ? "simulated" : "real");
+    }
+    if (facts.simulated && !simulated) {
+        printf("this test needs a real GPU\n");
+        return 1;
+    }
+    for (const auto &part : kParts) {
+        bool chosen = wanted.empty();
+        for (const std::string &name : wanted)
+            chosen = chosen || name == part.name;
+        if (!chosen)
+            continue;
+        int before = failed;
+        part.check();
+        FINE(gpu->device_synchronize(0));
+        FINE(gpu->device_synchronize(1));
+        printf("%s: %s\n", part.name, failed == before ? "passed" : "FAILED");
+        fflush(stdout);
+    }
+    return finish();
+}
+
+int main(int count, char **arguments)
+{
+    return count > 1 ? check_library(count - 1, arguments + 1) : check_linked();
 }

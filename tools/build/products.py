@@ -198,10 +198,23 @@ class Plan:
             libraries=("-ldl", "-lpthread", "-lm"),
         )
 
-    def program(self, name: str, test: Object, units: Iterable[Object]) -> Product:
-        """A test of the core that needs no Python."""
-        compiler = self.cc if test.source.endswith(".c") else self.cxx
-        return self._link(compiler, name, [test, *units])
+    def test(self, source: str) -> Product:
+        """A program of tests/core, which needs no Python, with what it is linked to."""
+        # Asserts are the tests' own language, so they stay on here.
+        flags = ("-UNDEBUG", "-g1", "-Itests/core")
+        name = Path(source).stem
+        if source.endswith(".c"):
+            more = sources(source.replace("_test.c", "_reference.cpp"))
+            units = [*self.core(), *(self.kernels(reference) for reference in more)]
+            return self._link(self.cc, name, [self.c(source, *flags), *units])
+        units = [*self.simulator(), *self.base()]
+        if name.startswith("cuda_"):
+            units += [self.sim(source) for source in self.cuda_sources()]
+        return self._link(self.cxx, name, [self.sim(source, *flags), *units])
+
+    def checker(self) -> Product:
+        """The test of the CUDA backend, which can also test a built `_cuda.so`."""
+        return self.test("tests/core/cuda_backend_test.cpp")
 
     def extension(self) -> Product:
         binding = [self.binding(source) for source in sources("csrc/python/**/*.c")]
