@@ -12,7 +12,6 @@
 
 #include <dlfcn.h>
 #include <math.h>
-#include <pthread.h>
 #include <type_traits>
 
 #include "cuda/kernels/layout.h"
