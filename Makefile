@@ -3,6 +3,8 @@
 #   PYTHON=python3.12   the interpreter to build for
 #   VENV=.venv          the virtual environment to install into
 #   PYDEVTENSOR_CUDA=0  leaves the CUDA backend out even where nvcc is found
+#   GPU_CHECK_ARGS=     for gpu-check: --results FOLDER, --piece 1, --steps tests,memcheck
+#   KIT_PYTHON=         for gpu-kit: an interpreter to build a wheel for
 #   CC= CXX= CFLAGS= LDFLAGS=   are respected; see README.md for the other switches
 
 PYTHON ?= python3
@@ -23,7 +25,7 @@ INSTALL = -m pip install -q --disable-pip-version-check --no-build-isolation --n
 	--force-reinstall .
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan bench lint format gpu-check docs notebooks clean help python
+.PHONY: build demo check test asan bench lint format gpu-check gpu-kit docs notebooks clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -68,7 +70,10 @@ format: python ## lay the sources out as lint wants them
 	@$(VENV)/bin/python tools/build/lint.py --fix
 
 gpu-check: ## on a machine with a GPU: build, test, compute-sanitizer, benchmarks
-	@PYTHON="$(PYTHON)" sh tools/gpu_check.sh
+	@$(PYTHON) tools/gpu_check.py $(GPU_CHECK_ARGS)
+
+gpu-kit: python ## a folder to carry to a machine with a GPU, for gpu-check
+	@$(PYTHON) tools/gpu/kit.py $(if $(KIT_PYTHON),--python $(KIT_PYTHON))
 
 docs: build ## write the table of operations, types and devices
 	@$(PREPARE) $(VENV) test

@@ -200,7 +200,17 @@ def test_every_target_has_a_line_of_help(machine):
     done = make(ROOT, machine, "help")
     assert done.returncode == 0
     told = {line.split()[0] for line in done.stdout.splitlines()}
-    wanted = {"build", "demo", "check", "test", "asan", "bench", "lint", "gpu-check"}
+    wanted = {
+        "build",
+        "demo",
+        "check",
+        "test",
+        "asan",
+        "bench",
+        "lint",
+        "gpu-check",
+        "gpu-kit",
+    }
     assert told >= wanted | {"notebooks", "clean"}
 
 

@@ -1,0 +1,484 @@
+"""gpu-check's own logic, without a GPU: the steps' limits and evidence, what is kept of an
+earlier run, missing tools, and that nothing passes on a simulator. Programs stand in for
+nvidia-smi, compute-sanitizer and ncu."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import gpu_check
+import pytest
+from gpu import install, kit, runner, steps
+from gpu.runner import Place, Step
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL = "echo 'ran on cuda:0 NVIDIA T4 (real)'"
+
+
+def shell(name, code=REAL, piece=1, limit=20, **more):
+    return Step(name, piece, limit, f"the step {name}", ("sh", "-c", code), **more)
+
+
+MACHINE = shell("machine", "nvidia-smi -L", needs=(), evidence=None, always=True)
+
+
+@pytest.fixture
+def place(tmp_path):
+    folders = tmp_path / "results", tmp_path / "work"
+    for folder in folders:
+        folder.mkdir()
+    return Place(ROOT, *folders, "abc")
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """A function that puts a program on PATH; at first there are no GPU's tools on it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sh", "echo", "sleep", "cat", "git"):
+        found = next(
+            Path(p, name)
+            for p in os.environ["PATH"].split(":")
+            if os.access(Path(p, name), os.X_OK)
+        )
+        (folder / name).symlink_to(found)
+
+    def add(name, code):
+        (folder / name).write_text(f"#!/bin/sh\n{code}\n")
+        (folder / name).chmod(0o755)
+
+    monkeypatch.setenv("PATH", str(folder))
+    return add
+
+
+@pytest.fixture
+def a_gpu(tools):
+    tools("nvidia-smi", "echo 'GPU 0: NVIDIA T4 (UUID: GPU-1)'")
+    return tools
+
+
+def check(place, *the_steps, more=()):
+    """The exit status of a run over these steps, and what the report says."""
+    status = gpu_check.main(
+        ["--results", str(place.results), "--work", str(place.work), *more],
+        the_steps,
+    )
+    return status, (place.results / "report.md").read_text()
+
+
+def verdict(place, step):
+    found = json.loads((place.results / f"{step}.json").read_text())
+    return found["verdict"], found["why"]
+
+
+# --- what passes
+
+
+def test_all_steps_pass(place, a_gpu):
+    status, said = check(place, MACHINE, shell("one"), shell("two", piece=2))
+    assert status == 0
+    assert said.startswith("# GPU check: passed: all 3 steps")
+    assert "| two | 2 | the step two | passed |" in said
+    assert "GPU 0: NVIDIA T4" in said and "ran on cuda:0 NVIDIA T4 (real)" in said
+    assert re.search(r"Commit \w+.*, \d{4}-\d\d-\d\d \d\d:\d\d UTC", said)
+
+
+@pytest.mark.parametrize(
+    "code, why",
+    [
+        ("true", "its log does not say that it ran on a GPU"),
+        ("echo 'ran on cuda:0 Simulated GPU (simulated)'", "it ran on a simulated GPU"),
+        (
+            f"{REAL}; echo 'ran on cuda:1 Simulated GPU (simulated)'",
+            "it ran on a simulated GPU",
+        ),
+        (f"{REAL}; exit 3", "exit status 3"),
+        ("kill -9 $$", "exit status -9"),
+    ],
+)
+def test_what_does_not_pass(place, a_gpu, code, why):
+    status, said = check(place, MACHINE, shell("one", code))
+    assert status == 1 and verdict(place, "one") == ("failed", why)
+    assert said.startswith("# GPU check: not passed: of 2 steps 1 passed, 1 failed")
+
+
+def test_without_a_gpu_nothing_runs(place, tools):
+    status, said = check(place, MACHINE, shell("one"))
+    assert status == 1 and "nvidia-smi" in said
+    assert verdict(place, "one") == ("not run", "machine has not passed")
+    assert not (place.results / "one.log").exists()
+
+
+def test_a_missing_tool_or_module(place, a_gpu):
+    given = (
+        MACHINE,
+        shell("one", tool="compute-sanitizer"),
+        shell("two", modules=("no_module_of_this_name",)),
+        shell("three"),
+    )
+    status, said = check(place, *given)
+    assert status == 1
+    assert verdict(place, "one") == ("not run", "compute-sanitizer is not on PATH")
+    assert verdict(place, "two")[1] == "Python has no module no_module_of_this_name"
+    assert said.startswith(
+        "# GPU check: not passed: of 4 steps 2 passed, 2 could not run"
+    )
+    a_gpu("compute-sanitizer", "exit 0")
+    check(place, *given)
+    assert verdict(place, "one") == ("passed", "")
+
+
+def test_a_program_that_is_not_there(place, a_gpu):
+    step = Step("one", 1, 20, "", ("/no/program",))
+    assert check(place, MACHINE, step)[0] == 1
+    assert (
+        verdict(place, "one")[1]
+        == "/no/program does not start: No such file or directory"
+    )
+
+
+# --- limits
+
+
+def alive(pid):
+    """Whether a process runs: a zombie, which nobody waits for here, does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize("wait", ["wait", "true"])
+def test_children_end_with_their_step(place, a_gpu, tmp_path, wait):
+    """Past the limit, and where a program leaves some behind."""
+    code = f"{REAL}; sleep 300 & echo $! >{tmp_path}/child; {wait}"
+    check(place, MACHINE, shell("one", code, limit=1))
+    expected = ("failed", "stopped after its limit of 1 s"), ("passed", "")
+    assert verdict(place, "one") == expected[wait == "true"]
+    child = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 20
+    while alive(child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not alive(child)
+    # What it said until then is kept.
+    assert "ran on" in (place.results / "one.log").read_text()
+
+
+def test_the_time_of_a_piece(place, a_gpu, monkeypatch):
+    monkeypatch.setattr(runner, "LEAST", 1)
+    given = MACHINE, shell("one", f"{REAL}; sleep 300", limit=400), shell("two")
+    status, said = check(place, *given, more=("--seconds", "2"))
+    assert status == 1
+    assert verdict(place, "one")[0] == "not run"
+    assert re.match(
+        r"stopped: only \d s of the piece were left", verdict(place, "one")[1]
+    )
+    assert verdict(place, "two") == ("not run", "the piece's time is over")
+    # Neither counts as finished.
+    check(place, MACHINE, shell("one"), shell("two"))
+    assert verdict(place, "one") == verdict(place, "two") == ("passed", "")
+
+
+def test_each_piece_takes_less_than_nine_minutes():
+    for piece in (1, 2, 3, 4):
+        assert 0 < sum(s.limit for s in steps.STEPS if s.piece == piece) < 540
+    assert gpu_check.PIECE_SECONDS < 540
+
+
+# --- several runs
+
+
+def test_finished_steps_are_kept(place, a_gpu, tmp_path):
+    count = f"echo x >>{tmp_path}/count; {REAL}"
+    given = MACHINE, shell("one", count), shell("two", f"{count}; exit 1")
+    for _ in range(2):
+        assert check(place, *given)[0] == 1
+    assert (tmp_path / "count").read_text().split() == ["x", "x"]
+    check(place, *given, more=("--again", "--steps", "two"))
+    assert (tmp_path / "count").read_text().split() == ["x"] * 3
+
+
+def test_pieces_and_their_needs(place, a_gpu, tmp_path):
+    made = tmp_path / "made"
+    build = shell(
+        "build", f"{REAL}; echo >{made}; echo x >>{made}.count", product=str(made)
+    )
+    given = (
+        MACHINE,
+        build,
+        shell("one", piece=2, needs=("machine", "build")),
+        shell("two"),
+    )
+    status, said = check(place, *given, more=("--piece", "2"))
+    # The step passed, the whole has not.
+    assert status == 0 and "not passed: of 4 steps 3 passed, 1 to do" in said
+    assert not (place.results / "two.json").exists()
+    # On another machine, what was built is not there.
+    made.unlink()
+    status, said = check(place, *given)
+    assert status == 0 and "# GPU check: passed: all 4 steps" in said
+    assert Path(f"{made}.count").read_text().split() == ["x", "x"]
+
+
+def test_other_results_are_not_mixed_in(place, a_gpu):
+    check(place, MACHINE, shell("one"))
+    path = place.results / "one.json"
+    path.write_text(path.read_text().replace('"commit": "', '"commit": "0'))
+    with pytest.raises(SystemExit, match="has results of commit 0"):
+        check(place, MACHINE, shell("one"))
+
+
+def test_an_unknown_step(place, capsys):
+    with pytest.raises(SystemExit):
+        check(place, MACHINE, more=("--steps", "machine,tset"))
+    assert "there is no step tset" in capsys.readouterr().err
+
+
+def test_the_archive_has_the_results(place, a_gpu, tmp_path):
+    archive = tmp_path / "all.tar.gz"
+    check(place, MACHINE, shell("one"), more=("--archive", str(archive)))
+    with tarfile.open(archive) as file:
+        names = set(file.getnames())
+    assert {"results/report.md", "results/one.log", "results/one.json"} <= names
+
+
+# --- the steps themselves
+
+
+def test_no_step_keeps_choices_from_outside(place, monkeypatch):
+    monkeypatch.setenv("PYDEVTENSOR_SIM_GPUS", "2")
+    for step in steps.STEPS:
+        kept = runner.environment(step, place)
+        assert "PYDEVTENSOR_SIM_GPUS" not in kept and kept["PYTHONSAFEPATH"] == "1"
+    names = {step.name: step for step in steps.STEPS}
+    assert names["tests"].environment["PYDEVTENSOR_TEST_GPUS"] == "real"
+    assert runner.environment(names["memcheck"], place)["PYDEVTENSOR_NO_CACHE"] == "1"
+
+
+def test_every_step_shows_where_it_ran(place):
+    building = {"build", "checker-build", "install"}
+    for step in steps.STEPS:
+        if step.name not in building:
+            assert step.evidence(""), step.name
+        assert all(need in [s.name for s in steps.STEPS] for need in step.needs)
+        for word in step.command:
+            path = place.fill(word)
+            if path.startswith(f"{ROOT}/") and "work" not in word:
+                assert os.path.exists(path), path
+
+
+def test_the_steps_on_a_machine_that_only_looks_right(place, a_gpu):
+    """nvidia-smi lists a GPU, and there is none: the programs of the steps find out."""
+    work = place.work / "venv" / "bin"
+    work.mkdir(parents=True)
+    (work / "python").symlink_to(sys.executable)
+    names = ("machine", "facts", "short", "virtual", "profile", "benchmarks", "tests")
+    a_gpu("ncu", 'while [ "$1" != "${1#-}" ]; do shift 2; done; exec "$@"')
+    python = sys.executable  # a link to it alone would lack the packages
+    chosen = []
+    for step in steps.STEPS:
+        if step.name in names:
+            command = [python if word == "{python}" else word for word in step.command]
+            if step.name == "tests":
+                command = [
+                    python,
+                    "-m",
+                    "pytest",
+                    "-q",
+                    "-n",
+                    "0",
+                    "tests/test_cuda.py",
+                ]
+            chosen.append(
+                Step(
+                    **{
+                        **step.__dict__,
+                        "command": command,
+                        "needs": ("machine",) if step.name != "machine" else (),
+                    }
+                )
+            )
+    assert gpu_check.main(
+        ["--results", str(place.results), "--work", str(place.work)], chosen
+    )
+    assert verdict(place, "machine") == ("passed", "")
+    seen = {name: verdict(place, name) for name in names[1:]}
+    assert {each[0] for each in seen.values()} == {"failed"}, seen
+    assert seen["facts"][1] == "python -m pydevtensor shows no real GPU"
+    assert seen["benchmarks"][1] == "its log does not say that it ran on a GPU"
+
+
+@pytest.mark.parametrize(
+    "counts, why",
+    [
+        ((9, 9, 9), None),
+        ((9, 0, 9), "only 0 tests ran on cuda:0, 9 on the CPU"),
+        ((9, 9, 5), "only 5 tests ran on cuda:1, 9 on the CPU"),
+    ],
+)
+def test_tests_that_ran_too_rarely(counts, why):
+    log = "ran on cpu: {} tests\n" + "".join(
+        f"ran on cuda:{i} NVIDIA T4 (virtual GPU {i + 1} of 2) (real): {{}} tests\n"
+        for i in (0, 1)
+    )
+    assert runner.tests_on_a_real_gpu(log.format(*counts)) == why
+
+
+def test_tests_that_ran_on_the_simulator(tmp_path):
+    """The line is the one that the tests write."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
+        + ["tests/test_memory.py", "-k", "counters"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONSAFEPATH": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^ran on cuda:0 .*: [1-9]\d* tests$", done.stdout, re.M)
+    if "(simulated)" in done.stdout:
+        why = runner.tests_on_a_real_gpu(done.stdout)
+        assert why == "it ran on a simulated GPU"
+
+
+def test_the_list_of_what_is_unchecked_names_the_steps():
+    text = (ROOT / "docs" / "gpu-unchecked.md").read_text()
+    named = set(re.findall(r"`([a-z-]+)`", text))
+    known = {step.name for step in steps.STEPS}
+    assert known <= named, known - named
+    # Each item says which step will check it.
+    for item in re.findall(r"^- \*\*.*?(?=^- \*\*|\Z)", text, re.M | re.S):
+        assert known & set(re.findall(r"`([a-z-]+)`", item)), item
+
+
+# --- the benchmark and the kit
+
+
+def test_the_benchmark_runs_every_case_and_reports_no_time(tmp_path):
+    from isolated import python
+
+    out = python(
+        None,
+        arguments=[
+            str(ROOT / "benchmarks" / "bench_gpu.py"),
+            *("--simulated", "--out", str(tmp_path)),
+        ],
+        PYDEVTENSOR_SIM_GPUS="1",
+    )
+    assert "ran on cuda:0 Simulated GPU (simulated)" in out
+    data = json.loads((tmp_path / "bench.json").read_text())
+    assert not data["errors"] and not data["left_out"]
+    assert len(data["families"]) > 50
+    assert {
+        value for row in data["families"] for value in row["microseconds"].values()
+    } == {"simulated"}
+    report = (tmp_path / "bench.md").read_text()
+    assert report.startswith("# Speed on Simulated GPU\n\nThe device is simulated")
+    cells = [cell.strip() for cell in re.findall(r"(?<=\|)[^|\n]+(?=\|)", report)]
+    assert "softmax of 1024" in cells
+    # No cell is a number but the sizes of operands.
+    assert not [
+        c for c in cells if re.fullmatch(r"[\d.e+%-]*\d[\d.e+%-]*", c) and c != "4e+03"
+    ]
+    plot = (tmp_path / "bench.svg").read_text()
+    assert "simulated: nothing was measured" in plot and "sort, topk: sort" in plot
+    assert plot.count("<circle") == 1  # in the legend
+
+
+def test_the_report_of_a_measurement():
+    """Shares, ratios and what could not be measured."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(
+        "gpu_report", ROOT / "benchmarks" / "gpu_report.py"
+    )
+    gpu_report = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gpu_report)
+
+    def row(case, ours, theirs, share):
+        times = {"pydevtensor": ours, "torch": theirs}
+        return {
+            "size": 1e7,
+            "family": "f",
+            "case": case,
+            "microseconds": times,
+            "share": share,
+        }
+
+    data = {
+        "device": {"name": "NVIDIA T4", "simulated": False, "l2": 6e7},
+        "libraries": ["pydevtensor", "torch"],
+        "rounds": 20,
+        "left_out": 2,
+        "sizes": [1e7],
+        "copies": [{"size": 1e7, "microseconds": 50.0, "rate": 400.0}],
+        "families": [row("a", 10.0, 15.0, 0.9), row("b", 10.0, "error", 0.4)]
+        + [row("c", "memory", 1.0, "memory")],
+        "tiny": [{"case": "t", "host": {"pydevtensor": 900.0}, "waited": {}}],
+        "products": [{"shape": "(1)", "type": "tf32", "rates": {"torch": 40.0}}],
+        "network": {"pydevtensor": 100.0},
+        "errors": [],
+    }
+    text = gpu_report.markdown(data, "bench.svg")
+    assert "| f | a | 10 | 90% | 1.50 |" in text
+    assert "| f | b | 10 | 40% | error |" in text
+    assert "| f | c | memory | memory | - |" in text
+    assert "Not measured, the time was over: 2 cases." in text
+    assert "| (1) | tf32 | - | 40 |" in text
+    plot = gpu_report.svg(data)
+    assert plot.count("<circle") == 3 and "NVIDIA T4" in plot
+
+
+def test_the_kit_is_complete_and_small(tmp_path, monkeypatch):
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a checkout")
+    monkeypatch.setattr(
+        kit, "build_checker", lambda folder: (folder / "checker").mkdir()
+    )
+    folder = tmp_path / "kit"
+    assert kit.make(folder) < kit.LIMIT
+    for name in (
+        "setup.py",
+        "csrc/sim/sim.h",
+        "tests/conftest.py",
+        "check.sh",
+        "checker",
+    ):
+        assert (folder / name).exists(), name
+    assert not (folder / "build").exists() and not (folder / ".venv").exists()
+    assert (folder / "COMMIT").read_text().strip()
+    # Its script runs the pieces; without a GPU the first step says so.
+    done = subprocess.run(
+        ["sh", "check.sh", tmp_path / "results", "3"],
+        cwd=folder,
+        env={**os.environ, "PYTHON": sys.executable, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "gpu-check: memcheck: not run: machine has not passed" in done.stdout
+    assert (tmp_path / "results.tar.gz").exists()
+
+
+def test_a_wheel_of_another_python_is_not_taken(tmp_path):
+    import zipfile
+
+    def wheel(tag, *names):
+        path = tmp_path / f"pydevtensor-1-{tag}-{tag}-linux_x86_64.whl"
+        with zipfile.ZipFile(path, "w") as file:
+            for name in names:
+                file.writestr(name, "")
+        return path
+
+    if os.uname().machine != "x86_64":
+        pytest.skip("the names are those of x86-64")
+    own = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert not install.fits(wheel("cp39", "pydevtensor/_cuda.so"))
+    assert not install.fits(wheel(own, "pydevtensor/_C.so"))
+    assert install.fits(wheel(own, "pydevtensor/_cuda.so"))

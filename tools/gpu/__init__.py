@@ -1,0 +1,1 @@
+"""The programs and steps of gpu_check.py."""

@@ -1,0 +1,68 @@
+"""The report: Markdown, put together from a folder of results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from .runner import FAILED, NOT_RUN, PASSED, Place, Step, log_of, result_of
+
+
+def verdicts(steps: Sequence[Step], place: Place) -> dict[str, str]:
+    return {s.name: (result_of(s, place) or {"verdict": ""})["verdict"] for s in steps}
+
+
+def summary(steps: Sequence[Step], place: Place) -> str:
+    """One line. Only if every step has passed, the whole has."""
+    seen = list(verdicts(steps, place).values())
+    if all(verdict == PASSED for verdict in seen):
+        return f"passed: all {len(seen)} steps"
+    counts = [
+        f"{seen.count(verdict)} {said}"
+        for verdict, said in (
+            (PASSED, "passed"),
+            (FAILED, "failed"),
+            (NOT_RUN, "could not run"),
+            ("", "to do"),
+        )
+        if verdict in seen
+    ]
+    return "not passed: of {} steps {}".format(len(seen), ", ".join(counts))
+
+
+def _tail(text: str, lines: int, place: Place) -> str:
+    for folder, name in ((place.work, "WORK"), (place.results, "RESULTS")):
+        text = text.replace(str(folder), name)
+    return "\n".join(text.replace(str(place.root), ".").splitlines()[-lines:])
+
+
+def write(steps: Sequence[Step], place: Place) -> None:
+    rows = []
+    for step in steps:
+        found = result_of(step, place)
+        verdict, why = (found["verdict"], found["why"]) if found else ("to do", "")
+        seconds = f"{found['seconds']:.0f} of {step.limit}" if found else ""
+        said = f"{verdict}: {why}" if why else verdict
+        rows.append(
+            f"| {step.name} | {step.piece} | {step.what} | {said} | {seconds} |"
+        )
+    lines = [
+        f"# GPU check: {summary(steps, place)}",
+        "",
+        f"Commit {place.commit}, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC.",
+        "",
+        "| step | piece | what | result | seconds |",
+        "|---|---|---|---|---|",
+        *rows,
+    ]
+    for step in steps:
+        log = log_of(step, place)
+        found = result_of(step, place)
+        if found and log and (step.shown or found["verdict"] != PASSED):
+            shown = step.shown or 25
+            tail = _tail(log, shown, place)
+            lines += ["", f"## {step.name}: {found['verdict']}", "", "```", tail, "```"]
+    measured = place.results / "bench.md"
+    if measured.exists():
+        lines += ["", measured.read_text().rstrip()]
+    (place.results / "report.md").write_text("\n".join(lines) + "\n")

@@ -1,0 +1,216 @@
+"""Runs steps: each a program with a time limit, a log and a result that is kept.
+
+A step passes if its program exits with 0 and its log shows that it ran on a real GPU.
+NAME.log and NAME.json in the folder of results hold what it said and the verdict; the
+report is made of these files, so it can be made of several runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
+# A step is not begun with fewer seconds than this left of a piece's time.
+LEAST = 10
+
+RAN_ON = re.compile(r"^ran on (cuda:\d+) (.*) \((real|simulated)\)", re.M)
+COUNTED = re.compile(r"^ran on (cpu|cuda:\d+).*: (\d+) tests$", re.M)
+
+
+def on_a_real_gpu(log: str) -> str | None:
+    """Why a log does not show a run on a real GPU; None if it does."""
+    found = RAN_ON.findall(log)
+    if not found:
+        return "its log does not say that it ran on a GPU"
+    if any(kind == "simulated" for _, _, kind in found):
+        return "it ran on a simulated GPU"
+    return None
+
+
+def tests_on_a_real_gpu(log: str) -> str | None:
+    """The same for pytest, whose tests must run on each GPU as often as on the CPU."""
+    why = on_a_real_gpu(log)
+    if why:
+        return why
+    ran = {device: int(number) for device, number in COUNTED.findall(log)}
+    for device, number in ran.items():
+        if not number or number < 0.9 * ran.get("cpu", 0):
+            return (
+                f"only {number} tests ran on {device}, {ran.get('cpu', 0)} on the CPU"
+            )
+    return None
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    piece: int  # of the four, each of less than nine minutes
+    limit: int  # seconds
+    what: str
+    # {python} is that of the environment that the step `install` makes, {base} the one
+    # that runs this, {packages} where its packages are; the rest are folders.
+    command: Sequence[str]
+    needs: tuple[str, ...] = ("machine",)
+    tool: str = ""  # a program on PATH, without which the step is not run
+    modules: tuple[str, ...] = ()  # the same, packages of Python
+    environment: dict[str, str] = field(default_factory=dict)
+    evidence: Callable[[str], str | None] | None = on_a_real_gpu
+    product: str = ""  # what it makes for other steps; made again where it is missing
+    always: bool = False  # run it each time
+    shown: int = 25  # lines of the log in the report
+
+
+@dataclass(frozen=True)
+class Place:
+    root: Path
+    results: Path
+    work: Path
+    commit: str
+
+    def fill(self, text: str) -> str:
+        return text.format(
+            base=sys.executable,
+            python=self.work / "venv" / "bin" / "python",
+            root=self.root,
+            results=self.results,
+            work=self.work,
+            packages=":".join(path for path in sys.path if "-packages" in path),
+        )
+
+
+# --- results -------------------------------------------------------------------------
+
+
+def result_of(step: Step, place: Place) -> dict | None:
+    try:
+        return json.loads((place.results / f"{step.name}.json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def passed(step: Step, place: Place) -> bool:
+    found = result_of(step, place)
+    return bool(found) and found["verdict"] == PASSED
+
+
+def finished(step: Step, place: Place) -> bool:
+    """Whether it has run to its end here, and need not run again."""
+    found = result_of(step, place)
+    if not found or found["verdict"] == NOT_RUN or step.always:
+        return False
+    product = place.fill(step.product)
+    return not product or found["verdict"] == FAILED or os.path.exists(product)
+
+
+def log_of(step: Step, place: Place) -> str:
+    try:
+        path = place.results / f"{step.name}.log"
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+# --- running -------------------------------------------------------------------------
+
+
+def environment(step: Step, place: Place) -> dict[str, str]:
+    """Without the choices of simulated or virtual GPUs that may be set outside."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")}
+    # The source tree has a folder pydevtensor without the extension module.
+    kept["PYTHONSAFEPATH"] = "1"
+    kept["PYTHONUNBUFFERED"] = "1"
+    return {**kept, **{k: place.fill(v) for k, v in step.environment.items()}}
+
+
+def _stop(process: subprocess.Popen) -> None:
+    """Ends a program and its children, which are in a process group of its own."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _execute(step: Step, place: Place, limit: float) -> tuple[str, str]:
+    command = [place.fill(word) for word in step.command]
+    with open(place.results / f"{step.name}.log", "wb") as log:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=place.root,
+                env=environment(step, place),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return FAILED, f"{command[0]} does not start: {error.strerror}"
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            if limit < step.limit:
+                return NOT_RUN, f"stopped: only {limit:.0f} s of the piece were left"
+            return FAILED, f"stopped after its limit of {step.limit} s"
+        finally:
+            _stop(process)
+    if status:
+        return FAILED, f"exit status {status}"
+    why = step.evidence(log_of(step, place)) if step.evidence else None
+    return (FAILED, why) if why else (PASSED, "")
+
+
+def missing(step: Step, steps: Sequence[Step], place: Place) -> str:
+    """Why the step cannot run here, or ''."""
+    by_name = {other.name: other for other in steps}
+    for name in step.needs:
+        if not passed(by_name[name], place):
+            return f"{name} has not passed"
+    if step.tool and not shutil.which(step.tool):
+        return f"{step.tool} is not on PATH"
+    for name in step.modules:
+        if importlib.util.find_spec(name) is None:
+            return f"Python has no module {name}"
+    return ""
+
+
+def run(step: Step, steps: Sequence[Step], place: Place, left: float) -> str:
+    """Runs a step that is not finished, stores its result and returns the verdict."""
+    began = time.monotonic()
+    verdict, why = NOT_RUN, missing(step, steps, place)
+    if not why and left < LEAST:
+        why = "the piece's time is over"
+    if why:
+        # A log of an earlier run would look like one of this.
+        (place.results / f"{step.name}.log").unlink(missing_ok=True)
+    else:
+        verdict, why = _execute(step, place, min(step.limit, left))
+    result = {
+        "verdict": verdict,
+        "why": why,
+        "seconds": round(time.monotonic() - began, 1),
+        "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+        "commit": place.commit,
+    }
+    text = json.dumps(result, indent=1) + "\n"
+    (place.results / f"{step.name}.json").write_text(text)
+    return verdict
+
+
+def with_needs(chosen: Sequence[Step], steps: Sequence[Step]) -> list[Step]:
+    """The chosen steps and what they need, in order."""
+    names = {step.name for step in chosen}
+    for step in reversed(steps):
+        if step.name in names:
+            names.update(step.needs)
+    return [step for step in steps if step.name in names]

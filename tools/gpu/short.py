@@ -1,0 +1,107 @@
+"""Every kind of kernel once, on sizes that end inside a block, beside the CPU.
+
+    short.py [--quick] [--no-products]
+
+--quick takes three sizes, for compute-sanitizer; --no-products leaves out the products
+and layers that need cuBLAS, whose kernels are not ours to check. Without a real GPU it
+fails.
+"""
+
+import sys
+
+import pydevtensor as torch
+
+F = torch.nn.functional
+QUICK, PRODUCTS = "--quick" in sys.argv, "--no-products" not in sys.argv
+
+
+def elements(n):
+    x = torch.rand(n, n % 7 + 1, device="cuda") + 0.5
+    y = (x * 2 - x).exp().log() + x.sqrt()
+    z = x.t() + 1
+    parts = [
+        y.sum(),
+        y.mean(),
+        y.max(),
+        x.sum(dim=0).sum(),
+        x.sum(dim=1).sum(),
+        z.sum(),
+    ]
+    whole = torch.arange(n, device="cuda")
+    assert whole.sum().item() == n * (n - 1) // 2
+    assert whole.to(torch.float32).sum().item() <= n * n
+    assert abs(z.sum().item() - (x.sum().item() + x.numel())) < 1e-3 * x.numel()
+    assert all(part.item() == part.item() for part in parts)
+    if PRODUCTS:
+        product = torch.matmul(x.t(), x)
+        reference = torch.matmul(x.cpu().t(), x.cpu())
+        assert (product.cpu() - reference).abs().max().item() < 1e-3 * n
+
+
+def same(function, *shapes, least=0.1):
+    """`function` of random numbers gives on the GPU what it gives on the CPU."""
+    given = [torch.rand(shape) + least for shape in shapes]
+    moved = [x.to("cuda").requires_grad_() for x in given]
+    given = [x.requires_grad_() for x in given]
+    results = function(*moved), function(*given)
+    for result in results:
+        weights = torch.linspace(1, 2, result.numel()).reshape(result.shape)
+        (result.float() * weights.to(result.device)).sum().backward()
+    pairs = [results, *((m.grad, g.grad) for m, g in zip(moved, given, strict=True))]
+    for theirs, ours in pairs:
+        off = (theirs.detach().cpu() - ours.detach()).abs().max().item()
+        assert off <= 2e-3 * (1 + ours.detach().abs().max().item()), (shapes, off)
+
+
+def rows(n):
+    target = torch.arange(7) % n
+    same(lambda x: x.softmax(-1) * x, (7, n))
+    same(lambda x: x.log_softmax(0) * x, (n, 7))
+    same(lambda x: x.logsumexp(-1), (7, n))
+    same(lambda x, w, b: F.layer_norm(x, (n,), w, b), (7, n), (n,), (n,))
+    same(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), (n, 5), (5,), (5,))
+    same(lambda x: F.cross_entropy(x, target.to(x.device), label_smoothing=0.1), (7, n))
+    same(lambda x: F.nll_loss(x, target.to(x.device)), (7, n))
+    for scan in ("cumsum", "cumprod", "logcumsumexp"):
+        same(lambda x, scan=scan: getattr(x, scan)(-1), (3, n), least=0.4)
+    same(lambda x: x.cummax(0).values, (n, 3))
+    same(lambda x: x.sort(dim=-1).values * x, (3, n))
+    same(lambda x: x.topk(3).values, (3, n))
+    same(lambda x: x.var(0) + x.std(0) + x.amax(0) + x.norm(3, dim=0), (n, 3))
+    same(lambda x: x.half() * 2 + x.bfloat16() + x.half().sum(), (n, 3))
+    same(lambda x: torch.where(x > 0.5, x, -x).lerp(x * 2, 0.25), (3, n))
+    same(lambda x: x[:, torch.arange(n).flip(0).to(x.device)] * x, (3, n))
+    same(lambda x: x.index_add(0, torch.tensor([0, 2]).to(x.device), x[:2]), (3, n))
+    same(lambda x: F.embedding(target.to(x.device), x), (n, 5))
+    same(lambda x: x[x > 0.5], (n,))
+    assert (torch.rand(n, device="cuda") > 0.5).nonzero().shape[1] == 1
+    assert (torch.arange(n, device="cuda") // 3 % 5).max().item() == min(
+        (n - 1) // 3, 4
+    )
+
+
+def training(n):
+    net = torch.nn.Linear(n, 3).to("cuda")
+    for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.RMSprop):
+        F.dropout(net(torch.rand(2, n, device="cuda"))).sum().backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        make(net.parameters(), lr=0.01).step()
+
+
+def main():
+    if not torch.cuda.is_available():
+        sys.exit(f"short.py: {torch.cuda.why_unavailable()}")
+    kind = "simulated" if torch.cuda.is_simulated() else "real"
+    print(f"ran on cuda:0 {torch.cuda.get_device_name(0)} ({kind})", flush=True)
+    for n in (1, 31, 257, 4099):
+        elements(n)
+    for n in (3, 257, 2052) if QUICK else (3, 31, 257, 1021, 2052, 5000):
+        rows(n)
+        if PRODUCTS:
+            training(n)
+    torch.cuda.synchronize()
+    print("short program: fine")
+
+
+if __name__ == "__main__":
+    main()
