@@ -89,8 +89,8 @@ class DataLoader:
         if not self._iterable and not hasattr(dataset, "__getitem__"):
             raise TypeError(
                 f"DataLoader: dataset is {repr(dataset)[:60]} "
-                f"({type(dataset).__name__}), which has no __getitem__; give a Dataset, "
-                "a list or an IterableDataset"
+                f"({type(dataset).__name__}), which has no __getitem__; give a "
+                "Dataset, a list or an IterableDataset"
             )
         workers = (prefetch_factor, multiprocessing_context, persistent_workers or None)
         ordered = bool(shuffle or sampler is not None)
