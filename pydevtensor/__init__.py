@@ -5,10 +5,20 @@ starts no thread; `python -m pydevtensor` shows what there is to compute on.
 """
 
 import builtins as _builtins
+import os as _os
 import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
 
-from pydevtensor import _C
+try:
+    from pydevtensor import _C
+except ImportError:
+    if any(name.startswith("_C.") for name in _os.listdir(__path__[0])):
+        raise
+    raise ImportError(
+        f"{__path__[0]} holds the sources of pydevtensor and no built library; run "
+        "Python in another folder or with -P, so that it imports the installed package "
+        "(`make build` or `pip install .` installs one)"
+    ) from None
 
 __version__ = "0.1.0"
 

@@ -50,6 +50,15 @@ print(getattr(sys, '_is_gil_enabled', lambda: True)())
     assert out == "True\n"
 
 
+def test_the_sources_say_that_they_are_not_built(tmp_path):
+    (tmp_path / "pydevtensor").mkdir()
+    source = Path(torch.__file__).read_text()
+    (tmp_path / "pydevtensor" / "__init__.py").write_text(source)
+    said = python("import pydevtensor", fails=True, PYTHONPATH=str(tmp_path))
+    assert "holds the sources of pydevtensor" in said and "with -P" in said
+    assert "circular import" not in said
+
+
 def test_version_is_the_installed_one():
     assert torch.__version__ == version("pydevtensor")
 
