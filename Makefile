@@ -36,16 +36,19 @@ build: python ## build and install into .venv
 	@$(VENV)/bin/python tools/build/products.py
 	@$(VENV)/bin/python $(INSTALL)
 
+# The first result comes soon: before the first `make build`, it compiles for this machine
+# alone, without a GPU's kernels where there is no GPU, and mostly with -O1.
+demo: export PYDEVTENSOR_QUICK ?= $(if $(wildcard build/released),0,1)
 demo: build ## run the GPU notebook and say what happened on which device
-	@$(PREPARE) $(VENV) notebook
+	@$(PREPARE) $(VENV) demo
 	@$(VENV)/bin/python tools/demo.py
 
 check: build ## the fast tests, under two minutes
-	@$(PREPARE) $(VENV) test notebook
+	@$(PREPARE) $(VENV) test notebooks
 	$(VENV)/bin/pytest -q -m "not slow" $(PYTEST_ARGS)
 
 test: build ## all tests
-	@$(PREPARE) $(VENV) test types notebook
+	@$(PREPARE) $(VENV) test types notebooks
 	$(VENV)/bin/pytest -q $(PYTEST_ARGS)
 
 # The sanitizers' runtimes have to be there before Python is; libstdc++ too, since they
@@ -80,7 +83,7 @@ docs: build ## write the table of operations, types and devices
 	@$(VENV)/bin/python tools/operations.py
 
 notebooks: build ## run the notebooks and store their outputs
-	@$(PREPARE) $(VENV) notebook
+	@$(PREPARE) $(VENV) notebooks
 	@$(VENV)/bin/python tools/notebooks.py
 
 clean: ## remove what was built and the virtual environments

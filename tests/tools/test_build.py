@@ -317,12 +317,28 @@ def test_variants_are_built_once_each(tree):
     )
     did, done = build(tree)
     assert done.returncode == 0, done.stderr
-    variants = {line.split("[")[1] for line in did if "add.isa.c" in line}
+    variants = {line.split("[")[-1] for line in did if "add.isa.c" in line}
     assert variants == {"baseline]", "avx2]", "avx512]"}
+    numbers = sorted(line.split()[0] for line in did if line[0] == "[")
+    assert numbers == [f"[{i}/7]" for i in range(1, 8)], "how many are left is said"
     wide = list(tree.glob("build/objects/*/csrc/cpu/add.isa.c.avx512.o"))
     narrow = list(tree.glob("build/objects/*/csrc/cpu/add.isa.c.avx2.o"))
     assert b"dt_wide" in wide[0].read_bytes()
     assert b"dt_wide" not in narrow[0].read_bytes()
+
+
+def test_a_quick_build_is_for_this_machine(switches, monkeypatch):
+    source = products.sources("csrc/cpu/**/*.isa.cpp")[0]
+    isas = [unit.suffix for unit in products.Plan.from_environment().variants(source)]
+    switches(PYDEVTENSOR_QUICK="1")
+    plan = products.Plan.from_environment()
+    (only,) = plan.variants(source)
+    assert only.suffix in isas and "-O3" in only.command
+    assert f"-DDT_ISAS(ISA)=ISA({plan.only_isa},1)" in only.command
+    assert "-O1" in plan.c("csrc/base/shape.c").command
+    monkeypatch.setattr(cuda, "CARDS", ())
+    found, why = cuda.choose(plan.settings)
+    assert found is None and "PYDEVTENSOR_QUICK" in why
 
 
 @pytest.mark.slow

@@ -20,6 +20,8 @@ from toolchain import BuildError, Settings, flags_of, output_of
 RELEASE_ARCHS = (75, 80, 90, 100, 120)
 # For a development build on a machine without a GPU.
 FALLBACK_ARCH = 90
+# What a machine with a GPU has: Linux with NVIDIA's driver, and WSL2.
+CARDS = ("/dev/nvidiactl", "/dev/dxg")
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,12 @@ def choose(settings: Settings) -> tuple[Nvcc | None, str | None]:
         return None, "it was built with sanitizers"
     if settings.cuda == "0":
         return None, "it was built with PYDEVTENSOR_CUDA=0"
+    if (
+        settings.quick
+        and settings.cuda == "auto"
+        and not any(map(os.path.exists, CARDS))
+    ):
+        return None, "there was no NVIDIA GPU when it was built (PYDEVTENSOR_QUICK=1)"
     nvcc = find_nvcc()
     if nvcc is None:
         if settings.cuda == "1":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import os
 import re
 import shlex
@@ -152,8 +153,14 @@ def build(
         stale = sorted(
             (unit for unit in units if not is_fresh(unit)), key=lambda u: -u.weight
         )
+        numbers = itertools.count(1)
+
+        def numbered(line: str) -> None:
+            say(f"[{next(numbers)}/{len(stale)}] {line}")
+
         try:
-            for job in as_completed([pool.submit(_compile, u, say) for u in stale]):
+            jobs = [pool.submit(_compile, unit, numbered) for unit in stale]
+            for job in as_completed(jobs):
                 job.result()
         except BaseException:
             pool.shutdown(cancel_futures=True)

@@ -86,6 +86,22 @@ class Plan:
         settings = Settings.from_environment()
         return Plan(settings, toolchain.find_cc(), toolchain.find_cxx())
 
+    @property
+    def only_isa(self) -> str:
+        """The one instruction set that is built for; empty: all, chosen at run time."""
+        if not self.cc.is_x86_64:
+            return "baseline"
+        if not self.settings.quick:
+            return ""
+        here = self.cc.macros("-march=native")
+        return next(
+            name
+            for name, flags in reversed(ISA.items())
+            if all(
+                f"__{flag[2:].upper()}__" in here for flag in flags if "=" not in flag
+            )
+        )
+
     # --- objects
 
     def _unit(
@@ -96,7 +112,9 @@ class Plan:
         size = (ROOT / source).stat().st_size
         return Object(source, command, compiler.identity, label, suffix, size)
 
-    def _common(self, level: str) -> tuple[str, ...]:
+    def _common(self, level: str, quick: str = "-O1") -> tuple[str, ...]:
+        """The flags of all files; quick: the level with PYDEVTENSOR_QUICK."""
+        level = quick if self.settings.quick else level
         optimize = (level, "-g0", "-DNDEBUG")
         if self.settings.sanitize:
             optimize = (
@@ -104,7 +122,8 @@ class Plan:
                 *(*self._sanitize(), "-fno-sanitize-recover=all"),
             )
         werror = ("-Werror",) if self.settings.werror else ()
-        return (*optimize, *ARITHMETIC, *HIDDEN, *WARNINGS, *werror)
+        one = (f"-DDT_ISAS(ISA)=ISA({self.only_isa},1)",) if self.only_isa else ()
+        return (*optimize, *ARITHMETIC, *HIDDEN, *WARNINGS, *werror, *one)
 
     def _guards(self, source: str) -> tuple[str, ...]:
         """Sanitizers check more, and would not see the calls that are checked."""
@@ -131,7 +150,8 @@ class Plan:
         """A C++ source of the CPU backend: templates alone, which need no libstdc++."""
         flags = (
             *("-std=c++17", "-Icsrc"),
-            *(*self._common("-O3"), "-fno-exceptions", "-fno-rtti"),
+            # The speed of large operations is in these files.
+            *(*self._common("-O3", "-O3"), "-fno-exceptions", "-fno-rtti"),
             *(() if self.cxx.is_clang else (*SMALLER, *FILES.get(source, ()))),
             *(*extra, *flags_of("CPPFLAGS"), *flags_of("CXXFLAGS")),
         )
@@ -142,7 +162,7 @@ class Plan:
         compile = self.c if source.endswith(".c") else self.kernels
         if ".isa." not in source:
             return [compile(source)]
-        names = ISA if self.cc.is_x86_64 else ("baseline",)
+        names = [self.only_isa] if self.only_isa else [*ISA]
         # No exception passes through a kernel, and there are thousands of them.
         flags = ("-fno-asynchronous-unwind-tables",)
         return [
@@ -264,6 +284,10 @@ class Plan:
         return Product("_cuda.so", (*units, *self.base()), link, nvcc.identity, "nvcc")
 
 
+# Exists once a release was built here: `make demo` then uses it.
+RELEASED = objects.BUILD / "released"
+
+
 def build(say: Callable[[str], None]) -> tuple[dict[str, Path], dict[str, object]]:
     """Builds all libraries; returns files by name, and the facts for _build.json."""
     plan = Plan.from_environment()
@@ -280,6 +304,8 @@ def build(say: Callable[[str], None]) -> tuple[dict[str, Path], dict[str, object
     else:
         say(f"no CUDA backend: {why}")
     paths = objects.build(wanted, say)
+    if not plan.settings.quick:
+        RELEASED.touch()
     _check_symbols(paths[0])
     lines = toolchain.output_of(*plan.cc.command, "--version").splitlines()
     info: dict[str, object] = {

@@ -31,6 +31,7 @@ class Settings:
     archs: str
     werror: bool
     sanitize: tuple[str, ...]
+    quick: bool  # soon there, and for this machine alone
 
     @staticmethod
     def from_environment() -> Settings:
@@ -50,6 +51,7 @@ class Settings:
             archs=os.environ.get("PYDEVTENSOR_CUDA_ARCHS", "").strip() or "release",
             werror=os.environ.get("PYDEVTENSOR_WERROR", "0") not in ("", "0"),
             sanitize=sanitize,
+            quick=os.environ.get("PYDEVTENSOR_QUICK", "0") not in ("", "0"),
         )
 
 
@@ -101,6 +103,11 @@ class Compiler:
     @functools.cached_property
     def is_x86_64(self) -> bool:
         return output_of(*self.command, "-dumpmachine").startswith("x86_64")
+
+    def macros(self, *flags: str) -> set[str]:
+        """The names that the compiler defines by itself."""
+        text = output_of(*self.command, *flags, "-dM", "-E", "-x", "c", os.devnull)
+        return {line.split()[1] for line in text.splitlines()}
 
     def file(self, name: str) -> str | None:
         """The full path of a library that the compiler would link, if it has it."""

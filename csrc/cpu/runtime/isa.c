@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__)
+#ifdef DT_ISA_HAS_AVX2
 #include <cpuid.h>
 
 int dt_isa_has_f16c(void)

@@ -3,8 +3,8 @@
 #define DT_CPU_RUNTIME_ISA_H
 
 /* ISA(name, test): one line per variant, best first; test: whether the processor has
- * it. */
-#if defined(__x86_64__)
+ * it. The build defines DT_ISAS where it compiles one variant alone. */
+#ifndef DT_ISAS
 #define DT_ISAS(ISA)                                                                   \
     ISA(avx512, __builtin_cpu_supports("avx512f") &&                                   \
                     __builtin_cpu_supports("avx512bw") &&                              \
@@ -18,8 +18,6 @@
 /* Whether the processor converts float16; __builtin_cpu_supports does not always
  * know. */
 int dt_isa_has_f16c(void);
-#else
-#define DT_ISAS(ISA) ISA(baseline, 1)
 #endif
 
 /* The name of this variant's copy of a symbol. */
