@@ -200,10 +200,10 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
     dt_node *old = base->made.node;
     base->made.node = outer;
     base->made.index = 0;
-    dt_node_release(old);
+    v->version = t->storage->version;
     /* t itself is now a view of the base too. */
     int status = dt_record_as_strided(t, v);
-    v->version = t->storage->version;
+    dt_node_release(old);
     return status;
 }
 

@@ -219,7 +219,7 @@ int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call,
 
 static void hook_release(dt_hook *hook)
 {
-    if (__atomic_sub_fetch(&hook->references, 1, __ATOMIC_ACQ_REL))
+    if (!dt_count_down(&hook->references))
         return;
     hook->free(hook->context);
     free(hook);
@@ -239,7 +239,7 @@ int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
                        "backward: no memory left for the pass; free some");
     count = 0;
     for (dt_hook *hook = hooks; hook; hook = hook->next) {
-        __atomic_add_fetch(&hook->references, 1, __ATOMIC_RELAXED);
+        dt_count_up(&hook->references);
         all[count++] = hook;
     }
     for (size_t i = 0; i < count; i++) {

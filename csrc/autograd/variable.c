@@ -1,19 +1,15 @@
 #include "autograd/variable.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
+#include "base/gil.h"
 #include "tensor/ops/copy.h"
 
 _Thread_local bool dt_grad_enabled = true;
-
-/* Guards accumulators and gradients of leaves, which threads may share. Recursive,
- * because a differentiable sum looks up accumulators itself. */
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static void kept_free(dt_history *history)
 {
@@ -145,10 +141,8 @@ static int accumulator_apply(dt_node *node, dt_scope *scope,
 static void accumulator_free(dt_node *node)
 {
     dt_variable *leaf = dt_accumulator_leaf(node);
-    pthread_mutex_lock(&lock);
     if (leaf->accumulator == node)
         leaf->accumulator = NULL;
-    pthread_mutex_unlock(&lock);
     dt_history_release(&leaf->head);
 }
 
@@ -157,36 +151,24 @@ const dt_node_type dt_accumulator = {accumulator_apply, accumulator_free};
 /* A reference to the leaf's AccumulateGrad node, or NULL after dt_fail. */
 static dt_node *accumulator_of(dt_variable *v, const dt_tensor *t)
 {
-    pthread_mutex_lock(&lock);
-    dt_node *node = v->accumulator;
-    /* Skip it if another thread is dropping the last reference. */
-    if (node) {
-        int references = __atomic_load_n(&node->references, __ATOMIC_RELAXED);
-        while (references && !__atomic_compare_exchange_n(
-                                 &node->references, &references, references + 1, true,
-                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            ;
-        if (!references)
-            node = NULL;
-    }
-    if (!node) {
-        bool strided = is_strided(t);
-        size_t extra = strided ? (size_t)t->ndim * sizeof(int64_t) : 0;
-        node = dt_node_new(&dt_accumulator, "AccumulateGrad", 0, 0, 1,
-                           sizeof(accumulator_data) + extra);
-        if (node) {
-            accumulator_data *data = node->data;
-            node->sequence = 0;
-            dt_node_set_result(node, 0, t);
-            dt_history_retain(&v->head);
-            data->leaf = v;
-            data->strided = strided;
-            if (strided)
-                memcpy(data->strides, t->strides, extra);
-            v->accumulator = node;
-        }
-    }
-    pthread_mutex_unlock(&lock);
+    /* One without references waits to be freed. */
+    if (v->accumulator && v->accumulator->references)
+        return dt_node_retain(v->accumulator);
+    bool strided = is_strided(t);
+    size_t extra = strided ? (size_t)t->ndim * sizeof(int64_t) : 0;
+    dt_node *node = dt_node_new(&dt_accumulator, "AccumulateGrad", 0, 0, 1,
+                                sizeof(accumulator_data) + extra);
+    if (!node)
+        return NULL;
+    accumulator_data *data = node->data;
+    node->sequence = 0;
+    dt_node_set_result(node, 0, t);
+    dt_history_retain(&v->head);
+    data->leaf = v;
+    data->strided = strided;
+    if (strided)
+        memcpy(data->strides, t->strides, extra);
+    v->accumulator = node;
     return node;
 }
 
@@ -196,10 +178,12 @@ int dt_variable_refresh(const dt_tensor *t)
     if (!v || !v->base || v->version == t->storage->version)
         return 0;
     /* The base was written in place: the view's values now come from there. */
-    if (dt_variable_requires_grad(v->base) && dt_record_as_strided(t, v) < 0)
-        return -1;
+    unsigned before = v->version;
     v->version = t->storage->version;
-    return 0;
+    if (!dt_variable_requires_grad(v->base) || dt_record_as_strided(t, v) == 0)
+        return 0;
+    v->version = before;
+    return -1;
 }
 
 static int edge_of(dt_variable *v, const dt_tensor *t, dt_edge *out)
@@ -336,7 +320,7 @@ int dt_variable_add(dt_tensor *sum, const dt_tensor *gradient)
     return 0;
 }
 
-static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
+static int add(dt_tensor *grad, dt_tensor *gradient, bool recorded)
 {
     if (!grad->storage) {
         if (recorded || is_own(gradient)) {
@@ -352,20 +336,24 @@ static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
     return dt_variable_add(grad, gradient);
 }
 
+/* Keeps the GIL, so that sums of several threads are complete, and nobody takes the
+ * gradient away. */
+static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
+{
+    bool yielded = dt_gil_yield(false);
+    int status = add(grad, gradient, recorded);
+    dt_gil_yield(yielded);
+    return status;
+}
+
 int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded)
 {
-    pthread_mutex_lock(&lock);
-    int status = add_to(dt_variable_grad(v), gradient, recorded);
-    pthread_mutex_unlock(&lock);
-    return status;
+    return add_to(dt_variable_grad(v), gradient, recorded);
 }
 
 static int keep(void *context, dt_tensor *gradient)
 {
-    pthread_mutex_lock(&lock);
-    int status = add_to(&((dt_kept *)context)->grad, gradient, dt_grad_enabled);
-    pthread_mutex_unlock(&lock);
-    return status;
+    return add_to(&((dt_kept *)context)->grad, gradient, dt_grad_enabled);
 }
 
 int dt_variable_retain_grad(const dt_tensor *t)

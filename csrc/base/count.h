@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* How many may use counts and lists beside the thread that holds the GIL: calls that run
- * without it, and exports that another library may free in any thread. While there are
- * none (the binding begins with 0), counts are plain numbers: atomic ones would take a
- * third of the time of a view. C programs leave it at 1. */
+/* How many may use counts and lists beside the thread that holds the GIL: the exports that
+ * another library may free in any thread. While there are none (the binding begins with 0),
+ * counts are plain numbers: atomic ones would take a third of the time of a view. C
+ * programs leave it at 1. */
 extern int dt_concurrent;
 
 static inline bool dt_is_concurrent(void)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/gil.h"
 #include "base/lock.h"
 #include "device/device.h"
 
@@ -91,6 +92,15 @@ static int count_from_environment(const char *name)
     return (int)count;
 }
 
+/* The simulator holds its lock, which other threads take with the GIL. */
+static int gemm_of_simulator(dt_stream stream, const dt_gemm *gemm)
+{
+    bool yielded = dt_gil_yield(false);
+    int status = dt_backends[DT_CPU]->gemm(stream, gemm);
+    dt_gil_yield(yielded);
+    return status;
+}
+
 /* Loads the chosen backend. On failure, cuda.why says what is wrong. */
 static const dt_backend *open_cuda(void)
 {
@@ -132,7 +142,7 @@ static const dt_backend *open_cuda(void)
         .version = DT_BACKEND_VERSION,
         .error_slot = dt_error_slot,
         .locks = dt_locks,
-        .cpu_gemm = dt_backends[DT_CPU]->gemm,
+        .cpu_gemm = gemm_of_simulator,
         .simulated_devices = simulated,
         .virtual_devices = virtual_devices,
         .library_directories = cuda.packages ? cuda.packages : "",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gil.h"
 #include "base/lock.h"
 #include "device/stream.h"
 
@@ -207,12 +208,19 @@ dt_storage *dt_storage_new_pinned(int device, size_t bytes)
     return storage;
 }
 
+static __attribute__((noinline)) void return_borrowed(const dt_storage *storage)
+{
+    bool yielded = dt_gil_yield(false); /* the owner may be a Python object */
+    storage->release(storage->owner);
+    dt_gil_yield(yielded);
+}
+
 void dt_storage_release(dt_storage *storage)
 {
     if (!storage || !dt_count_down(&storage->references))
         return;
     if (storage->borrowed)
-        storage->release(storage->owner);
+        return_borrowed(storage);
     else if (storage->data && storage->data != storage->inline_data)
         dt_backend_of(storage->device)
             ->release(storage->device.index, storage->data, storage->bytes);

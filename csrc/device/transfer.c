@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/gil.h"
 #include "device/stream.h"
 
 static dt_transfer_counters counted;
@@ -16,6 +17,7 @@ static void count(int64_t *times, int64_t *total, size_t bytes)
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes)
 {
+    DT_WITHOUT_GIL(true);
     dt_stream to = dt_stream_current(target_device),
               from = dt_stream_current(source_device);
     if (dt_device_is_cpu(target_device)) {
@@ -34,6 +36,7 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
 int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_device,
                        const void *source, size_t bytes)
 {
+    DT_WITHOUT_GIL(true);
     if (dt_device_is_cpu(target_device)) {
         COUNT(device_to_host, bytes);
         return dt_backend_of(source_device)
@@ -49,6 +52,7 @@ int dt_stream_synchronize(dt_device device, dt_stream stream)
     if (dt_device_is_cpu(device))
         return 0;
     COUNT(waits, 0);
+    DT_WITHOUT_GIL(true);
     return dt_backend_of(device)->stream_synchronize(stream);
 }
 
@@ -57,12 +61,14 @@ int dt_device_synchronize(dt_device device)
     if (dt_device_is_cpu(device))
         return 0;
     COUNT(waits, 0);
+    DT_WITHOUT_GIL(true);
     return dt_backend_of(device)->device_synchronize(device.index);
 }
 
 int dt_event_synchronize(dt_device device, void *event)
 {
     COUNT(waits, 0);
+    DT_WITHOUT_GIL(true);
     return dt_backend_of(device)->event_synchronize(event);
 }
 

@@ -1,8 +1,13 @@
 /* The backward pass, and grad mode. */
+#include <pthread.h>
+
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
 #include "tensor/ops/ops.h"
+
+/* What a pass inside of another one finds free of the stack, at least. */
+#define STACK_LEFT ((size_t)512 << 10)
 
 /* --- passes --- */
 
@@ -53,8 +58,14 @@ static PyObject *accumulate(Py_ssize_t count, PyObject *const *inputs, dt_tensor
                             bool create)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
+        /* Another thread may have detached the input meanwhile. */
         dt_variable *v = dt_variable_of(dt_tensor_of(inputs[i]));
-        if (made[i].storage && dt_variable_accumulate(v, &made[i], create) < 0)
+        if (!v || !made[i].storage)
+            continue;
+        dt_history_retain(&v->head);
+        int status = dt_variable_accumulate(v, &made[i], create);
+        dt_history_release(&v->head);
+        if (status < 0)
             return dt_raise();
     }
     Py_RETURN_NONE;
@@ -67,11 +78,42 @@ typedef struct pass {
     int keep, create, accumulates;
 } pass;
 
+/* Passes of the calling thread, each but the first from a hook or a function of the one
+ * before. */
+static _Thread_local int depth;
+
+/* RecursionError where little of the stack is left: Python's own limit, which programs
+ * raise, counts calls, and a pass takes much of the stack. */
+static int check_depth(const char *function)
+{
+    static _Thread_local char *limit; /* of the stack, which grows downwards */
+    pthread_attr_t attributes;
+    if (!depth)
+        return 0;
+    if (!limit && !pthread_getattr_np(pthread_self(), &attributes)) {
+        void *lowest;
+        size_t size;
+        if (!pthread_attr_getstack(&attributes, &lowest, &size))
+            limit = (char *)lowest + (size / 4 < STACK_LEFT ? size / 4 : STACK_LEFT);
+        pthread_attr_destroy(&attributes);
+    }
+    if ((char *)__builtin_frame_address(0) >= limit)
+        return 0;
+    PyErr_Format(
+        PyExc_RecursionError,
+        "%s(): %d backward passes run inside of each other, and the thread's "
+        "stack is nearly full; let hooks and functions call no pass without end",
+        function, depth);
+    return -1;
+}
+
 /* A backward pass. With inputs it returns their gradients, or adds these to their grad. */
 static PyObject *run(const pass *p)
 {
     PyObject *result = NULL;
     Py_ssize_t count = p->nroots + p->ninputs;
+    if (check_depth(p->function) < 0)
+        return NULL;
     dt_edge *edges = PyMem_Calloc((size_t)count + 1, sizeof *edges);
     dt_tensor *made = PyMem_Calloc((size_t)count + 1, sizeof *made);
     dt_tensor **gradients = PyMem_Calloc((size_t)p->nroots + 1, sizeof *gradients);
@@ -86,20 +128,22 @@ static PyObject *run(const pass *p)
         if (i >= p->nroots)
             continue;
         const dt_tensor *t = dt_tensor_of(object);
-        bool given = dt_tensor_check(p->gradients[i]);
-        gradients[i] = given ? dt_tensor_of(p->gradients[i]) : &made[i];
-        if (!given && dt_full(p->function, &made[i], (dt_dtype)t->dtype, t->ndim,
-                              t->shape, dt_tensor_device(t), dt_scalar_int(1)) < 0) {
+        gradients[i] = &made[i];
+        if (dt_tensor_check(p->gradients[i]))
+            dt_variable_alias(&made[i], dt_tensor_of(p->gradients[i]));
+        else if (dt_full(p->function, &made[i], (dt_dtype)t->dtype, t->ndim, t->shape,
+                         dt_tensor_device(t), dt_scalar_int(1)) < 0) {
             dt_raise();
             goto done;
         }
     }
     dt_tensor *found = made + p->nroots;
-    int status;
-    DT_BEGIN_ALLOW_THREADS
-    status = dt_backward((int)p->nroots, edges, gradients, (int)p->ninputs,
-                         edges + p->nroots, found, p->keep, p->create);
-    DT_END_ALLOW_THREADS
+    depth++;
+    bool yielded = dt_gil_yield(true);
+    int status = dt_backward((int)p->nroots, edges, gradients, (int)p->ninputs,
+                             edges + p->nroots, found, p->keep, p->create);
+    dt_gil_yield(yielded);
+    depth--;
     result = status < 0       ? dt_raise()
              : p->accumulates ? accumulate(p->ninputs, p->inputs, found, p->create)
                               : tuple_of(p->ninputs, found);

@@ -235,6 +235,34 @@ static inline bool is_long(const dt_call *c, int64_t numel)
            ((flags & DT_ANY_DEVICE) && crosses(c, c->op->info->schema.count));
 }
 
+/* A long call, whose arguments `values` are. `items`: those of a list among them. */
+static __attribute__((noinline)) int dispatch_long(dt_call *call, dt_value *values,
+                                                   const dt_tensor **items,
+                                                   Py_ssize_t nitems)
+{
+    const dt_schema *schema = &call->op->info->schema;
+    const dt_tensor *target = call->target, *first = values[0].tensor;
+    dt_held held;
+    if (dt_held_begin(&held, (size_t)(schema->count + 1 + nitems)) < 0)
+        return -1;
+    for (int i = 0; i < schema->count; i++)
+        if (schema->parameters[i].type == DT_PARAM_TENSOR ||
+            schema->parameters[i].type == DT_PARAM_VALUE)
+            dt_held_add(&held, &values[i].tensor);
+    for (Py_ssize_t k = 0; k < nitems; k++)
+        dt_held_add(&held, &items[k]);
+    dt_held_add(&held, &target);
+    call->target = (dt_tensor *)target;
+    dt_tensor *out = call->out[0];
+    if (out && out == first) /* it is written in place */
+        call->out[0] = (dt_tensor *)values[0].tensor;
+    int status = dt_dispatch(call);
+    dt_held_end(&held);
+    call->target = (dt_tensor *)target;
+    call->out[0] = out;
+    return status;
+}
+
 /* The result becomes the input: a view's shape and strides, or else the elements. */
 static PyObject *finish_in_place(const dt_args *args, dt_call *call,
                                  dt_tensor_object *made, int status)
@@ -355,9 +383,9 @@ static PyObject *finish(const dt_args *args, const dt_op_info *info, dt_call *ca
 
 /* Runs the commonest calls: a Tensor and what convert_quickly takes, by position, with one
  * result. Returns false, having done nothing, for others. */
-static inline bool run_quickly(dt_signature *signature, bool in_place, PyObject *self,
-                               PyObject *const *values, Py_ssize_t count,
-                               PyObject **result)
+static inline __attribute__((always_inline)) bool
+run_quickly(dt_signature *signature, bool in_place, PyObject *self,
+            PyObject *const *values, Py_ssize_t count, PyObject **result)
 {
     PyObject *input = self ? self : count ? *values : NULL;
     int before = self != NULL, given = (int)count + before, i = 0;
@@ -387,12 +415,20 @@ static inline bool run_quickly(dt_signature *signature, bool in_place, PyObject 
     if (!made && !call.in_place)
         return true;
     call.out[0] = made ? &made->tensor : dt_tensor_of(input);
-    int status;
-    DT_RUN(status, is_long(&call, numel), dt_dispatch(&call));
+    int status =
+        is_long(&call, numel) ? dispatch_long(&call, all, NULL, 0) : dt_dispatch(&call);
     *result = made          ? dt_tensor_result(made, status)
               : status == 0 ? Py_NewRef(input)
                             : dt_raise();
     return true;
+}
+
+static int dispatch(dt_call *call, call_state *s)
+{
+    return is_long(call, s->numel)
+               ? dispatch_long(call, s->values, s->has_list ? s->list.items : NULL,
+                               s->has_list ? s->list.count : 0)
+               : dt_dispatch(call);
 }
 
 static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
@@ -457,7 +493,7 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
         call.name = args->signature->name;
         call.node = op->node;
         call.out[0] = dt_tensor_of(args->slots[0]);
-        DT_RUN(status, is_long(&call, s.numel), dt_dispatch(&call));
+        status = dispatch(&call, &s);
         result = status < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
         goto done;
     }
@@ -467,7 +503,7 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
             goto done;
         call.out[made] = &objects[made]->tensor;
     }
-    DT_RUN(status, is_long(&call, s.numel), dt_dispatch(&call));
+    status = dispatch(&call, &s);
     made = 0; /* finishing takes them over */
     if (info->plain && !in_place && first < 0 && !has_out)
         result = dt_tensor_result(objects[0], status);

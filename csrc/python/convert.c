@@ -157,11 +157,8 @@ int dt_int_from_python(PyObject *value, int64_t *out)
         if (t->numel != 1 || dt_dtype_is_float((dt_dtype)t->dtype))
             return 0;
         dt_scalar scalar;
-        int status;
-        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
-               dt_item("int", t, &scalar));
-        if (status < 0)
-            return dt_raise_status();
+        if (dt_python_item("int", t, &scalar) < 0)
+            return -1;
         *out = scalar.i;
         return 1;
     }
@@ -281,10 +278,7 @@ int dt_take_number(const dt_args *args, int i, dt_scalar *out)
         const dt_tensor *t = dt_tensor_of(value);
         if (t->numel != 1)
             return dt_argument_error(args, i);
-        int status;
-        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
-               dt_item(args->signature->name, t, out));
-        return status < 0 ? dt_raise_status() : 0;
+        return dt_python_item(args->signature->name, t, out);
     }
     int status = dt_scalar_from_python(value, out);
     return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
@@ -541,7 +535,8 @@ PyObject *dt_pinned(const char *function, PyObject *tensor)
         return NULL;
     int status;
     DT_RUN(status, true,
-           DT_CALL(pin, &out->tensor, dt_value_tensor(x), dt_value_int(device.index)));
+           DT_CALL(pin, &out->tensor, dt_value_tensor(x), dt_value_int(device.index)),
+           &x);
     return dt_tensor_result(out, status);
 }
 

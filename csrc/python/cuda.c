@@ -55,18 +55,14 @@ static int take_gpu(const char *function, PyObject *value, dt_device *out)
 static PyObject *cuda_count(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     int count;
-    Py_BEGIN_ALLOW_THREADS
-    count = dt_device_count(DT_CUDA);
-    Py_END_ALLOW_THREADS
+    DT_WAIT(count, dt_device_count(DT_CUDA));
     return PyLong_FromLong(count);
 }
 
 static PyObject *cuda_why(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     const char *why;
-    Py_BEGIN_ALLOW_THREADS
-    why = dt_cuda_why();
-    Py_END_ALLOW_THREADS
+    DT_WAIT(why, dt_cuda_why());
     return PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
 }
 
@@ -143,7 +139,7 @@ static PyObject *cuda_peer(PyObject *Py_UNUSED(self), PyObject *args)
 OF_DEVICE(cuda_synchronize, "synchronize")
 {
     int status;
-    DT_RUN(status, true, dt_device_synchronize(device));
+    DT_WAIT(status, dt_device_synchronize(device));
     return none_or_raise(status);
 }
 
@@ -212,7 +208,7 @@ OF_DEVICE(reset_peaks, "reset_peak_memory_stats")
 OF_DEVICE(empty_cache, "empty_cache")
 {
     int status;
-    DT_RUN(status, true, dt_backend_of(device)->empty_cache(device.index));
+    DT_WAIT(status, dt_backend_of(device)->empty_cache(device.index));
     return none_or_raise(status);
 }
 
@@ -229,7 +225,7 @@ static PyObject *stream_new(PyObject *Py_UNUSED(self), PyObject *args)
     if (!PyArg_ParseTuple(args, "Oi:Stream", &value, &priority) ||
         take_gpu("Stream", value, &device) < 0)
         return NULL;
-    DT_RUN(status, true, dt_stream_acquire(device, priority, &stream));
+    DT_WAIT(status, dt_stream_acquire(device, priority, &stream));
     return status < 0 ? dt_raise() : PyLong_FromVoidPtr(stream);
 }
 
@@ -270,9 +266,8 @@ static PyObject *event_elapsed(PyObject *Py_UNUSED(self), PyObject *args)
     int status;
     if (!PyArg_ParseTuple(args, "nn:elapsed_time", &start, &end))
         return NULL;
-    DT_RUN(
-        status, true,
-        dt_backends[DT_CUDA]->event_elapsed((void *)start, (void *)end, &milliseconds));
+    DT_WAIT(status, dt_backends[DT_CUDA]->event_elapsed((void *)start, (void *)end,
+                                                        &milliseconds));
     return status < 0 ? dt_raise() : PyFloat_FromDouble((double)milliseconds);
 }
 
@@ -301,7 +296,7 @@ static bool take_handles(PyObject *args, dt_device *device, dt_stream *stream,
         int status;                                                                    \
         if (!take_handles(args, &device, &stream, &event))                             \
             return NULL;                                                               \
-        DT_RUN(status, true, call);                                                    \
+        DT_WAIT(status, call);                                                         \
         return status < 0 ? dt_raise() : PyBool_FromLong(status);                      \
     }
 OF_STREAM(stream_set, dt_stream_set_current(device, stream.handle))

@@ -140,8 +140,9 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
     }
     dt_variable *v = gradient.storage ? dt_variable_ensure(t) : dt_variable_of(t);
     if (!v) {
+        bool failed = gradient.storage;
         dt_tensor_clear(&gradient);
-        return gradient.storage ? dt_raise_status() : 0;
+        return failed ? dt_raise_status() : 0;
     }
     dt_tensor old = *dt_variable_grad(v);
     dt_history *keeper;
@@ -271,7 +272,7 @@ int dt_fail_in_python(void)
 
 static int call_hook(void *context, dt_tensor *gradient)
 {
-    PyGILState_STATE gil = PyGILState_Ensure();
+    bool yielded = dt_gil_yield(false);
     PyObject *object = dt_tensor_object_alias(gradient);
     PyObject *result = object ? PyObject_CallOneArg((PyObject *)context, object) : NULL;
     int status = result ? 0 : -1;
@@ -290,7 +291,7 @@ static int call_hook(void *context, dt_tensor *gradient)
     }
     Py_XDECREF(result);
     Py_XDECREF(object);
-    PyGILState_Release(gil);
+    dt_gil_yield(yielded);
     return status < 0 ? dt_fail_in_python() : 0;
 }
 
@@ -327,10 +328,9 @@ int dt_history_traverse(const dt_tensor *t, visitproc visit, void *arg)
 {
     visitor v = {visit, arg};
     dt_variable *own = t->storage ? dt_variable_of(t) : NULL;
-    /* The collector comes several times and has to hear the same each time. A thread
-     * that works without the GIL may hold on to nodes; how many do cannot change while
-     * the collector runs. */
-    if (!own || dt_py.outside || own->head.references != 1)
+    /* A reference of a long call, which the collector does not know, keeps what it
+     * leads to: the counts say so, and change with the GIL alone. */
+    if (!own || own->head.references != 1)
         return 0;
     int status = visit_hooks(own->hooks, visit, arg);
     return status ? status : dt_owned_visit(t, visit_node, &v);

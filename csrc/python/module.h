@@ -55,9 +55,6 @@ typedef struct dt_python {
     PyObject *dtypes[DT_NDTYPES];     /* the objects behind pydevtensor.float32, ... */
     PyObject *exceptions[DT_NERRORS]; /* by dt_error_code */
     PyObject *cpu;                    /* device('cpu') */
-    /* Threads running without the GIL that may use autograd metadata; changed only
-     * with the GIL held. */
-    int outside;
 } dt_python;
 
 extern dt_python dt_py;

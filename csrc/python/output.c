@@ -5,14 +5,15 @@
 
 int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *result)
 {
-    dt_tensor *target = dt_tensor_of(out);
+    const dt_tensor *target = dt_tensor_of(out);
     if (dt_check_cast(function, (dt_dtype)result->dtype, (dt_dtype)target->dtype) < 0 ||
         dt_check_same_device(function, "out", target, "the result", result) < 0)
         return dt_raise_status();
     if (dt_shape_equal(target->ndim, target->shape, result->ndim, result->shape)) {
         int status;
         DT_RUN(status, result->numel > DT_LONG_NUMEL,
-               dt_recorded_copy_into(function, target, result));
+               dt_recorded_copy_into(function, (dt_tensor *)target, result), &target,
+               &result);
         return status < 0 ? dt_raise_status() : 0;
     }
     if (target->numel) {
@@ -27,7 +28,7 @@ int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *resu
     DT_LOCAL(fresh);
     if (dt_to(&fresh, result, (dt_dtype)target->dtype, dt_tensor_device(target)) < 0)
         return dt_raise_status();
-    dt_tensor_move(target, &fresh);
+    dt_tensor_move((dt_tensor *)target, &fresh);
     return 0;
 }
 

@@ -70,7 +70,7 @@ wrong_count:
 static int function_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
                           dt_tensor **into)
 {
-    PyGILState_STATE gil = PyGILState_Ensure();
+    bool yielded = dt_gil_yield(false);
     function_data *data = node->data;
     PyObject *call = PyTuple_New(node->nresults + 1), *made = NULL;
     int status = -1;
@@ -90,7 +90,7 @@ static int function_apply(dt_node *node, dt_scope *scope, dt_tensor *const *grad
 done:
     Py_XDECREF(made);
     Py_XDECREF(call);
-    PyGILState_Release(gil);
+    dt_gil_yield(yielded);
     return status < 0 ? dt_fail_in_python() : 0;
 }
 static const dt_node_type function_type = {function_apply, function_free};

@@ -72,8 +72,8 @@ enum {
     DT_INTERNAL = 0, /* for C code alone */
     /* what it is like: */
     DT_VIEW = 16,      /* the result is, or may be, a view of the first input */
-    DT_LONG = 64,      /* releases the GIL whatever the sizes: it may synchronize */
-    DT_COSTLY = 128,   /* releases the GIL for small tensors already */
+    DT_LONG = 64,      /* may release the GIL whatever the sizes: it may synchronize */
+    DT_COSTLY = 128,   /* may release the GIL for small tensors already */
     DT_BILINEAR = 512, /* an input is saved for the gradients of the others only */
     DT_OUT_BREAKS_GRAPH = 2048, /* out= is accepted where a gradient is wanted, but the
                                    backward pass fails there, as in PyTorch */

@@ -77,9 +77,13 @@ void dt_tensor_clear(dt_tensor *t);
 /* Moves t, which is empty then, to out, whose contents are released. */
 static inline void dt_tensor_move(dt_tensor *out, dt_tensor *t)
 {
-    dt_tensor_clear(out);
+    /* Releasing may run Python code, which may look at out. */
+    dt_tensor old;
+    old.storage = out->storage;
+    old.history = out->history;
     *out = *t;
     t->storage = NULL;
+    dt_tensor_clear(&old);
 }
 
 /* Reports the use of t on its device's current stream; NULL and empty are allowed. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/gil.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 
@@ -53,10 +54,13 @@ struct row {
     int64_t strides[DT_MAX_NDIM];
 };
 
+/* Another thread may have written the index since it was checked: what is out of range
+ * then counts as 0. */
 inline int64_t offset_of(const dt_index_dims *index, const char *at)
 {
-    int64_t value = *(const int64_t *)at;
-    return (value < 0 ? value + index->size : value) * index->stride;
+    int64_t value = __atomic_load_n((const int64_t *)at, __ATOMIC_RELAXED);
+    value = value < 0 ? value + index->size : value;
+    return (uint64_t)value < (uint64_t)index->size ? value * index->stride : 0;
 }
 
 /* f(x, y) of each element x of the table and y of the values. */
@@ -173,6 +177,7 @@ constexpr int64_t SHARED = 32768;
 
 int dt_cpu_index(dt_stream, dt_index_op op, const dt_index_call *s)
 {
+    DT_WITHOUT_GIL(s->numel > 4096);
     for (int k = 0; k < s->nindices; k++)
         if (check_index(s, &s->indices[k]))
             return -1;

@@ -1,3 +1,4 @@
+#include "base/gil.h"
 #include "cpu/runtime/backend.h"
 
 #include <limits.h>
@@ -11,6 +12,7 @@
 /* Multiplications below which one thread does it all, and that a piece has at least. */
 #define SERIAL ((int64_t)1 << 21)
 #define TINY   512
+#define LONG   5e5 /* multiplications from which on the GIL is released */
 
 typedef struct product {
     const dt_gemm *g;
@@ -271,6 +273,7 @@ int dt_cpu_gemm(dt_stream stream, const dt_gemm *g)
     product p = {.g = g, .row_parts = 1, .column_parts = 1};
     double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
     p.blas = work > TINY && dt_blas_has(g->dtype) && fits(g);
+    DT_WITHOUT_GIL(work * (double)g->batch > LONG);
     bool whole = work < (double)SERIAL || (p.blas && dt_blas_has_threads());
     if (g->batch == 1 && whole) {
         if (multiply(g, p.blas))

@@ -1,3 +1,4 @@
+#include "base/gil.h"
 #include "cpu/runtime/backend.h"
 
 #include <inttypes.h>
@@ -349,6 +350,7 @@ static int check_indices(const dt_nn_call *call, const int64_t *indices)
 int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
 {
     (void)stream;
+    DT_WITHOUT_GIL(call->outer * call->n * call->inner >= 2 * WORK);
     job j = {.call = call, .kinds = kinds[call->op], .size = 8};
     j.kernel = &dt_cpu_kernels.nn->float64[call->op];
     if (call->dtype == DT_FLOAT32) {

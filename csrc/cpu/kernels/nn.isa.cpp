@@ -222,10 +222,11 @@ struct CpuRow {
         if (to.data)
             *to.data = value;
     }
-    /* Targets have been checked. */
+    /* Targets have been checked, but another thread may have written them since. */
     nn::Target target(nn::Index index) const
     {
-        return {*index.data, *index.data != params.ignore_index};
+        int64_t at = __atomic_load_n(index.data, __ATOMIC_RELAXED);
+        return {at, at != params.ignore_index && (uint64_t)at < (uint64_t)n};
     }
 };
 

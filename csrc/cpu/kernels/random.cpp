@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cpu/kernels/kernels.h"
+#include "base/gil.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 #include "device/random.h"
@@ -257,6 +258,7 @@ int (*const runs[])(dt_generator *, const dt_random_call *) = {
 
 int dt_cpu_random(dt_stream, dt_generator *g, const dt_random_call *call)
 {
+    DT_WITHOUT_GIL(true); /* before the lock, which other threads take with it */
     dt_lock(g->lock);
     int status = runs[call->dtype](g, call);
     dt_unlock(g->lock);

@@ -484,7 +484,9 @@ static int find_element(const call *c, int64_t kept, int64_t columns, int64_t be
         c->kernel->run(n, x, 0, &top);
         if (index >= 0 && !c->arg->beats(&top, &best, c->greatest))
             continue;
-        index = begin + c->arg->find(n, x, &top);
+        int64_t found = c->arg->find(n, x, &top);
+        /* None is found where another thread has written x meanwhile. */
+        index = begin + (found < 0 ? 0 : found);
         /* The very element, since 0 and -0 are equal. */
         memcpy(&best, x + (index - begin) * c->element, (size_t)c->element);
     }

@@ -1,3 +1,4 @@
+#include "base/gil.h"
 #include "cpu/runtime/backend.h"
 
 #include <stdlib.h>
@@ -100,6 +101,7 @@ int dt_cpu_scan(dt_stream stream, dt_scan_op op, const dt_scan *s)
         return dt_fail(DT_ERROR_RUNTIME, "logcumsumexp: not defined for integers");
     int64_t rows = s->outer * s->inner, numel = rows * s->n;
     int threads = dt_pool_threads();
+    DT_WITHOUT_GIL(numel >= 2 * WORK);
     if (s->inner >= APART) {
         j.blocks = (s->inner + DT_SCAN_COLUMNS - 1) / DT_SCAN_COLUMNS;
         int64_t each = s->n * (s->inner < DT_SCAN_COLUMNS ? s->inner : DT_SCAN_COLUMNS);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gil.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 
@@ -320,7 +321,10 @@ void search(void *context, int64_t begin, int64_t end)
         int64_t low = 0, high = s->n;
         while (low < high) {
             int64_t mid = low + (high - low) / 2;
-            T at = x[sorter ? sorter[mid] : mid];
+            int64_t from =
+                sorter ? __atomic_load_n(&sorter[mid], __ATOMIC_RELAXED) : mid;
+            /* Another thread may have written the sorter since it was checked. */
+            T at = x[(uint64_t)from < (uint64_t)s->n ? from : 0];
             if (s->right ? at > value : at >= value)
                 high = mid;
             else
@@ -344,6 +348,7 @@ int sort_bits(const dt_sorting *s)
 
 int dt_cpu_sort(dt_stream, const dt_sorting *s)
 {
+    DT_WITHOUT_GIL(s->rows * s->n > 1024);
     size_t size = dt_dtype_size(s->dtype);
     int failed = size == 1   ? sort_bits<uint8_t>(s)
                  : size == 2 ? sort_bits<uint16_t>(s)
@@ -360,6 +365,7 @@ int dt_cpu_sort(dt_stream, const dt_sorting *s)
 int dt_cpu_search(dt_stream, const dt_search *s)
 {
     const int64_t sequences = s->rows > 1 ? s->rows : 1;
+    DT_WITHOUT_GIL(s->rows * s->m > 1024 || (s->sorter && sequences * s->n > 16384));
     for (int64_t i = 0; s->sorter && i < sequences * s->n; i++)
         if (s->sorter[i] < 0 || s->sorter[i] >= s->n)
             return dt_fail(DT_ERROR_RUNTIME,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/gil.h"
 #include "base/lock.h"
 #include "cpu/runtime/cpu.h"
 
@@ -191,6 +192,7 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
     if (grain < 1)
         grain = 1;
     int threads = dt_pool_threads();
+    DT_WITHOUT_GIL(count > grain);
     if (count <= grain || threads == 1) {
         for (int64_t begin = 0; begin < count; begin += grain)
             task(context, begin, count - begin > grain ? begin + grain : count);

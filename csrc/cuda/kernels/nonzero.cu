@@ -63,7 +63,8 @@ __global__ void write_places(const bool *holds, const int64_t *counts, int64_t *
     int64_t end = begin + TILE < t.numel ? begin + TILE : t.numel;
     int64_t *to = out + counts[tile] + counts[t.tiles + tile / t.group];
     int64_t total = counts[t.tiles + t.groups];
-    for (int64_t i = begin; i < end; i++) {
+    /* Other work may have written `holds` since they were counted. */
+    for (int64_t i = begin; i < end && to < out + total; i++) {
         if (!holds[i])
             continue;
         int64_t rest = i;

@@ -42,7 +42,8 @@ static PyObject *converted(const char *function, PyObject *self, target t)
     int status;
     DT_RUN(status, !stays || x->numel > DT_LONG_NUMEL,
            dt_recorded_to_format(&out->tensor, x, t.dtype, t.device, t.format,
-                                 t.non_blocking));
+                                 t.non_blocking),
+           &x);
     return dt_tensor_result(out, status);
 }
 

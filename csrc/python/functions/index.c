@@ -9,9 +9,9 @@
 
 DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
 {
-    dt_tensor *x;
+    const dt_tensor *x = dt_tensor_of(args->slots[0]);
     bool as_tuple;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_bool(args, 1, &as_tuple) < 0)
+    if (dt_take_bool(args, 1, &as_tuple) < 0)
         return NULL;
     if (as_tuple)
         return PyObject_CallMethod(dt_py.module, "where", "O", args->slots[0]);
@@ -20,7 +20,7 @@ DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
         return NULL;
     int status;
     DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
-           dt_nonzero(&out->tensor, x));
+           dt_nonzero(&out->tensor, x), &x);
     return dt_tensor_result(out, status);
 }
 

@@ -53,6 +53,22 @@ static int count_step(dt_tensor *t)
     return dt_elementwise_into(DT_OP_add, t, DT_ARGS(dt_arg_tensor(t), one));
 }
 
+static int step(const char *function, dt_optim_update *u, const dt_tensor **items,
+                Py_ssize_t count, bool is_long)
+{
+    dt_held held;
+    if (!is_long)
+        return dt_optim_step(function, u);
+    if (dt_held_begin(&held, (size_t)count + 1) < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < count; i++)
+        dt_held_add(&held, &items[i]);
+    dt_held_add(&held, &u->scale);
+    int status = dt_optim_step(function, u);
+    dt_held_end(&held);
+    return status;
+}
+
 DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any, "
                   "scale: Tensor = None)")
 {
@@ -81,7 +97,8 @@ DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any
     u.tensors = tensors.items;
     u.steps = PyTuple_GET_SIZE(steps) ? counted : NULL;
     u.scale = scale;
-    DT_RUN(status, numel > DT_LONG_NUMEL, dt_optim_step(args->signature->name, &u));
+    status = step(args->signature->name, &u, tensors.items, tensors.count,
+                  numel > DT_LONG_NUMEL);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps) && !status; i++)
         if (dt_tensor_check(PyTuple_GET_ITEM(steps, i)))
             status = count_step(dt_tensor_of(PyTuple_GET_ITEM(steps, i)));

@@ -31,10 +31,7 @@ static int leaf_number(reader *r, PyObject *leaf, dt_scalar *out)
                 "%s(): the data contain a tensor of %zd elements; only one "
                 "element converts to a number, use torch.stack for more",
                 r->function, (Py_ssize_t)t->numel);
-        int status;
-        DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)),
-               dt_item(r->function, t, out));
-        return status ? dt_raise_status() : 1;
+        return dt_python_item(r->function, t, out) < 0 ? -1 : 1;
     }
     int found = dt_scalar_from_python(leaf, out);
     if (found < 0 && PyErr_ExceptionMatches(PyExc_OverflowError)) {
@@ -264,7 +261,8 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
     int status;
     DT_RUN(status, source.numel > DT_LONG_NUMEL || !dt_device_is_cpu(device),
            dt_to(&out->tensor, &source,
-                 dtype < 0 ? (dt_dtype)source.dtype : (dt_dtype)dtype, device));
+                 dtype < 0 ? (dt_dtype)source.dtype : (dt_dtype)dtype, device),
+           NULL);
     return dt_tensor_result(out, status);
 }
 

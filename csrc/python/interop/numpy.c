@@ -125,9 +125,9 @@ static PyObject *array_of(PyObject *object)
 
 DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
 {
-    dt_tensor *t;
+    const dt_tensor *t = dt_tensor_of(args->slots[0]);
     bool force;
-    if (dt_take_tensor(args, 0, &t) < 0 || dt_take_bool(args, 1, &force) < 0)
+    if (dt_take_bool(args, 1, &force) < 0)
         return NULL;
     dt_device device = dt_tensor_device(t), cpu = dt_device_make(DT_CPU, 0);
     if (!force && dt_requires_grad(t))
@@ -149,7 +149,7 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
     if (!copy)
         return NULL;
     int status;
-    DT_RUN(status, true, dt_to(&copy->tensor, t, (dt_dtype)t->dtype, cpu));
+    DT_RUN(status, true, dt_to(&copy->tensor, t, (dt_dtype)t->dtype, cpu), &t);
     DT_REF result = dt_tensor_result(copy, status);
     return result ? array_of(result) : NULL;
 }

@@ -10,9 +10,7 @@ DT_PUBLIC(item, "item(self: Tensor)")
 {
     const dt_tensor *t = dt_tensor_of(args->slots[0]);
     dt_scalar value;
-    int status;
-    DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(t)), dt_item("item", t, &value));
-    return status ? dt_raise() : dt_scalar_to_python(value);
+    return dt_python_item("item", t, &value) < 0 ? NULL : dt_scalar_to_python(value);
 }
 
 /* --- lists --- */
@@ -45,7 +43,7 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
         dt_tensor_alias(&here, t);
     else
         DT_RUN(status, true,
-               dt_to(&here, t, (dt_dtype)t->dtype, dt_device_make(DT_CPU, 0)));
+               dt_to(&here, t, (dt_dtype)t->dtype, dt_device_make(DT_CPU, 0)), &t);
     return status < 0 ? dt_raise() : list_from(&here, 0, dt_tensor_data(&here));
 }
 

@@ -121,7 +121,7 @@ int dt_device_resolve(dt_device named, dt_device *out)
             named.index = (signed char)dt_python_current_device();
         int status;
         /* The first use of a device type loads its library and asks the driver. */
-        DT_RUN(status, true, dt_device_check(named));
+        DT_WAIT(status, dt_device_check(named));
         if (status < 0)
             return dt_raise_status();
     }

@@ -144,7 +144,7 @@ static int add_mask(subscript *s, const dt_tensor *mask)
     int status;
     DT_RUN(status,
            mask->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(mask)),
-           dt_nonzero(&positions, mask));
+           dt_nonzero(&positions, mask), &mask);
     for (int d = 0; d < mask->ndim && !status; d++) {
         status = dt_view_select(&column, &positions, 1, d);
         if (!status && add_chosen(s, &column, mask->shape[d]))
@@ -332,13 +332,13 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    dt_tensor *whole = dt_tensor_of(self);
+    const dt_tensor *whole = dt_tensor_of(self);
     if (!s.nchosen)
         return dt_tensor_result(
             out, dt_recorded_index(&out->tensor, whole, s.items, s.count));
     int status;
     DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
-           read_chosen(&out->tensor, whole, &s));
+           read_chosen(&out->tensor, whole, &s), &whole);
     return dt_tensor_result(out, status);
 }
 
@@ -401,33 +401,34 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
     }
     if (take_items(key, &s, false))
         return -1;
-    dt_tensor *whole = dt_tensor_of(self);
+    const dt_tensor *whole = dt_tensor_of(self);
+    const dt_tensor *given = is_number ? NULL : dt_tensor_of(value);
     if (dt_view_index(&place, whole, s.items, s.count))
         return dt_raise_status();
     /* A differentiable write changes the whole tensor's autograd metadata. */
     bool recorded =
-        dt_grad_enabled &&
-        (dt_requires_grad(whole) || (!is_number && dt_recording(dt_tensor_of(value))));
+        dt_grad_enabled && (dt_requires_grad(whole) || (given && dt_recording(given)));
     if (recorded && (dt_in_place_check("x[...] = value", whole) < 0 ||
                      dt_variable_set_part(&place, whole) < 0))
         return dt_raise_status();
     if (s.nchosen) {
         DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
-               write_chosen(accumulate, &place, whole, &s,
-                            is_number ? NULL : dt_tensor_of(value), number));
+               write_chosen(accumulate, &place, whole, &s, given, number), &whole,
+               &given);
     } else if (is_number) {
         DT_RUN(status, place.numel > DT_LONG_NUMEL,
                dt_call_into(&dt_op_fill, "x[...] = value", &place, 2,
                             (const dt_value[]){dt_value_tensor(&place),
-                                               dt_value_scalar(number)}));
+                                               dt_value_scalar(number)}),
+               NULL);
     } else {
-        status = drop_leading_ones(&source, dt_tensor_of(value), place.ndim);
+        status = drop_leading_ones(&source, given, place.ndim);
         if (!status) {
             bool long_run =
                 place.numel > DT_LONG_NUMEL ||
                 !dt_device_equal(dt_tensor_device(&place), dt_tensor_device(&source));
             DT_RUN(status, long_run,
-                   dt_recorded_copy_into("x[...] = value", &place, &source));
+                   dt_recorded_copy_into("x[...] = value", &place, &source), NULL);
         }
     }
     return status ? dt_raise_status() : 0;

@@ -86,7 +86,9 @@ void dt_object_free(void *object)
     if (!Py_IsInitialized())
         return;
     PyGILState_STATE state = PyGILState_Ensure();
+    bool yielded = dt_gil_yield(false);
     Py_DECREF((PyObject *)object);
+    dt_gil_yield(yielded);
     PyGILState_Release(state);
 }
 
@@ -198,6 +200,19 @@ static inline bool is_long(const dt_arg *a)
     return a->tensor && a->tensor->numel > DT_LONG_NUMEL;
 }
 
+/* Not inlined, as what it holds would cost small calls time. */
+static __attribute__((noinline)) int run_long(dt_elementwise_op op, dt_tensor *out,
+                                              bool in_place, dt_arg x, dt_arg y)
+{
+    int status;
+    DT_RUN(status, true,
+           in_place
+               ? dt_recorded_elementwise_into(op, (dt_tensor *)x.tensor, DT_ARGS(x, y))
+               : dt_recorded_elementwise(op, out, DT_ARGS(x, y)),
+           &x.tensor, &y.tensor);
+    return status;
+}
+
 static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
 {
     dt_arg x, y;
@@ -212,8 +227,9 @@ static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    DT_RUN(status, is_long(&x) || is_long(&y),
-           dt_recorded_elementwise(op, &out->tensor, DT_ARGS(x, y)));
+    status = is_long(&x) || is_long(&y)
+                 ? run_long(op, &out->tensor, false, x, y)
+                 : dt_recorded_elementwise(op, &out->tensor, DT_ARGS(x, y));
     return dt_tensor_result(out, status);
 }
 
@@ -231,8 +247,9 @@ static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject 
     }
     if (status < 0)
         return NULL;
-    DT_RUN(status, is_long(&x) || is_long(&y),
-           dt_recorded_elementwise_into(op, dt_tensor_of(self), DT_ARGS(x, y)));
+    status = is_long(&x) || is_long(&y)
+                 ? run_long(op, NULL, true, x, y)
+                 : dt_recorded_elementwise_into(op, dt_tensor_of(self), DT_ARGS(x, y));
     return status < 0 ? dt_raise() : Py_NewRef(self);
 }
 
@@ -287,14 +304,13 @@ static PyObject *compare(PyObject *a, PyObject *b, int op)
 
 static PyObject *unary(dt_elementwise_op op, PyObject *self)
 {
-    const dt_tensor *x = dt_tensor_of(self);
+    dt_arg x = dt_arg_tensor(dt_tensor_of(self));
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL,
-           dt_recorded_elementwise(op, &out->tensor, DT_ARGS(dt_arg_tensor(x))));
-    return dt_tensor_result(out, status);
+    return dt_tensor_result(
+        out, is_long(&x) ? run_long(op, &out->tensor, false, x, x)
+                         : dt_recorded_elementwise(op, &out->tensor, DT_ARGS(x)));
 }
 
 static PyObject *negative(PyObject *self)
@@ -322,6 +338,21 @@ static PyObject *positive(PyObject *self)
     return Py_NewRef(self);
 }
 
+static int multiply(dt_tensor *out, const dt_tensor *x, const dt_tensor *y)
+{
+    return dt_recording(x) || dt_recording(y)
+               ? DT_CALL(matmul, out, dt_value_tensor(x), dt_value_tensor(y))
+               : dt_matmul(out, x, y);
+}
+
+static __attribute__((noinline)) int multiply_long(dt_tensor *out, const dt_tensor *x,
+                                                   const dt_tensor *y)
+{
+    int status;
+    DT_RUN(status, true, multiply(out, x, y), &x, &y);
+    return status;
+}
+
 static PyObject *matrix_multiply(PyObject *a, PyObject *b)
 {
     if (!dt_tensor_check(a) || !dt_tensor_check(b))
@@ -330,23 +361,18 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    int status;
     int64_t columns = y->ndim > 1 ? y->shape[y->ndim - 1] : 1;
-    DT_RUN(status, (double)x->numel * (double)columns > 5e5 || y->numel > DT_LONG_NUMEL,
-           dt_recording(x) || dt_recording(y)
-               ? DT_CALL(matmul, &out->tensor, dt_value_tensor(x), dt_value_tensor(y))
-               : dt_matmul(&out->tensor, x, y));
-    return dt_tensor_result(out, status);
+    bool long_run =
+        (double)x->numel * (double)columns > 5e5 || y->numel > DT_LONG_NUMEL;
+    return dt_tensor_result(out, long_run ? multiply_long(&out->tensor, x, y)
+                                          : multiply(&out->tensor, x, y));
 }
 
 /* --- number protocol --- */
 
 static int item(const char *op_name, PyObject *self, dt_scalar *out)
 {
-    const dt_tensor *x = dt_tensor_of(self);
-    int status;
-    DT_RUN(status, !dt_device_is_cpu(dt_tensor_device(x)), dt_item(op_name, x, out));
-    return status < 0 ? dt_raise_status() : 0;
+    return dt_python_item(op_name, dt_tensor_of(self), out);
 }
 
 static int to_bool(PyObject *self)
@@ -466,7 +492,8 @@ static int contains(PyObject *self, PyObject *value)
                    DT_CALL(any, &any, dt_value_tensor(&equal)) ||
                    dt_item("in", &any, &found)
                ? -1
-               : 0);
+               : 0,
+           &x, &y.tensor);
     return status < 0 ? dt_raise_status() : found.i != 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "python/errors.h"
 #include "python/module.h"
+#include "python/threads.h"
 #include "tensor/tensor.h"
 
 typedef struct dt_tensor_object {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/gil.h"
 #include "device/stream.h"
 #include "device/transfer.h"
 #include "tensor/call.h"
@@ -590,31 +591,54 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
                             : 0;
 }
 
-int dt_nonzero(dt_tensor *out, const dt_tensor *x)
+#define LONG_MASK 4096
+
+static int64_t count_true(const bool *holds, int64_t numel)
 {
-    dt_device device = dt_tensor_device(x);
-    int64_t count = 0, at[DT_MAX_NDIM] = {0};
-    DT_LOCAL(host);
-    if (!dt_device_is_cpu(device) && x->numel)
-        return nonzero_there(out, x);
-    if (dt_contiguous_as(&host, x, DT_BOOL, device))
-        return -1;
-    const bool *holds = x->numel ? dt_tensor_data(&host) : NULL;
-    for (int64_t i = 0; i < x->numel; i++)
+    DT_WITHOUT_GIL(numel > LONG_MASK);
+    int64_t count = 0;
+    for (int64_t i = 0; i < numel; i++)
         count += holds[i];
-    if (empty_positions(out, count, x->ndim, device))
-        return -1;
-    int64_t *to = dt_tensor_data(out);
-    for (int64_t i = 0; i < x->numel; i++) {
-        for (int d = 0; holds[i] && d < x->ndim; d++)
-            to[d * count] = at[d];
-        to += holds[i];
+    return count;
+}
+
+/* Another thread may have written `holds` since they were counted: writes `count`
+ * positions, whatever it did. */
+static void write_positions(int64_t *to, int64_t count, const bool *holds,
+                            const dt_tensor *x)
+{
+    DT_WITHOUT_GIL(x->numel > LONG_MASK);
+    int64_t found = 0, at[DT_MAX_NDIM] = {0};
+    for (int64_t i = 0; i < x->numel && found < count; i++) {
+        if (__atomic_load_n(&holds[i], __ATOMIC_RELAXED)) {
+            for (int d = 0; d < x->ndim; d++)
+                to[d * count + found] = at[d];
+            found++;
+        }
         for (int d = x->ndim - 1; d >= 0; d--) {
             if (++at[d] < x->shape[d])
                 break;
             at[d] = 0;
         }
     }
+    for (; found < count; found++)
+        for (int d = 0; d < x->ndim; d++)
+            to[d * count + found] = 0;
+}
+
+int dt_nonzero(dt_tensor *out, const dt_tensor *x)
+{
+    dt_device device = dt_tensor_device(x);
+    DT_LOCAL(host);
+    if (!dt_device_is_cpu(device) && x->numel)
+        return nonzero_there(out, x);
+    if (dt_contiguous_as(&host, x, DT_BOOL, device))
+        return -1;
+    const bool *holds = x->numel ? dt_tensor_data(&host) : NULL;
+    int64_t count = count_true(holds, x->numel);
+    if (empty_positions(out, count, x->ndim, device))
+        return -1;
+    write_positions(dt_tensor_data(out), count, holds, x);
     return 0;
 }
 

@@ -354,10 +354,13 @@ int dt_repeat_index(dt_tensor *out, const dt_tensor *repeats, int64_t size,
                        output_size, total);
     if (dt_tensor_empty("repeat_interleave", &index, DT_INT64, 1, &total, cpu))
         return -1;
-    int64_t *to = dt_tensor_data(&index);
+    int64_t *to = dt_tensor_data(&index), *end = to + total;
     for (int64_t i = 0; i < size; i++)
-        for (int64_t k = 0; k < count[one ? 0 : i]; k++)
+        /* Another thread may have written the repeats since they were added up. */
+        for (int64_t k = count[one ? 0 : i]; k > 0 && to < end; k--)
             *to++ = i;
+    while (to < end)
+        *to++ = 0;
     return dt_contiguous_as(out, &index, DT_INT64, device);
 }
 
