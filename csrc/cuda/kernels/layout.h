@@ -107,7 +107,10 @@ int each_piece(const dt_plan *plan, Run run)
     if (plan->numel < MAX_LAYOUT_NUMEL)
         return run(plan);
     int64_t inner = plan->numel / plan->shape[0];
-    int64_t rows = inner < MAX_LAYOUT_NUMEL ? (MAX_LAYOUT_NUMEL - 1) / inner : 1;
+    /* A power of two: the pieces of one run stay aligned. */
+    int64_t rows = MAX_LAYOUT_NUMEL / 2 / inner;
+    if (rows < 1)
+        rows = 1;
     for (int64_t first = 0; first < plan->shape[0]; first += rows) {
         dt_plan part = *plan;
         part.shape[0] = first + rows > plan->shape[0] ? plan->shape[0] - first : rows;
