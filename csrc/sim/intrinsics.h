@@ -126,6 +126,9 @@ T atomicCAS(T *address, T compare, T value)
         *address = value;
     return old;
 }
+/* Also of memory that the host reads meanwhile. */
+#define atomicExch_system atomicExch
+#define atomicCAS_system  atomicCAS
 template <class T>
 T atomicAdd(T *address, T value)
 {

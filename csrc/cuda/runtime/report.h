@@ -36,7 +36,7 @@ int report_take(int device);
 REPORT_DEVICE void report_range(Report *report, const char *what, int64_t value,
                                 int64_t low, int64_t size, int dim)
 {
-    if (atomicCAS(&report->claimed, 0u, 1u))
+    if (atomicCAS_system(&report->claimed, 0u, 1u))
         return;
     report->what = what;
     report->value = value;
@@ -44,7 +44,7 @@ REPORT_DEVICE void report_range(Report *report, const char *what, int64_t value,
     report->size = size;
     report->dim = dim;
     __threadfence_system();
-    atomicExch(&report->filled, 1u);
+    atomicExch_system(&report->filled, 1u);
 }
 #endif
 
