@@ -62,8 +62,8 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
     if (!stream)
         return cudaErrorInvalidResourceHandle;
     count_copy(stream->device, to, from, bytes);
-    if (fails("copy"))
-        return cudaErrorUnknown;
+    if (cudaError_t error = failure("copy", cudaErrorUnknown))
+        return error;
     if (!bytes)
         return cudaSuccess;
     if (!to || !from)
@@ -88,8 +88,8 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
     device_at(stream->device).counted.launches++;
-    if (fails("launch"))
-        return answer(cudaErrorLaunchOutOfResources);
+    if (cudaError_t error = failure("launch", cudaErrorLaunchOutOfResources))
+        return answer(error);
     Work work;
     work.name = name;
     work.check_canaries = true;
@@ -141,8 +141,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t hand
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
     device_at(stream->device).counted.memsets++;
-    if (fails("memset"))
-        return answer(cudaErrorUnknown);
+    if (cudaError_t error = failure("memset", cudaErrorUnknown))
+        return answer(error);
     if (!bytes)
         return cudaSuccess;
     if (!to)

@@ -3,9 +3,9 @@
  *
  * Stricter than a GPU, on purpose: host code that touches device memory faults; a
  * copy reads its source and writes its target when it runs, even for pageable
- * memory; a kernel can access only the blocks that its arguments point into. Looser:
- * an error in a kernel is reported once, at the next synchronization, and the device
- * remains usable. */
+ * memory; a kernel can access only the blocks that its arguments point into. Looser,
+ * unless the setting "sticky" is 1: an error in a kernel is reported once, at the next
+ * synchronization, and the device remains usable. */
 #ifndef DT_SIM_CUDA_RUNTIME_H
 #define DT_SIM_CUDA_RUNTIME_H
 
@@ -24,10 +24,15 @@
     ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")          \
     ERROR(cudaErrorInsufficientDriver, 35,                                             \
           "CUDA driver version is insufficient for CUDA runtime version")              \
+    ERROR(cudaErrorDevicesUnavailable, 46,                                             \
+          "CUDA-capable device(s) is/are busy or unavailable")                         \
     ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                \
     ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                       \
     ERROR(cudaErrorNoKernelImageForDevice, 209, "no kernel image for this device")     \
+    ERROR(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")       \
     ERROR(cudaErrorPeerAccessUnsupported, 217, "peer access is not supported")         \
+    ERROR(cudaErrorUnsupportedPtxVersion, 222,                                         \
+          "the provided PTX was compiled with an unsupported toolchain")               \
     ERROR(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported")  \
     ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")              \
     ERROR(cudaErrorNotReady, 600, "device not ready")                                  \
@@ -37,6 +42,9 @@
     ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")    \
     ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                   \
     ERROR(cudaErrorNotPermitted, 800, "operation not permitted")                       \
+    ERROR(cudaErrorSystemNotReady, 802, "system not yet initialized")                  \
+    ERROR(cudaErrorSystemDriverMismatch, 803,                                          \
+          "system has unsupported display driver / cuda driver combination")           \
     ERROR(cudaErrorUnknown, 999, "unknown error")
 
 enum cudaError : int {
@@ -98,6 +106,8 @@ cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
+/* Of the driver: whether the device has a context, which takes memory. */
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
 
 /* --- errors --- */
 cudaError_t cudaGetLastError(void);

@@ -1,4 +1,5 @@
 /* Devices: how many, their properties, peer access. */
+#include "cuda/runtime/nvml.h"
 #include "internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static bool exists(int device)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    Entry in(Entry::kNothing);
+    Entry in(Entry::kRuntime);
     if (!count)
         return answer(cudaErrorInvalidValue);
     *count = in.error ? 0 : state().options.devices;
@@ -24,13 +25,43 @@ cudaError_t cudaGetDeviceCount(int *count)
     return *count ? cudaSuccess : answer(cudaErrorNoDevice);
 }
 
+/* NVML: knows the devices without the runtime. */
+extern const dt_nvml sim_nvml;
+const dt_nvml sim_nvml = {
+    [] { return 0; },
+    [] { return 0; },
+    [](int *version) { return *version = CUDART_VERSION, 0; },
+    [](unsigned *count) {
+        Entry in(Entry::kNothing);
+        *count = (unsigned)state().options.devices;
+        return (int)in.error;
+    },
+    [](unsigned, dt_nvml_device *device) { return *device = nullptr, 0; },
+    [](dt_nvml_device, int *major, int *minor) {
+        return *major = kComputeMajor, *minor = kComputeMinor, 0;
+    },
+    [](dt_nvml_device, unsigned *, unsigned *) {
+        return 3; /* not supported */
+    },
+};
+
 cudaError_t cudaSetDevice(int device)
 {
-    SIM_ENTER();
-    if (!exists(device))
-        return answer(cudaErrorInvalidDevice);
+    SIM_ENTER(Entry::kRuntime);
+    cudaError_t error = exists(device) ? open_devices() : cudaErrorInvalidDevice;
+    if (error)
+        return answer(error);
     thread().device = device;
-    return cudaSuccess;
+    device_at(device).context = true;
+    return device_at(device).told ? tell(device_at(device)) : cudaSuccess;
+}
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+    Entry in(Entry::kNothing);
+    *flags = 0;
+    *active = state().open && exists(device) && device_at(device).context;
+    return in.error;
 }
 
 cudaError_t cudaGetDevice(int *device)
@@ -42,7 +73,7 @@ cudaError_t cudaGetDevice(int *device)
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
 {
-    SIM_ENTER(Entry::kNothing);
+    SIM_ENTER(Entry::kRuntime);
     if (!out || !exists(device))
         return answer(out ? cudaErrorInvalidDevice : cudaErrorInvalidValue);
     memset(out, 0, sizeof *out);
@@ -66,7 +97,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device)
 {
-    SIM_ENTER(Entry::kNothing);
+    SIM_ENTER(Entry::kRuntime);
     if (!exists(device))
         return answer(cudaErrorInvalidDevice);
     *value =

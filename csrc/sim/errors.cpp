@@ -25,14 +25,17 @@ void blame(int device, cudaError_t error, const std::string &text)
     }
 }
 
-static cudaError_t tell(Device &device)
+cudaError_t tell(Device &device)
 {
     cudaError_t error = device.fault;
     Thread &me = thread();
     me.told = error;
     snprintf(me.text, sizeof me.text, "%s", device.fault_text.c_str());
-    device.fault = cudaSuccess;
-    device.fault_text.clear();
+    device.told = state().options.sticky;
+    if (!device.told) {
+        device.fault = cudaSuccess;
+        device.fault_text.clear();
+    }
     return answer(error);
 }
 

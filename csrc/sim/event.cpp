@@ -24,8 +24,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
     SIM_ENTER();
     if (!out || flags & ~cudaEventDisableTiming)
         return answer(cudaErrorInvalidValue);
-    if (fails("event"))
-        return answer(cudaErrorMemoryAllocation);
+    if (cudaError_t error = failure("event", cudaErrorMemoryAllocation))
+        return answer(error);
     Event *event = new Event;
     event->device = thread().device;
     event->timing = !(flags & cudaEventDisableTiming);

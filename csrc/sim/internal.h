@@ -97,12 +97,19 @@ struct Device {
                                            reused */
     std::unique_ptr<Stream> own_stream; /* the default stream */
     bool reaches[DT_SIM_MAX_DEVICES] = {};
+    bool context = false;            /* it was made current */
     cudaError_t fault = cudaSuccess; /* reported by the next synchronization */
+    bool told = false;               /* it was, and stays: "sticky" */
     std::string fault_text;
     dt_sim_counters counted = {};
 };
 
 enum Schedule { kEager, kLazy, kRandom };
+
+struct Failure {
+    long calls;        /* until the one that fails */
+    cudaError_t error; /* cudaSuccess: the usual one of its kind */
+};
 
 struct Options {
     bool read = false; /* the environment has been read */
@@ -114,13 +121,14 @@ struct Options {
     const Stream *favourite = nullptr; /* used by the random schedule; only compared,
                                           never dereferenced */
     bool peer = true;
-    std::map<std::string, long> failures; /* kind -> calls until the failure */
+    bool sticky = false;
+    std::map<std::string, Failure> failures; /* by kind */
 };
 
 struct State {
     Options options;
-    bool open = false;  /* memory is mapped: devices are in use */
-    unsigned forks = 0; /* dt_forks of the process that uses them */
+    bool open = false;    /* memory is mapped: devices are in use */
+    unsigned started = 0; /* 1 + dt_forks of the process that started the runtime */
     char *held = nullptr, *seen = nullptr;
     size_t stride = 0;
     std::vector<std::unique_ptr<Device>> devices;
@@ -139,11 +147,11 @@ inline Device &device_at(int index)
 /* --- entry and errors --- */
 
 /* Takes the lock for a call of the runtime. error is set if the process was forked
- * after devices were used, if called from simulated work, and if devices are needed
- * but unavailable. */
+ * after the runtime was started, even to count devices, if called from simulated work,
+ * and if devices are needed but unavailable or, after a sticky fault, lost. */
 class Entry {
   public:
-    enum Need { kNothing, kDevices };
+    enum Need { kNothing, kRuntime, kDevices };
     explicit Entry(Need need = kDevices);
     ~Entry();
     Entry(const Entry &) = delete;
@@ -179,8 +187,11 @@ void blame(int device, cudaError_t error, const std::string &text);
  * `otherwise`. */
 cudaError_t verdict(int device, uint64_t before, cudaError_t otherwise = cudaSuccess);
 std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));
-/* Counts down to a requested failure; true if this call must fail. */
-bool fails(const char *kind);
+/* Counts down to a requested failure: the error that this call must return, which is
+ * `usual` unless another was requested, or cudaSuccess. */
+cudaError_t failure(const char *kind, cudaError_t usual);
+/* Tells this thread of the device's fault. */
+cudaError_t tell(Device &device);
 
 cudaError_t
 read_options(); /* once; cudaErrorInvalidValue if the environment is malformed */

@@ -41,8 +41,9 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
     if (error)
         return answer(error);
     device_at(stream->device).counted.launches++;
-    if (fails("launch"))
-        return answer(cudaErrorLaunchOutOfResources);
+    error = failure("launch", cudaErrorLaunchOutOfResources);
+    if (error)
+        return answer(error);
     Work work;
     work.name = launch.name;
     work.check_canaries = true;

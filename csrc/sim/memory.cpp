@@ -168,8 +168,8 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
     Device &device = device_at(thread().device);
     nudge();
     device.counted.mallocs++;
-    if (fails("malloc"))
-        return answer(cudaErrorMemoryAllocation);
+    if (cudaError_t error = failure("malloc", cudaErrorMemoryAllocation))
+        return answer(error);
     if (!bytes)
         return cudaSuccess;
     char *base;
@@ -200,8 +200,8 @@ cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
         return answer(cudaErrorInvalidValue);
     *out = nullptr;
     device_at(thread().device).counted.host_mallocs++;
-    if (fails("host"))
-        return answer(cudaErrorMemoryAllocation);
+    if (cudaError_t error = failure("host", cudaErrorMemoryAllocation))
+        return answer(error);
     if (!bytes)
         return cudaSuccess;
     void *p = nullptr;

@@ -98,7 +98,7 @@ static int set_failures(const char *text)
 {
     static const char *const kinds[] = {"malloc", "host",   "copy", "memset",
                                         "launch", "stream", "event"};
-    std::map<std::string, long> wanted;
+    std::map<std::string, Failure> wanted;
     for (const char *at = text; *at;) {
         const char *colon = strchr(at, ':');
         std::string kind(at, colon ? (size_t)(colon - at) : strlen(at));
@@ -107,25 +107,46 @@ static int set_failures(const char *text)
             known |= kind == k;
         unsigned long long n = 0;
         const char *end;
-        if (!known || !colon || !whole_number(colon + 1, &end, &n) || n < 1 ||
-            n > 1000000000 || (*end && *end != ','))
+        unsigned long long error = cudaSuccess;
+        bool good = known && colon && whole_number(colon + 1, &end, &n) && n >= 1 &&
+                    n <= 1000000000;
+        if (good && *end == ':')
+            good = whole_number(end + 1, &end, &error) && error > 0 && error < 1000;
+        if (!good || (*end && *end != ','))
             return complain(
-                format("'%.60s' is not a list of failures: give KIND:NUMBER,... with "
-                       "kinds malloc, host, copy, memset, launch, stream, event",
+                format("'%.60s' is not a list of failures: give KIND:NUMBER,... or "
+                       "KIND:NUMBER:ERROR,... with kinds malloc, host, copy, memset, "
+                       "launch, stream, event",
                        text));
-        wanted[kind] = (long)n;
+        wanted[kind] = {(long)n, (cudaError_t)error};
         at = *end ? end + 1 : end;
     }
     state().options.failures = wanted;
     return content();
 }
 
-static int set_peer(const char *text)
+static int set_switch(const char *variable, const char *text, bool *out)
 {
     if (strcmp(text, "0") && strcmp(text, "1"))
-        return complain(format("PYDEVTENSOR_SIM_PEER=%.40s: give 0 or 1", text));
-    state().options.peer = *text == '1';
+        return complain(format("%s=%.40s: give 0 or 1", variable, text));
+    *out = *text == '1';
     return content();
+}
+
+static int set_peer(const char *text)
+{
+    return set_switch("PYDEVTENSOR_SIM_PEER", text, &state().options.peer);
+}
+
+static int set_sticky(const char *text)
+{
+    int status = set_switch("PYDEVTENSOR_SIM_STICKY", text, &state().options.sticky);
+    for (auto &device : state().devices)
+        if (!state().options.sticky && device->told) {
+            device->told = false;
+            device->fault = cudaSuccess;
+        }
+    return status;
 }
 
 static const struct {
@@ -136,6 +157,7 @@ static const struct {
     {"memory", "PYDEVTENSOR_SIM_MEMORY", set_memory},
     {"schedule", "PYDEVTENSOR_SIM_SCHEDULE", set_schedule},
     {"peer", "PYDEVTENSOR_SIM_PEER", set_peer},
+    {"sticky", "PYDEVTENSOR_SIM_STICKY", set_sticky},
     {"failures", "PYDEVTENSOR_SIM_FAIL", set_failures},
 };
 
@@ -165,16 +187,17 @@ cudaError_t read_options()
     return cudaErrorInvalidValue;
 }
 
-bool fails(const char *kind)
+cudaError_t failure(const char *kind, cudaError_t usual)
 {
     auto &failures = state().options.failures;
     if (failures.empty())
-        return false;
+        return cudaSuccess;
     auto found = failures.find(kind);
-    if (found == failures.end() || --found->second > 0)
-        return false;
+    if (found == failures.end() || --found->second.calls > 0)
+        return cudaSuccess;
+    cudaError_t error = found->second.error;
     failures.erase(found);
-    return true;
+    return error ? error : usual;
 }
 
 } /* namespace sim */

@@ -6,6 +6,7 @@
  *     PYDEVTENSOR_SIM_MEMORY=64M      bytes per device (K, M, G, T; default 1G)
  *     PYDEVTENSOR_SIM_SCHEDULE=lazy   eager, lazy or random:SEED (default eager)
  *     PYDEVTENSOR_SIM_PEER=0          no peer access between devices (default 1)
+ *     PYDEVTENSOR_SIM_STICKY=1        a device is lost after a fault (default 0)
  *     PYDEVTENSOR_SIM_FAIL=malloc:3   failures on demand
  *
  * All functions may be called from any thread. */
@@ -36,9 +37,12 @@ extern "C" {
  *
  * "peer": whether peer access may be enabled from now on, 0 or 1.
  *
+ * "sticky": 1: once a fault was reported, every call that needs the device fails with it,
+ * as on a GPU. 0 repairs the device.
+ *
  * "failures": "malloc:3,copy:5": the third cudaMalloc and the fifth copy from now on
- * fail, once. Kinds: malloc, host, copy, memset, launch, stream, event. "" clears the
- * list. */
+ * fail, once; "malloc:1:46": with error 46 of CUDA. Kinds: malloc, host, copy, memset,
+ * launch, stream, event. "" clears the list. */
 #define DT_SIM_MAX_DEVICES 32
 #define DT_SIM_QUEUE_LIMIT 1024
 int dt_sim_set(const char *name, const char *text);

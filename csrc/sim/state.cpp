@@ -29,10 +29,17 @@ Entry::Entry(Need need) : error(cudaSuccess), locked(false)
     thread().inside = true;
     locked = true;
     error = read_options();
-    if (state().open && state().forks != dt_forks())
+    State &all = state();
+    if (need != kNothing && !all.started)
+        all.started = 1 + dt_forks();
+    if (all.started && all.started != 1 + dt_forks())
         error = cudaErrorInitializationError;
-    if (!error && need == kDevices)
-        error = open_devices();
+    if (error || need != kDevices || (error = open_devices()))
+        return;
+    Device &device = device_at(thread().device);
+    device.context = true;
+    if (device.told)
+        error = tell(device);
 }
 
 Entry::~Entry()
@@ -52,7 +59,6 @@ cudaError_t open_devices()
         return cudaErrorNoDevice;
     cudaError_t error = map_devices();
     all.open = error == cudaSuccess;
-    all.forks = dt_forks();
     return error;
 }
 

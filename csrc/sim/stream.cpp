@@ -176,8 +176,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int)
     SIM_ENTER();
     if (!out || flags & ~1u)
         return answer(cudaErrorInvalidValue);
-    if (fails("stream"))
-        return answer(cudaErrorMemoryAllocation);
+    if (cudaError_t error = failure("stream", cudaErrorMemoryAllocation))
+        return answer(error);
     std::unique_ptr<Stream> stream(new Stream);
     stream->device = thread().device;
     *out = (cudaStream_t)stream.get();

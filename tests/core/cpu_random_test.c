@@ -192,6 +192,5 @@ int main(void)
     test_normal();
     test_integers();
     test_progression();
-    dt_generator_destroy(&generator);
     return failures != 0;
 }

@@ -124,8 +124,72 @@ static void failures()
           (int)cudaErrorMemoryAllocation);
     GOOD(cudaDeviceSynchronize());
     EQUAL((int)cudaGetLastError(), (int)cudaErrorMemoryAllocation);
+    EQUAL(dt_sim_set("failures", "malloc:1:46,launch:2:719"), 0);
+    EQUAL((int)cudaMalloc(&p[2], 4), (int)cudaErrorDevicesUnavailable);
+    cudaGetLastError();
+    GOOD(LAUNCH(first, 1, 1, 0, nullptr, (int *)p[0]));
+    EQUAL((int)LAUNCH(first, 1, 1, 0, nullptr, (int *)p[0]),
+          (int)cudaErrorLaunchFailure);
+    EQUAL(dt_sim_set("failures", "malloc:1:0"), -1);
+    EQUAL(dt_sim_set("failures", "malloc:1:x"), -1);
     for (int i : {0, 1, 3})
         GOOD(cudaFree(p[i]));
+}
+
+/* A fault that stays: all calls that need the device fail with it, others do not. */
+static void sticky()
+{
+    int *x = on_device<int>(1);
+    const cudaError_t lost = cudaErrorIllegalAddress;
+    void *p;
+    int current = 1;
+    EQUAL(dt_sim_set("sticky", "yes"), -1);
+    EQUAL(dt_sim_set("sticky", "1"), 0);
+    GOOD(cudaMemsetAsync(x, 0, 1 << 20, nullptr));
+    EQUAL((int)cudaDeviceSynchronize(), (int)lost);
+    EQUAL((int)cudaDeviceSynchronize(), (int)lost);
+    EQUAL((int)cudaMalloc(&p, 4), (int)lost);
+    EQUAL((int)cudaFree(x), (int)lost);
+    EQUAL((int)LAUNCH(first, 1, 1, 0, nullptr, x), (int)lost);
+    GOOD(cudaGetDevice(&current));
+    EQUAL(current, 0);
+    GOOD(cudaSetDevice(1));
+    GOOD(cudaDeviceSynchronize());
+    EQUAL((int)cudaSetDevice(0), (int)lost);
+    EQUAL(dt_sim_set("sticky", "0"), 0);
+    GOOD(cudaSetDevice(0));
+    GOOD(cudaFree(x));
+    cudaGetLastError();
+}
+
+/* A device has a context once it was current; a count makes none, but starts the
+ * runtime, which no child can use then. */
+static void contexts()
+{
+    EQUAL(in_child([] {
+              setenv("PYDEVTENSOR_SIM_GPUS", "2", 1);
+              int n = 0, active[3] = {};
+              unsigned flags;
+              bool good = !cudaGetDeviceCount(&n) && n == 2 &&
+                          !cuDevicePrimaryCtxGetState(1, &flags, &active[0]) &&
+                          !cudaSetDevice(1) &&
+                          !cuDevicePrimaryCtxGetState(1, &flags, &active[1]) &&
+                          !cuDevicePrimaryCtxGetState(0, &flags, &active[2]);
+              _exit(!good || active[0] || !active[1] || active[2]);
+          }),
+          0);
+    EQUAL(in_child([] {
+              int n = 0;
+              bool good = !cudaGetDeviceCount(&n);
+              int status = in_child([] {
+                  int m = 0;
+                  void *p;
+                  _exit(cudaGetDeviceCount(&m) != cudaErrorInitializationError ||
+                        cudaMalloc(&p, 4) != cudaErrorInitializationError);
+              });
+              _exit(!good || status);
+          }),
+          0);
 }
 
 static void counters()
@@ -238,8 +302,10 @@ static void forks()
 int main()
 {
     environment();
+    contexts();
     settings();
     failures();
+    sticky();
     counters();
     properties();
     forks();

@@ -46,15 +46,26 @@ void dt_cuda_facts(dt_fact_visitor visit, void *context)
     visit(context, "architectures", text);
 }
 
+struct Restore {
+    ~Restore() { device_restore(); }
+};
+
 /* A function of the table: `run`, for those that begin with a stream after device_use. */
 template <auto run, class F = decltype(run)>
-struct Entry {
-    static constexpr F call = run;
+struct Entry;
+template <auto run, class R, class... A>
+struct Entry<run, R (*)(A...)> {
+    static R call(A... arguments)
+    {
+        Restore after;
+        return run(arguments...);
+    }
 };
 template <auto run, class... A>
 struct Entry<run, int (*)(dt_stream, A...)> {
     static int call(dt_stream stream, A... arguments)
     {
+        Restore after;
         return device_use(stream.device) ? -1 : run(stream, arguments...);
     }
 };

@@ -43,6 +43,10 @@ void device_table_configure(int virtual_devices);
  * there is no such device, or if the process was forked after CUDA was used. */
 int device_use(int device);
 
+/* Makes the GPU current again that was before the calling thread's device_use: other
+ * libraries' current device must not change under them. */
+void device_restore(void);
+
 /* Whether the process was forked after CUDA was used: then its GPU memory is its
  * parent's. */
 bool device_is_inherited(void);

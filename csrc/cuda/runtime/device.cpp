@@ -1,10 +1,12 @@
 #include "cuda/runtime/backend.h"
 
+#include "cuda/runtime/nvml.h"
 #include "cuda/runtime/report.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_GPUS DT_MAX_DEVICES
@@ -16,8 +18,9 @@ static struct {
     int gpus[MAX_GPUS]; /* CUDA ordinals of the usable GPUs */
     char why[2048];
     unsigned used_by; /* 1 + dt_forks of the process that first used a device, or 0 */
-    bool peers[MAX_GPUS][MAX_GPUS]; /* enabling was tried */
-} table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, {{false}}};
+    bool peers[MAX_GPUS][MAX_GPUS];             /* enabling was tried */
+    dt_device_properties *properties[MAX_GPUS]; /* of devices, once asked for */
+} table = {PTHREAD_ONCE_INIT, 0, 0, {0}, {0}, 0, {{false}}, {nullptr}};
 
 bool cuda_succeeds(cudaError_t error)
 {
@@ -28,27 +31,38 @@ bool cuda_succeeds(cudaError_t error)
 
 int cuda_fail(cudaError_t error, const char *doing)
 {
+    static const struct {
+        cudaError_t error;
+        const char *advice;
+    } known[] = {
+        {cudaErrorMemoryAllocation, "free tensors on this device, or use smaller ones"},
+        {cudaErrorInitializationError,
+         "CUDA does not work in a process forked after it was used; start workers with "
+         "multiprocessing's spawn method"},
+        {cudaErrorDevicesUnavailable,
+         "another process has this GPU for itself; see nvidia-smi"},
+        {cudaErrorNoKernelImageForDevice,
+         "build pydevtensor for this GPU: PYDEVTENSOR_CUDA_ARCHS=native pip install ."},
+        {cudaErrorECCUncorrectable,
+         "the GPU's memory is damaged; restart the program, and reset the GPU if this "
+         "happens again"},
+        {cudaErrorUnsupportedPtxVersion,
+         "update the driver, or build pydevtensor for this GPU: "
+         "PYDEVTENSOR_CUDA_ARCHS=native pip install ."},
+        {cudaErrorIllegalAddress, "this is a bug in pydevtensor or a bad pointer from "
+                                  "outside; please report the "
+                                  "operations before it, and restart the program"},
+        {cudaErrorLaunchFailure,
+         "a kernel of an operation before this one failed; restart the program"},
+        {cudaErrorSystemNotReady,
+         "NVIDIA's fabric manager does not run on this machine; start it"},
+        {cudaErrorSystemDriverMismatch, "the driver was updated; restart the machine"},
+    };
     const char *advice = "the cause may be an operation before this one";
     cudaGetLastError();
-    switch (error) {
-    case cudaErrorMemoryAllocation:
-        advice = "free tensors on this device, or use smaller ones";
-        break;
-    case cudaErrorInitializationError:
-        advice = "CUDA does not work in a process forked after it was used; start "
-                 "workers with multiprocessing's spawn method";
-        break;
-    case cudaErrorIllegalAddress:
-        advice = "this is a bug in pydevtensor or a bad pointer from outside; please "
-                 "report the operations before it";
-        break;
-    case cudaErrorNoKernelImageForDevice:
-        advice = "build pydevtensor for this GPU: PYDEVTENSOR_CUDA_ARCHS=native pip "
-                 "install .";
-        break;
-    default:
-        break;
-    }
+    for (const auto &each : known)
+        if (each.error == error)
+            advice = each.advice;
     return dt_fail(DT_ERROR_ACCELERATOR, "CUDA failed while %s: %s (%s); %s", doing,
                    cudaGetErrorString(error), cudaGetErrorName(error), advice);
 }
@@ -120,7 +134,16 @@ static void leave_out(int gpu, int capability)
 
 static void fill_table(void)
 {
-    int count = 0;
+#ifdef DT_SIMULATED
+    const char *visible = nullptr;
+#else
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+#endif
+    int count = nvml_count(runs_on, visible);
+    for (; table.ngpus < count && table.ngpus < MAX_GPUS; table.ngpus++)
+        table.gpus[table.ngpus] = table.ngpus;
+    if (count)
+        return;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess) {
         explain(error);
@@ -171,6 +194,9 @@ int device_sharing(void)
     return table.virtual_devices ? table.virtual_devices : 1;
 }
 
+/* The thread's current GPU before device_use changed it, or -1. */
+static thread_local int foreign = -1;
+
 bool device_is_inherited(void)
 {
     unsigned used_by = __atomic_load_n(&table.used_by, __ATOMIC_RELAXED);
@@ -187,13 +213,41 @@ int device_use(int device)
     if (device_is_inherited())
         return cuda_fail(cudaErrorInitializationError,
                          "using a GPU in a forked process");
-    __atomic_store_n(&table.used_by, 1 + dt_forks(), __ATOMIC_RELAXED);
+    bool first = !__atomic_load_n(&table.used_by, __ATOMIC_RELAXED);
+    if (first)
+        __atomic_store_n(&table.used_by, 1 + dt_forks(), __ATOMIC_RELAXED);
     /* Asked each time: other libraries (PyTorch, CuPy) set the current device too. */
     int gpu = device_ordinal(device), current = -1;
     CUDA_TRY("setting the device", cudaGetDevice(&current));
-    if (gpu != current)
-        CUDA_TRY("setting the device", cudaSetDevice(gpu));
+    if (gpu == current && !first)
+        return 0;
+    CUDA_TRY("setting the device", cudaSetDevice(gpu));
+    if (foreign < 0 && gpu != current)
+        foreign = current;
     return 0;
+}
+
+/* Whether a GPU has a context. To make a GPU without one current would create it, at
+ * some hundred MB of its memory. */
+static bool has_context(int gpu)
+{
+#ifdef DT_SIMULATED
+    auto *state = cuDevicePrimaryCtxGetState;
+#else
+    static auto *state = (int (*)(int, unsigned *, int *))dlsym(
+        dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD), "cuDevicePrimaryCtxGetState");
+#endif
+    unsigned flags = 0;
+    int active = 0;
+    return state && !state(gpu, &flags, &active) && active;
+}
+
+void device_restore(void)
+{
+    int gpu = foreign;
+    foreign = -1;
+    if (gpu >= 0 && has_context(gpu))
+        cuda_succeeds(cudaSetDevice(gpu));
 }
 
 /* --- queries --- */
@@ -203,6 +257,12 @@ int dt_cuda_device_properties(int device, dt_device_properties *out)
     cudaDeviceProp p;
     if (device_use(device))
         return -1;
+    dt_locked guard(DT_LOCK_DEVICE_TABLE);
+    dt_device_properties *&kept = table.properties[device];
+    if (kept) {
+        *out = *kept;
+        return 0;
+    }
     int gpu = device_ordinal(device);
     CUDA_TRY("reading a device's properties", cudaGetDeviceProperties(&p, gpu));
     memset(out, 0, sizeof *out);
@@ -234,6 +294,7 @@ int dt_cuda_device_properties(int device, dt_device_properties *out)
     out->pci_domain = p.pciDomainID;
     out->pci_bus = p.pciBusID;
     out->pci_device = p.pciDeviceID;
+    kept = new dt_device_properties(*out);
     return 0;
 }
 
@@ -253,10 +314,10 @@ void device_enable_peer(int device, int peer)
     int gpu = device_ordinal(device), other = device_ordinal(peer);
     if (gpu == other)
         return;
-    dt_lock(DT_LOCK_PEERS);
+    dt_lock(DT_LOCK_DEVICE_TABLE);
     bool tried = table.peers[device][peer];
     table.peers[device][peer] = true;
-    dt_unlock(DT_LOCK_PEERS);
+    dt_unlock(DT_LOCK_DEVICE_TABLE);
     if (tried || !dt_cuda_can_access_peer(device, peer) || device_use(device))
         return;
     /* Without peer access, copies are staged through host memory. */
