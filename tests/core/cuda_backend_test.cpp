@@ -16,6 +16,7 @@
 
 #include "cuda/kernels/layout.h"
 #include "cuda/kernels/math.h"
+#include "cuda/runtime/nvml.h"
 #include "device/backend.h"
 #include "device/random.h"
 #include "ops/elementwise.h"
@@ -391,6 +392,25 @@ static dt_host host_of(int simulated, int virtual_devices, const char *packages)
     return host;
 }
 
+/* Of two GPUs, as CUDA_VISIBLE_DEVICES lists them; 0: ask the runtime. */
+static void check_count()
+{
+    static const struct {
+        const char *visible;
+        int count;
+    } cases[] = {
+        {nullptr, 2}, {"0", 1},   {"1,0", 2},        {"0, 1", 2}, {"1,2,0", 1},
+        {"-1", 0},    {"", 0},    {"0,0", 0},        {"0,", 0},   {"GPU-8932f937", 0},
+        {"0;1", 0},   {"2,0", 0}, {"99999999999", 0}};
+    for (auto &each : cases) {
+        int count = nvml_count([](int) { return true; }, each.visible);
+        if (count != each.count)
+            printf("CUDA_VISIBLE_DEVICES=%s\n", each.visible ? each.visible : "(none)");
+        EQUAL(count, each.count);
+    }
+    EQUAL(nvml_count([](int capability) { return capability > 80; }, nullptr), 0);
+}
+
 static int check_linked()
 {
     dt_host host = host_of(2, 0, "");
@@ -400,6 +420,17 @@ static int check_linked()
     CHECK(gpu != nullptr);
     EQUAL(gpu->device_count(), 2);
     EQUAL(strlen(gpu->why_unavailable()), 0);
+    check_count();
+    /* Counting leaves a child able to use GPUs; a GPU in use leaves others alone. */
+    EQUAL(in_child([] {
+              void *data;
+              unsigned flags;
+              int active = 1;
+              bool good = !gpu->allocate({1, nullptr}, 512, &data) &&
+                          !cuDevicePrimaryCtxGetState(0, &flags, &active);
+              _exit(!good || active);
+          }),
+          0);
     FAILS(gpu->device_synchronize(2), DT_ERROR_ACCELERATOR);
     check_philox();
     check_divisions();
@@ -424,6 +455,10 @@ static int check_linked()
     if (dt_sim_violation(text, sizeof text)) {
         failed++;
         printf("violation: %s\n", text);
+    }
+    for (const char *when : schedules) {
+        schedule(when);
+        check_a_lost_device();
     }
     return finish();
 }

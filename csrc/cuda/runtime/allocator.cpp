@@ -205,42 +205,48 @@ bool record_event(Heap &heap, cudaStream_t stream, Block *block)
 
 /* --- segments --- */
 
-size_t memory_limit()
+cudaError_t memory_limit(size_t *limit)
 {
-    if (device_sharing() == 1)
-        return SIZE_MAX;
     size_t free_bytes = 0, total = 0;
-    cuda_succeeds(cudaMemGetInfo(&free_bytes, &total));
-    return total / (size_t)device_sharing();
+    *limit = SIZE_MAX;
+    if (device_sharing() == 1)
+        return cudaSuccess;
+    cudaError_t error = cudaMemGetInfo(&free_bytes, &total);
+    *limit = total / (size_t)device_sharing();
+    return error;
 }
 
-Block *new_segment(Heap &heap, size_t size, cudaStream_t stream)
+cudaError_t new_segment(Heap &heap, size_t size, cudaStream_t stream, Block **out)
 {
     size_t bytes = !cached()        ? size
                    : size <= kSmall ? kSmallSegment
                    : size < kMedium ? kMediumSegment
                                     : round_up(size, kLargeRound);
-    size_t limit = memory_limit(), reserved = (size_t)heap.stats.reserved_bytes.current;
+    size_t limit, reserved = (size_t)heap.stats.reserved_bytes.current;
+    if (cudaError_t error = memory_limit(&limit))
+        return error;
     /* Close to the limit, allocate only what was requested. */
     if (reserved + bytes > limit)
         bytes = size;
     if (size > limit || reserved > limit - bytes)
-        return nullptr;
+        return cudaErrorMemoryAllocation;
     void *data = nullptr;
-    bool found = cuda_succeeds(cudaMalloc(&data, bytes));
-    if (!found && size < bytes) {
+    cudaError_t error = cudaMalloc(&data, bytes);
+    if (error == cudaErrorMemoryAllocation && size < bytes) {
+        cudaGetLastError();
         bytes = size; /* the block may fit although a whole segment does not */
-        found = cuda_succeeds(cudaMalloc(&data, bytes));
+        error = cudaMalloc(&data, bytes);
     }
-    if (!found)
-        return nullptr;
+    if (!cuda_succeeds(error))
+        return error;
     add(heap.stats.reserved_bytes, bytes);
     add(heap.stats.segment, 1);
-    return new Block{(char *)data, bytes, stream, size <= kSmall, nullptr, nullptr};
+    *out = new Block{(char *)data, bytes, stream, size <= kSmall, nullptr, nullptr};
+    return cudaSuccess;
 }
 
 /* Returns unused segments to the driver. */
-void free_segments(Heap &heap)
+cudaError_t free_segments(Heap &heap)
 {
     settle_uses(heap, true);
     Pool *pools[] = {&heap.small, &heap.large};
@@ -251,13 +257,16 @@ void free_segments(Heap &heap)
                 ++it;
                 continue;
             }
+            cudaError_t error = cudaFree(block->data);
+            if (!cuda_succeeds(error))
+                return error;
             it = pool->erase(it);
-            cuda_succeeds(cudaFree(block->data));
             take_off(heap.stats.reserved_bytes, block->size);
             take_off(heap.stats.segment, 1);
             delete block;
         }
     }
+    return cudaSuccess;
 }
 
 double mib(size_t bytes)
@@ -293,15 +302,19 @@ int dt_cuda_allocate(dt_stream stream, size_t bytes, void **out)
     size_t size = cached() ? round_up(bytes, kRound) : bytes;
     settle_uses(heap, false);
     Block *block = find_free(heap, size, handle);
+    cudaError_t error = cudaSuccess;
     if (!block)
-        block = new_segment(heap, size, handle);
-    if (!block) {
+        error = new_segment(heap, size, handle, &block);
+    if (error == cudaErrorMemoryAllocation) {
         heap.stats.num_alloc_retries++;
-        free_segments(heap);
-        block = new_segment(heap, size, handle);
+        error = free_segments(heap);
+        if (!error)
+            error = new_segment(heap, size, handle, &block);
     }
-    if (!block)
+    if (error == cudaErrorMemoryAllocation)
         return fail_out_of_memory(heap, stream.device, bytes);
+    if (error)
+        return cuda_fail(error, "allocating memory");
     split(heap, block, size);
     block->taken = true;
     block->requested = bytes;
@@ -406,6 +419,6 @@ int dt_cuda_empty_cache(int device)
         return 0;
     if (device_use(device))
         return -1;
-    free_segments(heap);
+    CUDA_TRY("returning memory to the driver", free_segments(heap));
     return 0;
 }
