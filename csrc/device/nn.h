@@ -47,7 +47,7 @@ typedef struct dt_nn_params {
  * k. inner is 1 for the last dimension of a row-major tensor. Owns nothing. */
 typedef struct dt_nn_call {
     dt_nn_op op;
-    const char *what;        /* operation name for messages; a literal */
+    const char *op_name;     /* operation name for messages; a literal */
     dt_dtype dtype;          /* float32 or float64 */
     int64_t outer, n, inner; /* each at least 1 */
     void *operands[DT_NN_OPERANDS];

@@ -20,7 +20,7 @@ typedef struct dt_operand {
     int64_t strides[DT_MAX_NDIM]; /* in bytes, per dimension; 0: broadcast */
     dt_element value;             /* of a scalar operand */
     dt_dtype dtype;
-    bool immediate;
+    bool scalar;
 } dt_operand;
 
 /* An elementwise iteration. Dimensions are in the order of the result's memory,
@@ -46,7 +46,7 @@ static inline dt_dtype dt_plan_type(const dt_plan *plan, bool choice)
         return by_size[dt_dtype_size(plan->operands[0].dtype)];
     for (int i = 1; i < plan->noperands; i++) {
         dt_dtype dtype = plan->operands[i].dtype;
-        if (!plan->operands[i].immediate || dt_dtype_is_half(dtype))
+        if (!plan->operands[i].scalar || dt_dtype_is_half(dtype))
             return dtype;
     }
     return plan->operands[1].dtype;
@@ -130,7 +130,7 @@ typedef struct dt_sorting {
  * its m values; a single sequence may serve all values. dtype is int64, float32 or
  * float64. All contiguous. */
 typedef struct dt_search {
-    const char *what; /* operation name for messages; a literal */
+    const char *op_name; /* operation name for messages; a literal */
     dt_dtype dtype;
     bool right; /* insert after equal elements, else before */
     int64_t rows, n, m;
@@ -167,8 +167,8 @@ typedef struct dt_index_dims {
  * the CPU fails before anything is written; a GPU reads element 0 or skips the
  * write, and the next synchronization fails. Strides are in bytes. */
 typedef struct dt_index_call {
-    const char *what;   /* operation name for messages; a literal */
-    dt_error_code code; /* of the CPU's error for an index out of range */
+    const char *op_name; /* operation name for messages; a literal */
+    dt_error_code code;  /* of the CPU's error for an index out of range */
     dt_dtype dtype;
     bool wraps;
     int ndim;      /* at least 1 */

@@ -128,7 +128,7 @@ int dt_take_order(const dt_args *args, int i, double *out);
 int dt_take_int(const dt_args *args, int i, int64_t *out);
 int dt_take_bool(const dt_args *args, int i, bool *out);
 int dt_take_str(const dt_args *args, int i,
-                const char **out); /* UTF-8, lent; NULL: None */
+                const char **out); /* UTF-8, borrowed; NULL: None */
 /* Dimensions: *count -1 when None or not given. out has DT_MAX_NDIM entries, unwrapped.
  */
 int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out);
@@ -144,7 +144,7 @@ int dt_take_dtype(const dt_args *args, int i, int *out);
 typedef struct dt_tensor_list {
     Py_ssize_t count;
     const dt_tensor **items;
-    PyObject **objects; /* lent, in the same order */
+    PyObject **objects; /* borrowed, in the same order */
     PyObject *owner;    /* keeps them: a tuple; NULL: `kept` does, or the caller */
     PyObject *kept[8];
     Py_ssize_t nkept;

@@ -21,7 +21,7 @@ PyObject *dt_tensor_object_alias(const dt_tensor *t);
  * with the thread, where dt_raise finds it. Returns -1. */
 int dt_fail_in_python(void);
 
-/* What a node that was recorded by a program calls for gradients, lent; of other nodes:
+/* What a node that was recorded by a program calls for gradients, borrowed; of other nodes:
  * NULL. */
 PyObject *dt_function_object(const dt_node *node);
 

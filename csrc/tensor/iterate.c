@@ -143,7 +143,7 @@ static int make_result(const char *op_name, dt_tensor *out, dt_dtype dtype,
 static void set_operand(dt_operand *operand, const dt_input *input)
 {
     operand->dtype = input->dtype;
-    operand->immediate = !input->tensor;
+    operand->scalar = !input->tensor;
     operand->data = input->tensor ? dt_tensor_data(input->tensor) : NULL;
     if (!input->tensor)
         operand->value = input->value;
@@ -205,13 +205,13 @@ static void plan_strided(dt_plan *plan, const dt_tensor *out, const dt_input *in
         plan->shape[0] = 1;
         for (int i = 0; i < plan->noperands; i++)
             plan->operands[i].strides[0] =
-                plan->operands[i].immediate
+                plan->operands[i].scalar
                     ? 0
                     : (int64_t)dt_dtype_size(plan->operands[i].dtype);
     }
     plan->contiguous = plan->ndim == 1;
     for (int i = 0; i < plan->noperands; i++)
-        plan->contiguous &= plan->operands[i].immediate ||
+        plan->contiguous &= plan->operands[i].scalar ||
                             plan->operands[i].strides[0] ==
                                 (int64_t)dt_dtype_size(plan->operands[i].dtype);
 }
@@ -268,7 +268,7 @@ int dt_iterate_plan(dt_plan *plan, const char *op_name, dt_tensor *out, dt_dtype
     plan->noperands = ninputs + 1;
     plan->operands[0].data = dt_tensor_data(out);
     plan->operands[0].dtype = (dt_dtype)out->dtype;
-    plan->operands[0].immediate = false;
+    plan->operands[0].scalar = false;
     for (int i = 0; i < ninputs; i++)
         set_operand(&plan->operands[i + 1], &inputs[i]);
     if (!plan_flat(plan, out, inputs, ninputs))

@@ -215,7 +215,7 @@ static void test_large(void)
         CHECK(!memcmp(out + at, x, (size_t)(n - at) * 4), "a large copy at %d", at);
         CHECK(isnan(out[n]) && (at == 0 || isnan(out[at - 1])), "no more than that");
         p.operands[1] = (dt_operand){
-            .dtype = DT_FLOAT32, .immediate = true, .value = {.as_float32 = 7}};
+            .dtype = DT_FLOAT32, .scalar = true, .value = {.as_float32 = 7}};
         cpu->fill(stream, &p);
         int64_t wrong = 0;
         for (int64_t i = at; i < n; i++)

@@ -19,7 +19,7 @@ typedef struct layout {
         int first;     /* the innermost dimension; the others in order */
         int64_t gap;   /* padding between elements of the innermost dimension */
         int broadcast; /* bit d: stride 0 */
-        bool immediate;
+        bool scalar;
     } operands[3];
 } layout;
 
@@ -91,7 +91,7 @@ static void merge(dt_plan *p)
     }
     p->contiguous = p->ndim == 1;
     for (int i = 0; i < p->noperands; i++)
-        if (!p->operands[i].immediate &&
+        if (!p->operands[i].scalar &&
             p->operands[i].strides[0] != (int64_t)dt_dtype_size(p->operands[i].dtype))
             p->contiguous = false;
 }
@@ -153,8 +153,8 @@ static void run_case(const dt_backend *cpu, dt_elementwise_op op, dt_dtype dtype
             put(o->dtype, memory[i] + at, least && x < 1 ? 1 : x);
         }
         o->data = memory[i];
-        o->immediate = i && l->operands[place_of(i)].immediate;
-        if (o->immediate) {
+        o->scalar = i && l->operands[place_of(i)].scalar;
+        if (o->scalar) {
             memcpy(o->value.bytes, memory[i], size);
             o->data = NULL;
             memset(o->strides, 0, sizeof o->strides);
@@ -175,7 +175,7 @@ static void run_case(const dt_backend *cpu, dt_elementwise_op op, dt_dtype dtype
             int64_t rest = item;
             const char *at[4] = {NULL};
             for (int i = 0; i < noperands; i++)
-                at[i] = plan.operands[i].immediate
+                at[i] = plan.operands[i].scalar
                             ? (const char *)plan.operands[i].value.bytes
                             : memory[i];
             for (int d = plan.ndim - 1; d >= 0; d--) {

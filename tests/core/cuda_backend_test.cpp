@@ -256,7 +256,7 @@ struct Case {
         for (int i = 0; i <= arity; i++)
             flat_operand(&plan.operands[i], data[i], dtype(i));
         if (form && form <= arity) {
-            plan.operands[form].immediate = true;
+            plan.operands[form].scalar = true;
             plan.operands[form].data = nullptr;
             memcpy(plan.operands[form].value.bytes, values[form],
                    dt_dtype_size(dtype(form)));

@@ -18,12 +18,13 @@ int dt_recorded_to(dt_tensor *out, const dt_tensor *x, dt_dtype dtype, dt_device
     return dt_recorded_to_format(out, x, dtype, device, DT_FORMAT_PRESERVE, false);
 }
 
-int dt_recorded_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
+int dt_recorded_copy_into(const char *op_name, dt_tensor *target,
+                          const dt_tensor *source)
 {
     const dt_value values[] = {dt_value_tensor(target), dt_value_tensor(source)};
     return !target->history && !dt_recording(source)
-               ? dt_copy_into(what, target, source)
-               : dt_call_into(&dt_op_copy, what, target, 2, values);
+               ? dt_copy_into(op_name, target, source)
+               : dt_call_into(&dt_op_copy, op_name, target, 2, values);
 }
 
 /* The gradient as it is: the engine gives it the type and device of its input, and sums it

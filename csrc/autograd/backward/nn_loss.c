@@ -39,7 +39,7 @@ static dt_arg factors(const loss *l)
     dt_tensor *out = scope->failed ? NULL : dt_scope_slot(scope);
     dt_tensor *one = out ? dt_scope_slot(scope) : NULL;
     if (!one ||
-        dt_full(o->what, one, (dt_dtype)l->x->dtype, 0, NULL, dt_tensor_device(l->x),
+        dt_full(o->op_name, one, (dt_dtype)l->x->dtype, 0, NULL, dt_tensor_device(l->x),
                 dt_scalar_float(-1)) < 0 ||
         dt_class_loss_gradient(out, one, &kept, l->x, l->target, l->weight, &plain) <
             0) {

@@ -50,7 +50,7 @@ static bool transpose(const dt_plan *plan)
     const dt_operand *to = &plan->operands[0], *from = &plan->operands[1];
     int last = plan->ndim - 1, dense = -1;
     int64_t size = (int64_t)dt_dtype_size(to->dtype);
-    if (to->dtype != from->dtype || from->immediate || to->strides[last] != size)
+    if (to->dtype != from->dtype || from->scalar || to->strides[last] != size)
         return false;
     for (int d = 0; d < last; d++)
         if (from->strides[d] == size)

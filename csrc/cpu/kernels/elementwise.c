@@ -46,7 +46,7 @@ int dt_cpu_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *pl
             row->name, dt_dtype_name(dtype));
     const dt_operand *divisor = &plan->operands[2];
     if (row->class_.rule == DT_RULE_DIVISOR && !dt_dtype_is_float(dtype) &&
-        !divisor->immediate &&
+        !divisor->scalar &&
         has_zero(divisor->data, dt_dtype_size(dtype), plan->ndim, plan->shape,
                  divisor->strides))
         return dt_fail(

@@ -27,7 +27,7 @@ int check_index(const dt_index_call *s, const dt_index_dims *index)
                 s->code,
                 "%s: index %" PRId64 " is out of range for dimension %d of "
                 "size %" PRId64 "; give indices from %" PRId64 " to %" PRId64,
-                s->what, value, index->dim, index->size, low, index->size - 1);
+                s->op_name, value, index->dim, index->size, low, index->size - 1);
         int k = ndim - 1;
         for (; k >= 0; k--) {
             int d = dims[k];

@@ -83,7 +83,7 @@ static inline void call(const half_kernel *k, int64_t n, char *const *data,
 
 static char *place_of(const dt_operand *o)
 {
-    return o->immediate ? (char *)&o->value : o->data;
+    return o->scalar ? (char *)&o->value : o->data;
 }
 
 /* --- contiguous results --- */
@@ -223,7 +223,7 @@ static void run_strided(const half_kernel *kernel, const dt_plan *plan, int64_t 
         t.data[i] = place_of(o);
         sizes[i] = dt_dtype_size(o->dtype);
         for (int d = 0; d < plan->ndim; d++)
-            t.strides[d][i] = o->immediate ? 0 : o->strides[d];
+            t.strides[d][i] = o->scalar ? 0 : o->strides[d];
     }
     memcpy(t.shape, plan->shape, (size_t)plan->ndim * sizeof *t.shape);
     /* A short inner dimension would spend the time on stepping: run along the longest.
@@ -272,7 +272,7 @@ void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens
         for (int i = 0; i < plan->noperands; i++) {
             const dt_operand *o = &plan->operands[i];
             f.data[i] = place_of(o);
-            f.strides[i] = o->immediate ? 0 : (int64_t)dt_dtype_size(o->dtype);
+            f.strides[i] = o->scalar ? 0 : (int64_t)dt_dtype_size(o->dtype);
         }
         int64_t grain = DT_LOOP_GRAIN / weight;
         if (plan->numel < 2 * grain) {

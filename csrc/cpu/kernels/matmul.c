@@ -205,7 +205,7 @@ static int convert(dt_stream stream, const matrices *x, bool widens)
     place->dtype = x->dtype;
     wide->data = (char *)x->wide;
     wide->dtype = DT_FLOAT32;
-    place->immediate = wide->immediate = false;
+    place->scalar = wide->scalar = false;
     if (plan.contiguous) {
         plan.ndim = 1;
         plan.shape[0] = plan.numel;

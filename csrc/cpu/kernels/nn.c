@@ -319,7 +319,7 @@ static int run_sums(job *j)
     if (!j->sums)
         return dt_fail(DT_ERROR_HOST_MEMORY,
                        "%s: no memory is left for %" PRId64 " sums; free some",
-                       call->what, 2 * call->n);
+                       call->op_name, 2 * call->n);
     if (call->inner == 1)
         dt_pool_run(sum_columns, j,
                     j->pieces * ((call->n + SUM_COLUMNS - 1) / SUM_COLUMNS), 1);
@@ -343,7 +343,7 @@ static int check_indices(const dt_nn_call *call, const int64_t *indices)
                            "%s: target %" PRId64 " is out of bounds: there are %" PRId64
                            " classes; give targets from 0 to %" PRId64
                            ", or ignore_index",
-                           call->what, indices[i], call->n, call->n - 1);
+                           call->op_name, indices[i], call->n, call->n - 1);
     return 0;
 }
 
@@ -391,5 +391,5 @@ int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
     return dt_fail(DT_ERROR_HOST_MEMORY,
                    "%s: no memory is left for %" PRId64
                    " bytes of scratch; free some, or make the dimension the last one",
-                   call->what, tile_bytes(&j));
+                   call->op_name, tile_bytes(&j));
 }

@@ -372,7 +372,7 @@ int dt_cpu_search(dt_stream, const dt_search *s)
                            "%s: index %" PRId64 " of the sorter is out of range for a "
                            "sequence of %" PRId64
                            " elements; give what argsort() gives",
-                           s->what, s->sorter[i], s->n);
+                           s->op_name, s->sorter[i], s->n);
     dt_pool_run(s->dtype == DT_INT64     ? search<int64_t>
                 : s->dtype == DT_FLOAT32 ? search<float>
                                          : search<double>,

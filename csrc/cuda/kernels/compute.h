@@ -37,20 +37,20 @@ static __device__ __forceinline__ uint16_t narrowed(float value, bool brain)
     return brain ? dt_bfloat16(value).bits : dt_float16(value).bits;
 }
 
-/* A pack of elements as they lie in memory, and one element. */
+/* A vector of elements as they lie in memory, and one element. */
 template <typename T, int N>
-static __device__ __forceinline__ Pack<T, N> elements_at(const char *at, Half half)
+static __device__ __forceinline__ Vector<T, N> elements_at(const char *at, Half half)
 {
     if constexpr (std::is_same_v<T, float>)
         if (half) {
-            Pack<uint16_t, N> bits = *(const Pack<uint16_t, N> *)at;
-            Pack<T, N> pack;
+            Vector<uint16_t, N> bits = *(const Vector<uint16_t, N> *)at;
+            Vector<T, N> vector;
             UNROLL
             for (int k = 0; k < N; k++)
-                pack.v[k] = widened(bits.v[k], half == BRAIN16);
-            return pack;
+                vector.v[k] = widened(bits.v[k], half == BRAIN16);
+            return vector;
         }
-    return *(const Pack<T, N> *)at;
+    return *(const Vector<T, N> *)at;
 }
 template <typename T>
 static __device__ __forceinline__ T element_at(const char *at, Half half)
@@ -58,24 +58,24 @@ static __device__ __forceinline__ T element_at(const char *at, Half half)
     return elements_at<T, 1>(at, half).v[0];
 }
 template <typename T, int N>
-static __device__ __forceinline__ void put_elements(char *at, const Pack<T, N> &pack,
-                                                    Half half)
+static __device__ __forceinline__ void
+put_elements(char *at, const Vector<T, N> &vector, Half half)
 {
     if constexpr (std::is_same_v<T, float>)
         if (half) {
-            Pack<uint16_t, N> bits;
+            Vector<uint16_t, N> bits;
             UNROLL
             for (int k = 0; k < N; k++)
-                bits.v[k] = narrowed(pack.v[k], half == BRAIN16);
-            *(Pack<uint16_t, N> *)at = bits;
+                bits.v[k] = narrowed(vector.v[k], half == BRAIN16);
+            *(Vector<uint16_t, N> *)at = bits;
             return;
         }
-    *(Pack<T, N> *)at = pack;
+    *(Vector<T, N> *)at = vector;
 }
 template <typename T>
 static __device__ __forceinline__ void put_element(char *at, T value, Half half)
 {
-    put_elements(at, Pack<T, 1>{{value}}, half);
+    put_elements(at, Vector<T, 1>{{value}}, half);
 }
 
 /* f(T()) for the type T of the elements. */

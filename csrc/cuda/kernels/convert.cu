@@ -90,14 +90,14 @@ __global__ void fill_strided(char *out, Word value, unsigned n,
 template <typename Word>
 __global__ void fill_flat(Word *out, Word value, int64_t n, bool aligned)
 {
-    constexpr int N = pack_size<Word>;
+    constexpr int N = vector_size<Word>;
     int64_t i = thread_number() * N;
     if (aligned && i + N <= n) {
-        Pack<Word, N> pack;
+        Vector<Word, N> vector;
         UNROLL
         for (int k = 0; k < N; k++)
-            pack.v[k] = value;
-        *(Pack<Word, N> *)(out + i) = pack;
+            vector.v[k] = value;
+        *(Vector<Word, N> *)(out + i) = vector;
         return;
     }
     for (int k = 0; k < N && i + k < n; k++)
@@ -118,7 +118,7 @@ static int copy_words(dt_stream stream, const dt_plan *plan)
 template <typename Word>
 static int fill_words(dt_stream stream, const dt_plan *plan)
 {
-    constexpr int N = pack_size<Word>;
+    constexpr int N = vector_size<Word>;
     Word value, *out = (Word *)plan->operands[0].data;
     __builtin_memcpy(&value, plan->operands[1].value.bytes, sizeof value);
     if (plan->contiguous)

@@ -24,9 +24,9 @@ static __host__ __device__ constexpr bool runs(const dt_class &c)
 
 /* Row `op` of each element. */
 template <int INPUTS, typename First, typename T, typename R, int N>
-static __device__ __forceinline__ void apply_row(int op, const Pack<First, N> &a,
-                                                 const Pack<T, N> &b,
-                                                 const Pack<T, N> &c, Pack<R, N> &out)
+static __device__ __forceinline__ void
+apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
+          const Vector<T, N> &c, Vector<R, N> &out)
 {
     switch (op) {
 #define KERNEL(name, arity, class, low, high, operands, value)                         \
@@ -45,17 +45,17 @@ static __device__ __forceinline__ void apply_row(int op, const Pack<First, N> &a
     }
 }
 
-/* --- packs --- */
+/* --- vectors --- */
 
-/* Moves all elements down by one, so that loops which fill or empty a pack need not be
- * laid out flat: elements of a pack that lives in registers have no addresses. */
+/* Moves all elements down by one, so that loops which fill or empty a vector need not be
+ * laid out flat: elements of a vector that lives in registers have no addresses. */
 template <typename T, int N>
-static __device__ __forceinline__ void push(Pack<T, N> &pack, T last)
+static __device__ __forceinline__ void push(Vector<T, N> &vector, T last)
 {
     UNROLL
     for (int k = 0; k + 1 < N; k++)
-        pack.v[k] = pack.v[k + 1];
-    pack.v[N - 1] = last;
+        vector.v[k] = vector.v[k + 1];
+    vector.v[N - 1] = last;
 }
 
 /* --- the kernel --- */
@@ -64,23 +64,23 @@ static __device__ __forceinline__ void push(Pack<T, N> &pack, T last)
 template <typename T>
 constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 
-/* An input that is NULL is its value. `packs`: everything lies in one run, and packs
- * are aligned; then a block whose elements are all there moves packs. Else a thread's
+/* An input that is NULL is its value. `vectors`: everything lies in one run, and vectors
+ * are aligned; then a block whose elements are all there moves vectors. Else a thread's
  * elements are a block apart, so that neighbours have neighbouring ones. */
 template <typename First, typename T, typename R, int INPUTS>
 __global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *a,
                                                  const char *b, const char *c,
                                                  First a_value, T b_value, T c_value,
-                                                 Half half, bool packs, int64_t n,
+                                                 Half half, bool vectors, int64_t n,
                                                  GRID_CONSTANT(Layout<INPUTS + 1>)
                                                      layout)
 {
     constexpr int N = elements_each<T>;
     int64_t at[INPUTS + 1], first = (int64_t)blockIdx.x * (BLOCK * N);
-    bool whole = packs && first + BLOCK * N <= n;
+    bool whole = vectors && first + BLOCK * N <= n;
     first += whole ? threadIdx.x * N : threadIdx.x;
-    Pack<First, N> x;
-    Pack<T, N> y, z;
+    Vector<First, N> x;
+    Vector<T, N> y, z;
     UNROLL
     for (int k = 0; k < N; k++) {
         x.v[k] = a_value;
@@ -107,7 +107,7 @@ __global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *
                 push(z, element_at<T>(c + at[INPUTS], half));
         }
     }
-    Pack<R, N> results = {};
+    Vector<R, N> results = {};
     apply_row<INPUTS>(op, x, y, z, results);
     if (whole) {
         put_elements(out + first * stored_size<R>(half), results, half);
@@ -131,7 +131,7 @@ template <typename T>
 T value_of(const dt_operand &operand)
 {
     T value = 0;
-    if (!operand.immediate)
+    if (!operand.scalar)
         return value;
     if constexpr (std::is_same_v<T, float>)
         /* Of any type of floats: a number among halves may be a float32. */
@@ -151,17 +151,17 @@ int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
         const dt_operand &a = operands[1], &b = operands[INPUTS > 1 ? 2 : 1],
                          &c = operands[INPUTS];
         char *out = (char *)operands[0].data;
-        bool packs = piece->contiguous &&
-                     is_aligned(out, (size_t)N * stored_size<R>(half)) &&
-                     is_aligned(a.data, (size_t)N * stored_size<First>(half)) &&
-                     is_aligned(b.data, (size_t)N * stored_size<T>(half)) &&
-                     is_aligned(c.data, (size_t)N * stored_size<T>(half));
+        bool vectors = piece->contiguous &&
+                       is_aligned(out, (size_t)N * stored_size<R>(half)) &&
+                       is_aligned(a.data, (size_t)N * stored_size<First>(half)) &&
+                       is_aligned(b.data, (size_t)N * stored_size<T>(half)) &&
+                       is_aligned(c.data, (size_t)N * stored_size<T>(half));
         return START("starting an elementwise kernel", stream,
                      (elementwise_kernel<First, T, R, INPUTS>),
                      (piece->numel + N - 1) / N, op, out, (const char *)a.data,
                      INPUTS > 1 ? (const char *)b.data : nullptr,
                      INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
-                     value_of<T>(b), value_of<T>(c), half, packs, piece->numel,
+                     value_of<T>(b), value_of<T>(c), half, vectors, piece->numel,
                      layout_of<INPUTS + 1>(piece));
     });
 }

@@ -5,7 +5,7 @@ namespace {
 
 /* The call as a kernel sees it: 3.4 KB of the 4 that arguments may take. */
 struct IndexCall {
-    const char *what; /* the host's, for the report */
+    const char *op_name; /* the host's, for the report */
     int ndim, nindices;
     bool wraps;
     Divider sizes[DT_MAX_NDIM];
@@ -130,7 +130,7 @@ __global__ void index_kernel(GRID_CONSTANT(IndexCall) s, char *table, char *valu
         int64_t value = *(const int64_t *)((const char *)index.data + offset);
         int64_t low = s.wraps ? -index.size : 0;
         if (value < low || value >= index.size) {
-            report_range(report, s.what, value, low, index.size, index.dim);
+            report_range(report, s.op_name, value, low, index.size, index.dim);
             if (!reads)
                 return;
             value = 0;
@@ -146,7 +146,7 @@ static int run_part(dt_stream stream, const dt_index_call *s, Report *report)
 {
     IndexCall given;
     __builtin_memset(&given, 0, sizeof given);
-    given.what = s->what;
+    given.op_name = s->op_name;
     given.ndim = s->ndim;
     given.nindices = s->nindices;
     given.wraps = s->wraps;

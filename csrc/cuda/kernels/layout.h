@@ -7,7 +7,7 @@
 #include "cuda/runtime/launch.h"
 #include "device/plan.h"
 
-/* Loops over a pack are for the compiler to lay out flat, loops over dimensions are
+/* Loops over a vector are for the compiler to lay out flat, loops over dimensions are
  * not: they are short, and sixteen copies of a kernel's body are what a wheel cannot
  * carry. */
 #ifdef __CUDACC__
@@ -116,7 +116,7 @@ int each_piece(const dt_plan *plan, Run run)
         part.shape[0] = first + rows > plan->shape[0] ? plan->shape[0] - first : rows;
         part.numel = part.shape[0] * inner;
         for (int k = 0; k < part.noperands; k++)
-            if (!part.operands[k].immediate)
+            if (!part.operands[k].scalar)
                 part.operands[k].data =
                     (char *)part.operands[k].data + first * part.operands[k].strides[0];
         if (part.shape[0] == 1 && part.ndim > 1) {
@@ -142,7 +142,7 @@ Layout<N> layout_of(const dt_plan *plan)
         layout.sizes[d] = divider_for((unsigned)plan->shape[d]);
         for (int k = 0; k < N; k++)
             layout.strides[k][d] =
-                plan->operands[k].immediate ? 0 : plan->operands[k].strides[d];
+                plan->operands[k].scalar ? 0 : plan->operands[k].strides[d];
     }
     return layout;
 }
@@ -183,11 +183,11 @@ static __device__ __forceinline__ int64_t thread_number()
 /* Loads and stores of N elements at once: up to 16 bytes, and 8 elements, since a
  * kernel holds its row that many times. */
 template <typename T, int N>
-struct alignas(sizeof(T) * N) Pack {
+struct alignas(sizeof(T) * N) Vector {
     T v[N];
 };
 template <typename T>
-constexpr int pack_size = sizeof(T) == 1 ? 8 : (int)(16 / sizeof(T));
+constexpr int vector_size = sizeof(T) == 1 ? 8 : (int)(16 / sizeof(T));
 
 static inline __host__ __device__ bool is_aligned(const void *p, size_t bytes)
 {

@@ -119,7 +119,7 @@ int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
         }
         zeros.operands[0].data = g->c;
         zeros.operands[0].dtype = zeros.operands[1].dtype = g->dtype;
-        zeros.operands[1].immediate = true;
+        zeros.operands[1].scalar = true;
         return dt_cuda_fill(stream, &zeros);
     }
     const dt_cublas *cublas = cublas_get();

@@ -17,7 +17,7 @@
 namespace {
 
 struct NnCall {
-    const char *what; /* the host's, for the report */
+    const char *op_name; /* the host's, for the report */
     void *operands[DT_NN_OPERANDS];
     Report *report;
     int64_t rows, n, inner;
@@ -54,19 +54,19 @@ template <typename T, int KEPT, int N>
 struct Elements {
     const T *data;
     int64_t stride;
-    Pack<T, N> kept[KEPT ? KEPT / N : 1];
+    Vector<T, N> kept[KEPT ? KEPT / N : 1];
 
-    __device__ __forceinline__ Pack<T, N> load(int64_t i) const
+    __device__ __forceinline__ Vector<T, N> load(int64_t i) const
     {
         if constexpr (N > 1) {
-            return *(const Pack<T, N> *)(data + i);
+            return *(const Vector<T, N> *)(data + i);
         } else {
-            Pack<T, N> one;
+            Vector<T, N> one;
             one.v[0] = data[i * stride];
             return one;
         }
     }
-    __device__ __forceinline__ Pack<T, N> vector(int slot, int64_t i) const
+    __device__ __forceinline__ Vector<T, N> vector(int slot, int64_t i) const
     {
         if constexpr (KEPT > 0)
             return kept[slot];
@@ -76,9 +76,9 @@ struct Elements {
 };
 
 template <typename T, int N>
-static __device__ __forceinline__ Pack<T, N> filled(T value)
+static __device__ __forceinline__ Vector<T, N> filled(T value)
 {
-    Pack<T, N> same;
+    Vector<T, N> same;
     UNROLL
     for (int j = 0; j < N; j++)
         same.v[j] = value;
@@ -89,9 +89,9 @@ template <typename T, int N>
 struct SharedElements {
     const T *data;
     T missing;
-    __device__ __forceinline__ Pack<T, N> vector(int, int64_t i) const
+    __device__ __forceinline__ Vector<T, N> vector(int, int64_t i) const
     {
-        return data ? *(const Pack<T, N> *)(data + i) : filled<T, N>(missing);
+        return data ? *(const Vector<T, N> *)(data + i) : filled<T, N>(missing);
     }
 };
 
@@ -100,9 +100,9 @@ template <typename T, int N, class F, class E>
 struct Mapped {
     F f;
     E elements;
-    __device__ __forceinline__ Pack<T, N> vector(int slot, int64_t i) const
+    __device__ __forceinline__ Vector<T, N> vector(int slot, int64_t i) const
     {
-        Pack<T, N> made = elements.vector(slot, i);
+        Vector<T, N> made = elements.vector(slot, i);
         UNROLL
         for (int j = 0; j < N; j++)
             made.v[j] = f(made.v[j]);
@@ -113,19 +113,22 @@ struct Mapped {
 /* The same value for all elements, or a vector of an ElementsRow. */
 template <typename T, int N>
 struct Values {
-    Pack<T, N> values;
-    __device__ __forceinline__ Pack<T, N> vector(int, int64_t) const { return values; }
+    Vector<T, N> values;
+    __device__ __forceinline__ Vector<T, N> vector(int, int64_t) const
+    {
+        return values;
+    }
 };
 
 /* to[i ...] = f(an element of each vector) */
 template <typename T, int N, class F, class... V>
 static __device__ __forceinline__ void store_vector(T *to, F f, const V &...v)
 {
-    Pack<T, N> made;
+    Vector<T, N> made;
     UNROLL
     for (int j = 0; j < N; j++)
         made.v[j] = f(v.v[j]...);
-    *(Pack<T, N> *)to = made;
+    *(Vector<T, N> *)to = made;
 }
 
 /* --- rows --- */
@@ -239,7 +242,7 @@ struct CudaRow {
     {
         T mine = -(T)INFINITY;
         each_vector([&](int slot, int64_t i) {
-            Pack<T, N> v = x.vector(slot, i);
+            Vector<T, N> v = x.vector(slot, i);
             UNROLL
             for (int j = 0; j < N; j++)
                 mine = larger(mine, v.v[j]);
@@ -282,7 +285,7 @@ struct CudaRow {
         t.counts = t.at != params.ignore_index;
         if (t.counts && (uint64_t)t.at >= (uint64_t)n) {
             if (first == 0)
-                report_range(call.report, call.what, t.at, 0, n, params.dim);
+                report_range(call.report, call.op_name, t.at, 0, n, params.dim);
             t.counts = false;
         }
         return t;
@@ -328,7 +331,7 @@ __global__ void nn_kernel(GRID_CONSTANT(NnCall) call)
 /* The call as kernels take it. */
 static inline int nn_prepare(dt_stream stream, const dt_nn_call *given, NnCall *out)
 {
-    out->what = given->what;
+    out->op_name = given->op_name;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
         out->operands[k] = given->operands[k];
     out->rows = given->outer * given->inner;
@@ -362,7 +365,7 @@ template <class Op, typename T>
 static int nn_start(dt_stream stream, const dt_nn_call *given)
 {
     NnCall call;
-    bool vectors = given->inner == 1 && given->n % pack_size<T> == 0;
+    bool vectors = given->inner == 1 && given->n % vector_size<T> == 0;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
         vectors = vectors && is_aligned(given->operands[k], 16);
     if (nn_prepare(stream, given, &call))
@@ -371,7 +374,7 @@ static int nn_start(dt_stream stream, const dt_nn_call *given)
                  (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256));
     /* Each form is a kernel of its own, so doubles, which are rare, have one. */
     constexpr bool rare = sizeof(T) > 4;
-    constexpr int N = rare ? 1 : pack_size<T>, KEPT = 8;
+    constexpr int N = rare ? 1 : vector_size<T>, KEPT = 8;
     if constexpr (Op::passes == 0) {
         return nn_launch<Op, T, false, 0, 1>(stream, call, 1);
     } else {

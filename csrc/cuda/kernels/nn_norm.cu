@@ -14,7 +14,7 @@ struct ElementsRow {
     __device__ __forceinline__ Values<std::remove_const_t<E>, N>
     read(nn::Row<E> x) const
     {
-        return {*(const Pack<std::remove_const_t<E>, N> *)(x.data + i)};
+        return {*(const Vector<std::remove_const_t<E>, N> *)(x.data + i)};
     }
     __device__ __forceinline__ Values<T, N> shared(nn::Shared<T> w, T missing = 0) const
     {
@@ -71,7 +71,7 @@ static int channels_start(dt_stream stream, const dt_nn_call *given)
 template <class Op, typename T>
 static int elements_start(dt_stream stream, const dt_nn_call *given)
 {
-    constexpr int N = pack_size<T>;
+    constexpr int N = vector_size<T>;
     NnCall call;
     bool vectors = given->n % N == 0;
     for (int k = 0; k < DT_NN_OPERANDS; k++)

@@ -11,7 +11,7 @@ struct OptimTensor {
     int64_t numel;
     int64_t first; /* of the blocks that work on it */
     double own[DT_OPTIM_OWN];
-    bool aligned; /* everything may be loaded in packs */
+    bool aligned; /* everything may be loaded in vectors */
 };
 
 /* Elements that one block works on: a multiple of what its threads take at once. */
@@ -29,7 +29,7 @@ void each_pointer(Numbers<T> &, F)
 /* A thread's elements: some of a parameter, its gradient and its states. */
 template <typename T, int N>
 struct Elements {
-    Pack<T, N> parameter, gradient, states[DT_OPTIM_STATES];
+    Vector<T, N> parameter, gradient, states[DT_OPTIM_STATES];
 };
 
 /* The rule `op` on each element. All rules lie in one kernel: see
@@ -60,7 +60,7 @@ static __device__ __forceinline__ void apply_rule(dt_optim_op op, Elements<T, LA
     }
 }
 
-/* f(memory, pack) of all that the rule has. */
+/* f(memory, vector) of all that the rule has. */
 template <typename T, int N, class F>
 static __device__ __forceinline__ void each_operand(Elements<T, N> &e, T *parameter,
                                                     T *const *states, int count, F f)
@@ -77,7 +77,7 @@ __global__ void update_kernel(const OptimTensor *rows, int64_t count, dt_optim_o
                               int nstates, GRID_CONSTANT(Numbers<T>) numbers,
                               const T *scale, Followed)
 {
-    constexpr int N = pack_size<T>;
+    constexpr int N = vector_size<T>;
     const OptimTensor &row = row_of_block(rows, count);
     int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
     end = end < row.numel ? end : row.numel;
@@ -95,9 +95,9 @@ __global__ void update_kernel(const OptimTensor *rows, int64_t count, dt_optim_o
         Elements<T, N> e = {};
         bool whole = row.aligned && i + N <= end;
         int there = end - i < N ? (int)(end - i) : N;
-        auto load = [&](const T *from, Pack<T, N> &to) {
+        auto load = [&](const T *from, Vector<T, N> &to) {
             if (whole) {
-                to = *(const Pack<T, N> *)(from + i);
+                to = *(const Vector<T, N> *)(from + i);
                 return;
             }
             UNROLL
@@ -105,9 +105,9 @@ __global__ void update_kernel(const OptimTensor *rows, int64_t count, dt_optim_o
                 if (j < there)
                     to.v[j] = from[i + j];
         };
-        auto store = [&](T *to, const Pack<T, N> &from) {
+        auto store = [&](T *to, const Vector<T, N> &from) {
             if (whole) {
-                *(Pack<T, N> *)(to + i) = from;
+                *(Vector<T, N> *)(to + i) = from;
                 return;
             }
             UNROLL

@@ -36,7 +36,7 @@ static void cut(ReductionPlan *f, bool along_results)
     f->parts = wanted < most ? wanted : most;
     if (f->parts < 1)
         f->parts = 1;
-    /* Whole packs, so that each part starts where one may. */
+    /* Whole vectors, so that each part starts where one may. */
     f->part = ((f->elements + f->parts - 1) / f->parts + 3) / 4 * 4;
     f->parts = f->part ? (f->elements + f->part - 1) / f->part : 1;
     if (f->parts < 1)

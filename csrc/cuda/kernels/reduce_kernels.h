@@ -2,7 +2,7 @@
  * of elements, then the threads of a result meet in a tree of shuffles and shared
  * memory, so the error of a sum grows with the logarithm of its length; no float is
  * added atomically, so the result is the same each time. All rows that give one type
- * lie in one kernel, which chooses the row for each pack of elements: see
+ * lie in one kernel, which chooses the row for each vector of elements: see
  * elementwise_kernels.h. */
 #ifndef DT_CUDA_KERNELS_REDUCE_KERNELS_H
 #define DT_CUDA_KERNELS_REDUCE_KERNELS_H
@@ -23,7 +23,8 @@ typedef struct Reduction {
     bool finished; /* results are wanted; else partial ones */
     bool starts;   /* the row has no identity: from an element, which changes nothing a
                       second time */
-    bool packs;    /* the kernel's: elements follow each other, and packs are aligned */
+    bool
+        vectors; /* the kernel's: elements follow each other, and vectors are aligned */
     Half from, to; /* how input and results lie: partial ones are WHOLE */
     ReductionPlan f;
 } Reduction;
@@ -79,18 +80,18 @@ LONG Acc finished(dt_reduce_op op, Acc acc, int64_t count, double parameter)
     return result;
 }
 
-/* Reduces the first `count` elements of a pack, each into its chain. Without `mapped`
+/* Reduces the first `count` elements of a vector, each into its chain. Without `mapped`
  * they are partial results. */
 template <typename T, typename Acc, int N>
 static __device__ __forceinline__ void
-reduce_pack(const Reduction &c, const Pack<T, N> &pack, int count, Acc *chains)
+reduce_vector(const Reduction &c, const Vector<T, N> &vector, int count, Acc *chains)
 {
     with_row<T, Acc>(c.op, [&](auto row) {
         UNROLL
         for (int k = 0; k < N; k++) {
-            Acc value = row.map(pack.v[k], c.parameter);
+            Acc value = row.map(vector.v[k], c.parameter);
             if constexpr (std::is_same_v<T, Acc>)
-                value = c.mapped ? value : pack.v[k];
+                value = c.mapped ? value : vector.v[k];
             if (k < count)
                 chains[k] = row.combine(chains[k], value);
         }
@@ -107,32 +108,32 @@ static __device__ __forceinline__ Acc meet(dt_reduce_op op, Acc acc, int threads
                                [&](Acc a, Acc b) { return combined<T>(op, a, b); });
 }
 
-/* Elements of a pack, each of which goes into a chain of its own; and elements of a
+/* Elements of a vector, each of which goes into a chain of its own; and elements of a
  * chain that are added one to the other. */
 template <typename T>
 constexpr int chains_of = sizeof(T) == 8 ? 2 : 4;
 enum { RUN = 32 };
 
-/* The pack from element i on; what lies beyond the end is any element. */
+/* The vector from element i on; what lies beyond the end is any element. */
 template <typename T, int N>
-static __device__ __forceinline__ Pack<T, N>
-pack_at(const Reduction &c, const char *base, bool packs, int64_t i, int64_t end)
+static __device__ __forceinline__ Vector<T, N>
+vector_at(const Reduction &c, const char *base, bool vectors, int64_t i, int64_t end)
 {
-    if (packs && i + N <= end)
+    if (vectors && i + N <= end)
         return elements_at<T, N>(base + i * stored_size<T>(c.from), c.from);
-    Pack<T, N> pack;
+    Vector<T, N> vector;
     UNROLL
     for (int k = 0; k < N; k++)
-        pack.v[k] = element_at<T>(
+        vector.v[k] = element_at<T>(
             base + (i + k < end ? offset_in(c.f.reduced, i + k) : 0), c.from);
-    return pack;
+    return vector;
 }
 
-/* Reduces a thread's packs, of the elements before `end` of what starts at `base`: the
+/* Reduces a thread's vectors, of the elements before `end` of what starts at `base`: the
  * one from element i on, and each `step` further on. */
 template <typename T, typename Acc>
 static __device__ __forceinline__ Acc reduce_elements(const Reduction &c,
-                                                      const char *base, bool packs,
+                                                      const char *base, bool vectors,
                                                       int64_t i, int64_t end,
                                                       int64_t step, Acc start)
 {
@@ -142,19 +143,19 @@ static __device__ __forceinline__ Acc reduce_elements(const Reduction &c,
     UNROLL
     for (int k = 0; k < N; k++)
         runs[k] = chains[k] = start;
-    /* A pack is on its way while the one before it is reduced. */
-    Pack<T, N> next = {};
+    /* A vector is on its way while the one before it is reduced. */
+    Vector<T, N> next = {};
     int count = 0, length = 0;
     ROLLED
     do {
-        Pack<T, N> pack = next;
+        Vector<T, N> vector = next;
         int before = count;
         count = i + N <= end ? N : i < end ? (int)(end - i) : 0;
         if (count)
-            next = pack_at<T, N>(c, base, packs, i, end);
+            next = vector_at<T, N>(c, base, vectors, i, end);
         i += step;
         if (before)
-            reduce_pack<T, Acc, N>(c, pack, before, runs);
+            reduce_vector<T, Acc, N>(c, vector, before, runs);
         if (++length == RUN) {
             UNROLL
             for (int k = 0; k < N; k++) {
@@ -184,7 +185,7 @@ __global__ void ENOUGH_BLOCKS reduce_kernel(GRID_CONSTANT(Reduction) c)
             if (c.starts)
                 acc = element_at<T>(base, c.from);
         int64_t first = p.part * f.part + threadIdx.x % (unsigned)f.threads * N;
-        acc = reduce_elements<T>(c, base, c.packs, first, p.end, f.threads * N, acc);
+        acc = reduce_elements<T>(c, base, c.vectors, first, p.end, f.threads * N, acc);
     }
     acc = meet<T>(c.op, acc, f.threads);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
@@ -202,10 +203,10 @@ int reduce_start(dt_stream stream, const Reduction *given)
 {
     const size_t item = stored_size<T>(given->from), bytes = chains_of<T> * item;
     Reduction c = *given;
-    c.packs = c.f.reduced.ndim == 1 && c.f.reduced.strides[0][0] == (int64_t)item &&
-              is_aligned(c.input, bytes);
+    c.vectors = c.f.reduced.ndim == 1 && c.f.reduced.strides[0][0] == (int64_t)item &&
+                is_aligned(c.input, bytes);
     for (int d = 0; d < c.f.kept.ndim; d++)
-        c.packs = c.packs && c.f.kept.strides[0][d] % (int64_t)bytes == 0;
+        c.vectors = c.vectors && c.f.kept.strides[0][d] % (int64_t)bytes == 0;
     return START_REDUCTION("starting a reduction", stream, (reduce_kernel<T, Acc>), c.f,
                            c);
 }

@@ -248,7 +248,7 @@ int dt_cuda_sort(dt_stream stream, const dt_sorting *s)
 namespace {
 
 struct Search {
-    const char *what; /* the host's, for the report */
+    const char *op_name; /* the host's, for the report */
     const int64_t *sorter;
     int64_t *out;
     int64_t rows, n, m;
@@ -274,7 +274,7 @@ __global__ void search_kernel(const T *sequence, const T *values, Report *report
         int64_t mid = low + (high - low) / 2;
         int64_t place = sorter ? sorter[mid] : mid;
         if (place < 0 || place >= s.n) {
-            report_range(report, s.what, place, 0, s.n, 0);
+            report_range(report, s.op_name, place, 0, s.n, 0);
             place = mid;
         }
         T at = x[place];
@@ -289,7 +289,7 @@ __global__ void search_kernel(const T *sequence, const T *values, Report *report
 template <typename T>
 static int search(dt_stream stream, const dt_search *s)
 {
-    Search call = {s->what, s->sorter, s->out, s->rows, s->n, s->m, s->right};
+    Search call = {s->op_name, s->sorter, s->out, s->rows, s->n, s->m, s->right};
     Report *report = report_of(stream.device);
     if (!report)
         return -1;

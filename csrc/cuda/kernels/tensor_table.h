@@ -28,8 +28,8 @@ static __device__ __forceinline__ const Row &row_of_block(const Row *rows,
  * `each` * count pointers in them, start(table, pointers) queues the kernel, which is
  * passed FOLLOWED(pointers, ...). */
 template <class Row, class Fill, class Start>
-int with_table(dt_stream stream, const char *what, int64_t count, int each, Fill fill,
-               Start start)
+int with_table(dt_stream stream, const char *op_name, int64_t count, int each,
+               Fill fill, Start start)
 {
     Row *rows = (Row *)calloc((size_t)count, sizeof(Row));
     void **pointers = (void **)malloc((size_t)(count * each) * sizeof(void *));
@@ -40,7 +40,7 @@ int with_table(dt_stream stream, const char *what, int64_t count, int each, Fill
         if (table.data && !copy_to_device_staged(stream, table.data, rows, table.bytes))
             status = start((const Row *)table.data, pointers);
     } else {
-        dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", what);
+        dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", op_name);
     }
     free(pointers);
     free(rows);

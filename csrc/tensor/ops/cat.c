@@ -150,7 +150,7 @@ static int measure(parts *c, int64_t dim)
 /* Copies each tensor into its part of target. */
 static int place_all(dt_tensor *target, const parts *c)
 {
-    dt_tensor part = *target; /* lent */
+    dt_tensor part = *target; /* borrowed */
     int64_t stride = target->strides[c->dim];
     if (c->stack) {
         part.ndim--;

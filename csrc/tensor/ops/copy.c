@@ -11,14 +11,14 @@
 
 /* Copies source into target on their one device, converting and broadcasting. The
  * target may hold nothing: then it is made with dtype. */
-static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
+static int copy_here(const char *op_name, dt_tensor *target, dt_dtype dtype,
                      const dt_tensor *source)
 {
     dt_plan plan;
     dt_device device = dt_tensor_device(source);
     dt_input input = {.tensor = source, .dtype = (dt_dtype)source->dtype};
     bool given = target->storage;
-    int status = dt_iterate_plan(&plan, what, target, dtype, device, &input, 1);
+    int status = dt_iterate_plan(&plan, op_name, target, dtype, device, &input, 1);
     if (!status &&
         (dt_storage_use(target->storage) || dt_storage_use(source->storage) ||
          dt_backend_of(device)->copy(dt_stream_current(device), &plan)))
@@ -28,11 +28,11 @@ static int copy_here(const char *what, dt_tensor *target, dt_dtype dtype,
     return status < 0 ? -1 : 0;
 }
 
-int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
+int dt_copy_part(const char *op_name, dt_tensor *target, const dt_tensor *source)
 {
     dt_device device = dt_tensor_device(target);
     if (!target->contiguous || !source->contiguous || target->storage->read_only)
-        return copy_here(what, target, (dt_dtype)target->dtype, source);
+        return copy_here(op_name, target, (dt_dtype)target->dtype, source);
     /* One run to one run: there is nothing to plan. */
     dt_plan plan;
     if (!target->numel)
@@ -50,7 +50,7 @@ int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source)
         operand->data = dt_tensor_data(tensors[i]);
         operand->dtype = (dt_dtype)tensors[i]->dtype;
         operand->strides[0] = (int64_t)dt_dtype_size(operand->dtype);
-        operand->immediate = false;
+        operand->scalar = false;
     }
     return dt_backend_of(device)->copy(dt_stream_current(device), &plan);
 }
@@ -109,7 +109,7 @@ int dt_to(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device device)
 }
 
 /* A copy of t on its device, of another type, in a format other than PRESERVE. */
-static int copy_in_format(const char *what, dt_tensor *out, const dt_tensor *t,
+static int copy_in_format(const char *op_name, dt_tensor *out, const dt_tensor *t,
                           dt_dtype dtype, dt_format format)
 {
     int64_t strides[DT_MAX_NDIM];
@@ -117,11 +117,11 @@ static int copy_in_format(const char *what, dt_tensor *out, const dt_tensor *t,
     if (format > DT_FORMAT_CONTIGUOUS)
         dt_format_strides(format, t->ndim, t->shape, strides);
     if (format > DT_FORMAT_CONTIGUOUS
-            ? dt_tensor_empty_strided(what, out, dtype, t->ndim, t->shape, strides,
+            ? dt_tensor_empty_strided(op_name, out, dtype, t->ndim, t->shape, strides,
                                       device)
-            : dt_tensor_empty(what, out, dtype, t->ndim, t->shape, device))
+            : dt_tensor_empty(op_name, out, dtype, t->ndim, t->shape, device))
         return -1;
-    if (copy_here(what, out, dtype, t)) {
+    if (copy_here(op_name, out, dtype, t)) {
         dt_tensor_clear(out);
         return -1;
     }
@@ -228,7 +228,7 @@ static bool is_one_piece(const dt_tensor *target, const dt_tensor *source)
 
 /* non_blocking: a copy between a GPU and page-locked memory, in one piece, does not
  * wait: source is to stay as it is until the copy is over. */
-static int copy_into(const char *what, dt_tensor *target, const dt_tensor *source,
+static int copy_into(const char *op_name, dt_tensor *target, const dt_tensor *source,
                      bool non_blocking)
 {
     DT_LOCAL(copy);
@@ -247,12 +247,12 @@ static int copy_into(const char *what, dt_tensor *target, const dt_tensor *sourc
             return -1;
         source = &copy;
     }
-    return copy_here(what, target, (dt_dtype)target->dtype, source);
+    return copy_here(op_name, target, (dt_dtype)target->dtype, source);
 }
 
-int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source)
+int dt_copy_into(const char *op_name, dt_tensor *target, const dt_tensor *source)
 {
-    return copy_into(what, target, source, false);
+    return copy_into(op_name, target, source, false);
 }
 
 int dt_copy_forward(dt_call *c)
@@ -264,7 +264,7 @@ int dt_copy_forward(dt_call *c)
     return copy_into(c->name, target, source, c->args[2].b);
 }
 
-int dt_item(const char *what, const dt_tensor *t, dt_scalar *out)
+int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out)
 {
     if (t->numel != 1) {
         char text[DT_SHAPE_TEXT];
@@ -272,7 +272,7 @@ int dt_item(const char *what, const dt_tensor *t, dt_scalar *out)
             DT_ERROR_RUNTIME,
             "%s: a tensor of shape %s has %" PRId64 " elements; only one element "
             "becomes a Python number, index it or reduce it first",
-            what, dt_shape_text(t->ndim, t->shape, text, sizeof text), t->numel);
+            op_name, dt_shape_text(t->ndim, t->shape, text, sizeof text), t->numel);
     }
     dt_element element;
     const void *data = dt_tensor_data(t);

@@ -25,14 +25,14 @@ int dt_contiguous_as(dt_tensor *out, const dt_tensor *t, dt_dtype dtype,
 int dt_retype(dt_tensor *t, dt_dtype dtype);
 
 /* target[...] = source, broadcasting, converting, across devices. Waits as dt_to. */
-int dt_copy_into(const char *what, dt_tensor *target, const dt_tensor *source);
+int dt_copy_into(const char *op_name, dt_tensor *target, const dt_tensor *source);
 
 /* target = source, both of one shape on one device, converting: for parts of a new
  * tensor. Both may be structs that only describe a part; steps of the source may be
  * negative. */
-int dt_copy_part(const char *what, dt_tensor *target, const dt_tensor *source);
+int dt_copy_part(const char *op_name, dt_tensor *target, const dt_tensor *source);
 
-/* The only element of t. Waits for the device. `what` is item, __bool__, ... */
-int dt_item(const char *what, const dt_tensor *t, dt_scalar *out);
+/* The only element of t. Waits for the device. `op_name` is item, __bool__, ... */
+int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out);
 
 #endif

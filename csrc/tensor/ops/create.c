@@ -11,17 +11,17 @@
 #include "tensor/iterate.h"
 #include "tensor/view.h"
 
-int dt_check_float(const char *what, dt_error_code code, const dt_tensor *x)
+int dt_check_float(const char *op_name, dt_error_code code, const dt_tensor *x)
 {
     if (dt_dtype_is_float((dt_dtype)x->dtype))
         return 0;
     return dt_fail(code,
                    "%s: defined for floating-point tensors only, and one is of type "
                    "%s; convert it first, e.g. with .float()",
-                   what, dt_dtype_name((dt_dtype)x->dtype));
+                   op_name, dt_dtype_name((dt_dtype)x->dtype));
 }
 
-static int check_value(const char *what, dt_dtype dtype, dt_scalar value)
+static int check_value(const char *op_name, dt_dtype dtype, dt_scalar value)
 {
     if (dt_dtype_kind(dtype) != DT_KIND_INTEGER)
         return 0;
@@ -32,26 +32,26 @@ static int check_value(const char *what, dt_dtype dtype, dt_scalar value)
             return dt_fail(
                 DT_ERROR_RUNTIME,
                 "%s: the number %g does not fit into the type %s; use a floating type",
-                what, value.f, dt_dtype_name(dtype));
+                op_name, value.f, dt_dtype_name(dtype));
     }
     if (dt_scalar_fits(dtype, value))
         return 0;
     return dt_fail(DT_ERROR_RUNTIME,
                    "%s: the number %" PRId64
                    " does not fit into the type %s; use a wider type",
-                   what, value.i, dt_dtype_name(dtype));
+                   op_name, value.i, dt_dtype_name(dtype));
 }
 
-int dt_fill_into(const char *what, dt_tensor *target, dt_scalar value)
+int dt_fill_into(const char *op_name, dt_tensor *target, dt_scalar value)
 {
     dt_plan plan;
     dt_dtype dtype = (dt_dtype)target->dtype;
     dt_device device = dt_tensor_device(target);
     dt_input input = {.tensor = NULL, .dtype = dtype};
-    if (check_value(what, dtype, value))
+    if (check_value(op_name, dtype, value))
         return -1;
     input.value = dt_element_from_scalar(dtype, value);
-    int status = dt_iterate_plan(&plan, what, target, dtype, device, &input, 1);
+    int status = dt_iterate_plan(&plan, op_name, target, dtype, device, &input, 1);
     if (status)
         return status < 0 ? -1 : 0;
     if (dt_storage_use(target->storage))
@@ -59,11 +59,11 @@ int dt_fill_into(const char *what, dt_tensor *target, dt_scalar value)
     return dt_backend_of(device)->fill(dt_stream_current(device), &plan);
 }
 
-int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+int dt_full(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
             const int64_t *shape, dt_device device, dt_scalar value)
 {
-    if (dt_tensor_empty(what, out, dtype, ndim, shape, device) ||
-        dt_fill_into(what, out, value))
+    if (dt_tensor_empty(op_name, out, dtype, ndim, shape, device) ||
+        dt_fill_into(op_name, out, value))
         return -1;
     out->storage->version = 0;
     return 0;
@@ -71,13 +71,13 @@ int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
 
 /* --- progressions --- */
 
-static int check_counts(const char *what, dt_dtype dtype)
+static int check_counts(const char *op_name, dt_dtype dtype)
 {
     if (dtype != DT_BOOL)
         return 0;
     return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                    "%s: not defined for the type bool; use an integer or floating type",
-                   what);
+                   op_name);
 }
 
 /* How many steps lie before the end; -1 after dt_fail. */
@@ -193,7 +193,6 @@ static int spaced_there(dt_tensor *out, double start, double end)
 /* Where base is not NAN: base to the powers of the numbers. */
 static int linspace(dt_call *c, double base, int first)
 {
-    const char *what = c->name;
     dt_tensor *out = c->out[0];
     double start = dt_scalar_as_double(c->args[0].scalar);
     double end = dt_scalar_as_double(c->args[1].scalar);
@@ -202,8 +201,8 @@ static int linspace(dt_call *c, double base, int first)
     dt_device device = c->args[first + 2].device;
     if (steps < 0)
         return dt_fail(DT_ERROR_RUNTIME, "%s: steps is %" PRId64 "; give 0 or more",
-                       what, steps);
-    if (check_counts(what, dtype))
+                       c->name, steps);
+    if (check_counts(c->name, dtype))
         return -1;
     /* Integers are cut off from doubles, and lie between whole ends. */
     bool floats = dt_dtype_is_float(dtype);
@@ -212,7 +211,7 @@ static int linspace(dt_call *c, double base, int first)
         end = trunc(end);
     }
     dt_dtype wide = floats ? dt_dtype_compute(dtype) : DT_FLOAT64;
-    if (dt_tensor_empty(what, out, wide, 1, &steps, device))
+    if (dt_tensor_empty(c->name, out, wide, 1, &steps, device))
         return -1;
     if (steps && device.type != DT_CPU) {
         if (spaced_there(out, start, end))
@@ -382,13 +381,13 @@ static int create_empty(dt_call *c)
 }
 
 /* Checks that a tensor of a shape can have the strides; -1 after dt_fail. */
-static int check_strides(const char *what, int ndim, const int64_t *shape, int nstrides,
-                         const int64_t *strides)
+static int check_strides(const char *op_name, int ndim, const int64_t *shape,
+                         int nstrides, const int64_t *strides)
 {
     if (nstrides != ndim)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s(): size has %d dimensions and stride %d; give as many", what,
-                       ndim, nstrides);
+                       "%s(): size has %d dimensions and stride %d; give as many",
+                       op_name, ndim, nstrides);
     int64_t reach = 0;
     for (int d = 0; d < ndim; d++) {
         int64_t span;
@@ -400,7 +399,7 @@ static int check_strides(const char *what, int ndim, const int64_t *shape, int n
                            "%s(): a stride of %" PRId64 " for a size of %" PRId64
                            " reaches beyond what memory can hold; give smaller strides "
                            "of 0 or more",
-                           what, strides[d], shape[d]);
+                           op_name, strides[d], shape[d]);
     }
     return 0;
 }

@@ -51,7 +51,7 @@ dt_dtype dt_result_type(const dt_arg *args, int count)
     return (dt_dtype)result;
 }
 
-int dt_check_cast(const char *what, dt_dtype from, dt_dtype to)
+int dt_check_cast(const char *op_name, dt_dtype from, dt_dtype to)
 {
     if (dt_dtype_kind(from) <= dt_dtype_kind(to))
         return 0;
@@ -59,13 +59,13 @@ int dt_check_cast(const char *what, dt_dtype from, dt_dtype to)
         DT_ERROR_RUNTIME,
         "%s: the result has type %s, which does not go into a tensor of type %s; "
         "convert the target with .to(%s) first, or write the result to a new tensor",
-        what, dt_dtype_name(from), dt_dtype_name(to), dt_dtype_name(from));
+        op_name, dt_dtype_name(from), dt_dtype_name(to), dt_dtype_name(from));
 }
 
-static int reject(const char *what, dt_dtype dtype, const char *wanted)
+static int reject(const char *op_name, dt_dtype dtype, const char *wanted)
 {
     return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                   "%s: not defined for tensors of type %s; %s", what,
+                   "%s: not defined for tensors of type %s; %s", op_name,
                    dt_dtype_name(dtype), wanted);
 }
 
@@ -141,7 +141,7 @@ static int check_one_type(const dt_elementwise_row *row, const dt_arg *args)
 
 /* --- devices --- */
 
-int dt_check_same_device(const char *what, const char *aname, const dt_tensor *a,
+int dt_check_same_device(const char *op_name, const char *aname, const dt_tensor *a,
                          const char *bname, const dt_tensor *b)
 {
     dt_device adevice = dt_tensor_device(a), bdevice = dt_tensor_device(b);
@@ -155,8 +155,8 @@ int dt_check_same_device(const char *what, const char *aname, const dt_tensor *a
         DT_ERROR_RUNTIME,
         "%s: the operands are on two devices: %s of shape %s is on %s and %s of shape "
         "%s is on %s; bring them together, e.g. with %s.to('%s')",
-        what, aname, dt_shape_text(a->ndim, a->shape, ashape, sizeof ashape), at, bname,
-        dt_shape_text(b->ndim, b->shape, bshape, sizeof bshape), bt, bname, at);
+        op_name, aname, dt_shape_text(a->ndim, a->shape, ashape, sizeof ashape), at,
+        bname, dt_shape_text(b->ndim, b->shape, bshape, sizeof bshape), bt, bname, at);
 }
 
 /* A CPU tensor without dimensions counts as a number for a tensor that lives elsewhere.
@@ -170,7 +170,7 @@ static bool is_guest(const dt_tensor *t)
 
 /* An operand in the type to compute in. `copy` receives the converted tensor where one
  * is needed; the caller clears it. */
-static int prepare(const char *what, dt_input *input, dt_tensor *copy, dt_arg arg,
+static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg arg,
                    dt_dtype compute, dt_device device)
 {
     const dt_tensor *t = arg.tensor;
@@ -183,7 +183,7 @@ static int prepare(const char *what, dt_input *input, dt_tensor *copy, dt_arg ar
                            "%s: the number %" PRId64
                            " does not fit into the type %s; convert the "
                            "tensor to a wider type first",
-                           what, arg.scalar.i, dt_dtype_name(compute));
+                           op_name, arg.scalar.i, dt_dtype_name(compute));
         input->value = dt_element_from_scalar(compute, arg.scalar);
         return 0;
     }
@@ -195,7 +195,7 @@ static int prepare(const char *what, dt_input *input, dt_tensor *copy, dt_arg ar
     input->tensor = t;
     if (t->dtype != compute) {
         if (dt_to(copy, t, compute, device))
-            return dt_fail_prefix("%s: ", what);
+            return dt_fail_prefix("%s: ", op_name);
         input->tensor = copy;
     }
     return 0;
@@ -370,7 +370,7 @@ run_plain(dt_elementwise_op op, dt_tensor *out, bool in_place, const dt_arg *arg
     for (int i = 0; i <= arity; i++) {
         dt_operand *o = &plan.operands[i];
         const dt_tensor *tensor = i ? args[i - 1].tensor : out;
-        o->immediate = !tensor;
+        o->scalar = !tensor;
         if (tensor) {
             o->data = dt_tensor_data(tensor);
             o->dtype = (dt_dtype)tensor->dtype;

@@ -47,10 +47,10 @@ void dt_set_default_dtype(dt_dtype dtype);
 
 /* 0 when a result of type `from` may be written into a tensor of type `to`; else -1
  * after dt_fail(DT_ERROR_RUNTIME). */
-int dt_check_cast(const char *what, dt_dtype from, dt_dtype to);
+int dt_check_cast(const char *op_name, dt_dtype from, dt_dtype to);
 
 /* Fails with the operands' names, shapes and devices where two tensors live apart. */
-int dt_check_same_device(const char *what, const char *aname, const dt_tensor *a,
+int dt_check_same_device(const char *op_name, const char *aname, const dt_tensor *a,
                          const char *bname, const dt_tensor *b);
 
 #endif

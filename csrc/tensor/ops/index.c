@@ -39,15 +39,15 @@ static int prepare(prepared *p, const dt_tensor *x, const dt_indexing *indexing)
                                                             : DT_ERROR_RUNTIME,
                            "%s: the index is of type %s; give integers, such as "
                            "index.long()",
-                           indexing->what, dt_dtype_name((dt_dtype)index->dtype));
+                           indexing->op_name, dt_dtype_name((dt_dtype)index->dtype));
         if (!dt_device_is_cpu(dt_tensor_device(index)) &&
-            dt_check_same_device(indexing->what, "input", x, "index", index))
+            dt_check_same_device(indexing->op_name, "input", x, "index", index))
             return -1;
         if (index->dtype == DT_INT64 &&
             dt_device_equal(device, dt_tensor_device(index)))
             dt_tensor_alias(own, index);
         else if (dt_to(own, index, DT_INT64, device))
-            return dt_fail_prefix("%s: ", indexing->what);
+            return dt_fail_prefix("%s: ", indexing->op_name);
         p->count++;
         if (dt_storage_use(own->storage))
             return -1;
@@ -73,8 +73,8 @@ static int add_broadcast(dt_index_call *s, const prepared *p)
     int ndim = 0, first = s->ndim;
     for (int k = 0; k < p->count; k++) {
         const dt_tensor *index = &p->indices[k];
-        if (dt_shape_broadcast(s->what, ndim, shape, index->ndim, index->shape, &ndim,
-                               shape)) {
+        if (dt_shape_broadcast(s->op_name, ndim, shape, index->ndim, index->shape,
+                               &ndim, shape)) {
             dt_error_slot()->code = DT_ERROR_INDEX;
             return -1;
         }
@@ -109,7 +109,7 @@ static int space_of_index(dt_index_call *s, const dt_tensor *x,
         return dt_fail(DT_ERROR_INDEX,
                        "%s: the result would have %d dimensions; a tensor has at most "
                        "%d",
-                       s->what, total + most, DT_MAX_NDIM);
+                       s->op_name, total + most, DT_MAX_NDIM);
     int first = indexing->dims[0], last = indexing->dims[indexing->count - 1];
     bool together = last - first + 1 == indexing->count;
     if (!together && add_broadcast(s, p))
@@ -134,14 +134,14 @@ static int space_along(dt_index_call *s, const dt_tensor *x,
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the index has %d dimensions, the tensor %d; give them the "
                        "same number",
-                       s->what, index->ndim, x->ndim);
+                       s->op_name, index->ndim, x->ndim);
     for (int d = 0; d < index->ndim; d++) {
         if (d != dim && index->shape[d] > xshape[d] && index->numel)
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: dimension %d of the index has size %" PRId64
                            ", that of the tensor %" PRId64
                            "; only in dimension %d may the index be larger",
-                           s->what, d, index->shape[d], xshape[d], dim);
+                           s->op_name, d, index->shape[d], xshape[d], dim);
         add_dim(s, index->shape[d], d == dim || !x->ndim ? 0 : x->strides[d]);
         s->indices[0].strides[d] = index->strides[d];
     }
@@ -167,7 +167,7 @@ static void space_flat(dt_index_call *s, const dt_tensor *x, const dt_tensor *in
 static int find_space(dt_index_call *s, const dt_tensor *x, const dt_indexing *indexing,
                       const prepared *p)
 {
-    s->what = indexing->what;
+    s->op_name = indexing->op_name;
     s->code = indexing->code;
     s->dtype = (dt_dtype)x->dtype;
     s->wraps = indexing->wraps;
@@ -178,7 +178,7 @@ static int find_space(dt_index_call *s, const dt_tensor *x, const dt_indexing *i
             ? space_along(s, x, indexing, &p->indices[0])
             : (space_flat(s, x, &p->indices[0]), 0))
         return -1;
-    s->numel = dt_shape_numel(s->what, s->ndim, s->shape, 8);
+    s->numel = dt_shape_numel(s->op_name, s->ndim, s->shape, 8);
     if (s->numel < 0)
         return -1;
     for (int k = 0; k < s->nindices && s->numel; k++)
@@ -186,7 +186,7 @@ static int find_space(dt_index_call *s, const dt_tensor *x, const dt_indexing *i
             return dt_fail(s->code,
                            "%s: dimension %d has size 0, so no index is in range; give "
                            "an empty index",
-                           s->what, s->indices[k].dim);
+                           s->op_name, s->indices[k].dim);
     return 0;
 }
 
@@ -260,7 +260,7 @@ int dt_index_read(dt_tensor *out, const dt_tensor *x, const dt_indexing *indexin
         x = &row_major;
     }
     if (find_space(&s, x, indexing, &p) ||
-        dt_tensor_empty(s.what, out, s.dtype, s.ndim, s.shape, dt_tensor_device(x)))
+        dt_tensor_empty(s.op_name, out, s.dtype, s.ndim, s.shape, dt_tensor_device(x)))
         return -1;
     for (int d = 0; d < s.ndim; d++)
         s.value_strides[d] = out->strides[d];
@@ -280,14 +280,14 @@ static int place_values(dt_index_call *s, const dt_indexing *indexing,
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: the index has %d dimensions, the source %d; give them "
                            "the same number",
-                           s->what, s->ndim, values->ndim);
+                           s->op_name, s->ndim, values->ndim);
         for (int d = 0; d < s->ndim; d++) {
             if (s->shape[d] > values->shape[d])
                 return dt_fail(DT_ERROR_RUNTIME,
                                "%s: dimension %d of the index has size %" PRId64
                                ", that of the source only %" PRId64
                                "; give a source at least as large",
-                               s->what, d, s->shape[d], values->shape[d]);
+                               s->op_name, d, s->shape[d], values->shape[d]);
             s->value_strides[d] = values->strides[d];
         }
         return 0;
@@ -299,7 +299,7 @@ static int place_values(dt_index_call *s, const dt_indexing *indexing,
         extra++;
     }
     if (dt_view_squeeze(&narrow, values, extra, dims) ||
-        dt_view_expand(s->what, &wide, &narrow, s->ndim, s->shape))
+        dt_view_expand(s->op_name, &wide, &narrow, s->ndim, s->shape))
         return -1;
     for (int d = 0; d < s->ndim; d++)
         s->value_strides[d] = wide.strides[d];
@@ -314,15 +314,15 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexin
     DT_LOCAL(row_major);
     DT_LOCAL(copy);
     const dt_tensor *table = target;
-    if (dt_tensor_check_writable(indexing->what, target))
+    if (dt_tensor_check_writable(indexing->op_name, target))
         return -1;
     if (values->dtype != target->dtype)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the tensor is of type %s, the source of type %s; convert "
                        "one of them",
-                       indexing->what, dt_dtype_name((dt_dtype)target->dtype),
+                       indexing->op_name, dt_dtype_name((dt_dtype)target->dtype),
                        dt_dtype_name((dt_dtype)values->dtype));
-    if (dt_check_same_device(indexing->what, "self", target, "source", values) ||
+    if (dt_check_same_device(indexing->op_name, "self", target, "source", values) ||
         prepare(&p, target, indexing))
         return -1;
     if (indexing->form == DT_INDEXING_TAKE) {
@@ -348,7 +348,7 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexin
         (s.numel && run(op, &s, table, values, &p)))
         return -1;
     if (row_major.storage && row_major.storage != target->storage)
-        return dt_copy_into(indexing->what, target, &row_major);
+        return dt_copy_into(indexing->op_name, target, &row_major);
     dt_tensor_written(target);
     return 0;
 }
@@ -393,7 +393,7 @@ static int index_along(dt_indexing *indexing, const dt_call *c)
 /* The indexing of a call (input, indices, dims, ...). */
 static dt_indexing index_of_dims(const dt_call *c)
 {
-    dt_indexing indexing = {.what = c->name,
+    dt_indexing indexing = {.op_name = c->name,
                             .code = DT_ERROR_INDEX,
                             .form = DT_INDEXING_ADVANCED,
                             .wraps = true,
@@ -492,7 +492,8 @@ static int check_source(const dt_indexing *indexing, const dt_tensor *index,
         DT_ERROR_RUNTIME,
         "%s: the source has shape %s and the tensor %s; give a source of the tensor's "
         "sizes, but as long as the index in dimension %d",
-        indexing->what, dt_shape_text(source->ndim, source->shape, have, sizeof have),
+        indexing->op_name,
+        dt_shape_text(source->ndim, source->shape, have, sizeof have),
         dt_shape_text(x->ndim, x->shape, want, sizeof want), indexing->dims[0]);
 }
 

@@ -10,24 +10,25 @@
 
 /* --- checks --- */
 
-static int check_types(const char *what, const dt_tensor *a, const dt_tensor *b)
+static int check_types(const char *op_name, const dt_tensor *a, const dt_tensor *b)
 {
     if (a->dtype != b->dtype)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: the operands have types %s and %s; a product takes one type, convert "
             "one of them with .to()",
-            what, dt_dtype_name((dt_dtype)a->dtype), dt_dtype_name((dt_dtype)b->dtype));
+            op_name, dt_dtype_name((dt_dtype)a->dtype),
+            dt_dtype_name((dt_dtype)b->dtype));
     if (a->dtype == DT_BOOL)
         return dt_fail(
             DT_ERROR_NOT_IMPLEMENTED,
             "%s: not defined for tensors of type bool; convert them first, e.g. with "
             ".int() or .float()",
-            what);
-    return dt_check_same_device(what, "input", a, "other", b);
+            op_name);
+    return dt_check_same_device(op_name, "input", a, "other", b);
 }
 
-static int check_ndim(const char *what, const dt_tensor *a, int andim,
+static int check_ndim(const char *op_name, const dt_tensor *a, int andim,
                       const dt_tensor *b, int bndim)
 {
     if (a->ndim == andim && b->ndim == bndim)
@@ -37,12 +38,12 @@ static int check_ndim(const char *what, const dt_tensor *a, int andim,
         DT_ERROR_RUNTIME,
         "%s: shapes %s and %s were given; it takes tensors of %d and %d dimension%s, "
         "matmul (@) takes others",
-        what, dt_shape_text(a->ndim, a->shape, atext, sizeof atext),
+        op_name, dt_shape_text(a->ndim, a->shape, atext, sizeof atext),
         dt_shape_text(b->ndim, b->shape, btext, sizeof btext), andim, bndim,
         bndim == 1 ? "" : "s");
 }
 
-static int check_inner(const char *what, const dt_tensor *a, int64_t inner_a,
+static int check_inner(const char *op_name, const dt_tensor *a, int64_t inner_a,
                        const dt_tensor *b, int64_t inner_b)
 {
     if (inner_a == inner_b)
@@ -53,7 +54,7 @@ static int check_inner(const char *what, const dt_tensor *a, int64_t inner_a,
         "%s: shapes %s and %s do not multiply: the last size of the first, %" PRId64
         ", has to equal the size %" PRId64 " of the second that it is summed with; "
         "transpose or reshape one of them",
-        what, dt_shape_text(a->ndim, a->shape, atext, sizeof atext),
+        op_name, dt_shape_text(a->ndim, a->shape, atext, sizeof atext),
         dt_shape_text(b->ndim, b->shape, btext, sizeof btext), inner_a, inner_b);
 }
 
@@ -85,7 +86,7 @@ static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
 
 /* a and b have 3 dimensions with equal first sizes (expanded batches have stride 0);
  * out is row-major. out = alpha * a @ b + beta * out. */
-static int multiply(const char *what, dt_tensor *out, const dt_tensor *a,
+static int multiply(const char *op_name, dt_tensor *out, const dt_tensor *a,
                     const dt_tensor *b, double alpha, double beta)
 {
     DT_LOCAL(acopy);
@@ -130,29 +131,29 @@ static int multiply(const char *what, dt_tensor *out, const dt_tensor *a,
     if (dt_storage_use(a->storage) || dt_storage_use(b->storage) ||
         dt_storage_use(out->storage) ||
         dt_backend_of(device)->gemm(dt_stream_current(device), &call))
-        return dt_fail_prefix("%s: ", what);
+        return dt_fail_prefix("%s: ", op_name);
     return 0;
 }
 
 /* A product of two matrices. */
-static int matrix_product(const char *what, dt_tensor *out, const dt_tensor *a,
+static int matrix_product(const char *op_name, dt_tensor *out, const dt_tensor *a,
                           const dt_tensor *b)
 {
     DT_LOCAL(abatch);
     DT_LOCAL(bbatch);
     int64_t shape[] = {a->shape[0], b->shape[1]};
-    return dt_tensor_empty(what, out, (dt_dtype)a->dtype, 2, shape,
+    return dt_tensor_empty(op_name, out, (dt_dtype)a->dtype, 2, shape,
                            dt_tensor_device(a)) ||
                    dt_view_unsqueeze(&abatch, a, 0) ||
                    dt_view_unsqueeze(&bbatch, b, 0) ||
-                   multiply(what, out, &abatch, &bbatch, 1, 0)
+                   multiply(op_name, out, &abatch, &bbatch, 1, 0)
                ? -1
                : 0;
 }
 
 /* Matrix by vector, vector by matrix, vector by vector: as matrices, the added size
  * dropped. */
-static int product_with_vectors(const char *what, dt_tensor *out, const dt_tensor *a,
+static int product_with_vectors(const char *op_name, dt_tensor *out, const dt_tensor *a,
                                 const dt_tensor *b)
 {
     DT_LOCAL(row);
@@ -167,7 +168,7 @@ static int product_with_vectors(const char *what, dt_tensor *out, const dt_tenso
     if ((a->ndim == 1 && dt_view_unsqueeze(&row, a, 0)) ||
         (b->ndim == 1 && dt_view_unsqueeze(&column, b, 1)))
         return -1;
-    return matrix_product(what, &product, a->ndim == 1 ? &row : a,
+    return matrix_product(op_name, &product, a->ndim == 1 ? &row : a,
                           b->ndim == 1 ? &column : b)
                ? -1
                : dt_view_shape(out, &product, ndim, shape);
@@ -175,8 +176,8 @@ static int product_with_vectors(const char *what, dt_tensor *out, const dt_tenso
 
 /* A batch whose leading dimensions are broadcast to those of shape, as one of 3
  * dimensions. Copies a batch that is expanded in some of them and not in others. */
-static int flatten_batch(const char *what, dt_tensor *out, const dt_tensor *t, int ndim,
-                         const int64_t *shape)
+static int flatten_batch(const char *op_name, dt_tensor *out, const dt_tensor *t,
+                         int ndim, const int64_t *shape)
 {
     int64_t full[DT_MAX_NDIM];
     int64_t sizes[] = {1, t->shape[t->ndim - 2], t->shape[t->ndim - 1]};
@@ -185,54 +186,54 @@ static int flatten_batch(const char *what, dt_tensor *out, const dt_tensor *t, i
         sizes[0] *= full[d] = shape[d];
     full[ndim] = sizes[1];
     full[ndim + 1] = sizes[2];
-    return dt_view_expand(what, &wide, t, ndim + 2, full)
+    return dt_view_expand(op_name, &wide, t, ndim + 2, full)
                ? -1
                : dt_view_reshape(out, &wide, 3, sizes);
 }
 
 /* Batches: leading dimensions broadcast, then count as one where memory allows it. */
-static int batched(const char *what, dt_tensor *out, const dt_tensor *a,
+static int batched(const char *op_name, dt_tensor *out, const dt_tensor *a,
                    const dt_tensor *b)
 {
     DT_LOCAL(aflat);
     DT_LOCAL(bflat);
     int64_t shape[DT_MAX_NDIM];
     int ndim;
-    if (dt_shape_broadcast(what, a->ndim - 2, a->shape, b->ndim - 2, b->shape, &ndim,
+    if (dt_shape_broadcast(op_name, a->ndim - 2, a->shape, b->ndim - 2, b->shape, &ndim,
                            shape) ||
-        dt_shape_check_ndim(what, ndim + 2) ||
-        flatten_batch(what, &aflat, a, ndim, shape) ||
-        flatten_batch(what, &bflat, b, ndim, shape))
+        dt_shape_check_ndim(op_name, ndim + 2) ||
+        flatten_batch(op_name, &aflat, a, ndim, shape) ||
+        flatten_batch(op_name, &bflat, b, ndim, shape))
         return -1;
     shape[ndim] = a->shape[a->ndim - 2];
     shape[ndim + 1] = b->shape[b->ndim - 1];
-    return dt_tensor_empty(what, out, (dt_dtype)a->dtype, ndim + 2, shape,
+    return dt_tensor_empty(op_name, out, (dt_dtype)a->dtype, ndim + 2, shape,
                            dt_tensor_device(a))
                ? -1
-               : multiply(what, out, &aflat, &bflat, 1, 0);
+               : multiply(op_name, out, &aflat, &bflat, 1, 0);
 }
 
 /* a @ b in any of its forms. */
-static int product(const char *what, dt_tensor *out, const dt_tensor *a,
+static int product(const char *op_name, dt_tensor *out, const dt_tensor *a,
                    const dt_tensor *b)
 {
-    if (check_inner(what, a, a->shape[a->ndim - 1], b,
+    if (check_inner(op_name, a, a->shape[a->ndim - 1], b,
                     b->shape[b->ndim > 1 ? b->ndim - 2 : 0]) ||
-        check_types(what, a, b))
+        check_types(op_name, a, b))
         return -1;
     if (a->ndim == 2 && b->ndim == 2)
-        return matrix_product(what, out, a, b);
+        return matrix_product(op_name, out, a, b);
     if (a->ndim <= 2 && b->ndim <= 2)
-        return product_with_vectors(what, out, a, b);
+        return product_with_vectors(op_name, out, a, b);
     if (a->ndim > 1 && b->ndim > 1)
-        return batched(what, out, a, b);
+        return batched(op_name, out, a, b);
     /* A vector and a batch: the vector becomes a matrix, whose added size is dropped. */
     bool first = a->ndim == 1;
     int64_t added = first ? -2 : -1;
     DT_LOCAL(matrix);
     DT_LOCAL(whole);
     return dt_view_unsqueeze(&matrix, first ? a : b, first ? 0 : 1) ||
-                   batched(what, &whole, first ? &matrix : a, first ? b : &matrix) ||
+                   batched(op_name, &whole, first ? &matrix : a, first ? b : &matrix) ||
                    dt_view_squeeze(out, &whole, 1, &added)
                ? -1
                : 0;
@@ -269,7 +270,6 @@ static int strict_product(dt_call *c, int andim, int bndim)
 /* beta * input + alpha * (a @ b); input broadcasts to the product's shape. */
 static int addmm(dt_call *c)
 {
-    const char *what = c->name;
     const dt_tensor *input = c->args[0].tensor, *a = c->args[1].tensor,
                     *b = c->args[2].tensor;
     dt_scalar beta = c->args[3].scalar, alpha = c->args[4].scalar;
@@ -277,24 +277,25 @@ static int addmm(dt_call *c)
     DT_LOCAL(wide);
     DT_LOCAL(abatch);
     DT_LOCAL(bbatch);
-    if (check_ndim(what, a, 2, b, 2) ||
-        check_inner(what, a, a->shape[1], b, b->shape[0]) || check_types(what, a, b) ||
-        check_types(what, input, a))
+    if (check_ndim(c->name, a, 2, b, 2) ||
+        check_inner(c->name, a, a->shape[1], b, b->shape[0]) ||
+        check_types(c->name, a, b) || check_types(c->name, input, a))
         return -1;
     if (!dt_dtype_is_float((dt_dtype)a->dtype) &&
         (alpha.kind == DT_KIND_FLOAT || beta.kind == DT_KIND_FLOAT))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: alpha and beta have to be integers for tensors of type %s",
-                       what, dt_dtype_name((dt_dtype)a->dtype));
+                       c->name, dt_dtype_name((dt_dtype)a->dtype));
     int64_t shape[] = {a->shape[0], b->shape[1]};
     double scale = dt_scalar_as_double(beta);
-    if (dt_view_expand(what, &wide, input, 2, shape) ||
-        dt_tensor_empty(what, out, (dt_dtype)a->dtype, 2, shape, dt_tensor_device(a)) ||
+    if (dt_view_expand(c->name, &wide, input, 2, shape) ||
+        dt_tensor_empty(c->name, out, (dt_dtype)a->dtype, 2, shape,
+                        dt_tensor_device(a)) ||
         /* With beta 0 the input is ignored, whatever it holds. */
-        (scale != 0 && dt_copy_into(what, out, &wide)) ||
+        (scale != 0 && dt_copy_into(c->name, out, &wide)) ||
         dt_view_unsqueeze(&abatch, a, 0) || dt_view_unsqueeze(&bbatch, b, 0))
         return -1;
-    return multiply(what, out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale);
+    return multiply(c->name, out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale);
 }
 
 #include "tensor/ops/define.h"

@@ -12,7 +12,7 @@
 static int flip(dt_tensor *out, const dt_tensor *t, int count, const int64_t *dims)
 {
     bool flips[DT_MAX_NDIM];
-    dt_tensor mirror = *t; /* lent; its steps lead back from the last element */
+    dt_tensor mirror = *t; /* borrowed; its steps lead back from the last element */
     if (dt_shape_wrap_dims("flip", count, dims, t->ndim, flips))
         return -1;
     for (int d = 0; d < t->ndim; d++) {
@@ -81,7 +81,7 @@ static int roll_boxes(dt_tensor *out, const dt_tensor *t, const int64_t *shifts)
         if (shifts[d])
             rolled[count++] = d;
     for (unsigned box = 0; box >> count == 0; box++) {
-        dt_tensor to = *out, from = *t; /* lent */
+        dt_tensor to = *out, from = *t; /* borrowed */
         for (int i = 0; i < count; i++) {
             int d = rolled[i];
             bool wraps = box >> i & 1;
@@ -148,10 +148,10 @@ static int roll(dt_call *c)
 /* --- several times --- */
 
 /* Copies t, of as many dimensions, into every one of its places in out. */
-static int fill_repeats(const char *what, dt_tensor *out, const dt_tensor *t,
+static int fill_repeats(const char *op_name, dt_tensor *out, const dt_tensor *t,
                         const int64_t *repeats)
 {
-    dt_tensor to = *out, from = *t; /* lent */
+    dt_tensor to = *out, from = *t; /* borrowed */
     int ndim = 0, doubled = 0;
     for (int d = 0; d < t->ndim; d++)
         doubled += repeats[d] > 1 && t->shape[d] > 1;
@@ -166,7 +166,7 @@ static int fill_repeats(const char *what, dt_tensor *out, const dt_tensor *t,
         to.shape[first] = t->shape[first];
         dt_tensor_update(&to);
         for (int64_t i = 0; i < repeats[first]; i++) {
-            if (fill_repeats(what, &to, t, others))
+            if (fill_repeats(op_name, &to, t, others))
                 return -1;
             to.offset += t->shape[first] * out->strides[first];
         }
@@ -186,42 +186,41 @@ static int fill_repeats(const char *what, dt_tensor *out, const dt_tensor *t,
     to.ndim = from.ndim = (unsigned char)ndim;
     dt_tensor_update(&to);
     dt_tensor_update(&from);
-    return dt_copy_part(what, &to, &from);
+    return dt_copy_part(op_name, &to, &from);
 }
 
 static int repeat(dt_call *c)
 {
-    const char *what = c->name;
     const dt_tensor *t = c->args[0].tensor;
     int count = c->args[1].count;
     const int64_t *repeats = c->args[1].ints;
     dt_tensor *out = c->out[0];
     char text[DT_SHAPE_TEXT];
     int64_t shape[DT_MAX_NDIM];
-    dt_tensor x = *t; /* lent, with the new dimensions in front */
+    dt_tensor x = *t; /* borrowed, with the new dimensions in front */
     int extra = count - t->ndim;
     if (extra < 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: %d repeat%s given for a tensor of %d dimensions; give at "
                        "least as many",
-                       what, count, count == 1 ? " was" : "s were", t->ndim);
+                       c->name, count, count == 1 ? " was" : "s were", t->ndim);
     for (int d = count - 1; d >= 0; d--) {
         x.shape[d] = d < extra ? 1 : t->shape[d - extra];
         x.strides[d] = d < extra ? 0 : t->strides[d - extra];
         if (repeats[d] < 0)
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: the repeats %s contain a negative one; give 0 or more",
-                           what, dt_shape_text(count, repeats, text, sizeof text));
+                           c->name, dt_shape_text(count, repeats, text, sizeof text));
         if (__builtin_mul_overflow(x.shape[d], repeats[d], &shape[d]))
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: repeats %s make a tensor of more elements than 64 bits "
                            "count; give smaller ones",
-                           what, dt_shape_text(count, repeats, text, sizeof text));
+                           c->name, dt_shape_text(count, repeats, text, sizeof text));
     }
     x.ndim = (unsigned char)count;
-    if (dt_tensor_empty(what, out, (dt_dtype)t->dtype, count, shape,
+    if (dt_tensor_empty(c->name, out, (dt_dtype)t->dtype, count, shape,
                         dt_tensor_device(t)) ||
-        (out->numel && fill_repeats(what, out, &x, repeats)))
+        (out->numel && fill_repeats(c->name, out, &x, repeats)))
         return -1;
     out->storage->version = 0;
     return 0;
@@ -231,7 +230,6 @@ static int repeat(dt_call *c)
 
 static int diag_embed(dt_call *c, int64_t offset, int64_t dim1, int64_t dim2)
 {
-    const char *what = c->name;
     const dt_tensor *t = c->args[0].tensor;
     dt_tensor *out = c->out[0];
     int64_t shape[DT_MAX_NDIM], side;
@@ -241,22 +239,22 @@ static int diag_embed(dt_call *c, int64_t offset, int64_t dim1, int64_t dim2)
         return dt_fail(DT_ERROR_INDEX,
                        "%s: the tensor has no dimension that could be a diagonal; give "
                        "it one with reshape(1)",
-                       what);
-    if (dt_shape_wrap_pair(what, dim1, dim2, ndim, &a, &b) ||
-        dt_shape_check_ndim(what, ndim))
+                       c->name);
+    if (dt_shape_wrap_pair(c->name, dim1, dim2, ndim, &a, &b) ||
+        dt_shape_check_ndim(c->name, ndim))
         return -1;
     if (offset == INT64_MIN ||
         __builtin_add_overflow(t->shape[t->ndim - 1], offset < 0 ? -offset : offset,
                                &side))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the offset %" PRId64 " is too large; give a smaller one",
-                       what, offset);
+                       c->name, offset);
     for (int d = 0, from = 0; d < ndim; d++)
         shape[d] = d == a || d == b ? side : t->shape[from++];
-    if (dt_full(what, out, (dt_dtype)t->dtype, ndim, shape, dt_tensor_device(t),
+    if (dt_full(c->name, out, (dt_dtype)t->dtype, ndim, shape, dt_tensor_device(t),
                 dt_scalar_int(0)) ||
         dt_view_diagonal(&diagonal, out, offset, a, b) ||
-        dt_copy_part(what, &diagonal, t))
+        dt_copy_part(c->name, &diagonal, t))
         return -1;
     out->storage->version = 0;
     return 0;

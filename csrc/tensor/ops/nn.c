@@ -11,8 +11,8 @@
 
 /* --- calls --- */
 
-void dt_nn_begin(dt_nn_rows *rows, const char *what, dt_dtype dtype, dt_device device,
-                 int ndim, const int64_t *shape, int dim)
+void dt_nn_begin(dt_nn_rows *rows, const char *op_name, dt_dtype dtype,
+                 dt_device device, int ndim, const int64_t *shape, int dim)
 {
     dt_nn_call *call = &rows->call;
     rows->dtype = dtype;
@@ -20,7 +20,7 @@ void dt_nn_begin(dt_nn_rows *rows, const char *what, dt_dtype dtype, dt_device d
     rows->failed = false;
     rows->keeps_type = false;
     rows->count = 0;
-    call->what = what;
+    call->op_name = op_name;
     call->dtype = dtype == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32;
     call->outer = call->n = call->inner = 1;
     for (int d = 0; d < ndim; d++)
@@ -67,7 +67,7 @@ void dt_nn_make(dt_nn_rows *rows, int at, dt_tensor *out, int ndim,
 {
     if (rows->failed)
         return;
-    if (dt_tensor_empty(rows->call.what, out, rows->call.dtype, ndim, shape,
+    if (dt_tensor_empty(rows->call.op_name, out, rows->call.dtype, ndim, shape,
                         rows->device)) {
         rows->failed = true;
         return;
@@ -97,10 +97,9 @@ int dt_nn_run(dt_nn_rows *rows, dt_nn_op op)
 
 static int softmax(dt_call *c, dt_nn_op op)
 {
-    const char *what = c->name;
     const dt_tensor *x = c->args[0].tensor;
     int dtype = c->args[2].dtype,
-        along = dt_shape_wrap_dim(what, c->args[1].i, x->ndim);
+        along = dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
     dt_nn_rows rows;
     if (along < 0)
         return -1;
@@ -110,8 +109,8 @@ static int softmax(dt_call *c, dt_nn_op op)
                        "%s: not defined for tensors of type %s, whose shares are not "
                        "whole; convert it first, e.g. with .float(), or give "
                        "dtype=torch.float32",
-                       what, dt_dtype_name(result));
-    dt_nn_begin(&rows, what, result, dt_tensor_device(x), x->ndim, x->shape, along);
+                       c->name, dt_dtype_name(result));
+    dt_nn_begin(&rows, c->name, result, dt_tensor_device(x), x->ndim, x->shape, along);
     NN_MAKE(&rows, softmax, y, c->out[0], x->ndim, x->shape);
     NN_TAKE(&rows, softmax, x, x);
     return dt_nn_run(&rows, op);
@@ -158,14 +157,14 @@ static int join_dims(dt_tensor *out, const dt_tensor *x, const bool *reduced)
 /* Integers become the default floating type. */
 static int logsumexp(dt_call *c)
 {
-    const char *what = "logsumexp";
+    const char *op_name = "logsumexp";
     const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[1];
     bool reduced[DT_MAX_NDIM];
     int64_t shape[DT_MAX_NDIM];
     dt_nn_rows rows;
     DT_LOCAL(joined);
-    if (dt_reduce_dims(what, x, dims->count, dims->ints, reduced))
+    if (dt_reduce_dims(op_name, x, dims->count, dims->ints, reduced))
         return -1;
     int ndim = dt_reduce_shape(x, reduced, c->args[2].b, shape), along = -1;
     for (int d = 0; d < x->ndim && dims->count; d++)
@@ -178,13 +177,13 @@ static int logsumexp(dt_call *c)
     }
     dt_dtype dtype =
         dt_dtype_is_float((dt_dtype)x->dtype) ? (dt_dtype)x->dtype : dt_default_dtype();
-    dt_nn_begin(&rows, what, dtype, dt_tensor_device(x), x->ndim, x->shape, along);
+    dt_nn_begin(&rows, op_name, dtype, dt_tensor_device(x), x->ndim, x->shape, along);
     NN_MAKE(&rows, logsumexp, y, c->out[0], ndim, shape);
     NN_TAKE(&rows, logsumexp, x, x);
     if (dt_nn_run(&rows, DT_NN_logsumexp))
         return -1;
     return c->out[0]->numel && !rows.call.n
-               ? dt_fill_into(what, c->out[0], dt_scalar_float(-INFINITY))
+               ? dt_fill_into(op_name, c->out[0], dt_scalar_float(-INFINITY))
                : 0;
 }
 

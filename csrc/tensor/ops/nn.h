@@ -22,8 +22,8 @@ typedef struct dt_nn_rows {
 /* Begins a call on the rows along dim (0 to ndim-1) of tensors of that shape; dim -1:
  * the whole is one row. After a failure the following calls do nothing, so that only
  * dt_nn_run need be asked. */
-void dt_nn_begin(dt_nn_rows *rows, const char *what, dt_dtype dtype, dt_device device,
-                 int ndim, const int64_t *shape, int dim);
+void dt_nn_begin(dt_nn_rows *rows, const char *op_name, dt_dtype dtype,
+                 dt_device device, int ndim, const int64_t *shape, int dim);
 /* Operand `at`, an NN_AT, is t, in row-major order and the call's type where it is not so already;
  * t NULL: there is none. Its elements are those of the rows, or one for each. */
 void dt_nn_take(dt_nn_rows *rows, int at, const dt_tensor *t);
@@ -59,10 +59,10 @@ typedef enum dt_loss_reduction {
 } dt_loss_reduction;
 
 typedef struct dt_loss_options {
-    const char *what; /* cross_entropy or nll_loss: a literal */
-    bool scores;      /* the input is scores, of which log_softmax is taken; else it is
+    const char *op_name; /* cross_entropy or nll_loss: a literal */
+    bool scores; /* the input is scores, of which log_softmax is taken; else it is
                          log-probabilities already */
-    bool shares;      /* the target has a share for each class, else a class */
+    bool shares; /* the target has a share for each class, else a class */
     dt_loss_reduction reduction;
     int64_t ignored;  /* the class of elements that do not count */
     double smoothing; /* of labels: the part that goes to all classes alike */

@@ -27,7 +27,7 @@ static int check_type(const dt_loss_options *o, const dt_tensor *target)
                    "%s: the target is of type %s; class indices are int64 or "
                    "uint8, use target.long(), or give shares of classes in the "
                    "input's shape and type",
-                   o->what, dt_dtype_name((dt_dtype)target->dtype));
+                   o->op_name, dt_dtype_name((dt_dtype)target->dtype));
 }
 
 static int check_classes(const dt_loss_options *o, const dt_tensor *x,
@@ -46,8 +46,8 @@ static int check_classes(const dt_loss_options *o, const dt_tensor *x,
         value ? DT_ERROR_VALUE : DT_ERROR_RUNTIME,
         "%s: an input of shape %s, with classes in dimension %d, takes a target "
         "of shape %s, and was given %s; reshape one, or choose as many of both",
-        o->what, dt_shape_text(x->ndim, x->shape, of, sizeof of), dt_loss_dim(x->ndim),
-        dt_shape_text(ndim, shape, wants, sizeof wants),
+        o->op_name, dt_shape_text(x->ndim, x->shape, of, sizeof of),
+        dt_loss_dim(x->ndim), dt_shape_text(ndim, shape, wants, sizeof wants),
         dt_shape_text(target->ndim, target->shape, has, sizeof has));
 }
 
@@ -60,20 +60,20 @@ static int check(const dt_loss_options *o, const dt_tensor *x, const dt_tensor *
         return dt_fail(o->scores ? DT_ERROR_RUNTIME : DT_ERROR_VALUE,
                        "%s: the input has no dimension for classes; give (N, C, ...), "
                        "or (C)",
-                       o->what);
-    if (dt_check_float(o->what, DT_ERROR_NOT_IMPLEMENTED, x))
+                       o->op_name);
+    if (dt_check_float(o->op_name, DT_ERROR_NOT_IMPLEMENTED, x))
         return -1;
     if (weight && (weight->ndim != 1 || weight->shape[0] != x->shape[dim]))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: there are %" PRId64 " classes, and weight has shape %s; "
                        "give a weight for each class, or none",
-                       o->what, x->shape[dim],
+                       o->op_name, x->shape[dim],
                        dt_shape_text(weight->ndim, weight->shape, has, sizeof has));
     if (weight && weight->dtype != x->dtype)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the input is of type %s and weight of type %s; convert one "
                        "of them",
-                       o->what, dt_dtype_name((dt_dtype)x->dtype),
+                       o->op_name, dt_dtype_name((dt_dtype)x->dtype),
                        dt_dtype_name((dt_dtype)weight->dtype));
     return o->shares ? 0 : check_classes(o, x, target);
 }
@@ -97,7 +97,7 @@ static void begin(dt_nn_rows *rows, const dt_loss_options *o, const dt_tensor *x
                   const dt_tensor *target)
 {
     int dim = dt_loss_dim(x->ndim);
-    dt_nn_begin(rows, o->what, type_of(o, x, target), dt_tensor_device(x), x->ndim,
+    dt_nn_begin(rows, o->op_name, type_of(o, x, target), dt_tensor_device(x), x->ndim,
                 x->shape, dim);
     rows->call.params.ignore_index = o->ignored;
     rows->call.params.smoothing = o->smoothing;
@@ -151,11 +151,11 @@ static int without_elements(const dt_loss_options *o, dt_tensor *losses,
         return dt_fail(DT_ERROR_INDEX,
                        "%s: there are no classes, so no target is one; give an input "
                        "with classes",
-                       o->what);
-    if (losses->numel && dt_fill_into(o->what, losses, dt_scalar_float(0)))
+                       o->op_name);
+    if (losses->numel && dt_fill_into(o->op_name, losses, dt_scalar_float(0)))
         return -1;
     return weights->storage && weights->numel
-               ? dt_fill_into(o->what, weights, dt_scalar_float(1))
+               ? dt_fill_into(o->op_name, weights, dt_scalar_float(1))
                : 0;
 }
 
@@ -164,7 +164,7 @@ static int mean(dt_call *c, const dt_tensor *losses, const dt_tensor *weights,
 {
     dt_tensor *out = c->out[0], *total = c->out[3];
     dt_nn_rows rows;
-    dt_nn_begin(&rows, o->what, (dt_dtype)losses->dtype, dt_tensor_device(losses), 1,
+    dt_nn_begin(&rows, o->op_name, (dt_dtype)losses->dtype, dt_tensor_device(losses), 1,
                 &losses->numel, 0);
     rows.keeps_type = true;
     NN_MAKE(&rows, weighted_mean, mean, out, 0, NULL);
@@ -175,8 +175,8 @@ static int mean(dt_call *c, const dt_tensor *losses, const dt_tensor *weights,
         return -1;
     if (losses->numel)
         return 0;
-    return dt_fill_into(o->what, out, dt_scalar_float(__builtin_nan(""))) ||
-                   dt_fill_into(o->what, total, dt_scalar_float(0))
+    return dt_fill_into(o->op_name, out, dt_scalar_float(__builtin_nan(""))) ||
+                   dt_fill_into(o->op_name, total, dt_scalar_float(0))
                ? -1
                : 0;
 }
@@ -283,7 +283,7 @@ int dt_loss_options_of(dt_loss_options *o, bool scores, const dt_value *args,
                        const dt_tensor *x, const dt_tensor *target)
 {
     const char *reduction = args[4].text ? args[4].text : "mean";
-    *o = (dt_loss_options){.what = scores ? "cross_entropy" : "nll_loss",
+    *o = (dt_loss_options){.op_name = scores ? "cross_entropy" : "nll_loss",
                            .scores = scores,
                            .ignored = args[3].i};
     if (scores && args[5].f > 0)

@@ -9,14 +9,14 @@
 #include "tensor/view.h"
 
 /* A factor or term t, which may be NULL, goes with x. */
-static int check_parameter(const char *what, const char *name, const dt_tensor *x,
+static int check_parameter(const char *op_name, const char *name, const dt_tensor *x,
                            const dt_tensor *t)
 {
     if (!t || t->dtype == x->dtype)
         return 0;
     return dt_fail(DT_ERROR_RUNTIME,
                    "%s: the input is of type %s and %s of type %s; convert one of them",
-                   what, dt_dtype_name((dt_dtype)x->dtype), name,
+                   op_name, dt_dtype_name((dt_dtype)x->dtype), name,
                    dt_dtype_name((dt_dtype)t->dtype));
 }
 
@@ -50,7 +50,6 @@ static int begin_rows(dt_nn_rows *rows, const dt_tensor *x, int count, int64_t *
 
 int dt_layer_norm_forward(dt_call *c)
 {
-    const char *what = c->name;
     const dt_tensor *x = c->args[0].tensor, *weight = c->args[2].tensor,
                     *bias = c->args[3].tensor;
     int count = c->args[1].count;
@@ -62,19 +61,19 @@ int dt_layer_norm_forward(dt_call *c)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: normalized_shape is empty; name the sizes of the last "
                        "dimensions",
-                       what);
+                       c->name);
     if (count > x->ndim ||
         !dt_shape_equal(count, x->shape + x->ndim - count, count, shape))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: normalized_shape=%s does not end the shape of the input, "
                        "%s; give inputs whose last sizes those are",
-                       what, dt_shape_text(count, shape, wants, sizeof wants),
+                       c->name, dt_shape_text(count, shape, wants, sizeof wants),
                        dt_shape_text(x->ndim, x->shape, has, sizeof has));
-    if (dt_check_float(what, DT_ERROR_NOT_IMPLEMENTED, x) ||
+    if (dt_check_float(c->name, DT_ERROR_NOT_IMPLEMENTED, x) ||
         check_shape("weight", weight, count, shape) ||
         check_shape("bias", bias, count, shape) ||
-        check_parameter(what, "weight", x, weight) ||
-        check_parameter(what, "bias", x, bias))
+        check_parameter(c->name, "weight", x, weight) ||
+        check_parameter(c->name, "bias", x, bias))
         return -1;
     int ndim = begin_rows(&rows, x, count, kept);
     rows.call.params.eps = c->args[4].f;
@@ -88,12 +87,13 @@ int dt_layer_norm_forward(dt_call *c)
 }
 
 /* Sums over no rows are 0. */
-static int clear_sums(const char *what, const dt_tensor *x, dt_tensor *a, dt_tensor *b)
+static int clear_sums(const char *op_name, const dt_tensor *x, dt_tensor *a,
+                      dt_tensor *b)
 {
     if (x->numel)
         return 0;
-    return (a && dt_fill_into(what, a, dt_scalar_float(0))) ||
-                   (b && dt_fill_into(what, b, dt_scalar_float(0)))
+    return (a && dt_fill_into(op_name, a, dt_scalar_float(0))) ||
+                   (b && dt_fill_into(op_name, b, dt_scalar_float(0)))
                ? -1
                : 0;
 }
@@ -359,7 +359,7 @@ int dt_dropout_forward(dt_call *c)
     dt_nn_begin(&rows, "dropout", (dt_dtype)x->dtype, dt_tensor_device(x), 1, &x->numel,
                 0);
     rows.call.params.keep = c->args[2].f;
-    dt_tensor line = laid; /* lent: the elements in the order of memory */
+    dt_tensor line = laid; /* borrowed: the elements in the order of memory */
     line.ndim = 1;
     line.shape[0] = x->numel;
     line.strides[0] = 1;

@@ -8,7 +8,7 @@
 #include "tensor/tensor.h"
 
 /* Fails where x is not of a floating type, with the given code. */
-int dt_check_float(const char *what, dt_error_code code, const dt_tensor *x);
+int dt_check_float(const char *op_name, dt_error_code code, const dt_tensor *x);
 
 /* --- creation --- */
 
@@ -18,9 +18,9 @@ struct dt_call;
 dt_dtype dt_factory_dtype(const struct dt_call *call, int first, dt_dtype otherwise);
 
 /* Fails where the value is not of the type's range. */
-int dt_full(const char *what, dt_tensor *out, dt_dtype dtype, int ndim,
+int dt_full(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
             const int64_t *shape, dt_device device, dt_scalar value);
-int dt_fill_into(const char *what, dt_tensor *target, dt_scalar value);
+int dt_fill_into(const char *op_name, dt_tensor *target, dt_scalar value);
 
 /* start, start + step, ... up to but without end. dtype -1: int64 where all three are
  * integers, else the default floating type. */
@@ -30,10 +30,10 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
 /* --- random numbers --- */
 
 /* Fills target with random numbers of generator (NULL: the device's own). */
-int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribution,
+int dt_random_into(const char *op_name, dt_tensor *target, dt_distribution distribution,
                    dt_scalar low, dt_scalar high, dt_generator *generator);
 
-/* The default generator of a device, lent; seeded at first use from the system's
+/* The default generator of a device, borrowed; seeded at first use from the system's
  * randomness. */
 dt_generator *dt_default_generator(dt_device device);
 
@@ -62,8 +62,8 @@ int dt_reduce(dt_reduce_op op, dt_tensor *out, const dt_tensor *x, int count,
 dt_reduce_op dt_norm_row(double p);
 
 /* Marks the dimensions that are reduced: those named, or all for count 0. */
-int dt_reduce_dims(const char *what, const dt_tensor *x, int count, const int64_t *dims,
-                   bool *reduced);
+int dt_reduce_dims(const char *op_name, const dt_tensor *x, int count,
+                   const int64_t *dims, bool *reduced);
 /* The shape of its result; the number of dimensions. */
 int dt_reduce_shape(const dt_tensor *x, const bool *reduced, bool keepdim,
                     int64_t *shape);
@@ -79,11 +79,11 @@ typedef enum dt_indexing_form {
     DT_INDEXING_TAKE    /* one index into x's elements in row-major order: take */
 } dt_indexing_form;
 
-/* Which elements of a tensor. The index tensors are lent; they are integers of any type
+/* Which elements of a tensor. The index tensors are borrowed; they are integers of any type
  * on the tensor's device, or on the CPU, from where they are copied. */
 typedef struct dt_indexing {
-    const char *what;   /* the operation; a literal */
-    dt_error_code code; /* of an index out of range on the CPU. A GPU reports it at the
+    const char *op_name; /* the operation; a literal */
+    dt_error_code code;  /* of an index out of range on the CPU. A GPU reports it at the
                            next wait, as DT_ERROR_ACCELERATOR */
     dt_indexing_form form;
     bool wraps; /* negative indices count from the end */
@@ -94,10 +94,10 @@ typedef struct dt_indexing {
 } dt_indexing;
 
 /* By one index tensor, along dim. */
-static inline dt_indexing dt_indexing_along(const char *what, dt_indexing_form form,
+static inline dt_indexing dt_indexing_along(const char *op_name, dt_indexing_form form,
                                             int dim, const dt_tensor *index)
 {
-    return (dt_indexing){.what = what,
+    return (dt_indexing){.op_name = op_name,
                          .code = form == DT_INDEXING_GATHER ? DT_ERROR_RUNTIME
                                                             : DT_ERROR_INDEX,
                          .form = form,

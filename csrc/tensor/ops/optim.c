@@ -61,7 +61,7 @@ typedef struct copied {
 } copied;
 
 typedef struct batch {
-    const char *what;
+    const char *op_name;
     copied *copies; /* the last one first */
 } batch;
 
@@ -85,18 +85,18 @@ static void *placed(batch *b, const dt_tensor *t, dt_tensor *target, dt_dtype dt
         return dt_tensor_data(t);
     copied *c = malloc(sizeof *c);
     if (!c) {
-        dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", b->what);
+        dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", b->op_name);
         return NULL;
     }
-    if (dt_tensor_empty_strided(b->what, &c->tensor, dtype, t->ndim, t->shape, strides,
-                                dt_tensor_device(t))) {
+    if (dt_tensor_empty_strided(b->op_name, &c->tensor, dtype, t->ndim, t->shape,
+                                strides, dt_tensor_device(t))) {
         free(c);
         return NULL;
     }
     c->target = target;
     c->next = b->copies;
     b->copies = c;
-    return dt_copy_into(b->what, &c->tensor, t) ? NULL : dt_tensor_data(&c->tensor);
+    return dt_copy_into(b->op_name, &c->tensor, t) ? NULL : dt_tensor_data(&c->tensor);
 }
 
 /* Frees the copies, after writing them back where all went well (status 0). Gives the
@@ -107,44 +107,44 @@ static int drop_copies(batch *b, int status)
         copied *c = b->copies;
         b->copies = c->next;
         if (!status && c->target)
-            status = dt_copy_into(b->what, c->target, &c->tensor);
+            status = dt_copy_into(b->op_name, c->target, &c->tensor);
         dt_tensor_clear(&c->tensor);
         free(c);
     }
     return status;
 }
 
-static int check_belongs(const char *what, const char *name, const dt_tensor *p,
+static int check_belongs(const char *op_name, const char *name, const dt_tensor *p,
                          const dt_tensor *t)
 {
     char is[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
-    if (dt_check_same_device(what, "parameter", p, name, t))
+    if (dt_check_same_device(op_name, "parameter", p, name, t))
         return -1;
     if (!dt_shape_equal(p->ndim, p->shape, t->ndim, t->shape))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the %s has shape %s, and its parameter has shape %s; they "
                        "have to agree",
-                       what, name, dt_shape_text(t->ndim, t->shape, is, sizeof is),
+                       op_name, name, dt_shape_text(t->ndim, t->shape, is, sizeof is),
                        dt_shape_text(p->ndim, p->shape, wants, sizeof wants));
     if (!dt_dtype_is_float((dt_dtype)t->dtype))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the %s is of type %s; only floating types can be updated, "
                        "convert it first, for example with .float()",
-                       what, name, dt_dtype_name((dt_dtype)t->dtype));
+                       op_name, name, dt_dtype_name((dt_dtype)t->dtype));
     return 0;
 }
 
-static int check_writable(const char *what, const char *name, const dt_tensor *t)
+static int check_writable(const char *op_name, const char *name, const dt_tensor *t)
 {
     if (t->storage->read_only)
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the %s's memory is read-only; use a clone() of it", what,
+                       "%s: the %s's memory is read-only; use a clone() of it", op_name,
                        name);
     if (dt_tensor_overlaps_itself(t))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: several elements of the %s share one place in memory; use "
                        "a clone() of it",
-                       what, name);
+                       op_name, name);
     return 0;
 }
 
@@ -161,14 +161,14 @@ static int tensors_each(const dt_optim_update *u)
     return STATES + dt_optim_rules[u->op].nstates;
 }
 
-static int check(const char *what, const dt_optim_update *u, int64_t i)
+static int check(const char *op_name, const dt_optim_update *u, int64_t i)
 {
     static const char *const names[] = {"parameter", "gradient", "state"};
     for (int k = 0; k < tensors_each(u); k++) {
         const char *name = names[k < STATES ? k : STATES];
         const dt_tensor *t = tensor_of(u, k, i);
-        if (check_belongs(what, name, tensor_of(u, PARAMETER, i), t) ||
-            (k != GRADIENT && check_writable(what, name, t)))
+        if (check_belongs(op_name, name, tensor_of(u, PARAMETER, i), t) ||
+            (k != GRADIENT && check_writable(op_name, name, t)))
             return -1;
     }
     return 0;
@@ -209,13 +209,13 @@ static bool goes_with(const dt_tensor *a, const dt_tensor *b)
 }
 
 /* Updates the parameters from the first one on that have its type and device. */
-static int run_group(const char *what, const dt_optim_update *u, int64_t first,
+static int run_group(const char *op_name, const dt_optim_update *u, int64_t first,
                      dt_optim_entry *entries)
 {
     const dt_tensor *head = tensor_of(u, PARAMETER, first);
     dt_device device = dt_tensor_device(head);
     DT_LOCAL(factor);
-    batch b = {what, NULL};
+    batch b = {op_name, NULL};
     /* What is of 16 bits is updated as float32, in copies. */
     dt_optim_call call = {.op = u->op,
                           .dtype = dt_dtype_compute((dt_dtype)head->dtype),
@@ -259,26 +259,26 @@ static bool is_done(const dt_optim_update *u, int64_t at)
     return false;
 }
 
-int dt_optim_step(const char *what, const dt_optim_update *u)
+int dt_optim_step(const char *op_name, const dt_optim_update *u)
 {
     dt_optim_entry few[8], *entries = few;
     int status = 0;
     for (int64_t i = 0; i < u->count; i++)
-        if (check(what, u, i))
+        if (check(op_name, u, i))
             return -1;
     if (u->scale && u->scale->numel != 1)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the scale has %" PRId64 " elements; give a tensor of one",
-                       what, u->scale->numel);
+                       op_name, u->scale->numel);
     if (u->count > (int64_t)(sizeof few / sizeof *few)) {
         entries = malloc((size_t)u->count * sizeof *entries);
         if (!entries)
             return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some",
-                           what);
+                           op_name);
     }
     for (int64_t i = 0; i < u->count && !status; i++)
         if (!is_done(u, i))
-            status = run_group(what, u, i, entries);
+            status = run_group(op_name, u, i, entries);
     for (int k = 0; k < tensors_each(u) && !status; k++)
         for (int64_t i = 0; i < u->count && k != GRADIENT; i++)
             dt_tensor_written(tensor_of(u, k, i));
@@ -311,7 +311,7 @@ static int join_norm(dt_tensor *out, const dt_tensor *partials, dt_reduce_op op,
 
 int dt_total_norm_forward(dt_call *c)
 {
-    static const char what[] = "get_total_norm";
+    static const char op_name[] = "get_total_norm";
     const dt_tensor *const *tensors = c->args[0].tensors;
     dt_tensor *out = c->out[0];
     int count = c->args[0].count;
@@ -320,22 +320,23 @@ int dt_total_norm_forward(dt_call *c)
     const dt_tensor *head = count ? tensors[0] : NULL;
     dt_foreach_norm_call call = {.parameter = p};
     DT_LOCAL(partials);
-    batch b = {what, NULL};
+    batch b = {op_name, NULL};
     int64_t chunks = 0;
     int status = -1;
     out->storage = NULL;
     if (!head || op == DT_REDUCE_norm_0)
         return dt_fail(DT_ERROR_RUNTIME, "%s: give tensors, and a norm other than 0",
-                       what);
+                       op_name);
     dt_foreach_norm_entry *entries = malloc((size_t)count * sizeof *entries);
     if (!entries)
-        return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some", what);
+        return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some",
+                       op_name);
     for (int i = 0; i < count; i++) {
         const dt_tensor *t = tensors[i];
         if (!dt_dtype_is_float((dt_dtype)t->dtype) || !goes_with(t, head)) {
             dt_fail(DT_ERROR_RUNTIME,
                     "%s: the tensors have to be of one floating type, on one device",
-                    what);
+                    op_name);
             goto done;
         }
         if (!t->numel)
@@ -358,11 +359,11 @@ int dt_total_norm_forward(dt_call *c)
     call.entries = entries;
     dt_device device = dt_tensor_device(head);
     if (!call.count) {
-        status = dt_full(what, out, (dt_dtype)head->dtype, 0, NULL, device,
+        status = dt_full(op_name, out, (dt_dtype)head->dtype, 0, NULL, device,
                          dt_scalar_float(0));
         goto done;
     }
-    if (dt_tensor_empty(what, &partials, call.dtype, 1, &chunks, device))
+    if (dt_tensor_empty(op_name, &partials, call.dtype, 1, &chunks, device))
         goto done;
     call.partials = dt_tensor_data(&partials);
     status = dt_backend_of(device)->foreach_norm(dt_stream_current(device), op, &call);

@@ -30,6 +30,6 @@ typedef struct dt_optim_update {
 /* Makes one call of the backend for each device and type among the parameters. Counts a
  * write of each parameter and state. A misfit fails before anything is written. Does not
  * wait, unless scale is on a GPU and a parameter on the CPU. */
-int dt_optim_step(const char *what, const dt_optim_update *update);
+int dt_optim_step(const char *op_name, const dt_optim_update *update);
 
 #endif

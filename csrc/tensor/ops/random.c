@@ -70,8 +70,8 @@ void dt_seed_all(uint64_t seed)
 static const char *const distribution_names[DT_NDISTRIBUTIONS] = {
     "uniform", "normal", "randint", "bernoulli"};
 
-static int check_random(const char *what, dt_distribution distribution, dt_dtype dtype,
-                        dt_scalar low, dt_scalar high)
+static int check_random(const char *op_name, dt_distribution distribution,
+                        dt_dtype dtype, dt_scalar low, dt_scalar high)
 {
     double a = dt_scalar_as_double(low), b = dt_scalar_as_double(high);
     if (distribution <= DT_RANDOM_NORMAL && !dt_dtype_is_float(dtype))
@@ -79,35 +79,35 @@ static int check_random(const char *what, dt_distribution distribution, dt_dtype
             DT_ERROR_NOT_IMPLEMENTED,
             "%s: %s numbers are not whole, but the type is %s; use a floating type, "
             "or randint",
-            what, distribution_names[distribution], dt_dtype_name(dtype));
+            op_name, distribution_names[distribution], dt_dtype_name(dtype));
     if (distribution == DT_RANDOM_UNIFORM && !(a <= b))
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "%s: the interval from %g to %g is empty; give the lower bound first", what,
-            a, b);
+            "%s: the interval from %g to %g is empty; give the lower bound first",
+            op_name, a, b);
     if (distribution == DT_RANDOM_NORMAL && !(b >= 0))
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the standard deviation is %g; give 0 or more", what, b);
+                       "%s: the standard deviation is %g; give 0 or more", op_name, b);
     if (distribution == DT_RANDOM_INTEGERS && low.i >= high.i && high.i != INT64_MIN)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: there is no integer from %" PRId64
                        " up to but without %" PRId64 "; give low < high",
-                       what, low.i, high.i);
+                       op_name, low.i, high.i);
     if (distribution == DT_RANDOM_BERNOULLI && !(a >= 0 && a <= 1))
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the probability is %g; give one from 0 to 1", what, a);
+                       "%s: the probability is %g; give one from 0 to 1", op_name, a);
     return 0;
 }
 
-int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribution,
+int dt_random_into(const char *op_name, dt_tensor *target, dt_distribution distribution,
                    dt_scalar low, dt_scalar high, dt_generator *generator)
 {
     dt_dtype dtype = (dt_dtype)target->dtype;
     dt_device device = dt_tensor_device(target);
     DT_LOCAL(dense);
-    if (check_random(what, distribution, dtype, low, high))
+    if (check_random(op_name, distribution, dtype, low, high))
         return -1;
-    if (dt_tensor_check_writable(what, target))
+    if (dt_tensor_check_writable(op_name, target))
         return -1;
     if (!target->numel)
         return 0;
@@ -117,7 +117,7 @@ int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribu
      * cases. */
     bool in_one_run = dt_tensor_is_non_overlapping_and_dense(target);
     if (!in_one_run &&
-        dt_tensor_empty(what, &dense, dtype, target->ndim, target->shape, device))
+        dt_tensor_empty(op_name, &dense, dtype, target->ndim, target->shape, device))
         return -1;
     dt_tensor *filled = in_one_run ? target : &dense;
     if (!generator)
@@ -127,7 +127,7 @@ int dt_random_into(const char *what, dt_tensor *target, dt_distribution distribu
     if (dt_storage_use(filled->storage) ||
         dt_backend_of(device)->random(dt_stream_current(device), generator, &call))
         return -1;
-    return in_one_run ? 0 : dt_copy_into(what, target, &dense);
+    return in_one_run ? 0 : dt_copy_into(op_name, target, &dense);
 }
 
 /* --- permutations --- */
@@ -199,20 +199,20 @@ static int randperm(dt_call *c)
 /* --- one draw an element --- */
 
 /* Uniform numbers of target's shape, drawn in the order in which target is filled. */
-static int uniform_like(const char *what, dt_tensor *out, const dt_tensor *target,
+static int uniform_like(const char *op_name, dt_tensor *out, const dt_tensor *target,
                         dt_dtype dtype, dt_generator *generator)
 {
     dt_device device = dt_tensor_device(target);
     if (dt_tensor_is_non_overlapping_and_dense(target)
-            ? dt_tensor_empty_strided(what, out, dtype, target->ndim, target->shape,
+            ? dt_tensor_empty_strided(op_name, out, dtype, target->ndim, target->shape,
                                       target->strides, device)
-            : dt_tensor_empty(what, out, dtype, target->ndim, target->shape, device))
+            : dt_tensor_empty(op_name, out, dtype, target->ndim, target->shape, device))
         return -1;
-    return dt_random_into(what, out, DT_RANDOM_UNIFORM, dt_scalar_float(0),
+    return dt_random_into(op_name, out, DT_RANDOM_UNIFORM, dt_scalar_float(0),
                           dt_scalar_float(1), generator);
 }
 
-static int check_probabilities(const char *what, const dt_tensor *p)
+static int check_probabilities(const char *op_name, const dt_tensor *p)
 {
     DT_LOCAL(wide);
     if (dt_tensor_device(p).type != DT_CPU)
@@ -223,29 +223,29 @@ static int check_probabilities(const char *what, const dt_tensor *p)
     for (int64_t i = 0; i < wide.numel; i++)
         if (!(values[i] >= 0 && values[i] <= 1))
             return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: a probability is %g; give numbers from 0 to 1", what,
+                           "%s: a probability is %g; give numbers from 0 to 1", op_name,
                            values[i]);
     return 0;
 }
 
 /* 1 where a uniform number is less than the probability in p (broadcast to target), else
  * 0. Probabilities are checked on the CPU only, where that needs no synchronization. */
-static int bernoulli_into(const char *what, dt_tensor *target, const dt_tensor *p,
+static int bernoulli_into(const char *op_name, dt_tensor *target, const dt_tensor *p,
                           dt_generator *generator)
 {
     dt_dtype dtype = (dt_dtype)p->dtype;
     DT_LOCAL(wide);
     DT_LOCAL(drawn);
     DT_LOCAL(less);
-    return dt_check_float(what, DT_ERROR_NOT_IMPLEMENTED, p) ||
-                   check_probabilities(what, p) ||
-                   dt_view_expand(what, &wide, p, target->ndim, target->shape) ||
-                   uniform_like(what, &drawn, target, dt_dtype_compute(dtype),
+    return dt_check_float(op_name, DT_ERROR_NOT_IMPLEMENTED, p) ||
+                   check_probabilities(op_name, p) ||
+                   dt_view_expand(op_name, &wide, p, target->ndim, target->shape) ||
+                   uniform_like(op_name, &drawn, target, dt_dtype_compute(dtype),
                                 generator) ||
                    dt_elementwise(
                        DT_OP_lt, &less,
                        DT_ARGS(dt_arg_tensor(&drawn), dt_arg_tensor(&wide))) ||
-                   dt_copy_into(what, target, &less)
+                   dt_copy_into(op_name, target, &less)
                ? -1
                : 0;
 }
@@ -313,23 +313,22 @@ static int random_integers(dt_call *c, const dt_value *low, const dt_value *high
 
 static int exponential(dt_call *c)
 {
-    const char *what = c->name;
     dt_tensor *target = c->out[0];
     double rate = c->args[1].f;
     DT_LOCAL(drawn);
-    if (dt_tensor_check_writable(what, target) ||
-        dt_check_float(what, DT_ERROR_RUNTIME, target))
+    if (dt_tensor_check_writable(c->name, target) ||
+        dt_check_float(c->name, DT_ERROR_RUNTIME, target))
         return -1;
     if (!(rate > 0))
-        return dt_fail(DT_ERROR_RUNTIME, "%s: the rate is %g; give one above 0", what,
-                       rate);
+        return dt_fail(DT_ERROR_RUNTIME, "%s: the rate is %g; give one above 0",
+                       c->name, rate);
     const dt_arg numbers = dt_arg_tensor(&drawn),
                  factor = dt_arg_scalar(dt_scalar_float(-1 / rate));
-    return uniform_like(what, &drawn, target, DT_FLOAT64, c->args[2].generator) ||
+    return uniform_like(c->name, &drawn, target, DT_FLOAT64, c->args[2].generator) ||
                    dt_elementwise_into(DT_OP_neg, &drawn, &numbers) ||
                    dt_elementwise_into(DT_OP_log1p, &drawn, &numbers) ||
                    dt_elementwise_into(DT_OP_mul, &drawn, DT_ARGS(numbers, factor)) ||
-                   dt_copy_into(what, target, &drawn)
+                   dt_copy_into(c->name, target, &drawn)
                ? -1
                : 0;
 }

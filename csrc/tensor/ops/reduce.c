@@ -25,11 +25,11 @@ static const unsigned char reduce_class[DT_NREDUCE] = {
 
 /* --- which dimensions --- */
 
-int dt_reduce_dims(const char *what, const dt_tensor *x, int count, const int64_t *dims,
-                   bool *reduced)
+int dt_reduce_dims(const char *op_name, const dt_tensor *x, int count,
+                   const int64_t *dims, bool *reduced)
 {
     if (count)
-        return dt_shape_wrap_dims(what, count, dims, x->ndim, reduced);
+        return dt_shape_wrap_dims(op_name, count, dims, x->ndim, reduced);
     for (int d = 0; d < x->ndim; d++)
         reduced[d] = true;
     return 0;
@@ -91,16 +91,16 @@ static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *reduc
                x->shape[order[i]], x->strides[order[i]] * item);
 }
 
-static int make_result(const char *what, dt_tensor *out, const dt_tensor *x,
+static int make_result(const char *op_name, dt_tensor *out, const dt_tensor *x,
                        const bool *reduced, bool keepdim, dt_dtype dtype)
 {
     int64_t shape[DT_MAX_NDIM];
     int ndim = dt_reduce_shape(x, reduced, keepdim, shape);
-    return dt_tensor_empty(what, out, dtype, ndim, shape, dt_tensor_device(x));
+    return dt_tensor_empty(op_name, out, dtype, ndim, shape, dt_tensor_device(x));
 }
 
 /* An error for rows without an identity whose reduced dimensions hold nothing. */
-static int fail_empty(const char *what, const dt_tensor *x, bool whole)
+static int fail_empty(const char *op_name, const dt_tensor *x, bool whole)
 {
     char text[DT_SHAPE_TEXT];
     dt_shape_text(x->ndim, x->shape, text, sizeof text);
@@ -108,13 +108,13 @@ static int fail_empty(const char *what, const dt_tensor *x, bool whole)
         whole ? DT_ERROR_RUNTIME : DT_ERROR_INDEX,
         "%s: a tensor of shape %s has no elements to choose from; give a dimension "
         "whose size is not 0, or check numel() first",
-        what, text);
+        op_name, text);
 }
 
 /* --- reduction --- */
 
 /* The type of input and result; -1 after dt_fail. */
-static int result_type(const char *what, int class, const dt_tensor *x, int dtype)
+static int result_type(const char *op_name, int class, const dt_tensor *x, int dtype)
 {
     dt_dtype own = (dt_dtype)(dtype >= 0 ? dtype : x->dtype);
     switch (class) {
@@ -128,7 +128,7 @@ static int result_type(const char *what, int class, const dt_tensor *x, int dtyp
             DT_ERROR_RUNTIME,
             "%s: not defined for tensors of type %s, whose result is seldom whole; "
             "convert it first, e.g. with .float()%s",
-            what, dt_dtype_name(own), class == FLOAT ? ", or give dtype=" : "");
+            op_name, dt_dtype_name(own), class == FLOAT ? ", or give dtype=" : "");
     case TRUTH:
         return own == DT_UINT8 && dtype < 0 ? DT_UINT8 : DT_BOOL;
     default:
@@ -143,18 +143,18 @@ static bool needs_elements(dt_reduce_op op)
            op == DT_REDUCE_norm_min;
 }
 
-static int run(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
+static int run(const char *op_name, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
                const bool *reduced, bool whole, bool keepdim, dt_dtype result,
                double parameter)
 {
     dt_reduction call;
     split_dims(&call, x, reduced, true);
-    if (make_result(what, out, x, reduced, keepdim, result))
+    if (make_result(op_name, out, x, reduced, keepdim, result))
         return -1;
     if (!out->numel)
         return 0;
     if (needs_elements(op) && !call.reduced_numel)
-        return fail_empty(what, x, whole || reduce_class[op] == NORM);
+        return fail_empty(op_name, x, whole || reduce_class[op] == NORM);
     dt_device device = dt_tensor_device(x);
     call.output = dt_tensor_data(out);
     call.output_dtype = result;
@@ -165,16 +165,16 @@ static int run(const char *what, dt_reduce_op op, dt_tensor *out, const dt_tenso
                : dt_backend_of(device)->reduce(dt_stream_current(device), op, &call);
 }
 
-static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
+static int reduce_as(const char *op_name, dt_reduce_op op, dt_tensor *out,
                      const dt_tensor *x, int count, const int64_t *dims, bool keepdim,
                      int dtype, double parameter)
 {
     bool reduced[DT_MAX_NDIM];
     DT_LOCAL(converted);
-    if (dt_reduce_dims(what, x, count, dims, reduced))
+    if (dt_reduce_dims(op_name, x, count, dims, reduced))
         return -1;
     int class = reduce_class[op];
-    int result = result_type(what, class, x, dtype);
+    int result = result_type(op_name, class, x, dtype);
     if (result < 0)
         return -1;
     /* Backends reduce TOTAL from integers to int64 and TRUTH from any type to bool; every
@@ -184,11 +184,11 @@ static int reduce_as(const char *what, dt_reduce_op op, dt_tensor *out,
                   (whole && !dt_dtype_is_float((dt_dtype)x->dtype));
     if (!direct) {
         if (dt_to(&converted, x, (dt_dtype)result, dt_tensor_device(x)))
-            return dt_fail_prefix("%s: ", what);
+            return dt_fail_prefix("%s: ", op_name);
         x = &converted;
     }
     dt_dtype made = class == TRUTH ? DT_BOOL : whole ? DT_INT64 : (dt_dtype)result;
-    if (run(what, op, out, x, reduced, count == 0, keepdim, made, parameter))
+    if (run(op_name, op, out, x, reduced, count == 0, keepdim, made, parameter))
         return -1;
     /* any and all of bytes give bytes. */
     return made == (dt_dtype)result ? 0 : dt_retype(out, (dt_dtype)result);
@@ -286,7 +286,6 @@ static int argument(dt_call *c, bool greatest)
  * also the mean, unless that is NULL. */
 static int variance(dt_call *c, bool root, dt_tensor *mean)
 {
-    const char *what = c->name;
     const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[1], *correction = &c->args[2];
     dt_tensor *out = c->out[0];
@@ -295,17 +294,18 @@ static int variance(dt_call *c, bool root, dt_tensor *mean)
     DT_LOCAL(wide);
     dt_dtype dtype = (dt_dtype)x->dtype;
     dt_device device = dt_tensor_device(x);
-    if (dt_check_float(what, DT_ERROR_RUNTIME, x) ||
-        dt_reduce_dims(what, x, dims->count > 0 ? dims->count : 0, dims->ints, reduced))
+    if (dt_check_float(c->name, DT_ERROR_RUNTIME, x) ||
+        dt_reduce_dims(c->name, x, dims->count > 0 ? dims->count : 0, dims->ints,
+                       reduced))
         return -1;
     if (dt_dtype_size(dtype) < 4) {
         if (dt_to(&wide, x, DT_FLOAT32, device))
-            return dt_fail_prefix("%s: ", what);
+            return dt_fail_prefix("%s: ", c->name);
         x = &wide;
     }
     split_dims(&call, x, reduced, true);
-    if (make_result(what, out, x, reduced, keepdim, (dt_dtype)x->dtype) ||
-        (mean && make_result(what, mean, x, reduced, keepdim, (dt_dtype)x->dtype)))
+    if (make_result(c->name, out, x, reduced, keepdim, (dt_dtype)x->dtype) ||
+        (mean && make_result(c->name, mean, x, reduced, keepdim, (dt_dtype)x->dtype)))
         return -1;
     call.output_dtype = (dt_dtype)x->dtype;
     call.output = dt_tensor_data(out);

@@ -32,7 +32,7 @@ static int result_type(dt_scan_op op, const dt_tensor *x, int dtype)
  * dtype -1: int64 for sums and products of integers and bools, else input's own. */
 static int scan(dt_call *c, dt_scan_op op, int dtype, bool backward)
 {
-    const char *what = scan_names[op];
+    const char *op_name = scan_names[op];
     const dt_tensor *x = c->args[0].tensor;
     bool extremes = op == DT_SCAN_MAX || op == DT_SCAN_MIN;
     dt_tensor *out = c->out[0], *indices = extremes ? c->out[1] : NULL;
@@ -48,7 +48,7 @@ static int scan(dt_call *c, dt_scan_op op, int dtype, bool backward)
                            dt_dtype_name((dt_dtype)dtype), c->name);
         dtype = x->dtype;
     }
-    int at = dt_shape_wrap_dim(what, c->args[1].i, x->ndim);
+    int at = dt_shape_wrap_dim(op_name, c->args[1].i, x->ndim);
     int result = at < 0 ? -1 : result_type(op, x, dtype);
     if (result < 0)
         return -1;
@@ -62,9 +62,9 @@ static int scan(dt_call *c, dt_scan_op op, int dtype, bool backward)
         x = &narrow;
     }
     if (dt_contiguous_as(&input, x, compute, device) ||
-        dt_tensor_empty(what, out, compute, input.ndim, input.shape, device) ||
+        dt_tensor_empty(op_name, out, compute, input.ndim, input.shape, device) ||
         (indices &&
-         dt_tensor_empty(what, indices, DT_INT64, input.ndim, input.shape, device)))
+         dt_tensor_empty(op_name, indices, DT_INT64, input.ndim, input.shape, device)))
         return -1;
     dt_scan call = {.dtype = compute,
                     .backward = backward,

@@ -23,7 +23,7 @@ static int exchange(dt_tensor *out, const dt_tensor *t, int dim)
 
 /* The first k elements along dim in order (k -1: all of them), and where they were. A
  * stable sort, a NaN greater than all others. values may be NULL. */
-static int sort_rows(const char *what, dt_tensor *values, dt_tensor *indices,
+static int sort_rows(const char *op_name, dt_tensor *values, dt_tensor *indices,
                      const dt_tensor *x, int64_t k, int64_t dim, bool descending)
 {
     DT_LOCAL(rows);
@@ -31,7 +31,7 @@ static int sort_rows(const char *what, dt_tensor *values, dt_tensor *indices,
     DT_LOCAL(places);
     int64_t shape[DT_MAX_NDIM];
     dt_device device = dt_tensor_device(x);
-    int at = dt_shape_wrap_dim(what, dim, x->ndim);
+    int at = dt_shape_wrap_dim(op_name, dim, x->ndim);
     if (at < 0)
         return -1;
     int64_t n = x->ndim ? x->shape[at] : 1;
@@ -39,16 +39,16 @@ static int sort_rows(const char *what, dt_tensor *values, dt_tensor *indices,
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: k is %" PRId64 ", and dimension %d has %" PRId64
                        " elements; give k from 0 to that",
-                       what, k, at, n);
+                       op_name, k, at, n);
     if (exchange(&rows, x, at))
         return -1;
     memcpy(shape, rows.shape, (size_t)rows.ndim * sizeof *shape);
     if (k >= 0 && rows.ndim)
         shape[rows.ndim - 1] = k;
     k = k < 0 ? n : k;
-    if (dt_tensor_empty(what, &places, DT_INT64, rows.ndim, shape, device) ||
-        (values &&
-         dt_tensor_empty(what, &ordered, (dt_dtype)x->dtype, rows.ndim, shape, device)))
+    if (dt_tensor_empty(op_name, &places, DT_INT64, rows.ndim, shape, device) ||
+        (values && dt_tensor_empty(op_name, &ordered, (dt_dtype)x->dtype, rows.ndim,
+                                   shape, device)))
         return -1;
     if (places.numel && k) {
         dt_sorting call = {.dtype = (dt_dtype)x->dtype,
@@ -90,21 +90,21 @@ static int64_t row_size(const dt_tensor *x, int dim)
 }
 
 /* The dimension, checked; -1 after dt_fail. */
-static int check_row(const char *what, const dt_tensor *x, int64_t dim)
+static int check_row(const char *op_name, const dt_tensor *x, int64_t dim)
 {
-    int wrapped = dt_shape_wrap_dim(what, dim, x->ndim);
+    int wrapped = dt_shape_wrap_dim(op_name, dim, x->ndim);
     if (wrapped < 0)
         return -1;
     if (x->dtype == DT_BOOL)
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "%s: not defined for dtype bool; convert it first, for example "
                        "with .int()",
-                       what);
+                       op_name);
     if (!row_size(x, wrapped))
         return dt_fail(DT_ERROR_INDEX,
                        "%s: dimension %d has size 0, so it has no element to return; "
                        "give a dimension that has elements",
-                       what, wrapped);
+                       op_name, wrapped);
     return wrapped;
 }
 
@@ -227,7 +227,7 @@ static int median(dt_call *c, bool skips)
 
 /* --- where in order --- */
 
-static int check_search(const char *what, const dt_tensor *sequence,
+static int check_search(const char *op_name, const dt_tensor *sequence,
                         const dt_tensor *values, const dt_tensor *sorter)
 {
     char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
@@ -237,13 +237,13 @@ static int check_search(const char *what, const dt_tensor *sequence,
     if (!sequence->ndim)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the sequence has no dimension; give one of at least 1",
-                       what);
+                       op_name);
     if (sequence->ndim != 1 && !same)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: the sequence has shape %s, the values %s; give a sequence of one "
             "dimension, or of the values' sizes in all dimensions but the last",
-            what, dt_shape_text(sequence->ndim, sequence->shape, has, sizeof has),
+            op_name, dt_shape_text(sequence->ndim, sequence->shape, has, sizeof has),
             dt_shape_text(values->ndim, values->shape, wants, sizeof wants));
     if (sorter &&
         !dt_shape_equal(sorter->ndim, sorter->shape, sequence->ndim, sequence->shape))
@@ -251,16 +251,16 @@ static int check_search(const char *what, const dt_tensor *sequence,
             DT_ERROR_RUNTIME,
             "%s: the sequence has shape %s, its sorter %s; give a sorter of the "
             "sequence's shape",
-            what, dt_shape_text(sequence->ndim, sequence->shape, has, sizeof has),
+            op_name, dt_shape_text(sequence->ndim, sequence->shape, has, sizeof has),
             dt_shape_text(sorter->ndim, sorter->shape, wants, sizeof wants));
     if (sorter && sorter->dtype != DT_INT64)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the sorter is of type %s; give int64, as argsort() does",
-                       what, dt_dtype_name((dt_dtype)sorter->dtype));
-    if (dt_check_same_device(what, "the sequence", sequence, "the values", values))
+                       op_name, dt_dtype_name((dt_dtype)sorter->dtype));
+    if (dt_check_same_device(op_name, "the sequence", sequence, "the values", values))
         return -1;
-    return sorter ? dt_check_same_device(what, "the sequence", sequence, "the sorter",
-                                         sorter)
+    return sorter ? dt_check_same_device(op_name, "the sequence", sequence,
+                                         "the sorter", sorter)
                   : 0;
 }
 
@@ -270,7 +270,6 @@ static int check_search(const char *what, const dt_tensor *sequence,
 static int search(dt_call *c, const dt_tensor *sequence, const dt_value *value,
                   const dt_tensor *sorter, bool right, bool narrow)
 {
-    const char *what = c->name;
     dt_device device = dt_tensor_device(sequence);
     const dt_tensor *values = value->tensor;
     dt_tensor *out = c->out[0];
@@ -283,11 +282,11 @@ static int search(dt_call *c, const dt_tensor *sequence, const dt_value *value,
                              ? (dt_dtype)sequence->dtype
                          : value->scalar.kind == DT_KIND_FLOAT ? DT_FLOAT64
                                                                : DT_INT64;
-        if (dt_full(what, &own, dtype, 0, NULL, device, value->scalar) < 0)
+        if (dt_full(c->name, &own, dtype, 0, NULL, device, value->scalar) < 0)
             return -1;
         values = &own;
     }
-    if (check_search(what, sequence, values, sorter))
+    if (check_search(c->name, sequence, values, sorter))
         return -1;
     dt_dtype meet =
         dt_dtype_promote((dt_dtype)sequence->dtype, (dt_dtype)values->dtype);
@@ -297,11 +296,11 @@ static int search(dt_call *c, const dt_tensor *sequence, const dt_value *value,
     if (dt_contiguous_as(&rows, sequence, meet, device) ||
         dt_contiguous_as(&wanted, values, meet, device) ||
         (sorter && dt_contiguous(&order, sorter)) ||
-        dt_tensor_empty(what, out, DT_INT64, values->ndim, values->shape, device))
+        dt_tensor_empty(c->name, out, DT_INT64, values->ndim, values->shape, device))
         return -1;
     if (out->numel) {
         bool one = sequence->ndim == 1;
-        dt_search call = {.what = what,
+        dt_search call = {.op_name = c->name,
                           .dtype = meet,
                           .right = right,
                           .n = sequence->shape[sequence->ndim - 1],
