@@ -89,6 +89,21 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
+# A file that gets each failure at once, since a run that is stopped shows none. Of the
+# processes of a run, the one that sees all reports writes.
+FAILURES = os.environ.get("PYDEVTENSOR_TEST_FAILURES")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    FAILURES = None
+if FAILURES:
+    open(FAILURES, "w").close()
+
+
+def pytest_runtest_logreport(report):
+    if FAILURES and report.failed:
+        with open(FAILURES, "a") as file:
+            file.write(f"{report.nodeid} ({report.when})\n{report.longreprtext}\n\n")
+
+
 def pytest_terminal_summary(terminalreporter):
     ran = Counter()
     for outcome in ("passed", "failed"):

@@ -51,7 +51,7 @@ def test_the_checker_opens_a_library(tmp_path):
     assert "ran on cuda:0 Simulated GPU (virtual GPU 1 of 2) (simulated)" in said
     assert "needs a real GPU" in said
     said = run([program, library, "--simulated"], tmp_path)
-    assert said.count(": passed") == 9 and "FAILED" not in said
+    assert said.count(": passed") == 10 and "FAILED" not in said
     said = run([program, library, "--simulated", "peers", "random"], tmp_path)
     assert re.findall("(.*): passed", said) == ["random", "peers"]
     said = run([program, library, "--simulated", "everything"], tmp_path, status=2)

@@ -36,7 +36,9 @@ PIECE_SECONDS = 535
 
 
 def commit_of(root: Path) -> str:
-    """From git; in a folder that was carried, from the file COMMIT."""
+    """From the environment, from the file COMMIT of a carried folder, or from git."""
+    if os.environ.get("COMMIT"):
+        return os.environ["COMMIT"]
     if (root / "COMMIT").exists():
         return (root / "COMMIT").read_text().strip()
     try:

@@ -443,7 +443,8 @@ static int check_linked()
         check_extremes();
         check_conversions();
         check_constants();
-        check_products();
+        check_integer_products();
+        check_float_products();
         check_random();
         check_transfers();
         check_peers();
@@ -469,11 +470,16 @@ static const struct {
     const char *name;
     void (*check)();
 } kParts[] = {
-    {"transfers", check_transfers},     {"constants", check_constants},
-    {"conversions", check_conversions}, {"elementwise", check_all_elementwise},
-    {"reductions", check_reductions},   {"extremes", check_extremes},
-    {"random", check_random},           {"peers", check_peers},
-    {"products", check_products},
+    {"transfers", check_transfers},
+    {"constants", check_constants},
+    {"conversions", check_conversions},
+    {"elementwise", check_all_elementwise},
+    {"reductions", check_reductions},
+    {"extremes", check_extremes},
+    {"random", check_random},
+    {"peers", check_peers},
+    {"integer-products", check_integer_products},
+    {"float-products", check_float_products},
 };
 
 /* The backend's table; NULL after a sentence about the cause. */

@@ -5,6 +5,7 @@ nvidia-smi, compute-sanitizer and ncu."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -173,7 +174,7 @@ def test_children_end_with_their_step(place, a_gpu, tmp_path, wait):
 def test_the_time_of_a_piece(place, a_gpu, monkeypatch):
     monkeypatch.setattr(runner, "LEAST", 1)
     given = MACHINE, shell("one", f"{REAL}; sleep 300", limit=400), shell("two")
-    status, said = check(place, *given, more=("--seconds", "2"))
+    status, _ = check(place, *given, more=("--seconds", "2"))
     assert status == 1
     assert verdict(place, "one")[0] == "not run"
     assert re.match(
@@ -330,6 +331,23 @@ def test_tests_that_ran_too_rarely(counts, why):
     assert runner.tests_on_a_real_gpu(log.format(*counts)) == why
 
 
+def test_a_stopped_run_keeps_its_failures(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2\n")
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONSAFEPATH": "1",
+            "PYDEVTENSOR_TEST_FAILURES": str(tmp_path / "failures.txt"),
+        },
+        capture_output=True,
+    )
+    said = (tmp_path / "failures.txt").read_text()
+    assert said.count("test_it.py::test_it (call)") == 1 and "assert 1 == 2" in said
+
+
 def test_tests_that_ran_on_the_simulator(tmp_path):
     """The line is the one that the tests write."""
     done = subprocess.run(
@@ -463,7 +481,17 @@ def test_the_kit_is_complete_and_small(tmp_path, monkeypatch):
     )
     assert done.returncode == 1
     assert "gpu-check: memcheck: not run: machine has not passed" in done.stdout
-    assert (tmp_path / "results.tar.gz").exists()
+    # Carried to another machine, the results go on from there.
+    shutil.rmtree(tmp_path / "results")
+    done = subprocess.run(
+        ["sh", folder / "check.sh", "results", "4"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHON": sys.executable, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    said = (tmp_path / "results" / "report.md").read_text()
+    assert "| memcheck | 3 |" in said and said.count("| not run: ") == 10
 
 
 def test_a_wheel_of_another_python_is_not_taken(tmp_path):

@@ -24,10 +24,15 @@ SCRIPT = """\
 #!/bin/sh
 # The pieces of gpu-check, each of less than nine minutes; all of them if none is named.
 #   sh check.sh RESULTS [1 2 3 4]
-# RESULTS/report.md is put together from every piece that ran; RESULTS.tar.gz holds all.
-cd "$(dirname "$0")" || exit 1
+# RESULTS/report.md is put together from every piece that ran. RESULTS.tar.gz holds all;
+# where it is there and RESULTS is not, as on another machine, it is unpacked first.
 results=${1:?name a folder for the results}
 shift
+case $results in /*) ;; *) results=$PWD/$results ;; esac
+cd "$(dirname "$0")" || exit 1
+if [ -f "$results.tar.gz" ] && [ ! -d "$results" ]; then
+    tar -xzf "$results.tar.gz" -C "$(dirname "$results")" || exit 1
+fi
 status=0
 for piece in ${*:-1 2 3 4}; do
     "${PYTHON:-python3}" tools/gpu_check.py --results "$results" --piece "$piece" \\

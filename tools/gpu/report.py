@@ -62,6 +62,11 @@ def write(steps: Sequence[Step], place: Place) -> None:
             shown = step.shown or 25
             tail = _tail(log, shown, place)
             lines += ["", f"## {step.name}: {found['verdict']}", "", "```", tail, "```"]
+    for path in sorted(place.results.glob("*.failures")):
+        text = _tail(path.read_text(errors="replace"), 400, place)
+        if text:
+            title = f"## {path.stem}: what failed"
+            lines += ["", title, "", "```", text, "```"]
     measured = place.results / "bench.md"
     if measured.exists():
         lines += ["", measured.read_text().rstrip()]

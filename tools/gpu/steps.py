@@ -12,8 +12,8 @@ CHECKER = ("{work}/cuda_backend_test", LIBRARY)
 PROGRAMS = "{root}/tools/gpu"
 BUILT = ("machine", "install")
 CHECKED = ("machine", "install", "checker-build")
-# The parts of the checker with kernels that use shared memory.
-SHARED = ("reductions", "extremes", "products")
+# The parts of the checker with kernels of ours that use shared memory.
+SHARED = ("reductions", "extremes", "integer-products")
 
 
 def _gpu_is_listed(log: str) -> str | None:
@@ -67,13 +67,23 @@ def _pytest(*more: str) -> tuple[str, ...]:
     return ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", *more)
 
 
-def _parallel() -> tuple[str, ...]:
+def _plugins() -> tuple[str, ...]:
+    """Several processes, and a limit for a test that hangs, where pytest has these."""
     cores = len(os.sched_getaffinity(0))
-    found = cores > 1 and importlib.util.find_spec("xdist")
-    return ("-n", str(min(8, cores))) if found else ()
+    parallel = cores > 1 and importlib.util.find_spec("xdist")
+    limited = importlib.util.find_spec("pytest_timeout")
+    return (
+        *(("-n", str(min(8, cores))) if parallel else ()),
+        *(("--timeout", "60") if limited else ()),
+    )
 
 
-REAL = {"PYDEVTENSOR_TEST_GPUS": "real", "PYDEVTENSOR_VIRTUAL_GPUS": "2"}
+def _real(step: str) -> dict[str, str]:
+    return {
+        "PYDEVTENSOR_TEST_GPUS": "real",
+        "PYDEVTENSOR_TEST_FAILURES": f"{{results}}/{step}.failures",
+    }
+
 
 STEPS = (
     # --- 1: builds, and runs everything once
@@ -158,15 +168,16 @@ STEPS = (
         330,
         "the fast tests, on the GPU as two virtual ones",
         _pytest(
-            *_parallel(),
-            *("-m", "not slow", "--maxfail=200", "--junitxml={results}/tests.xml"),
+            *_plugins(),
+            *("-m", "not slow", "--maxfail=200", "--tb=short"),
+            "--junitxml={results}/tests.xml",
             *("--ignore=tests/tools", "--ignore=tests/test_core.py", "tests"),
         ),
         needs=BUILT,
         modules=("pytest", "hypothesis"),
-        environment=REAL,
+        environment={**_real("tests"), "PYDEVTENSOR_VIRTUAL_GPUS": "2"},
         evidence=tests_on_a_real_gpu,
-        shown=120,
+        shown=150,
     ),
     Step(
         "libraries",
@@ -176,7 +187,7 @@ STEPS = (
         _pytest("tests/test_dlpack.py"),
         needs=BUILT,
         modules=("pytest", "torch", "cupy"),
-        environment={"PYDEVTENSOR_TEST_GPUS": "real"},
+        environment=_real("libraries"),
         evidence=tests_on_a_real_gpu,
     ),
     Step(
