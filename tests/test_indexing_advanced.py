@@ -339,3 +339,18 @@ def test_gradient_of_repeated_rows(device):
     table = torch.zeros(4, 2, device=device, requires_grad=True)
     table[torch.tensor([1, 1, 3], device=device)].sum().backward()
     assert table.grad.tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
+
+
+def test_a_masked_write_converts_one_element(device):
+    """x[mask] = value with one element of another type, as PyTorch's masked_fill_."""
+    x = torch.ones(2, 3, device=device)
+    mask = torch.tensor([True, False], device=device)
+    for value in (torch.tensor(3), torch.tensor([[4.0]], dtype=torch.float64)):
+        x[mask] = value.to(device)
+        assert x.tolist() == [[value.item()] * 3, [1.0] * 3]
+        x[None, mask, 1:] = value.to(device) + 1
+        assert x[0].tolist() == [value.item()] + [value.item() + 1] * 2
+    # Several elements, or indices that are no mask, have to be of the type.
+    for key, value in ((mask, [1, 2, 3]), ([0], [[1]])):
+        with pytest.raises(RuntimeError, match="convert one"):
+            x[key] = torch.tensor(value, device=device)

@@ -344,7 +344,16 @@ PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 
 /* --- writing --- */
 
-/* place[chosen] = value, or += value, which may be on another device. */
+static bool chosen_by_masks(const subscript *s)
+{
+    for (int k = 0; k < s->nchosen; k++)
+        if (s->wanted[k] < 0)
+            return false;
+    return true;
+}
+
+/* place[chosen] = value, or += value, which may be on another device, and of another type
+ * if it is one element for a mask. */
 static int write_chosen(bool accumulate, dt_tensor *place, const dt_tensor *whole,
                         const subscript *s, const dt_tensor *value, dt_scalar number)
 {
@@ -353,8 +362,12 @@ static int write_chosen(bool accumulate, dt_tensor *place, const dt_tensor *whol
     dt_device device = dt_tensor_device(place);
     if (plan_advanced(&a, s, whole, place))
         return -1;
-    if (value && !dt_device_equal(dt_tensor_device(value), device)) {
-        if (dt_recorded_to(&own, value, (dt_dtype)value->dtype, device))
+    dt_dtype dtype = value ? (dt_dtype)value->dtype : DT_BOOL;
+    if (value && value->numel == 1 && !accumulate && chosen_by_masks(s))
+        dtype = (dt_dtype)place->dtype;
+    if (value &&
+        (dtype != value->dtype || !dt_device_equal(dt_tensor_device(value), device))) {
+        if (dt_recorded_to(&own, value, dtype, device))
             return -1;
         value = &own;
     }
