@@ -234,3 +234,15 @@ def test_extremes_and_their_indices(op, name, device):
                 assert same(places, found.indices)
         if name != "bool":
             assert getattr(torch, "arg" + op)(x).item() == index(a)
+
+
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_no_dimensions_of_a_truth_are_each_element(name, device):
+    x = torch.tensor([[0, 2], [3, 0]], device=device)
+    for dims in ((), []):
+        found = getattr(x, name)(dims)
+        assert found.dtype is torch.bool and found.tolist() == [
+            [False, True],
+            [True, False],
+        ]
+    assert getattr(x, name)().dim() == 0 and getattr(x, name)(None).dim() == 0

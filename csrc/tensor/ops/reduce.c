@@ -171,9 +171,11 @@ static int reduce_as(const char *op_name, dt_reduce_op op, dt_tensor *out,
 {
     bool reduced[DT_MAX_NDIM];
     DT_LOCAL(converted);
-    if (dt_reduce_dims(op_name, x, count, dims, reduced))
-        return -1;
     int class = reduce_class[op];
+    if (class == TRUTH && !count) /* of no dimension: each element alone */
+        memset(reduced, 0, sizeof reduced);
+    else if (dt_reduce_dims(op_name, x, count > 0 ? count : 0, dims, reduced))
+        return -1;
     int result = result_type(op_name, class, x, dtype);
     if (result < 0)
         return -1;
@@ -188,7 +190,7 @@ static int reduce_as(const char *op_name, dt_reduce_op op, dt_tensor *out,
         x = &converted;
     }
     dt_dtype made = class == TRUTH ? DT_BOOL : whole ? DT_INT64 : (dt_dtype)result;
-    if (run(op_name, op, out, x, reduced, count == 0, keepdim, made, parameter))
+    if (run(op_name, op, out, x, reduced, count <= 0, keepdim, made, parameter))
         return -1;
     /* any and all of bytes give bytes. */
     return made == (dt_dtype)result ? 0 : dt_retype(out, (dt_dtype)result);
@@ -213,7 +215,7 @@ static int reduce(dt_call *c, dt_reduce_op op, bool one_dim, int dtype)
     int count = one_dim ? dim->given : dim->count;
     if (count > 0 && nodes_along_dims[op])
         c->node = nodes_along_dims[op];
-    return dt_reduce(op, c->out[0], c->args[0].tensor, count > 0 ? count : 0,
+    return dt_reduce(op, c->out[0], c->args[0].tensor, count,
                      one_dim ? &dim->i : dim->ints, c->args[2].b, dtype, 0);
 }
 
