@@ -246,3 +246,15 @@ def test_no_dimensions_of_a_truth_are_each_element(name, device):
             [True, False],
         ]
     assert getattr(x, name)().dim() == 0 and getattr(x, name)(None).dim() == 0
+
+
+def test_reductions_of_empty_views_with_an_offset(device):
+    """Their address is beyond memory that does not exist, and no kernel gets it."""
+    for x in (
+        torch.zeros(0, 3, device=device)[:, 1:],
+        torch.zeros(4, 0, device=device)[2:],
+    ):
+        assert x.sum().item() == 0 and x.trace().item() == 0 and x.norm().item() == 0
+        assert (
+            x.all().item() and x.var().isnan().item() and x.sum(0).shape == x.shape[1:]
+        )
