@@ -258,3 +258,10 @@ def test_reductions_of_empty_views_with_an_offset(device):
         assert (
             x.all().item() and x.var().isnan().item() and x.sum(0).shape == x.shape[1:]
         )
+
+
+def test_extremum_with_a_tensor_of_no_dimensions(device):
+    """An integer Tensor is the other operand, not a dimension."""
+    x, one = torch.tensor([0, 5], device=device), torch.tensor(1, device=device)
+    assert torch.max(x, one).tolist() == [1, 5] and x.min(one).tolist() == [0, 1]
+    assert x.max(0).values.item() == 5 and x.max(dim=one - 1).indices.item() == 1
