@@ -400,3 +400,12 @@ def test_covariances(device):
     with pytest.raises(RuntimeError):
         x.reshape(3, 7, 1).cov()
     check(lambda x: x.cov(), leaf(2, 4, device=device))
+
+
+@pytest.mark.parametrize("name", ["cov", "corrcoef"])
+def test_one_variable_has_a_number(name, device):
+    x = torch.tensor([[1.0, 2.0, 4.0]], device=device)
+    expected = getattr(np, name)(x.cpu().numpy())
+    found = getattr(x, name)()
+    assert found.dim() == expected.ndim == 0
+    np.testing.assert_allclose(found.item(), expected, rtol=1e-6)

@@ -286,7 +286,7 @@ def cov(
         lost = 1 if aweights is None else (weights * aweights).sum() / total
         degrees = float(total - correction * lost)
     result = product / max(degrees, 0.0)
-    return result.reshape(()) if input.dim() < 2 else result
+    return result.squeeze()  # a number for one variable
 
 
 @function(method=True)
