@@ -64,3 +64,8 @@ def test_windows_are_those_of_numpy(device):
             wanted = np.kaiser(n, beta)
             np.testing.assert_allclose(found.cpu().numpy(), wanted, rtol=1e-12)
     assert torch.hann_window(8, device=device).device == torch.device(device)
+
+
+def test_diff_of_order_0_ignores_what_is_beside(device):
+    x = torch.tensor([1.0, 3.0], device=device)
+    assert x.diff(0, prepend=x, append=x).tolist() == [1.0, 3.0]

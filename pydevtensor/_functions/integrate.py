@@ -184,10 +184,12 @@ def diff(
     if input.dim() == 0:
         raise RuntimeError("the input has no dimension; give one of at least 1")
     at_least(0, "n", n)
+    if not n:
+        return input.clone()  # without prepend and append, as NumPy
     parts = [part for part in (prepend, input, append) if part is not None]
     if len(parts) > 1:
         input = _C.cat(parts, dim)
     for _ in range(min(n, input.size(dim))):  # more leave nothing
         before, after = _neighbours(input, dim)
         input = after != before if input.dtype is _C.bool else after - before
-    return input if n else input.clone()
+    return input
