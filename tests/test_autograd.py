@@ -963,3 +963,28 @@ def test_hooks_that_remove_hooks(device):
         for _ in range(2):  # in the second pass none is left
             (y * 3).sum().backward(retain_graph=True)
         assert calls == [0, 1, *range(4, 12)]
+
+
+FLAT = {
+    "gt_": lambda y: y.gt_(1),
+    "eq_": lambda y: y.eq_(y.detach().clone()),
+    "logical_not_": lambda y: y.logical_not_(),
+    "floor_divide_": lambda y: y.floor_divide_(2),
+    "heaviside_": lambda y: y.heaviside_(y.detach().clone()),
+    "div_": lambda y: y.div_(2, rounding_mode="floor"),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_writing_without_a_derivative_ends_the_history(name, device):
+    """What is overwritten has no part in the result any more."""
+    x = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
+    y = x * 3
+    FLAT[name](y)
+    (y * 2 + x).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    y = x * 3
+    FLAT[name](y[:1])
+    x.grad = None
+    (y + x).sum().backward()
+    assert x.grad.tolist() == [1.0, 4.0]
