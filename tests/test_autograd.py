@@ -988,3 +988,13 @@ def test_writing_without_a_derivative_ends_the_history(name, device):
     x.grad = None
     (y + x).sum().backward()
     assert x.grad.tolist() == [1.0, 4.0]
+
+
+def test_in_place_composites_save_what_they_overwrite(device):
+    x = torch.tensor([3.0, 5.0], device=device)
+    power = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
+    assert x.ldexp_(power) is x and x.tolist() == [6.0, 20.0]
+    x.sum().backward()
+    np.testing.assert_allclose(
+        power.grad.tolist(), np.log(2) * np.array([6, 20]), rtol=1e-6
+    )

@@ -129,6 +129,19 @@ static void name_error(const composite *c)
     PyErr_Restore(type, error, traceback);
 }
 
+/* What the body gets for the tensor that an in-place call overwrites: a copy where the
+ * body's nodes may save it. */
+static PyObject *overwritten(const dt_args *args)
+{
+    bool recording = false;
+    for (int i = 0; i < args->signature->count; i++)
+        recording |= args->slots[i] && dt_tensor_check(args->slots[i]) &&
+                     dt_recording(dt_tensor_of(args->slots[i]));
+    if (!recording || !dt_tensor_check(args->slots[0]))
+        return converted(args, 0);
+    return PyObject_CallMethod(args->slots[0], "clone", NULL);
+}
+
 /* Calls the body with the arguments that were given, out aside. */
 static PyObject *call_body(const composite *c, const dt_args *args)
 {
@@ -151,7 +164,8 @@ static PyObject *call_body(const composite *c, const dt_args *args)
             values[count++] = Py_NewRef(PyTuple_GET_ITEM(rest, k));
         if (i == s->rest || i == s->out || !args->slots[i])
             continue;
-        if (!(values[count] = converted(args, i)))
+        values[count] = c->in_place && !i ? overwritten(args) : converted(args, i);
+        if (!values[count])
             goto done;
         count++;
         if (by_name)
