@@ -118,6 +118,19 @@ print(torch.cuda.memory_reserved(name), torch.cuda.memory_allocated(name))
     assert out.splitlines() == ["1001 1", "True", "0 0"]
 
 
+def test_out_of_memory_groups_tensors_that_are_alike(gpu):
+    alike = [torch.ones(3, MiB, device=gpu) for _ in range(3)]
+    other = torch.ones(MiB, 3, device=gpu)
+    with pytest.raises(torch.cuda.OutOfMemoryError) as caught:
+        torch.empty(1 << 38, device=gpu)
+    text = str(caught.value)
+    assert "3 times 12.00 MiB (float32 [3, 1048576])" in text
+    assert "12.00 MiB (float32 [1048576, 3])" in text
+    simulated = torch.cuda.get_device_properties(gpu).simulated
+    assert ("torch.cuda.simulate(memory=" in text) == simulated
+    del alike, other
+
+
 def test_a_small_device_fills_up_and_recovers():
     out = python("""
 import pydevtensor as torch
@@ -129,7 +142,7 @@ try:
 except torch.cuda.OutOfMemoryError as error:
     text = str(error)
 n = len(kept)
-print(4 <= n <= 16, '1.00 MiB (float32 [262144])' in text, 'cuda:1' in text)
+print(4 <= n <= 16, f'{n} times 1.00 MiB (float32 [262144])' in text, 'cuda:1' in text)
 print(torch.ones(1 << 18, device='cuda:0').sum().item())
 del kept[0]
 kept.append(torch.ones(1 << 18, device='cuda:1'))
