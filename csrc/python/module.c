@@ -22,13 +22,12 @@ static void take_gil(void *state)
     PyEval_RestoreThread(state);
 }
 
-PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
+PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
+                          unsigned long flags, PyTypeObject *base, PyType_Slot *slots)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, bases);
-    if (!type)
-        return NULL;
-    const char *dot = strrchr(spec->name, '.');
-    if (dt_add_object(module, dot ? dot + 1 : spec->name, type) < 0)
+    PyType_Spec spec = {name, (int)size, 0, (unsigned)flags, slots};
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, (PyObject *)base);
+    if (type && dt_add_object(module, strrchr(name, '.') + 1, type) < 0)
         Py_CLEAR(type);
     return (PyTypeObject *)type;
 }

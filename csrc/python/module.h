@@ -66,9 +66,11 @@ static inline void dt_drop(PyObject **object)
     Py_XDECREF(*object);
 }
 
-/* Creates a heap type and adds it to the module under the last part of its name.
- * Returns one reference, which is never dropped; NULL with an exception set. */
-PyTypeObject *dt_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases);
+/* Creates a heap type and adds it to the module under the last part of its name, of
+ * objects of `size` bytes (0: as its base). base NULL: object. Returns one reference, which
+ * is never dropped; NULL with an exception set. */
+PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
+                          unsigned long flags, PyTypeObject *base, PyType_Slot *slots);
 
 /* The package's functions in Python: pydevtensor.MODULE.FUNCTION(a) or, where b is not
  * NULL, (a, b). */

@@ -253,16 +253,11 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec spec = {
-    .name = "pydevtensor.device",
-    .basicsize = sizeof(dt_device_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = slots,
-};
-
 int dt_setup_device_type(PyObject *module)
 {
-    dt_py.device_type = dt_add_type(module, &spec, NULL);
+    dt_py.device_type =
+        dt_add_type(module, "pydevtensor.device", sizeof(dt_device_object),
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, NULL, slots);
     if (!dt_py.device_type)
         return -1;
     dt_py.cpu = dt_device_object_new(dt_device_make(DT_CPU, -1));

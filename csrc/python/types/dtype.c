@@ -41,13 +41,9 @@ static PyTypeObject *add_named_type(PyObject *module, const char *name, const ch
         {properties ? Py_tp_getset : 0, properties},
         {0, NULL},
     };
-    PyType_Spec spec = {
-        .name = name,
-        .basicsize = sizeof(named_object),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-        .slots = slots,
-    };
-    return dt_add_type(module, &spec, NULL);
+    return dt_add_type(module, name, sizeof(named_object),
+                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, NULL,
+                       slots);
 }
 
 /* Adds a singleton to the module. One reference that is never dropped. */

@@ -254,13 +254,6 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec spec = {
-    .name = "pydevtensor.Generator",
-    .basicsize = sizeof(generator_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = slots,
-};
-
 /* --- seeds of the default generators --- */
 
 DT_PUBLIC(manual_seed, "manual_seed(seed: Any)")
@@ -302,7 +295,9 @@ static const dt_function rows[] = {
 int dt_setup_generator_type(PyObject *module)
 {
     dt_device cpu = dt_device_make(DT_CPU, 0);
-    dt_py.generator_type = dt_add_type(module, &spec, NULL);
+    dt_py.generator_type =
+        dt_add_type(module, "pydevtensor.Generator", sizeof(generator_object),
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, NULL, slots);
     if (!dt_py.generator_type)
         return -1;
     default_generator = make(dt_py.generator_type, cpu);

@@ -100,13 +100,6 @@ static PyType_Slot node_slots[] = {
     {Py_tp_getset, node_properties},
     {0, NULL},
 };
-static PyType_Spec node_spec = {
-    .name = "pydevtensor.Node",
-    .basicsize = sizeof(node_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = node_slots,
-};
-
 bool dt_node_object_check(PyObject *value)
 {
     return Py_TYPE(value) == node_type;
@@ -114,6 +107,8 @@ bool dt_node_object_check(PyObject *value)
 
 int dt_setup_node_type(PyObject *module)
 {
-    node_type = dt_add_type(module, &node_spec, NULL);
+    node_type = dt_add_type(module, "pydevtensor.Node", sizeof(node_object),
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                            NULL, node_slots);
     return node_type ? 0 : -1;
 }

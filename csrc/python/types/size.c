@@ -138,14 +138,9 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec spec = {
-    .name = "pydevtensor.Size",
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = slots,
-};
-
 int dt_setup_size_type(PyObject *module)
 {
-    dt_py.size_type = dt_add_type(module, &spec, (PyObject *)&PyTuple_Type);
+    dt_py.size_type = dt_add_type(module, "pydevtensor.Size", 0, Py_TPFLAGS_DEFAULT,
+                                  &PyTuple_Type, slots);
     return dt_py.size_type ? 0 : -1;
 }

@@ -598,16 +598,11 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec spec = {
-    .name = "pydevtensor.Tensor",
-    .basicsize = sizeof(dt_tensor_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .slots = slots,
-};
-
 int dt_setup_tensor_type(PyObject *module)
 {
-    dt_py.tensor_type = dt_add_type(module, &spec, NULL);
+    dt_py.tensor_type = dt_add_type(
+        module, "pydevtensor.Tensor", sizeof(dt_tensor_object),
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, NULL, slots);
     if (!dt_py.tensor_type)
         return -1;
     /* makes NumPy's operators defer to the tensor's */
