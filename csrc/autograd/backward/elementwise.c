@@ -268,19 +268,6 @@ static inline int forward(dt_call *c, dt_elementwise_op op, int arity)
     return finish(c, op, args);
 }
 
-#define FORWARD_INPUT(name, arity)                                                     \
-    int dt_##name##_forward(dt_call *c)                                                \
-    {                                                                                  \
-        return forward(c, DT_OP_##name, arity);                                        \
-    }
-#define FORWARD_INPUT_AND(kind, rest) FORWARD_INPUT
-#define FORWARD_OWN(all)              BY_HAND
-#define FORWARD_OTHER                 BY_HAND
-#define BY_HAND(...)
-#define ELEMENTWISE(name, arity, class, flags, low, high, parameters, ...)             \
-    FORWARD_##parameters(name, arity)
-#include "ops/elementwise.def"
-
 /* To a number of decimals, before the point where that is negative. */
 int dt_round_forward(dt_call *c)
 {

@@ -203,22 +203,6 @@ int dt_var_backward(dt_grad *g)
     return set(r, total);
 }
 
-#define FORMS(name)                                                                    \
-    int dt_##name##_unbiased_forward(dt_call *c)                                       \
-    {                                                                                  \
-        return DT_CALL_OVERLOAD(name, c, c->args[0], c->args[1],                       \
-                                dt_value_number(c->args[2].b), c->args[3]);            \
-    }                                                                                  \
-    int dt_##name##_of_all_forward(dt_call *c)                                         \
-    {                                                                                  \
-        return DT_CALL_OVERLOAD(name, c, c->args[0], dt_value_none(),                  \
-                                dt_value_number(c->args[1].b));                        \
-    }
-FORMS(var)
-FORMS(std)
-FORMS(var_mean)
-FORMS(std_mean)
-
 /* --- extrema --- */
 
 static int extremum(dt_call *c, dt_op *amax)
