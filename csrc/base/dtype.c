@@ -5,11 +5,11 @@
 
 const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
 /* Each expands the names itself: passed on, `bool` would be replaced as a macro. */
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+#define DT_DTYPE_BOOL(ID, name, alias, type)                                           \
     [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_BOOL},
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+#define DT_DTYPE_INTEGER(ID, name, alias, type)                                        \
     [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_INTEGER},
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+#define DT_DTYPE_FLOAT(ID, name, alias, type)                                          \
     [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_FLOAT},
 #include "ops/dtype.def"
 };
@@ -62,22 +62,22 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
     memset(&element, 0, sizeof element);
     int64_t i = scalar.kind == DT_KIND_FLOAT ? truncated(scalar.f) : scalar.i;
     switch (dtype) {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+#define DT_DTYPE_BOOL(ID, name, alias, type)                                           \
     case DT_##ID:                                                                      \
         element.as_##name = scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : i != 0;     \
         break;
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+#define DT_DTYPE_INTEGER(ID, name, alias, type)                                        \
     case DT_##ID:                                                                      \
         element.as_##name =                                                            \
             (type)(scalar.kind == DT_KIND_FLOAT && sizeof(type) < 8 ? narrow(scalar.f) \
                                                                     : i);              \
         break;
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+#define DT_DTYPE_FLOAT(ID, name, alias, type)                                          \
     case DT_##ID:                                                                      \
         element.as_##name = scalar.kind == DT_KIND_FLOAT ? (type)scalar.f : (type)i;   \
         break;
 /* Rounds through float32, as all kernels do. */
-#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+#define DT_DTYPE_HALF(ID, name, alias, type)                                           \
     case DT_##ID:                                                                      \
         element.as_##name.bits = dt_##name##_narrow(                                   \
             scalar.kind == DT_KIND_FLOAT ? (float)scalar.f : (float)i);                \
@@ -96,16 +96,16 @@ dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes)
 #define READ(name)                                                                     \
     (memcpy(&element.as_##name, bytes, sizeof element.as_##name), element.as_##name)
     switch (dtype) {
-#define DT_DTYPE_BOOL(ID, name, alias, type, class)                                    \
+#define DT_DTYPE_BOOL(ID, name, alias, type)                                           \
     case DT_##ID:                                                                      \
         return dt_scalar_bool(*(const unsigned char *)bytes != 0);
-#define DT_DTYPE_INTEGER(ID, name, alias, type, class)                                 \
+#define DT_DTYPE_INTEGER(ID, name, alias, type)                                        \
     case DT_##ID:                                                                      \
         return dt_scalar_int((int64_t)READ(name));
-#define DT_DTYPE_FLOAT(ID, name, alias, type, class)                                   \
+#define DT_DTYPE_FLOAT(ID, name, alias, type)                                          \
     case DT_##ID:                                                                      \
         return dt_scalar_float((double)READ(name));
-#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
+#define DT_DTYPE_HALF(ID, name, alias, type)                                           \
     case DT_##ID:                                                                      \
         return dt_scalar_float((double)dt_##name##_widen(READ(name).bits));
 #include "ops/dtype.def"

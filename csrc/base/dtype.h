@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 typedef enum dt_dtype {
-#define DT_DTYPE(ID, name, alias, type, class) DT_##ID,
+#define DT_DTYPE(ID, name, alias, type) DT_##ID,
 #include "ops/dtype.def"
     DT_NDTYPES
 } dt_dtype;
@@ -80,7 +80,7 @@ dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b);
 
 /* One element in the representation of its type, as in a tensor's memory. */
 typedef union dt_element {
-#define DT_DTYPE(ID, name, alias, type, class) type as_##name;
+#define DT_DTYPE(ID, name, alias, type) type as_##name;
 #include "ops/dtype.def"
     unsigned char bytes[8];
 } dt_element;

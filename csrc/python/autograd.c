@@ -277,7 +277,10 @@ static const dt_function rows[] = {
         "create_graph records the pass itself, for\nhigher derivatives. inputs: only "
         "these Tensors' .grad. RuntimeError where nothing\nwants a gradient, for a "
         "second pass without retain_graph, and where a Tensor that\nis needed was "
-        "changed in place."),
+        "changed in place.",
+        "x = torch.tensor([1.0, 2.0], requires_grad=True)\n(x ** "
+        "2).sum().backward()\nx.grad",
+        "tensor([2., 4.])"),
 };
 
 int dt_setup_autograd(PyObject *module)

@@ -638,6 +638,7 @@ static int add(PyObject *module, const char *name, dt_signature *signature,
     entry->function = function;
     entry->method = method;
     entry->doc = doc;
+    entry->example = entry->prints = "";
     return dt_add_functions(module, entry, 1);
 }
 

@@ -102,13 +102,17 @@ DT_PUBLIC(get_default_dtype, "get_default_dtype()")
 
 static const dt_function rows[] = {
     DT_FUNCTION(set_default_device, "set_default_device",
-                "Make factories use device where they name none; None means the CPU."),
+                "Make factories use device where they name none; None means the CPU.",
+                "torch.set_default_device('cpu')", ""),
     DT_FUNCTION(get_default_device, "get_default_device",
-                "The device that factories use where they name none."),
+                "The device that factories use where they name none.",
+                "torch.get_default_device()", "device(type='cpu')"),
     DT_FUNCTION(set_default_dtype, "set_default_dtype",
-                "Make d the type of floats where none is named."),
+                "Make d the type of floats where none is named.",
+                "torch.set_default_dtype(torch.float32)", ""),
     DT_FUNCTION(get_default_dtype, "get_default_dtype",
-                "The type of floats where none is named."),
+                "The type of floats where none is named.", "torch.get_default_dtype()",
+                "torch.float32"),
 };
 
 int dt_setup_defaults(PyObject *module)

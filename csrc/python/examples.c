@@ -8,33 +8,6 @@ typedef struct example {
     const char *name, *code, *result;
 } example;
 
-static example examples[] = {
-#define EXAMPLE(name, code, result) {#name, code, result},
-#include "python/examples.def"
-#undef EXAMPLE
-};
-
-static int compare(const void *name, const void *row)
-{
-    return strcmp(name, ((const example *)row)->name);
-}
-
-static int in_order(const void *a, const void *b)
-{
-    return strcmp(((const example *)a)->name, ((const example *)b)->name);
-}
-
-/* The example of name, or NULL. */
-static const example *find(const char *name)
-{
-    static bool sorted; /* under the GIL, while the module is set up */
-    if (!sorted)
-        qsort(examples, sizeof examples / sizeof *examples, sizeof *examples, in_order);
-    sorted = true;
-    return bsearch(name, examples, sizeof examples / sizeof *examples, sizeof *examples,
-                   compare);
-}
-
 /* Each line of code with the prompt before it. */
 static char *prompt(char *out, const char *code, const char *end)
 {
@@ -140,12 +113,4 @@ char *dt_doc_with_example(const char *doc, const char *name, const char *code,
             stpcpy(stpcpy(start, "\n"), prints);
     }
     return text;
-}
-
-char *dt_example_doc(const char *name, const char *doc)
-{
-    if (strstr(doc, ">>> "))
-        return strdup(doc);
-    const example *e = find(name);
-    return dt_doc_with_example(doc, name, e ? e->code : "", e ? e->result : "", false);
 }

@@ -9,7 +9,8 @@
  *         ...
  *     }
  *     static const dt_function rows[] = {
- *         DT_BOTH(narrow, "narrow", "Part of input along a dimension."),
+ *         DT_BOTH(narrow, "narrow", "Part of input along a dimension.",
+ *                 "torch.arange(5).narrow(0, 1, 3)", "tensor([1, 2, 3])"),
  *     };
  *     int dt_setup_views(PyObject *module) { return DT_ADD_FUNCTIONS(module, rows); }
  */
@@ -70,24 +71,22 @@ typedef struct dt_function {
     dt_function_call function; /* NULL: no function of the module */
     dt_function_call method;   /* NULL: no method of Tensor */
     const char *doc;
+    const char *example, *prints; /* code, and what its last line prints; "": none */
 } dt_function;
 
-#define DT_BOTH(NAME, name, doc)                                                       \
-    {name, &NAME##_signature, NAME##_function, NAME##_method, doc}
-#define DT_FUNCTION(NAME, name, doc)                                                   \
-    {name, &NAME##_signature, NAME##_function, NULL, doc}
-#define DT_METHOD(NAME, name, doc) {name, &NAME##_signature, NULL, NAME##_method, doc}
+#define DT_BOTH(NAME, name, ...)                                                       \
+    {name, &NAME##_signature, NAME##_function, NAME##_method, __VA_ARGS__}
+#define DT_FUNCTION(NAME, name, ...)                                                   \
+    {name, &NAME##_signature, NAME##_function, NULL, __VA_ARGS__}
+#define DT_METHOD(NAME, name, ...)                                                     \
+    {name, &NAME##_signature, NULL, NAME##_method, __VA_ARGS__}
 
 /* Adds the rows to the module and to Tensor. -1 with an exception set. */
 int dt_add_functions(PyObject *module, const dt_function *rows, size_t count);
 #define DT_ADD_FUNCTIONS(module, rows)                                                 \
     dt_add_functions(module, rows, sizeof(rows) / sizeof *(rows))
 
-/* doc, which may show an example already, and else that of examples.def, for help(). For
- * free(); NULL with MemoryError. */
-char *dt_example_doc(const char *name, const char *doc);
-
-/* doc and an example: code, and what the last line prints. in_place: as the in-place method
+/* doc, wrapped, and an example: code, and what the last line prints. in_place: as the in-place method
  * of `name` has it. For free(); NULL with MemoryError. */
 char *dt_doc_with_example(const char *doc, const char *name, const char *code,
                           const char *prints, bool in_place);

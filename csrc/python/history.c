@@ -430,21 +430,32 @@ DT_PUBLIC(make_subclass,
 
 static const dt_function rows[] = {
     DT_FUNCTION(make_subclass, "_make_subclass",
-                "An object of a subclass of Tensor over the memory of data."),
+                "An object of a subclass of Tensor over the memory of data.", "", ""),
     DT_METHOD(requires_grad_, "requires_grad_",
               "Says whether gradients for it are wanted; returns it. RuntimeError for "
-              "types other than floating ones."),
-    DT_BOTH(detach, "detach", "A second Tensor over the same memory, without history."),
-    DT_BOTH(detach_, "detach_", "Forget the history. RuntimeError for a view."),
+              "types other than floating ones.",
+              "torch.ones(2).requires_grad_()", "tensor([1., 1.], requires_grad=True)"),
+    DT_BOTH(detach, "detach", "A second Tensor over the same memory, without history.",
+            "(torch.ones(2, requires_grad=True) * 2).detach()", "tensor([2., 2.])"),
+    DT_BOTH(detach_, "detach_", "Forget the history. RuntimeError for a view.",
+            "x = (torch.ones(2, requires_grad=True) * 2)\nx.detach_() is x", "True"),
     DT_METHOD(
         register_hook, "register_hook",
         "Calls hook(gradient) whenever this Tensor's gradient has been "
         "computed.\n\nWhat it returns, unless None, takes the gradient's place. "
         "The handle that this\nreturns has remove(). RuntimeError where no gradient "
-        "is wanted."),
-    DT_METHOD(remove_hook, "_remove_hook", "Removes a hook by its id."),
+        "is wanted.",
+        "x = torch.ones(2, requires_grad=True)\n"
+        "handle = x.register_hook(lambda gradient: gradient * "
+        "10)\nx.sum().backward()\nx.grad",
+        "tensor([10., 10.])"),
+    DT_METHOD(remove_hook, "_remove_hook", "Removes a hook by its id.", "", ""),
     DT_METHOD(retain_grad, "retain_grad",
-              "Keep the gradient in .grad though this is no leaf."),
+              "Keep the gradient in .grad though this is no leaf.",
+              "x = torch.ones(2, requires_grad=True)\ny = x * "
+              "2\ny.retain_grad()\ny.sum().backward()\n"
+              "y.grad",
+              "tensor([1., 1.])"),
 };
 
 int dt_setup_history(PyObject *module)

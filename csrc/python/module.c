@@ -46,7 +46,10 @@ static PyMethodDef *make_definition(const dt_function *row, dt_function_call cal
                                     bool method)
 {
     PyMethodDef *definition = PyMem_RawMalloc(sizeof *definition);
-    char *text = dt_example_doc(row->name, row->doc);
+    char *text = strstr(row->doc, ">>> ")
+                     ? strdup(row->doc)
+                     : dt_doc_with_example(row->doc, row->name, row->example,
+                                           row->prints, false);
     char *doc =
         text ? dt_signature_doc(row->signature->text, row->name, method, text) : NULL;
     free(text);

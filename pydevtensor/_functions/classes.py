@@ -11,7 +11,7 @@ from pydevtensor._functions import method
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
-# Of the functions FloatTensor() etc. of csrc/ops/dtype.def.
+# Of the functions FloatTensor() etc. of csrc/python/interop/from_data.c.
 _CLASSES = {
     name: make().dtype
     for name, make in vars(_C).items()

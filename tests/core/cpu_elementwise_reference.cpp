@@ -108,7 +108,7 @@ extern "C" bool reference(dt_dtype dtype, dt_elementwise_op op, const void *a,
                           const void *b, const void *c, void *out)
 {
     switch (dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
+#define DT_DTYPE(ID, name, alias, type)                                                \
     case DT_##ID:                                                                      \
         return of_type<type>(op, a, b, c, out);
 #define DT_DTYPE_HALF(...) /* the same kernels as float32's; tested from Python */

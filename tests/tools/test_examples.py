@@ -28,7 +28,6 @@ MODULES = [
 ]
 # What these have is public where the package above them names it.
 INNER = re.compile(r"(optim\.(algorithms|optimizer)|utils\.data\.\w+)$")
-EXAMPLES = Path(__file__).resolve().parents[2] / "csrc" / "python" / "examples.def"
 # Public callables that show no example yet: the tests hold this to be exact.
 WITHOUT = (Path(__file__).parent / "without_example.txt").read_text().split()
 
@@ -103,7 +102,7 @@ def test_examples_of_c(doc, name, capsys):
 def test_everything_shows_an_example():
     without = [n for n, value in callables() if ">>> " not in (value.__doc__ or "")]
     new = sorted(set(without) - set(WITHOUT))
-    assert not new, f"csrc/python/examples.def or a docstring is to show {new}"
+    assert not new, f"a row in C or a docstring is to show {new}"
     shown = sorted(set(WITHOUT) - set(without))
     assert not shown, f"tests/tools/without_example.txt is to lose {shown}"
 
@@ -127,11 +126,3 @@ def test_everything_has_a_signature():
         except ValueError:
             silent.append(name)
     assert set(silent) <= NO_SIGNATURE
-
-
-def test_rows_of_examples():
-    """One for each name, and for something that exists."""
-    names = re.findall(r"^EXAMPLE\((\w+),", EXAMPLES.read_text(), re.M)
-    assert len(set(names)) == len(names)
-    there = {name for name, *_ in torch._C._signatures()}
-    assert set(names) <= there, set(names) - there

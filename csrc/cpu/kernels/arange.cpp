@@ -39,7 +39,7 @@ dt_scalar whole_number(dt_scalar s)
 }
 
 const dt_pool_task tasks[] = {
-#define DT_DTYPE(ID, name, alias, type, class) run<type>,
+#define DT_DTYPE(ID, name, alias, type) run<type>,
 #include "ops/dtype.def"
 };
 

@@ -113,7 +113,7 @@ constexpr dt_kernel *conversion()
 }
 template <typename To>
 dt_kernel *const conversions[] = {
-#define DT_DTYPE(ID, name, alias, type, class) conversion<To, type>(),
+#define DT_DTYPE(ID, name, alias, type) conversion<To, type>(),
 #include "ops/dtype.def"
 };
 
@@ -249,7 +249,7 @@ void stream_end(void)
 
 const dt_copy_kernels DT_ISA_NAME(dt_copy) = {
     {
-#define DT_DTYPE(ID, name, alias, type, class) conversions<type>,
+#define DT_DTYPE(ID, name, alias, type) conversions<type>,
 #include "ops/dtype.def"
     },
     {transpose<uint8_t>, transpose<uint16_t>, transpose<uint32_t>, transpose<uint64_t>},

@@ -134,7 +134,7 @@ dt_kernel *const kernels[] = {
 } // namespace
 
 const dt_elementwise_kernels DT_ISA_NAME(dt_elementwise) = {
-#define DT_DTYPE(ID, name, alias, type, class)      kernels<type>,
-#define DT_DTYPE_HALF(ID, name, alias, type, class) kernels<float>,
+#define DT_DTYPE(ID, name, alias, type)      kernels<type>,
+#define DT_DTYPE_HALF(ID, name, alias, type) kernels<float>,
 #include "ops/dtype.def"
 };

@@ -130,8 +130,8 @@ struct Product {
 
 const dt_gemm_kernels DT_ISA_NAME(dt_gemm) = {
     {
-#define DT_DTYPE(ID, name, alias, type, class)      Product<type>::run,
-#define DT_DTYPE_HALF(ID, name, alias, type, class) nullptr,
+#define DT_DTYPE(ID, name, alias, type)      Product<type>::run,
+#define DT_DTYPE_HALF(ID, name, alias, type) nullptr,
 #include "ops/dtype.def"
     },
     (BLOCK_M * BLOCK_K + (BLOCK_N + 2 * VECTOR) * BLOCK_K) * sizeof(int64_t),

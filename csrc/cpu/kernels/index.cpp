@@ -110,11 +110,11 @@ row_fn *const writes[] = {write<uint8_t>, write<uint16_t>, write<uint32_t>,
                           write<uint64_t>};
 row_fn *const accumulates[][DT_NDTYPES] = {
     {
-#define DT_DTYPE(ID, name, alias, type, class) add<type>,
+#define DT_DTYPE(ID, name, alias, type) add<type>,
 #include "ops/dtype.def"
     },
     {
-#define DT_DTYPE(ID, name, alias, type, class) multiply<type>,
+#define DT_DTYPE(ID, name, alias, type) multiply<type>,
 #include "ops/dtype.def"
     },
 };

@@ -22,7 +22,7 @@ typedef struct product {
 } product;
 
 /* c = beta * c, without looking at c where beta is 0. */
-#define SCALE(ID, name, alias, type, class)                                            \
+#define SCALE(ID, name, alias, type)                                                   \
     static void scale_##ID(const dt_gemm *g, type *c)                                  \
     {                                                                                  \
         type beta = (type)g->beta;                                                     \
@@ -42,11 +42,11 @@ static void scale(const dt_gemm *g)
     if (g->beta == 1)
         return;
     switch (g->dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
+#define DT_DTYPE(ID, name, alias, type)                                                \
     case DT_##ID:                                                                      \
         scale_##ID(g, g->c);                                                           \
         break;
-#define DT_DTYPE_HALF(ID, name, alias, type, class) case DT_##ID: /* widened before */
+#define DT_DTYPE_HALF(ID, name, alias, type) case DT_##ID: /* widened before */
 #include "ops/dtype.def"
     case DT_NDTYPES:
         break;

@@ -250,7 +250,7 @@ int run(dt_generator *g, const dt_random_call *call)
     return 0;
 }
 int (*const runs[])(dt_generator *, const dt_random_call *) = {
-#define DT_DTYPE(ID, name, alias, type, class) run<type>,
+#define DT_DTYPE(ID, name, alias, type) run<type>,
 #include "ops/dtype.def"
 };
 

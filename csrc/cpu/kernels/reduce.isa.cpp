@@ -263,13 +263,13 @@ constexpr dt_arg_kernel args = {Arg<T>::find, Arg<T>::beats, Arg<T>::row};
 
 const dt_reduce_kernels DT_ISA_NAME(dt_reduce) = {
     {
-#define DT_DTYPE(ID, name, alias, type, class)      kernels_of<type>,
-#define DT_DTYPE_HALF(ID, name, alias, type, class) kernels_of<float>,
+#define DT_DTYPE(ID, name, alias, type)      kernels_of<type>,
+#define DT_DTYPE_HALF(ID, name, alias, type) kernels_of<float>,
 #include "ops/dtype.def"
     },
     {
-#define DT_DTYPE(ID, name, alias, type, class)      &args<type>,
-#define DT_DTYPE_HALF(ID, name, alias, type, class) &args<float>,
+#define DT_DTYPE(ID, name, alias, type)      &args<type>,
+#define DT_DTYPE_HALF(ID, name, alias, type) &args<float>,
 #include "ops/dtype.def"
     },
     Moments<float>::kernel,

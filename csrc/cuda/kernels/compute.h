@@ -83,7 +83,7 @@ template <class F>
 int with_type(dt_dtype dtype, F f)
 {
     switch (dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
+#define DT_DTYPE(ID, name, alias, type)                                                \
     case DT_##ID:                                                                      \
         return f(type());
 #include "ops/dtype.def"

@@ -16,7 +16,7 @@ template <class F>
 static __device__ __forceinline__ void with_element_type(dt_dtype dtype, F f)
 {
     switch (dtype) {
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
+#define DT_DTYPE(ID, name, alias, type)                                                \
     case DT_##ID:                                                                      \
         f(type());                                                                     \
         break;

@@ -4,8 +4,8 @@
 #include "ops/elementwise.h"
 
 static const elementwise_kernels *const kernels[DT_NDTYPES] = {
-#define DT_DTYPE(ID, name, alias, type, class) &elementwise_##ID,
-#define DT_DTYPE_HALF(...)                     &elementwise_FLOAT32,
+#define DT_DTYPE(ID, name, alias, type) &elementwise_##ID,
+#define DT_DTYPE_HALF(...)              &elementwise_FLOAT32,
 #include "ops/dtype.def"
 };
 

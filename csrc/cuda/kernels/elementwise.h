@@ -11,7 +11,7 @@ typedef struct elementwise_kernels {
     elementwise_fn choice;   /* for DT_RULE_CHOICE */
 } elementwise_kernels;
 
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
+#define DT_DTYPE(ID, name, alias, type)                                                \
     extern const elementwise_kernels elementwise_##ID;
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"

@@ -95,11 +95,10 @@ static const struct {
 /* The kernels for each input type, by what a row accumulates it as. */
 typedef int (*reduce_fn)(dt_stream stream, const Reduction *call);
 static const reduce_fn kernels[DT_NDTYPES][NACCUMULATES] = {
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
+#define DT_DTYPE(ID, name, alias, type)                                                \
     {reduce_start<type, type>, reduce_start<type, Total<type>>,                        \
      reduce_start<type, bool>},
-#define DT_DTYPE_HALF(ID, name, alias, type, class)                                    \
-    DT_DTYPE(ID, name, alias, float, class)
+#define DT_DTYPE_HALF(ID, name, alias, type) DT_DTYPE(ID, name, alias, float)
 #include "ops/dtype.def"
 };
 static_assert(AS_ITSELF == 0 && AS_TOTAL == 1 && AS_TRUTH == 2, "the order of kernels");

@@ -272,8 +272,13 @@ enum {
 
 static const dt_function rows[] = {
 #define COMPOSITE(name, folder, schema, is_function, is_method, writes, doc)           \
-    {#name, &composites[ROW_##name].signature, is_function ? name##_function : NULL,   \
-     is_method ? name##_method : NULL, doc},
+    {#name,                                                                            \
+     &composites[ROW_##name].signature,                                                \
+     is_function ? name##_function : NULL,                                             \
+     is_method ? name##_method : NULL,                                                 \
+     doc,                                                                              \
+     "",                                                                               \
+     ""},
 #include <composite.def>
 #undef COMPOSITE
 };

@@ -162,16 +162,23 @@ DT_PUBLIC(is_pinned, "is_pinned(input: Tensor, device: Device = None)")
 /* --- by the names of types --- */
 
 #define NAMED(TYPE)                                                                    \
-    TYPE(bool, BOOL, bool)                                                             \
-    TYPE(byte, UINT8, uint8)                                                           \
-    TYPE(char, INT8, int8)                                                             \
-    TYPE(short, INT16, int16)                                                          \
-    TYPE(int, INT32, int32)                                                            \
-    TYPE(long, INT64, int64)                                                           \
-    TYPE(half, FLOAT16, float16)                                                       \
-    TYPE(bfloat16, BFLOAT16, bfloat16)                                                 \
-    TYPE(float, FLOAT32, float32)                                                      \
-    TYPE(double, FLOAT64, float64)
+    TYPE(bool, BOOL, bool, "torch.tensor([0, 2]).bool()", "tensor([False,  True])")    \
+    TYPE(byte, UINT8, uint8, "torch.tensor([1.0, 2.0]).byte()",                        \
+         "tensor([1, 2], dtype=torch.uint8)")                                          \
+    TYPE(char, INT8, int8, "torch.tensor([1.0, 2.0]).char()",                          \
+         "tensor([1, 2], dtype=torch.int8)")                                           \
+    TYPE(short, INT16, int16, "torch.tensor([1.0, 2.0]).short()",                      \
+         "tensor([1, 2], dtype=torch.int16)")                                          \
+    TYPE(int, INT32, int32, "torch.tensor([1.7, -2.7]).int()",                         \
+         "tensor([ 1, -2], dtype=torch.int32)")                                        \
+    TYPE(long, INT64, int64, "torch.tensor([1.7, -2.7]).long()", "tensor([ 1, -2])")   \
+    TYPE(half, FLOAT16, float16, "torch.tensor([0.1]).half()",                         \
+         "tensor([0.1000], dtype=torch.float16)")                                      \
+    TYPE(bfloat16, BFLOAT16, bfloat16, "torch.tensor([0.1]).bfloat16()",               \
+         "tensor([0.1001], dtype=torch.bfloat16)")                                     \
+    TYPE(float, FLOAT32, float32, "torch.tensor([1, 2]).float()", "tensor([1., 2.])")  \
+    TYPE(double, FLOAT64, float64, "torch.tensor([1, 2]).double()",                    \
+         "tensor([1., 2.], dtype=torch.float64)")
 
 static PyObject *to_dtype(const dt_args *args, dt_dtype dtype)
 {
@@ -182,7 +189,7 @@ static PyObject *to_dtype(const dt_args *args, dt_dtype dtype)
     return converted(args->signature->name, args->slots[0], t);
 }
 
-#define TYPE(name, ID, dtype)                                                          \
+#define TYPE(name, ID, ...)                                                            \
     DT_PUBLIC(to_##name, #name "(input: Tensor, *, memory_format: Format = None)")     \
     {                                                                                  \
         return to_dtype(args, DT_##ID);                                                \
@@ -221,23 +228,32 @@ DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Format = None)")
 
 static const dt_function rows[] = {
     {"to", &to_signature, NULL, to_quick,
-     "Of another type or on another device; itself where nothing changes."},
+     "Of another type or on another device; itself where nothing changes.",
+     "torch.tensor([1, 2]).to(torch.float64)", "tensor([1., 2.], dtype=torch.float64)"},
     DT_METHOD(type_as, "type_as",
-              "Of the type and on the device of other; itself where nothing changes."),
-    DT_METHOD(cpu, "cpu", "On the CPU; itself where it is there already."),
-    DT_METHOD(cuda, "cuda", "On a GPU, the current one if none is named."),
+              "Of the type and on the device of other; itself where nothing changes.",
+              "torch.tensor([1.0, 2.0]).type_as(torch.tensor(0))", "tensor([1, 2])"),
+    DT_METHOD(cpu, "cpu", "On the CPU; itself where it is there already.",
+              "torch.tensor([1, 2]).cpu()", "tensor([1, 2])"),
+    DT_METHOD(cuda, "cuda", "On a GPU, the current one if none is named.",
+              "torch.tensor([1, 2]).cuda()", "tensor([1, 2], device='cuda:0')"),
     DT_METHOD(
         pin_memory, "pin_memory",
         "In page-locked memory of the CPU: copies between it and a GPU with\n"
         "non_blocking=True wait for nobody; itself where it is already. RuntimeError\n"
-        "where there is no GPU."),
-    DT_METHOD(is_pinned, "is_pinned", "Whether it is in page-locked memory."),
+        "where there is no GPU.",
+        "torch.tensor([1, 2]).pin_memory().is_pinned()", "True"),
+    DT_METHOD(is_pinned, "is_pinned", "Whether it is in page-locked memory.",
+              "torch.tensor([1, 2]).is_pinned()", "False"),
     DT_BOTH(clone, "clone",
             "A copy.\n\n"
-            "In memory of its own; the gradient goes through."),
+            "In memory of its own; the gradient goes through.",
+            "x = torch.tensor([1, 2])\ny = x.clone().zero_()\nx", "tensor([1, 2])"),
     DT_METHOD(contiguous, "contiguous",
-              "In row-major order; itself where it is already."),
-#define TYPE(name, ID, dtype) DT_METHOD(to_##name, #name, "As " #dtype "."),
+              "In row-major order; itself where it is already.",
+              "torch.zeros(2, 3).t().contiguous().stride()", "(2, 1)"),
+#define TYPE(name, ID, dtype, ...)                                                     \
+    DT_METHOD(to_##name, #name, "As " #dtype ".", __VA_ARGS__),
     NAMED(TYPE)
 #undef TYPE
 };

@@ -41,8 +41,14 @@ static const dt_function rows[] = {
     DT_BOTH(
         nonzero, "nonzero",
         "The positions of elements that are not 0: int64 of shape [n, input.ndim];\n"
-        "with as_tuple one tensor for each dimension. Waits for a GPU."),
-    DT_BOTH(index_put_in_place, "index_put_", "In place: index_put."),
+        "with as_tuple one tensor for each dimension. Waits for a GPU.",
+        "torch.tensor([[0, 1], [2, 0]]).nonzero()",
+        "tensor([[0, 1],\n        [1, 0]])"),
+    DT_BOTH(
+        index_put_in_place, "index_put_", "In place: index_put.",
+        "x = torch.zeros(3)\nx.index_put_((torch.tensor([0, 2]),), torch.tensor([1.0, "
+        "2.0])) is x",
+        "True"),
 };
 
 int dt_setup_indexing(PyObject *module)

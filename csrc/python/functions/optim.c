@@ -136,10 +136,12 @@ static const dt_function rows[] = {
         "of the rule one a\nparameter. steps: for each parameter a Tensor that counts "
         "its updates and goes up by\n1, or the number of this update, from 1; empty: "
         "1. scale: a Tensor of one element, by\nwhich gradients are taken. Sees no "
-        "history: call it under no_grad()."),
+        "history: call it under no_grad().",
+        "", ""),
     DT_FUNCTION(update_rules, "_update_rules",
                 "The rules of _update: name, number of states, and the names of states "
-                "and of numbers."),
+                "and of numbers.",
+                "", ""),
 };
 
 int dt_setup_updates(PyObject *module)

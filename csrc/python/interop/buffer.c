@@ -286,13 +286,16 @@ static const dt_function rows[] = {
                 "A 1-dim tensor that shares a buffer's memory.\n\nbuffer supports the "
                 "buffer protocol (bytes, bytearray, memoryview, array, mmap); count is "
                 "in elements (-1: all), offset in bytes. ValueError if they do not fit "
-                "the buffer. A read-only buffer warns and gives a read-only tensor."),
+                "the buffer. A read-only buffer warns and gives a read-only tensor.",
+                "torch.frombuffer(bytearray([1, 2, 3]), dtype=torch.uint8)",
+                "tensor([1, 2, 3], dtype=torch.uint8)"),
     DT_FUNCTION(storage_key, "_storage_key",
-                "An int that identifies the storage while it is alive."),
+                "An int that identifies the storage while it is alive.", "", ""),
     DT_FUNCTION(storage_bytes, "_storage_bytes",
-                "The tensor's whole storage as a uint8 tensor."),
+                "The tensor's whole storage as a uint8 tensor.", "", ""),
     DT_FUNCTION(storage_view, "_storage_view",
-                "A view of the input's storage with any dtype, sizes and strides."),
+                "A view of the input's storage with any dtype, sizes and strides.", "",
+                ""),
 };
 
 int dt_setup_buffer(PyObject *module)

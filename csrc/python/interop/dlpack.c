@@ -307,11 +307,13 @@ fail:
 }
 
 static const dt_function rows[] = {
-    DT_FUNCTION(to_capsule, "_to_capsule", "A DLPack capsule of the tensor's memory."),
+    DT_FUNCTION(to_capsule, "_to_capsule", "A DLPack capsule of the tensor's memory.",
+                "", ""),
     DT_FUNCTION(capsule_facts, "_capsule_facts",
-                "A capsule's device type and number, and whether it has a copy."),
+                "A capsule's device type and number, and whether it has a copy.", "",
+                ""),
     DT_FUNCTION(from_capsule, "_from_capsule",
-                "A Tensor over the memory of a capsule, which is consumed."),
+                "A Tensor over the memory of a capsule, which is consumed.", "", ""),
 };
 
 int dt_setup_dlpack(PyObject *module)

@@ -402,14 +402,31 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwar
     return (PyObject *)out;
 }
 
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
-    DT_PUBLIC(class, #class "(*size: Any)")                                            \
+/* By the names of the classes that PyTorch had for types: name, type, example. */
+#define CLASSES(CLASS)                                                                 \
+    CLASS(BoolTensor, BOOL, bool, "[0, 1]", "tensor([False,  True])")                  \
+    CLASS(ByteTensor, UINT8, uint8, "[1, 2]", "tensor([1, 2], dtype=torch.uint8)")     \
+    CLASS(CharTensor, INT8, int8, "[1, 2]", "tensor([1, 2], dtype=torch.int8)")        \
+    CLASS(ShortTensor, INT16, int16, "[1, 2]", "tensor([1, 2], dtype=torch.int16)")    \
+    CLASS(IntTensor, INT32, int32, "[1, 2]", "tensor([1, 2], dtype=torch.int32)")      \
+    CLASS(LongTensor, INT64, int64, "[1, 2]", "tensor([1, 2])")                        \
+    CLASS(HalfTensor, FLOAT16, float16, "[1, 2]",                                      \
+          "tensor([1., 2.], dtype=torch.float16)")                                     \
+    CLASS(BFloat16Tensor, BFLOAT16, bfloat16, "[1, 2]",                                \
+          "tensor([1., 2.], dtype=torch.bfloat16)")                                    \
+    CLASS(FloatTensor, FLOAT32, float32, "[1, 2]", "tensor([1., 2.])")                 \
+    CLASS(DoubleTensor, FLOAT64, float64, "[1, 2]",                                    \
+          "tensor([1., 2.], dtype=torch.float64)")
+
+#define CLASS(name, ID, ...)                                                           \
+    DT_PUBLIC(name, #name "(*size: Any)")                                              \
     {                                                                                  \
         bool one = args->slots[0] != NULL; /* a sequence, which is data */             \
-        return construct_old(#class, DT_##ID, one ? args->slots : args->rest,          \
+        return construct_old(#name, DT_##ID, one ? args->slots : args->rest,           \
                              one ? 1 : args->nrest);                                   \
     }
-#include "ops/dtype.def"
+CLASSES(CLASS)
+#undef CLASS
 
 static const dt_function rows[] = {
     DT_FUNCTION(tensor, "tensor",
@@ -417,16 +434,21 @@ static const dt_function rows[] = {
                 "numbers, a NumPy array or a tensor.\n\nWithout dtype: bool for bools, "
                 "int64 for ints, the default floating type for floats, an array's own "
                 "type.\nValueError for ragged data, TypeError for non-numbers.\n\n>>> "
-                "torch.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])"),
+                "torch.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])",
+                "", ""),
     DT_METHOD(new_tensor, "new_tensor",
-              "Like tensor, with the type and device of this Tensor."),
+              "Like tensor, with the type and device of this Tensor.",
+              "torch.tensor([1.0]).new_tensor([3, 4])", "tensor([3., 4.])"),
     DT_FUNCTION(as_tensor, "as_tensor",
                 "Like tensor(), but without a copy if data is a tensor or NumPy array "
-                "that fits."),
-#define DT_DTYPE(ID, name, alias, type, class)                                         \
-    DT_FUNCTION(class, #class,                                                         \
-                "A CPU tensor of " #name " of the given sizes, or of data."),
-#include "ops/dtype.def"
+                "that fits.",
+                "torch.as_tensor([1, 2])", "tensor([1, 2])"),
+#define CLASS(name, ID, dtype, code, prints)                                           \
+    DT_FUNCTION(name, #name,                                                           \
+                "A CPU tensor of " #dtype " of the given sizes, or of data.",          \
+                "torch." #name "(" code ")", prints),
+    CLASSES(CLASS)
+#undef CLASS
 };
 
 int dt_setup_construct(PyObject *module)

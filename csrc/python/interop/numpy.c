@@ -47,7 +47,7 @@ static bool numpy_is_loaded(void)
 /* NumPy's type numbers; NPY_NOTYPE if there is none. */
 #define NPY_BFLOAT16 NPY_NOTYPE
 static const int type_numbers[DT_NDTYPES] = {
-#define DT_DTYPE(ID, name, alias, type, class) NPY_##ID,
+#define DT_DTYPE(ID, name, alias, type) NPY_##ID,
 #include "ops/dtype.def"
 };
 
@@ -252,11 +252,13 @@ DT_PUBLIC(from_numpy, "from_numpy(ndarray: Any)")
 static const dt_function rows[] = {
     DT_METHOD(numpy, "numpy",
               "A NumPy array that shares the tensor's memory.\n\nA tensor on a GPU "
-              "raises TypeError unless force=True, which copies it."),
+              "raises TypeError unless force=True, which copies it.",
+              "torch.tensor([1, 2]).numpy()", "array([1, 2])"),
     DT_FUNCTION(from_numpy, "from_numpy",
                 "A tensor that shares a NumPy array's memory.\n\nTypeError for "
                 "unsupported element types, ValueError for unsupported layouts "
-                "(negative strides, other byte orders)."),
+                "(negative strides, other byte orders).",
+                "torch.from_numpy(torch.tensor([1, 2]).numpy())", "tensor([1, 2])"),
 };
 
 int dt_setup_numpy(PyObject *module)

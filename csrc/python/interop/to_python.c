@@ -58,11 +58,13 @@ DT_PUBLIC(copy, "__copy__(self: Tensor)")
 static const dt_function rows[] = {
     DT_METHOD(item, "item",
               "The only element as a Python bool, int or float. RuntimeError if there "
-              "is not exactly one.\n\nSynchronizes with the device."),
+              "is not exactly one.\n\nSynchronizes with the device.",
+              "torch.tensor([2.5]).item()", "2.5"),
     DT_METHOD(tolist, "tolist",
               "The elements as nested lists of Python numbers; a number for a 0-dim "
-              "tensor.\n\nSynchronizes with a GPU, in one copy."),
-    DT_METHOD(copy, "__copy__", "A second tensor that shares the memory."),
+              "tensor.\n\nSynchronizes with a GPU, in one copy.",
+              "torch.tensor([[1, 2], [3, 4]]).tolist()", "[[1, 2], [3, 4]]"),
+    DT_METHOD(copy, "__copy__", "A second tensor that shares the memory.", "", ""),
 };
 
 int dt_setup_extract(PyObject *module)

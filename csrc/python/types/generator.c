@@ -287,9 +287,12 @@ DT_PUBLIC(initial_seed, "initial_seed()")
 }
 
 static const dt_function rows[] = {
-    DT_FUNCTION(manual_seed, "manual_seed", "Seed the generators of all devices."),
-    DT_FUNCTION(seed, "seed", "Seed all generators from the system's randomness."),
-    DT_FUNCTION(initial_seed, "initial_seed", "The seed of the CPU's generator."),
+    DT_FUNCTION(manual_seed, "manual_seed", "Seed the generators of all devices.",
+                "torch.manual_seed(0).initial_seed()", "0"),
+    DT_FUNCTION(seed, "seed", "Seed all generators from the system's randomness.",
+                "number = torch.seed()\nnumber == torch.initial_seed()", "True"),
+    DT_FUNCTION(initial_seed, "initial_seed", "The seed of the CPU's generator.",
+                "generator = torch.manual_seed(3)\ntorch.initial_seed()", "3"),
 };
 
 int dt_setup_generator_type(PyObject *module)
