@@ -41,7 +41,7 @@ def tools(tmp_path, monkeypatch):
     """A function that puts a program on PATH; at first there are no GPU's tools on it."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name in ("sh", "echo", "sleep", "cat", "git"):
+    for name in ("sh", "echo", "sleep", "setsid", "git"):
         found = next(
             Path(p, name)
             for p in os.environ["PATH"].split(":")
@@ -156,9 +156,10 @@ def alive(pid):
 
 
 @pytest.mark.parametrize("wait", ["wait", "true"])
-def test_children_end_with_their_step(place, a_gpu, tmp_path, wait):
-    """Past the limit, and where a program leaves some behind."""
-    code = f"{REAL}; sleep 300 & echo $! >{tmp_path}/child; {wait}"
+@pytest.mark.parametrize("how", ["", "setsid"])
+def test_children_end_with_their_step(place, a_gpu, tmp_path, how, wait):
+    """Past the limit, and where a program leaves some behind; also in other sessions."""
+    code = f"{REAL}; {how} sleep 300 & echo $! >{tmp_path}/child; {wait}"
     check(place, MACHINE, shell("one", code, limit=1))
     expected = ("failed", "stopped after its limit of 1 s"), ("passed", "")
     assert verdict(place, "one") == expected[wait == "true"]

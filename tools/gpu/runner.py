@@ -134,25 +134,42 @@ def environment(step: Step, place: Place) -> dict[str, str]:
     return {**kept, **{k: place.fill(v) for k, v in step.environment.items()}}
 
 
-def _stop(process: subprocess.Popen) -> None:
-    """Ends a program and its children, which are in a process group of its own."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def _marked(mark: bytes) -> list[int]:
+    """The processes that have a variable of the environment, given as NAME=VALUE."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            pid = int(folder.name) if folder.name.isdigit() else 0
+            if pid and mark in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(pid)
+    return found
+
+
+def _stop(process: subprocess.Popen, mark: str) -> None:
+    """Ends a program and all that it has started, in whatever group or session. What
+    hangs in the driver cannot be ended, and is left behind."""
+    end = time.monotonic() + 10
+    while (left := _marked(mark.encode())) and time.monotonic() < end:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.01)
+    process.poll()
 
 
 def _execute(step: Step, place: Place, limit: float) -> tuple[str, str]:
     command = [place.fill(word) for word in step.command]
+    mark = "GPU_CHECK_STEP", f"{step.name}-{os.getpid()}-{time.monotonic_ns()}"
     with open(place.results / f"{step.name}.log", "wb") as log:
         try:
             process = subprocess.Popen(
                 command,
                 cwd=place.root,
-                env=environment(step, place),
+                env={**environment(step, place), mark[0]: mark[1]},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
             )
         except OSError as error:
             return FAILED, f"{command[0]} does not start: {error.strerror}"
@@ -163,7 +180,7 @@ def _execute(step: Step, place: Place, limit: float) -> tuple[str, str]:
                 return NOT_RUN, f"stopped: only {limit:.0f} s of the piece were left"
             return FAILED, f"stopped after its limit of {step.limit} s"
         finally:
-            _stop(process)
+            _stop(process, "=".join(mark))
     if status:
         return FAILED, f"exit status {status}"
     why = step.evidence(log_of(step, place)) if step.evidence else None
