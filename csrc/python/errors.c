@@ -2,6 +2,18 @@
 
 #include <stdlib.h>
 
+/* In a notebook, the traceback of the last error would keep the GPU full. */
+static void watch_notebook(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    DT_REF name = PyUnicode_FromString("IPython");
+    DT_REF session = name ? PyImport_GetModule(name) : NULL;
+    if (session)
+        Py_XDECREF(dt_python_call("_notebook", "watch", type, NULL));
+    PyErr_Restore(type, value, trace);
+}
+
 PyObject *dt_raise(void)
 {
     dt_error *error = dt_error_slot();
@@ -22,6 +34,8 @@ PyObject *dt_raise(void)
     if (text) {
         PyErr_SetObject(dt_py.exceptions[code], text);
         Py_DECREF(text);
+        if (code == DT_ERROR_DEVICE_MEMORY)
+            watch_notebook();
     }
     dt_error_clear();
     return NULL;

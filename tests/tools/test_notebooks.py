@@ -69,6 +69,31 @@ def test_runs(path, gpus, monkeypatch):
     assert ("cuda:1" in text) == (gpus == 2) or not gpus
 
 
+def test_a_cell_that_ran_out_of_memory_frees_its_tensors(tmp_path, monkeypatch):
+    cells = [
+        "import pydevtensor as torch\ntorch.cuda.simulate(1, memory='16M')\n"
+        "def fill():\n"
+        "    kept = []\n"
+        "    while True:\n"
+        "        kept.append(torch.ones(1 << 18, device='cuda'))",
+        "kept = torch.ones(1 << 18, device='cuda')\nfill()",
+        "print(torch.cuda.memory_allocated() >> 20)",
+    ]
+    notebook = nbformat.v4.new_notebook(
+        cells=list(map(nbformat.v4.new_code_cell, cells))
+    )
+    notebook.cells[1].metadata.tags = ["raises-exception"]
+    nbformat.write(notebook, tmp_path / "full.ipynb")
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import notebooks
+
+    failed, after = notebooks.execute(tmp_path / "full.ipynb", timeout=300).cells[1:]
+    said = {output.output_type: output for output in failed.outputs}
+    assert said["error"].ename == "OutOfMemoryError"
+    assert "are freed" in said["stream"].text
+    assert after.outputs[0].text == "1\n"
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_is_stored_with_the_outputs_of_two_gpus(path):
     text = printed(nbformat.read(path, as_version=4))
