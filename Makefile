@@ -10,6 +10,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ASAN_VENV ?= .venv-asan
+TSAN_VENV ?= .venv-tsan
 PYTEST_ARGS ?=
 
 # While developing, one architecture: the GPU's own, or one with PTX where there is none.
@@ -24,8 +25,20 @@ PREPARE = $(PYTHON) tools/build/prepare.py
 INSTALL = -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
 	--force-reinstall .
 
+TSAN_CORE = cpu_pool_test.c cpu_memory_test.c tensor_test.c sim_streams.cpp sim_memory.cpp cuda_backend_test.cpp
+TSAN_TESTS = $(TSAN_CORE:%="tests/test_core.py::test_core[tests/core/%]") \
+	$(patsubst %,tests/test_%.py,independent_threads streams cycles memory pinned transfers data fork)
+
+# Builds with sanitizers into an environment, and runs tests there.
+, := ,
+define sanitized
+export PYDEVTENSOR_SANITIZE=$(1) && $(PREPARE) $(2) build runtime test && \
+$(2)/bin/python tools/build/products.py && $(2)/bin/python $(INSTALL) && \
+$(2)/bin/python tools/build/sanitized.py $(2)/bin/python $(2)/bin/pytest -q $(3) $(PYTEST_ARGS)
+endef
+
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan bench lint format gpu-check gpu-kit docs notebooks clean help python
+.PHONY: build demo check test asan tsan soak bench lint format gpu-check gpu-kit docs notebooks clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -53,13 +66,18 @@ test: build ## all tests
 
 # The sanitizers' runtimes have to be there before Python is; libstdc++ too, since they
 # look for its exceptions when they start. CPython itself leaks at exit by design.
-asan: export PYDEVTENSOR_SANITIZE = address,undefined
 asan: python ## the tests with AddressSanitizer and UBSan
-	@$(PREPARE) $(ASAN_VENV) build runtime test
-	@$(ASAN_VENV)/bin/python tools/build/products.py
-	@$(ASAN_VENV)/bin/python $(INSTALL)
-	$(ASAN_VENV)/bin/python tools/build/sanitized.py \
-		$(ASAN_VENV)/bin/python $(ASAN_VENV)/bin/pytest -q -m "not slow" $(PYTEST_ARGS)
+	@$(call sanitized,address$(,)undefined,$(ASAN_VENV),-m "not slow")
+
+# CPython is not instrumented, but its locks are seen, so what the GIL orders is no race.
+# The tests are programs without races of their own, which start threads or give the
+# kernel pool, the simulator, the engine and the data loader work.
+tsan: python ## tests of threads, streams and the backward pass with ThreadSanitizer
+	@$(call sanitized,thread,$(TSAN_VENV),--capture=sys -m "not slow" $(TSAN_TESTS))
+
+soak: build ## long runs at full length, with figures
+	@$(PREPARE) $(VENV) test
+	PYDEVTENSOR_SOAK=1 $(VENV)/bin/pytest -q -s tests/test_long_runs.py tests/test_large.py $(PYTEST_ARGS)
 
 bench: build ## benchmarks, beside NumPy and PyTorch where they are installed
 	@$(VENV)/bin/python benchmarks/run.py
@@ -87,7 +105,7 @@ notebooks: build ## run the notebooks and store their outputs
 	@$(VENV)/bin/python tools/notebooks.py
 
 clean: ## remove what was built and the virtual environments
-	rm -rf build dist .venv .venv-asan *.egg-info
+	rm -rf build dist .venv .venv-asan .venv-tsan *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find pydevtensor tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	rm -f pydevtensor/*.so pydevtensor/*.pyi pydevtensor/_build.json

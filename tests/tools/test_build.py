@@ -474,7 +474,8 @@ def test_nvcc_that_refuses_the_host_compiler(monkeypatch, nvcc, switches):
     "name, value, words",
     [
         ("PYDEVTENSOR_CUDA", "yes", "0, 1 or auto"),
-        ("PYDEVTENSOR_SANITIZE", "thread", "address,undefined"),
+        ("PYDEVTENSOR_SANITIZE", "memory", "address, thread, undefined"),
+        ("PYDEVTENSOR_SANITIZE", "thread,address", "choose one"),
     ],
 )
 def test_bad_switch(switches, name, value, words):

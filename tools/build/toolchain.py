@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SANITIZERS = ("address", "undefined")
+SANITIZERS = ("address", "thread", "undefined")
 INSTALL = "with: sudo apt-get install build-essential"
 
 
@@ -44,8 +44,13 @@ class Settings:
             if part not in SANITIZERS:
                 raise BuildError(
                     f"PYDEVTENSOR_SANITIZE names {part!r}; "
-                    f"set it to {','.join(SANITIZERS)} or to one of them."
+                    f"set it to some of {', '.join(SANITIZERS)}."
                 )
+        if {"address", "thread"} <= set(sanitize):
+            raise BuildError(
+                "PYDEVTENSOR_SANITIZE names address and thread, which no compiler "
+                "combines; choose one of them."
+            )
         return Settings(
             cuda=cuda,
             archs=os.environ.get("PYDEVTENSOR_CUDA_ARCHS", "").strip() or "release",
