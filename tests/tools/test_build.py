@@ -438,9 +438,15 @@ def test_ptx_is_for_the_newest(nvcc, switches):
 
 
 @pytest.mark.parametrize(
-    "version, flag", [("12.8", "--compress-mode=size"), ("12.6", "-compress-all")]
+    "version, flag",
+    [
+        ("13.0", "--compress-mode=size"),
+        ("12.8", "-compress-all"),
+        # Host and GPU round alike.
+        ("13.0", "-fmad=false"),
+    ],
 )
-def test_device_code_is_compressed(nvcc, switches, version, flag):
+def test_flags_for_device_code(nvcc, switches, version, flag):
     assert flag in nvcc(version, [80]).flags([80], werror=False, host=[])
 
 
