@@ -204,3 +204,15 @@ def test_signatures_are_readable(name, home):
         assert "self" not in bound.parameters
     assert function.__doc__
     assert ":" not in text
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, _, function, _ in torch._C._signatures() if function]
+)
+def test_a_function_checks_what_it_takes_for_a_tensor(name):
+    """An object of another type is not read as a tensor."""
+    form = next(text for n, text, _, _ in torch._C._signatures() if n == name)
+    if any(f"{p}: Tensor" in form.split(",")[0] for p in ("input", "tensor", "self")):
+        for wrong in (object(), [], [[]], 1.5, "a", None):
+            with pytest.raises(TypeError):
+                getattr(torch._C, name)(wrong)

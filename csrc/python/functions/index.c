@@ -9,9 +9,9 @@
 
 DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
 {
-    const dt_tensor *x = dt_tensor_of(args->slots[0]);
+    dt_tensor *x;
     bool as_tuple;
-    if (dt_take_bool(args, 1, &as_tuple) < 0)
+    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_bool(args, 1, &as_tuple) < 0)
         return NULL;
     if (as_tuple)
         return PyObject_CallMethod(dt_py.module, "where", "O", args->slots[0]);
