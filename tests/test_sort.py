@@ -510,3 +510,11 @@ def test_what_differs_has_no_gradient(device):
     with pytest.raises(NotImplementedError):
         x.unique().sum().backward()
     assert not x.detach().unique().requires_grad
+
+
+def test_topk_of_no_elements_without_dimensions(device):
+    """The element itself: there is no smaller shape, and no memory is left unwritten."""
+    x = torch.tensor(3.5, device=device)
+    for k in (0, 1):
+        values, indices = x.topk(k)
+        assert values.item() == 3.5 and indices.item() == 0

@@ -45,7 +45,7 @@ static int sort_rows(const char *op_name, dt_tensor *values, dt_tensor *indices,
     memcpy(shape, rows.shape, (size_t)rows.ndim * sizeof *shape);
     if (k >= 0 && rows.ndim)
         shape[rows.ndim - 1] = k;
-    k = k < 0 ? n : k;
+    k = k < 0 || !rows.ndim ? n : k; /* a tensor of no dimensions keeps its element */
     if (dt_tensor_empty(op_name, &places, DT_INT64, rows.ndim, shape, device) ||
         (values && dt_tensor_empty(op_name, &ordered, (dt_dtype)x->dtype, rows.ndim,
                                    shape, device)))
