@@ -11,6 +11,7 @@ PYTHON ?= python3
 VENV ?= .venv
 ASAN_VENV ?= .venv-asan
 TSAN_VENV ?= .venv-tsan
+FUZZ_VENV ?= .venv-fuzz
 PYTEST_ARGS ?=
 
 # While developing, one architecture: the GPU's own, or one with PTX where there is none.
@@ -38,7 +39,7 @@ $(2)/bin/python tools/build/sanitized.py $(2)/bin/python $(2)/bin/pytest -q $(3)
 endef
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan tsan soak bench lint format gpu-check gpu-kit docs notebooks clean help python
+.PHONY: build demo check test asan tsan fuzz soak bench lint format gpu-check gpu-kit docs notebooks clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -79,6 +80,25 @@ soak: build ## long runs at full length, with figures
 	@$(PREPARE) $(VENV) test
 	PYDEVTENSOR_SOAK=1 $(VENV)/bin/pytest -q -s tests/test_long_runs.py tests/test_large.py $(PYTEST_ARGS)
 
+# Programs by default, in the usual build; bytes in one with clang's coverage counters.
+ifdef TARGET
+fuzz: export PYDEVTENSOR_SANITIZE = address
+fuzz: export CC = clang
+fuzz: export CXX = clang++
+fuzz: export CFLAGS = -fsanitize-coverage=inline-8bit-counters,pc-table
+fuzz: python
+	@$(PREPARE) $(FUZZ_VENV) build runtime fuzz
+	@$(FUZZ_VENV)/bin/python tools/build/products.py
+	@$(FUZZ_VENV)/bin/python $(INSTALL)
+	LD_PRELOAD=$$($(FUZZ_VENV)/bin/python -c "import atheris; print(atheris.path())")/asan_with_fuzzer.so \
+		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096 \
+		$(FUZZ_VENV)/bin/python -P tools/fuzz/coverage.py $(TARGET) $(FUZZ_ARGS)
+else
+fuzz: build ## random programs beside NumPy (FUZZ_ARGS=--hostile), or bytes for TARGET=pt
+	@$(PREPARE) $(VENV) test
+	$(VENV)/bin/python -P tools/fuzz $(FUZZ_ARGS)
+endif
+
 bench: build ## benchmarks, beside NumPy and PyTorch where they are installed
 	@$(VENV)/bin/python benchmarks/run.py
 
@@ -105,7 +125,7 @@ notebooks: build ## run the notebooks and store their outputs
 	@$(VENV)/bin/python tools/notebooks.py
 
 clean: ## remove what was built and the virtual environments
-	rm -rf build dist .venv .venv-asan .venv-tsan *.egg-info
+	rm -rf build dist .venv .venv-asan .venv-tsan .venv-fuzz *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find pydevtensor tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	rm -f pydevtensor/*.so pydevtensor/*.pyi pydevtensor/_build.json

@@ -1,0 +1,149 @@
+"""Many programs, and what is printed when one fails."""
+
+from __future__ import annotations
+
+import collections
+import faulthandler
+import gc
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pydevtensor as torch
+
+from . import known
+from .machines import Torch
+from .play import Mismatch, Session, generate, replay
+from .shrink import shrink
+
+TOOLS = Path(__file__).resolve().parents[1]
+HANGS = 300  # seconds that no program needs
+
+
+def session_of(chosen, seed, trace=None):
+    """The machines for the program of a seed."""
+    gpus = [d for d in chosen.devices.split(",") if d != "cpu"]
+    devices = gpus[seed % len(gpus) :][:1] if gpus else []
+    if devices and torch.cuda.is_simulated():
+        schedule = ("lazy", f"random:{seed}", "eager")[seed // 2 % 3]
+        torch.cuda.sim_schedule(schedule)
+    if chosen.hostile:
+        leader = ("cpu", *devices)[seed % (1 + len(devices))]
+        return Session(known=known.is_known, leader=leader, trace=trace)
+    followers = []
+    if chosen.against == "torch":
+        followers.append(Torch())
+    elif chosen.against == "numpy":
+        from .mirror import NumPy
+
+        followers.append(NumPy())
+    return Session(followers, devices, known.is_known, trace=trace)
+
+
+def text_of(statements, device="cpu"):
+    """A program as a file that runs."""
+    head = ["import pydevtensor as torch"]
+    if any("hostile." in s for s in statements):
+        head = ["import sys", f"sys.path.insert(0, {str(TOOLS)!r})", *head]
+        head.append("from fuzz import hostile")
+    if device != "cpu":
+        head.append(f"torch.set_default_device({device!r})")
+    return "\n".join([*head, "", *statements])
+
+
+def report(chosen, seed, statements, failure):
+    """Prints a failure: its seed and a program that still fails."""
+
+    def fails(candidate):
+        try:
+            again = replay(candidate, session_of(chosen, seed))
+        except Exception:
+            return False
+        return again is not None and again.key == failure.key
+
+    print(f"\n# seed {seed}: {failure.kind}: {failure.detail}")
+    print(f"#   {failure.statement}")
+    session = session_of(chosen, seed)
+    small = shrink(statements, fails)
+    again = replay(small, session) or failure
+    print(f"# shrunk: {again.kind}: {again.detail}")
+    print(text_of(small, str(session.leader.device)), flush=True)
+
+
+def alive():
+    devices = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    return [torch._C._storage_count(torch.device(name)) for name in devices]
+
+
+def play(chosen, seed, trace=None):
+    """Plays the program of a seed: the number of its calls, and the statements and the
+    Mismatch if it failed."""
+    before = alive()
+    session = session_of(chosen, seed, trace)
+    failure = None
+    try:
+        generate(seed, session, chosen.length, chosen.hostile)
+    except Mismatch as found:
+        failure = found.with_traceback(None)
+    for machine in (session.leader, *session.followers):
+        machine.clear()
+    session.errors.clear()
+    if failure is None and any(a > b for a, b in zip(alive(), before, strict=True)):
+        gc.collect()
+        if any(a > b for a, b in zip(alive(), before, strict=True)):
+            failure = Mismatch(
+                "leak", session.statements[-1], f"{before} then {alive()}"
+            )
+    return session.statements, failure
+
+
+def campaign(chosen, trace=None):
+    """Plays programs until there are enough calls; gives the number of failures."""
+    warnings.simplefilter("ignore")
+    started, seed, calls = time.monotonic(), chosen.seed, 0
+    seen = collections.Counter()
+    while calls < chosen.calls and time.monotonic() - started < chosen.seconds:
+        faulthandler.dump_traceback_later(HANGS, exit=True)
+        statements, failure = play(chosen, seed, trace)
+        if failure is not None:
+            seen[failure.key] += 1
+            if seen[failure.key] == 1:
+                report(chosen, seed, statements, failure)
+                if len(seen) >= chosen.failures:
+                    break
+        calls += len(statements)
+        seed += 1
+    faulthandler.cancel_dump_traceback_later()
+    spent = time.monotonic() - started
+    programs = seed - chosen.seed
+    failed = sum(seen.values())
+    print(f"{calls} calls, {programs} programs, {failed} failures, {spent:.1f} s")
+    for key, count in seen.most_common():
+        print("  ", count, *key)
+    return len(seen)
+
+
+def watched(arguments, command):
+    """Runs a campaign in a process of its own; where that dies, prints a small program
+    that kills another."""
+    file = Path(os.environ.get("TMPDIR", "/tmp")) / f"fuzz-{os.getpid()}.txt"
+    done = subprocess.run([*command, "--trace", str(file), *arguments])
+    if done.returncode < 0 and file.exists():
+        statements = file.read_text().splitlines()
+        print(f"\n# the process ended with {done.returncode} in this program:")
+
+        def fails(candidate):
+            text = text_of(candidate)
+            ended = subprocess.run(
+                [sys.executable, "-P", "-c", text], capture_output=True
+            )
+            return ended.returncode < 0
+
+        if fails(statements):
+            statements = shrink(statements, fails, budget=200)
+        print(text_of(statements))
+    file.unlink(missing_ok=True)
+    return done.returncode
