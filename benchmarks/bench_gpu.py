@@ -181,9 +181,10 @@ class Bench:
         return [lambda i=i: case.work(lib, *i) for i in made]
 
     def families(self, sizes, copies):
+        """The rows of each size in turn."""
         rates = {row["size"]: row["rate"] for row in copies}
-        rows = []
         for size in sizes:
+            rows = []
             n = int(size) // 4
             for case in CASES:
                 if self.late():
@@ -215,7 +216,7 @@ class Bench:
                     }
                 )
             print(f"operands of {size:.0e} bytes: done", flush=True)
-        return rows
+            yield rows
 
     # --- others
 
@@ -327,6 +328,13 @@ class Bench:
         return found
 
 
+def save(data, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "bench.json").write_text(json.dumps(data, indent=1) + "\n")
+    (folder / "bench.svg").write_text(gpu_report.svg(data))
+    (folder / "bench.md").write_text(gpu_report.markdown(data, "bench.svg"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/bench-gpu"))
@@ -355,15 +363,14 @@ def main():
         "tiny": bench.tiny(),
         "network": bench.networks(),
         "products": bench.products(),
-        "families": bench.families(sizes, copies),
-        "left_out": bench.left_out,
+        "families": [],
         "errors": bench.errors,
     }
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "bench.json").write_text(json.dumps(data, indent=1) + "\n")
-    (chosen.out / "bench.svg").write_text(gpu_report.svg(data))
-    text = gpu_report.markdown(data, "bench.svg")
-    (chosen.out / "bench.md").write_text(text)
+    for rows in bench.families(sizes, copies):
+        data["families"] += rows
+        data["left_out"] = bench.left_out
+        # A run that is stopped leaves the sizes before.
+        save(data, chosen.out)
     print(f"wrote bench.md, bench.svg and bench.json into {chosen.out}")
     for error in bench.errors:
         print(error, file=sys.stderr)

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import time
 from pathlib import Path
@@ -455,8 +456,6 @@ def test_the_report_of_a_measurement():
 
 
 def test_the_kit_is_complete_and_small(tmp_path, monkeypatch):
-    if not (ROOT / ".git").exists():
-        pytest.skip("needs a checkout")
     monkeypatch.setattr(
         kit, "build_checker", lambda folder: (folder / "checker").mkdir()
     )
@@ -498,15 +497,15 @@ def test_the_kit_is_complete_and_small(tmp_path, monkeypatch):
 def test_a_wheel_of_another_python_is_not_taken(tmp_path):
     import zipfile
 
+    platform = sysconfig.get_platform().replace("-", "_")
+
     def wheel(tag, *names):
-        path = tmp_path / f"pydevtensor-1-{tag}-{tag}-linux_x86_64.whl"
+        path = tmp_path / f"pydevtensor-1-{tag}-{tag}-{platform}.whl"
         with zipfile.ZipFile(path, "w") as file:
             for name in names:
                 file.writestr(name, "")
         return path
 
-    if os.uname().machine != "x86_64":
-        pytest.skip("the names are those of x86-64")
     own = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     assert not install.fits(wheel("cp39", "pydevtensor/_cuda.so"))
     assert not install.fits(wheel(own, "pydevtensor/_C.so"))

@@ -228,7 +228,7 @@ STEPS = (
         "each family of kernels beside PyTorch, CuPy and a plain copy",
         (
             *("{python}", "{root}/benchmarks/bench_gpu.py"),
-            *("--out", "{results}", "--seconds", "360"),
+            *("--out", "{results}", "--seconds", "340"),
         ),
         needs=BUILT,
         shown=0,
