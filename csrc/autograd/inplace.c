@@ -213,7 +213,7 @@ int dt_recorded_become_steal(const char *op_name, const char *name, dt_tensor *t
                              dt_tensor *view)
 {
     int status = dt_in_place_check(op_name, t);
-    dt_variable *v = dt_variable_of(t), *of = dt_variable_of(view);
+    const dt_variable *of = dt_variable_of(view);
     if (!status && of && of->made.node) {
         of->made.node->name = name;
         status = dt_variable_set_made(t, of->made.node, of->made.index);
@@ -228,6 +228,7 @@ int dt_recorded_become_steal(const char *op_name, const char *name, dt_tensor *t
             t->shape[d] = view->shape[d];
             t->strides[d] = view->strides[d];
         }
+        const dt_variable *v = dt_variable_of(t);
         if (v && v->geometry)
             dt_variable_set_geometry(v->geometry, t);
     }

@@ -75,6 +75,18 @@ static PyObject *no_grad_of(const dt_tensor *t)
     Py_RETURN_NONE;
 }
 
+/* The object that stands for the gradient; NULL: none does. */
+static dt_tensor_object *known_grad(dt_variable *v)
+{
+    const dt_tensor *grad = dt_variable_grad(v);
+    dt_history *keeper;
+    dt_tensor_object *known = *dt_variable_grad_object(v, &keeper);
+    bool same = known && known->tensor.history == grad->history &&
+                known->tensor.unversioned == grad->unversioned &&
+                dt_tensor_is_same_view(&known->tensor, grad);
+    return same ? known : NULL;
+}
+
 /* One object stands for a gradient as long as somebody holds it. */
 static PyObject *get_grad(PyObject *self, void *unused)
 {
@@ -84,20 +96,24 @@ static PyObject *get_grad(PyObject *self, void *unused)
         Py_RETURN_NONE;
     if (!dt_variable_grad(v)->storage)
         return no_grad_of(dt_tensor_of(self));
-    const dt_tensor *grad = dt_variable_grad(v);
+    dt_tensor_object *known = known_grad(v);
+    if (known)
+        return Py_NewRef((PyObject *)known);
+    /* This may collect garbage, which runs Python code and other threads. */
+    dt_tensor_object *made = dt_tensor_object_new();
+    v = made ? dt_variable_of(dt_tensor_of(self)) : NULL;
+    if (!v || !dt_variable_grad(v)->storage || known_grad(v)) {
+        Py_XDECREF((PyObject *)made);
+        return made ? get_grad(self, NULL) : NULL;
+    }
     dt_history *keeper;
     void **slot = dt_variable_grad_object(v, &keeper);
-    dt_tensor_object *known = *slot;
-    if (known && known->tensor.history == grad->history &&
-        known->tensor.unversioned == grad->unversioned &&
-        dt_tensor_is_same_view(&known->tensor, grad))
-        return Py_NewRef((PyObject *)known);
-    if (known)
-        dt_tensor_object_forget(known);
-    PyObject *made = dt_tensor_object_alias(grad);
-    if (made)
-        dt_tensor_object_bind((dt_tensor_object *)made, slot, keeper);
-    return made;
+    if (*slot)
+        dt_tensor_object_forget(*slot);
+    dt_variable_alias(&made->tensor, dt_variable_grad(v));
+    dt_tensor_object_track(made);
+    dt_tensor_object_bind(made, slot, keeper);
+    return (PyObject *)made;
 }
 
 static int set_grad(PyObject *self, PyObject *value, void *unused)

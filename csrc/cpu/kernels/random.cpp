@@ -1,8 +1,8 @@
 /* Random numbers of the CPU's backend: those of PyTorch's CPU generator. */
 #include <math.h>
 
-#include "cpu/kernels/kernels.h"
 #include "base/gil.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 #include "device/random.h"

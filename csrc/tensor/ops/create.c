@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/gil.h"
 #include "device/stream.h"
 #include "tensor/call.h"
 #include "tensor/format.h"
@@ -160,6 +161,7 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
 #define SPACED(type, FMA)                                                              \
     static void spaced_##type(type *out, type start, type end, int64_t steps)          \
     {                                                                                  \
+        DT_WITHOUT_GIL(steps > 4096);                                                  \
         type step = steps > 1 ? (end - start) / (type)(steps - 1) : 0;                 \
         for (int64_t i = 0; i < steps; i++)                                            \
             out[i] = i < steps / 2 || steps == 1                                       \

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/gil.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/iterate.h"
@@ -316,6 +317,20 @@ static int64_t add_up(int64_t n, const int64_t *counts, bool each)
     return total;
 }
 
+/* Writes each of 0 to n-1 as often as its count says, `total` numbers in all: another
+ * thread may have written the counts since they were added up. */
+static void write_repeats(int64_t *to, int64_t total, int64_t n, const int64_t *counts,
+                          bool one)
+{
+    DT_WITHOUT_GIL(total > 4096);
+    int64_t *end = to + total;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = counts[one ? 0 : i]; k > 0 && to < end; k--)
+            *to++ = i;
+    while (to < end)
+        *to++ = 0;
+}
+
 int dt_repeat_index(dt_tensor *out, const dt_tensor *repeats, int64_t size,
                     int64_t output_size)
 {
@@ -352,13 +367,7 @@ int dt_repeat_index(dt_tensor *out, const dt_tensor *repeats, int64_t size,
                        output_size, total);
     if (dt_tensor_empty("repeat_interleave", &index, DT_INT64, 1, &total, cpu))
         return -1;
-    int64_t *to = dt_tensor_data(&index), *end = to + total;
-    for (int64_t i = 0; i < size; i++)
-        /* Another thread may have written the repeats since they were added up. */
-        for (int64_t k = count[one ? 0 : i]; k > 0 && to < end; k--)
-            *to++ = i;
-    while (to < end)
-        *to++ = 0;
+    write_repeats(dt_tensor_data(&index), total, size, count, one);
     return dt_contiguous_as(out, &index, DT_INT64, device);
 }
 

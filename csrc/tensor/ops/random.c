@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/gil.h"
 #include "base/lock.h"
 #include "device/stream.h"
 #include "ops/philox.h"
@@ -168,23 +169,12 @@ static uint64_t draw(dt_generator *generator, bool twister, bool narrow)
     return narrow ? p.words[1] : (uint64_t)p.words[0] << 32 | p.words[1];
 }
 
-/* Drawn on the host, also for a GPU, and then copied. */
-static int randperm(dt_call *c)
+static void shuffle(int64_t *p, int64_t n, dt_generator *generator, bool twister)
 {
-    int64_t n = c->args[0].i;
-    dt_generator *generator = c->args[1].generator;
-    dt_dtype dtype = dt_factory_dtype(c, 2, DT_INT64);
-    dt_device device = c->args[4].device;
-    bool twister = device.type == DT_CPU, narrow = n < NARROW_PERMUTATION;
-    DT_LOCAL(order);
-    if (check_permutation(n, dtype) ||
-        dt_tensor_empty("randperm", &order, DT_INT64, 1, &n, dt_device_make(DT_CPU, 0)))
-        return -1;
-    int64_t *p = dt_tensor_data(&order);
+    bool narrow = n < NARROW_PERMUTATION;
+    DT_WITHOUT_GIL(n > 4096);
     for (int64_t i = 0; i < n; i++)
         p[i] = i;
-    if (!generator)
-        generator = dt_default_generator(device);
     dt_lock(generator->lock);
     for (int64_t i = 0; i < n - 1; i++) {
         uint64_t word = draw(generator, twister, narrow);
@@ -193,6 +183,22 @@ static int randperm(dt_call *c)
         p[j] = kept;
     }
     dt_unlock(generator->lock);
+}
+
+/* Drawn on the host, also for a GPU, and then copied. */
+static int randperm(dt_call *c)
+{
+    int64_t n = c->args[0].i;
+    dt_generator *generator = c->args[1].generator;
+    dt_dtype dtype = dt_factory_dtype(c, 2, DT_INT64);
+    dt_device device = c->args[4].device;
+    DT_LOCAL(order);
+    if (check_permutation(n, dtype) ||
+        dt_tensor_empty("randperm", &order, DT_INT64, 1, &n, dt_device_make(DT_CPU, 0)))
+        return -1;
+    if (!generator)
+        generator = dt_default_generator(device);
+    shuffle(dt_tensor_data(&order), n, generator, device.type == DT_CPU);
     return dt_contiguous_as(c->out[0], &order, dtype, device);
 }
 
