@@ -108,6 +108,41 @@ def test_memory_is_not_handed_out_while_a_copy_reads_it():
     )
 
 
+def test_memory_is_not_handed_out_while_copies_of_two_gpus_read_it():
+    isolated(
+        """
+        import pydevtensor as torch
+        source = torch.full((1000,), 5.0).pin_memory()
+        place = source.data_ptr()
+        there = [source.cuda(gpu, non_blocking=True) for gpu in range(2)]
+        del source
+        torch.cuda.synchronize(0)
+        other = torch.zeros(1000).pin_memory()
+        assert other.data_ptr() != place
+        assert there[1].tolist() == [5.0] * 1000
+        assert torch.zeros(1000).pin_memory().data_ptr() == place
+        """,
+        PYDEVTENSOR_SIM_GPUS="2",
+        PYDEVTENSOR_SIM_SCHEDULE="lazy",
+    )
+
+
+def test_empty_cache_gives_it_back():
+    isolated(
+        """
+        import pydevtensor as torch
+        kept, gone = (torch.ones(1 << 22).pin_memory() for _ in range(2))
+        there = gone.cuda(non_blocking=True)
+        del gone
+        torch.cuda.empty_cache()
+        assert torch.cuda.sim_counters()["host_frees"] == 1
+        assert there.sum().item() == kept.sum().item() == 1 << 22
+        """,
+        PYDEVTENSOR_SIM_GPUS="1",
+        PYDEVTENSOR_SIM_SCHEDULE="lazy",
+    )
+
+
 def test_a_copy_waits_unless_it_is_told_not_to():
     isolated(
         """

@@ -29,8 +29,8 @@ typedef enum dt_lock_id {
     DT_LOCK_CUBLAS_HANDLES, /* cuda/kernels/matmul.cpp: a whole call of cuBLAS */
     DT_LOCK_CUBLAS,         /* cuda/runtime/cublas.cpp: loading it */
     DT_LOCK_UPLOADS,        /* cuda/runtime/transfer.cpp: pinned slots of a device */
-    DT_LOCK_PINNED = DT_LOCK_UPLOADS + DT_LOCK_COPIES, /* cuda/runtime/pinned.cpp */
-    DT_LOCK_GPU_HEAP, /* cuda/runtime/allocator.cpp: blocks of a device */
+    DT_LOCK_GPU_HEAP = DT_LOCK_UPLOADS +
+        DT_LOCK_COPIES, /* cuda/runtime/allocator.cpp */
     DT_LOCK_REPORTS = DT_LOCK_GPU_HEAP + DT_LOCK_COPIES, /* cuda/runtime/report.cpp */
     DT_LOCK_DEVICE_TABLE,                                /* cuda/runtime/device.cpp */
     DT_LOCK_SIMULATOR, /* sim/state.cpp: each call and all work */

@@ -62,6 +62,24 @@ typedef struct dt_memory_stats {
     int64_t num_ooms;
 } dt_memory_stats;
 
+static inline void dt_memory_count(dt_memory_counter *counter, int64_t change)
+{
+    counter->current += change;
+    if (change > 0)
+        counter->allocated += change;
+    else
+        counter->freed -= change;
+    if (counter->current > counter->peak)
+        counter->peak = counter->current;
+}
+
+static inline void dt_memory_reset_peaks(dt_memory_stats *stats)
+{
+#define MEMORY_COUNTER(name) stats->name.peak = stats->name.current;
+    DT_MEMORY_COUNTERS(MEMORY_COUNTER)
+#undef MEMORY_COUNTER
+}
+
 struct dt_generator;
 struct dt_nn_call;
 
@@ -106,8 +124,9 @@ typedef struct dt_backend {
     int (*allocate)(dt_stream stream, size_t bytes, void **out);
     /* Frees the block; queued work may still use it. `bytes` as allocated. */
     void (*release)(int device, void *data, size_t bytes);
-    /* Records a use on a stream other than the block's own: its memory is not reused
-     * before that stream's queued work is done. NULL for the CPU. */
+    /* Records a use of a block, also of pinned memory, on a stream other than its own:
+     * its memory is not reused before the work is done that is queued on that stream
+     * when it is released. NULL for the CPU. */
     int (*record_use)(dt_stream stream, void *data);
     int (*memory_info)(int device, size_t *out_free, size_t *out_total);
     void (*memory_stats)(int device, dt_memory_stats *out);
@@ -134,14 +153,10 @@ typedef struct dt_backend {
     int (*pinned_allocate)(int device, size_t bytes, void **out);
     /* Frees a block; queued copies may still use it. */
     void (*pinned_release)(void *data);
-    /* Host to device from pinned memory, which must not change until the copy is
-     * done. Does not synchronize. */
-    int (*pinned_to_device)(dt_stream stream, void *target, const void *source,
-                            size_t bytes);
-    /* Device to host into pinned memory, which must not be read until the copy is
-     * done. Does not synchronize. */
-    int (*pinned_to_host)(dt_stream stream, void *target, const void *source,
-                          size_t bytes);
+    /* Copies from pinned memory, which must not change until the copy is done, or into
+     * it, which must not be read. The caller records the use. Does not synchronize. */
+    int (*pinned_copy)(dt_stream stream, void *target, const void *source, size_t bytes,
+                       bool to_host);
 
     /* --- work: operands are on the stream's device --- */
     /* Operand 1 is a scalar operand. */
@@ -226,8 +241,7 @@ typedef struct dt_backend {
     MEMBER(copy_peer)                                                                  \
     MEMBER(pinned_allocate)                                                            \
     MEMBER(pinned_release)                                                             \
-    MEMBER(pinned_to_device)                                                           \
-    MEMBER(pinned_to_host)                                                             \
+    MEMBER(pinned_copy)                                                                \
     MEMBER(nonzero_count)                                                              \
     MEMBER(nonzero_write)
 

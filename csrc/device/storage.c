@@ -264,3 +264,8 @@ int dt_storage_use(dt_storage *storage)
         return 0;
     return dt_backend_of(storage->device)->record_use(stream, storage->data);
 }
+
+int dt_storage_use_pinned(dt_storage *storage, dt_device gpu)
+{
+    return dt_backend_of(gpu)->record_use(dt_stream_current(gpu), storage->owner);
+}

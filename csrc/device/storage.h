@@ -69,6 +69,9 @@ void dt_storage_release(dt_storage *storage);
  * before the work queued there is done. */
 int dt_storage_use(dt_storage *storage);
 
+/* The same of pinned memory, on a GPU's current stream. */
+int dt_storage_use_pinned(dt_storage *storage, dt_device gpu);
+
 /* Number of live storages on the device, for leak checks. */
 int64_t dt_storage_count(dt_device device);
 

@@ -37,14 +37,14 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
                        const void *source, size_t bytes)
 {
     DT_WITHOUT_GIL(true);
-    if (dt_device_is_cpu(target_device)) {
+    bool to_host = dt_device_is_cpu(target_device);
+    dt_device gpu = to_host ? source_device : target_device;
+    if (to_host)
         COUNT(device_to_host, bytes);
-        return dt_backend_of(source_device)
-            ->pinned_to_host(dt_stream_current(source_device), target, source, bytes);
-    }
-    COUNT(host_to_device, bytes);
-    return dt_backend_of(target_device)
-        ->pinned_to_device(dt_stream_current(target_device), target, source, bytes);
+    else
+        COUNT(host_to_device, bytes);
+    return dt_backend_of(gpu)->pinned_copy(dt_stream_current(gpu), target, source,
+                                           bytes, to_host);
 }
 
 int dt_stream_synchronize(dt_device device, dt_stream stream)

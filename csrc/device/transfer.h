@@ -25,8 +25,8 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes);
 
 /* Copies bytes from pinned memory to a GPU or back in the order of the GPU's current
- * stream. Does not synchronize: until the copy is done, the source must not change
- * and the target must not be read. */
+ * stream, which is to be recorded as a use (dt_storage_use_pinned). Does not synchronize:
+ * until the copy is done, the source must not change and the target must not be read. */
 int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_device,
                        const void *source, size_t bytes);
 

@@ -135,17 +135,6 @@ static int class_of(size_t bytes, size_t *size)
     return 4 * (top - 5) + (int)((last >> shift) & 3);
 }
 
-static void count(dt_memory_counter *counter, int64_t change)
-{
-    counter->current += change;
-    if (change > 0)
-        counter->allocated += change;
-    else
-        counter->freed -= change;
-    if (counter->current > counter->peak)
-        counter->peak = counter->current;
-}
-
 /* Length of a large block's mapping. */
 static size_t mapped(size_t size)
 {
@@ -200,8 +189,8 @@ static void take_out(block *b, int bin)
 /* Counts memory taken from or returned to the system; the lock is held. */
 static void count_segment(int64_t change, size_t size)
 {
-    count(&heap.stats.reserved_bytes, change * (int64_t)size);
-    count(&heap.stats.segment, change);
+    dt_memory_count(&heap.stats.reserved_bytes, change * (int64_t)size);
+    dt_memory_count(&heap.stats.segment, change);
 }
 
 /* Takes a block out of the cache, to be given back by release_all; the lock is held. */
@@ -274,7 +263,8 @@ int dt_cpu_allocate(dt_stream stream, size_t bytes, void **out)
         take_out(b, bin);
         /* Release only knows the requested size, so trim the block to its own class. */
         if (b->size != size) {
-            count(&heap.stats.reserved_bytes, (int64_t)size - (int64_t)b->size);
+            dt_memory_count(&heap.stats.reserved_bytes,
+                            (int64_t)size - (int64_t)b->size);
             size_t had = mapped(b->size), needs = mapped(size);
             dt_unlock(lock);
             if (had > needs)
@@ -297,9 +287,9 @@ int dt_cpu_allocate(dt_stream stream, size_t bytes, void **out)
         lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
         count_segment(1, size);
     }
-    count(&heap.stats.allocated_bytes, (int64_t)size);
-    count(&heap.stats.requested_bytes, (int64_t)bytes);
-    count(&heap.stats.allocation, 1);
+    dt_memory_count(&heap.stats.allocated_bytes, (int64_t)size);
+    dt_memory_count(&heap.stats.requested_bytes, (int64_t)bytes);
+    dt_memory_count(&heap.stats.allocation, 1);
     dt_unlock(lock);
     *out = b;
     return 0;
@@ -317,9 +307,9 @@ void dt_cpu_release(int device, void *data, size_t bytes)
     bool keep = !heap.bypass && size <= heap.limit;
     block *unwanted = NULL;
     int lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
-    count(&heap.stats.allocated_bytes, -(int64_t)size);
-    count(&heap.stats.requested_bytes, -(int64_t)bytes);
-    count(&heap.stats.allocation, -1);
+    dt_memory_count(&heap.stats.allocated_bytes, -(int64_t)size);
+    dt_memory_count(&heap.stats.requested_bytes, -(int64_t)bytes);
+    dt_memory_count(&heap.stats.allocation, -1);
     while (keep && heap.cached + size > heap.limit && heap.oldest) {
         block *old = heap.oldest;
         size_t ignored;
@@ -361,9 +351,7 @@ void dt_cpu_reset_peaks(int device)
 {
     (void)device;
     int lock = dt_lock_if_concurrent(DT_LOCK_CPU_HEAP);
-#define MEMORY_COUNTER(name) heap.stats.name.peak = heap.stats.name.current;
-    DT_MEMORY_COUNTERS(MEMORY_COUNTER)
-#undef MEMORY_COUNTER
+    dt_memory_reset_peaks(&heap.stats);
     dt_unlock(lock);
 }
 

@@ -1,4 +1,6 @@
-/* Sizes and rules are PyTorch's: requests are rounded up to 512 bytes; up to 1 MiB
+/* Caches of GPU memory, one for each device, and one of page-locked (pinned) memory.
+ *
+ * Sizes and rules are PyTorch's: requests are rounded up to 512 bytes; up to 1 MiB
  * they are cut from segments of 2 MiB, below 10 MiB from segments of 20 MiB, and
  * larger ones get a segment of their own, rounded up to 2 MiB. Allocation takes the
  * best-fitting free block of the same stream and splits off a large rest; release
@@ -28,13 +30,13 @@ const size_t kLargeRound = (size_t)2 << 20;
 struct Block {
     char *data;
     size_t size;
-    cudaStream_t stream;
+    void *stream;
     bool small;
     Block *previous, *next; /* neighbours in the segment */
     size_t requested = 0;
     bool taken = false;
-    int events = 0;                         /* pending uses on other streams */
-    std::vector<cudaStream_t> used_on = {}; /* other streams that used the block */
+    int events = 0;                      /* pending uses on other streams */
+    std::vector<dt_stream> used_on = {}; /* other streams that used the block */
 };
 
 struct ByFit {
@@ -54,23 +56,36 @@ struct Use {
     Block *block;
 };
 
+struct Uses {
+    dt_stream stream;
+    std::deque<Use> queue;
+    std::vector<cudaEvent_t> spare;
+};
+
 struct Heap {
+    bool pinned = false;
     Pool small, large; /* free blocks */
     std::unordered_map<void *, Block *> taken;
-    std::unordered_map<cudaStream_t, std::deque<Use>> uses;
-    std::vector<cudaEvent_t> spare_events;
+    std::vector<Uses> uses;
     dt_memory_stats stats = {};
 };
 
+/* The number of the heap of pinned memory, whose blocks belong to no stream. */
+const int kPinned = DT_MAX_DEVICES;
+
 /* Never destroyed: tensors may outlive the library's static objects at exit. */
-Heap &heap_of(int device)
+Heap &heap_of(int number)
 {
-    static Heap *heaps = new Heap[DT_MAX_DEVICES];
-    return heaps[device];
+    static Heap *heaps = [] {
+        Heap *all = new Heap[DT_MAX_DEVICES + 1];
+        all[kPinned].pinned = true;
+        return all;
+    }();
+    return heaps[number];
 }
 
 struct Guard : dt_locked {
-    explicit Guard(int device) : dt_locked(DT_LOCK_GPU_HEAP + device % DT_LOCK_COPIES)
+    explicit Guard(int number) : dt_locked(DT_LOCK_GPU_HEAP + number % DT_LOCK_COPIES)
     {
     }
 };
@@ -82,18 +97,12 @@ bool cached()
     return !no;
 }
 
-void add(dt_memory_counter &counter, size_t amount)
+/* Counts a block that is taken (1) or given back (-1). */
+void count(Heap &heap, const Block &block, int64_t change)
 {
-    counter.current += (int64_t)amount;
-    counter.allocated += (int64_t)amount;
-    if (counter.current > counter.peak)
-        counter.peak = counter.current;
-}
-
-void take_off(dt_memory_counter &counter, size_t amount)
-{
-    counter.current -= (int64_t)amount;
-    counter.freed += (int64_t)amount;
+    dt_memory_count(&heap.stats.allocated_bytes, change * (int64_t)block.size);
+    dt_memory_count(&heap.stats.requested_bytes, change * (int64_t)block.requested);
+    dt_memory_count(&heap.stats.allocation, change);
 }
 
 size_t round_up(size_t bytes, size_t unit)
@@ -108,7 +117,7 @@ Pool &pool_of(Heap &heap, const Block *block)
 
 /* --- free blocks --- */
 
-Block *find_free(Heap &heap, size_t size, cudaStream_t stream)
+Block *find_free(Heap &heap, size_t size, void *stream)
 {
     Block key = {nullptr, size, stream, size <= kSmall, nullptr, nullptr};
     Pool &pool = pool_of(heap, &key);
@@ -167,63 +176,84 @@ void make_free(Heap &heap, Block *block)
  * with all of those uses first. */
 void settle_uses(Heap &heap, bool wait)
 {
-    for (auto &entry : heap.uses) {
-        std::deque<Use> &queue = entry.second;
-        while (!queue.empty()) {
-            Use use = queue.front();
+    for (Uses &uses : heap.uses) {
+        while (!uses.queue.empty()) {
+            Use use = uses.queue.front();
             /* Not ready, or an error that the stream's next user will see. */
             if (!cuda_succeeds(wait ? cudaEventSynchronize(use.event)
                                     : cudaEventQuery(use.event)) &&
                 !wait)
                 break;
-            queue.pop_front();
-            heap.spare_events.push_back(use.event);
+            uses.queue.pop_front();
+            uses.spare.push_back(use.event);
             if (--use.block->events == 0)
                 make_free(heap, use.block);
         }
     }
 }
 
-bool record_event(Heap &heap, cudaStream_t stream, Block *block)
+bool same(dt_stream a, dt_stream b)
 {
+    return a.device == b.device && a.handle == b.handle;
+}
+
+Uses &uses_of(Heap &heap, dt_stream stream)
+{
+    for (Uses &uses : heap.uses)
+        if (same(uses.stream, stream))
+            return uses;
+    heap.uses.push_back({stream, {}, {}});
+    return heap.uses.back();
+}
+
+/* The stream's device is current. */
+bool record_event(Heap &heap, dt_stream stream, Block *block)
+{
+    Uses &uses = uses_of(heap, stream);
     cudaEvent_t event = nullptr;
-    if (!heap.spare_events.empty()) {
-        event = heap.spare_events.back();
-        heap.spare_events.pop_back();
+    if (!uses.spare.empty()) {
+        event = uses.spare.back();
+        uses.spare.pop_back();
     } else if (!cuda_succeeds(
                    cudaEventCreateWithFlags(&event, cudaEventDisableTiming))) {
         return false;
     }
-    if (!cuda_succeeds(cudaEventRecord(event, stream))) {
-        heap.spare_events.push_back(event);
+    if (!cuda_succeeds(cudaEventRecord(event, (cudaStream_t)stream.handle))) {
+        uses.spare.push_back(event);
         return false;
     }
     block->events++;
-    heap.uses[stream].push_back({event, block});
+    uses.queue.push_back({event, block});
     return true;
 }
 
 /* --- segments --- */
 
-cudaError_t memory_limit(size_t *limit)
+cudaError_t take_from_driver(const Heap &heap, size_t bytes, void **out)
+{
+    return heap.pinned ? cudaHostAlloc(out, bytes, cudaHostAllocPortable)
+                       : cudaMalloc(out, bytes);
+}
+
+cudaError_t memory_limit(const Heap &heap, size_t *limit)
 {
     size_t free_bytes = 0, total = 0;
     *limit = SIZE_MAX;
-    if (device_sharing() == 1)
+    if (heap.pinned || device_sharing() == 1)
         return cudaSuccess;
     cudaError_t error = cudaMemGetInfo(&free_bytes, &total);
     *limit = total / (size_t)device_sharing();
     return error;
 }
 
-cudaError_t new_segment(Heap &heap, size_t size, cudaStream_t stream, Block **out)
+cudaError_t new_segment(Heap &heap, size_t size, void *stream, Block **out)
 {
     size_t bytes = !cached()        ? size
                    : size <= kSmall ? kSmallSegment
                    : size < kMedium ? kMediumSegment
                                     : round_up(size, kLargeRound);
     size_t limit, reserved = (size_t)heap.stats.reserved_bytes.current;
-    if (cudaError_t error = memory_limit(&limit))
+    if (cudaError_t error = memory_limit(heap, &limit))
         return error;
     /* Close to the limit, allocate only what was requested. */
     if (reserved + bytes > limit)
@@ -231,16 +261,16 @@ cudaError_t new_segment(Heap &heap, size_t size, cudaStream_t stream, Block **ou
     if (size > limit || reserved > limit - bytes)
         return cudaErrorMemoryAllocation;
     void *data = nullptr;
-    cudaError_t error = cudaMalloc(&data, bytes);
+    cudaError_t error = take_from_driver(heap, bytes, &data);
     if (error == cudaErrorMemoryAllocation && size < bytes) {
         cudaGetLastError();
         bytes = size; /* the block may fit although a whole segment does not */
-        error = cudaMalloc(&data, bytes);
+        error = take_from_driver(heap, bytes, &data);
     }
     if (!cuda_succeeds(error))
         return error;
-    add(heap.stats.reserved_bytes, bytes);
-    add(heap.stats.segment, 1);
+    dt_memory_count(&heap.stats.reserved_bytes, (int64_t)bytes);
+    dt_memory_count(&heap.stats.segment, 1);
     *out = new Block{(char *)data, bytes, stream, size <= kSmall, nullptr, nullptr};
     return cudaSuccess;
 }
@@ -257,12 +287,13 @@ cudaError_t free_segments(Heap &heap)
                 ++it;
                 continue;
             }
-            cudaError_t error = cudaFree(block->data);
+            cudaError_t error =
+                heap.pinned ? cudaFreeHost(block->data) : cudaFree(block->data);
             if (!cuda_succeeds(error))
                 return error;
             it = pool->erase(it);
-            take_off(heap.stats.reserved_bytes, block->size);
-            take_off(heap.stats.segment, 1);
+            dt_memory_count(&heap.stats.reserved_bytes, -(int64_t)block->size);
+            dt_memory_count(&heap.stats.segment, -1);
             delete block;
         }
     }
@@ -278,6 +309,10 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
 {
     size_t free_bytes = 0, total = 0;
     heap.stats.num_ooms++;
+    if (heap.pinned)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "no page-locked memory for %zu bytes; pin smaller tensors",
+                       bytes);
     dt_cuda_memory_info(device, &free_bytes, &total);
     return dt_fail(DT_ERROR_DEVICE_MEMORY,
                    "out of memory on cuda:%d: %.2f MiB requested; of %.2f MiB in "
@@ -288,91 +323,116 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
                    mib((size_t)heap.stats.allocated_bytes.current));
 }
 
-} /* namespace */
-
-/* --- the interface --- */
-
-int dt_cuda_allocate(dt_stream stream, size_t bytes, void **out)
+/* Allocates memory of a heap for use on the stream. */
+int allocate(int number, void *stream, size_t bytes, void **out)
 {
-    Heap &heap = heap_of(stream.device);
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    Guard guard(stream.device);
+    Heap &heap = heap_of(number);
+    Guard guard(number);
     if (bytes > SIZE_MAX / 2)
-        return fail_out_of_memory(heap, stream.device, bytes);
+        return fail_out_of_memory(heap, number, bytes);
     size_t size = cached() ? round_up(bytes, kRound) : bytes;
     settle_uses(heap, false);
-    Block *block = find_free(heap, size, handle);
+    Block *block = find_free(heap, size, stream);
     cudaError_t error = cudaSuccess;
     if (!block)
-        error = new_segment(heap, size, handle, &block);
+        error = new_segment(heap, size, stream, &block);
     if (error == cudaErrorMemoryAllocation) {
         heap.stats.num_alloc_retries++;
         error = free_segments(heap);
         if (!error)
-            error = new_segment(heap, size, handle, &block);
+            error = new_segment(heap, size, stream, &block);
     }
     if (error == cudaErrorMemoryAllocation)
-        return fail_out_of_memory(heap, stream.device, bytes);
+        return fail_out_of_memory(heap, number, bytes);
     if (error)
-        return cuda_fail(error, "allocating memory");
+        return cuda_fail(error, heap.pinned ? "allocating pinned memory"
+                                            : "allocating memory");
     split(heap, block, size);
     block->taken = true;
     block->requested = bytes;
     heap.taken[block->data] = block;
-    add(heap.stats.allocated_bytes, block->size);
-    add(heap.stats.requested_bytes, bytes);
-    add(heap.stats.allocation, 1);
-    SIM_BLOCK_TAKEN(block->data, bytes, round_up(block->size, kRound), handle);
+    count(heap, *block, 1);
+    SIM_BLOCK_TAKEN(block->data, bytes, round_up(block->size, kRound),
+                    (cudaStream_t)stream);
     *out = block->data;
     return 0;
 }
 
-void dt_cuda_release(int device, void *data, size_t bytes)
+void release(int number, void *data)
 {
-    Heap &heap = heap_of(device);
-    (void)bytes;
+    Heap &heap = heap_of(number);
     if (device_is_inherited())
         return;
-    Guard guard(device);
+    Guard guard(number);
     auto found = heap.taken.find(data);
     if (found == heap.taken.end())
         return;
     Block *block = found->second;
     heap.taken.erase(found);
     SIM_BLOCK_GIVEN_BACK(block->data, round_up(block->size, kRound));
-    take_off(heap.stats.allocated_bytes, block->size);
-    take_off(heap.stats.requested_bytes, block->requested);
-    take_off(heap.stats.allocation, 1);
+    count(heap, *block, -1);
     block->taken = false;
-    std::vector<cudaStream_t> used_on;
+    std::vector<dt_stream> used_on;
     used_on.swap(block->used_on);
-    bool settled = used_on.empty();
-    if (!settled && !device_use(device)) {
-        settled = true;
-        for (cudaStream_t stream : used_on)
-            if (!record_event(heap, stream, block))
-                cuda_succeeds(cudaStreamSynchronize(stream));
+    bool lost = false; /* a device fails: its work may use the block for ever */
+    for (dt_stream stream : used_on) {
+        if (device_use(stream.device))
+            lost = true;
+        else if (!record_event(heap, stream, block))
+            cuda_succeeds(cudaStreamSynchronize((cudaStream_t)stream.handle));
     }
-    if (settled && !block->events)
+    if (!lost && !block->events)
         make_free(heap, block);
-    if (!cached() && !device_use(device))
+    if (!cached() && (heap.pinned || !device_use(number)))
         free_segments(heap);
+}
+
+/* Whether the heap has the block, whose use on the stream it then keeps in mind. */
+bool note_use(int number, dt_stream stream, void *data)
+{
+    Heap &heap = heap_of(number);
+    Guard guard(number);
+    auto found = heap.taken.find(data);
+    if (found == heap.taken.end())
+        return false;
+    std::vector<dt_stream> &used_on = found->second->used_on;
+    if (!heap.pinned && stream.handle == found->second->stream)
+        return true;
+    for (dt_stream known : used_on)
+        if (same(known, stream))
+            return true;
+    used_on.push_back(stream);
+    return true;
+}
+
+} /* namespace */
+
+/* --- the interface --- */
+
+int dt_cuda_allocate(dt_stream stream, size_t bytes, void **out)
+{
+    return allocate(stream.device, stream.handle, bytes, out);
+}
+
+void dt_cuda_release(int device, void *data, size_t)
+{
+    release(device, data);
+}
+
+int dt_cuda_pinned_allocate(int device, size_t bytes, void **out)
+{
+    return device_use(device) ? -1 : allocate(kPinned, nullptr, bytes, out);
+}
+
+void dt_cuda_pinned_release(void *data)
+{
+    release(kPinned, data);
 }
 
 int dt_cuda_record_use(dt_stream stream, void *data)
 {
-    Heap &heap = heap_of(stream.device);
-    Guard guard(stream.device);
-    auto found = heap.taken.find(data);
-    if (found == heap.taken.end())
-        return 0;
-    cudaStream_t handle = (cudaStream_t)stream.handle;
-    if (handle == found->second->stream)
-        return 0;
-    for (cudaStream_t known : found->second->used_on)
-        if (known == handle)
-            return 0;
-    found->second->used_on.push_back(handle);
+    if (!note_use(stream.device, stream, data))
+        note_use(kPinned, stream, data);
     return 0;
 }
 
@@ -406,19 +466,19 @@ void dt_cuda_reset_peaks(int device)
 {
     Heap &heap = heap_of(device);
     Guard guard(device);
-#define MEMORY_COUNTER(name) heap.stats.name.peak = heap.stats.name.current;
-    DT_MEMORY_COUNTERS(MEMORY_COUNTER)
-#undef MEMORY_COUNTER
+    dt_memory_reset_peaks(&heap.stats);
 }
 
 int dt_cuda_empty_cache(int device)
 {
-    Heap &heap = heap_of(device);
-    Guard guard(device);
-    if (!heap.stats.reserved_bytes.current)
-        return 0;
-    if (device_use(device))
-        return -1;
-    CUDA_TRY("returning memory to the driver", free_segments(heap));
+    for (int number : {device, kPinned}) {
+        Heap &heap = heap_of(number);
+        Guard guard(number);
+        if (!heap.stats.reserved_bytes.current)
+            continue;
+        if (device_use(device))
+            return -1;
+        CUDA_TRY("returning memory to the driver", free_segments(heap));
+    }
     return 0;
 }

@@ -87,6 +87,16 @@ int dt_cuda_copy_to_host(dt_stream stream, void *target, const void *source,
     return report_take(stream.device);
 }
 
+int dt_cuda_pinned_copy(dt_stream stream, void *target, const void *source,
+                        size_t bytes, bool to_host)
+{
+    CUDA_TRY(to_host ? "copying from a device" : "copying to a device",
+             cudaMemcpyAsync(target, source, bytes,
+                             to_host ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice,
+                             (cudaStream_t)stream.handle));
+    return 0;
+}
+
 /* Makes stream `waiting` wait for the work queued on `stream`; the host does not
  * wait. */
 static int order(dt_stream stream, dt_stream waiting)

@@ -62,11 +62,13 @@ static int transfer(const dt_tensor *target, const dt_tensor *source, bool later
     size_t bytes = (size_t)source->numel * dt_dtype_size((dt_dtype)source->dtype);
     if (!bytes)
         return 0;
-    if (dt_storage_use(target->storage) || dt_storage_use(source->storage))
+    dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
+    if (dt_storage_use(target->storage) || dt_storage_use(source->storage) ||
+        (later && (dt_device_is_cpu(to) ? dt_storage_use_pinned(target->storage, from)
+                                        : dt_storage_use_pinned(source->storage, to))))
         return -1;
-    return (later ? dt_transfer_pinned : dt_transfer)(
-        dt_tensor_device(target), dt_tensor_data(target), dt_tensor_device(source),
-        dt_tensor_data(source), bytes);
+    return (later ? dt_transfer_pinned : dt_transfer)(to, dt_tensor_data(target), from,
+                                                      dt_tensor_data(source), bytes);
 }
 
 /* A copy of t on another device, dense in the way that t is. */
