@@ -318,6 +318,20 @@ def test_the_steps_on_a_machine_that_only_looks_right(place, a_gpu):
 
 
 @pytest.mark.parametrize(
+    "row, passes",
+    [
+        ("  cuda:0  NVIDIA T4  1 MiB used of 15.8 GiB  7.5  real", True),
+        ("  cuda:0  Simulated GPU  1 MiB used of 1.0 GiB  8.0  simulated", False),
+        # A backend for real GPUs that finds none.
+        ("  none\n\nCUDA\n  runtime's kind  real", False),
+    ],
+)
+def test_the_facts_show_a_real_gpu(row, passes):
+    (step,) = (step for step in steps.STEPS if step.name == "facts")
+    assert (step.evidence(f"GPUs\n{row}\n") is None) is passes
+
+
+@pytest.mark.parametrize(
     "counts, why",
     [
         ((9, 9, 9), None),

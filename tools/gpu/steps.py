@@ -23,7 +23,7 @@ def _gpu_is_listed(log: str) -> str | None:
 
 def _kind_is_real(log: str) -> str | None:
     rows = [line.split() for line in log.splitlines()]
-    real = ["runtime's", "kind", "real"] in rows
+    real = any(row[:1] == ["cuda:0"] and row[-1] == "real" for row in rows)
     return None if real else "python -m pydevtensor shows no real GPU"
 
 
