@@ -10,6 +10,7 @@ import ctypes
 import gc
 import math
 import os
+import sys
 import threading
 
 import pytest
@@ -190,8 +191,11 @@ def test_training_is_level(device):
 
     first = run(steps // 10)
     before = levels(), torch._C._storage_count(torch.device(device))
+    blocks = sys.getallocatedblocks()
     last = run(steps)
     after = levels(), torch._C._storage_count(torch.device(device))
+    # Blocks of Python's allocator: not one for each step.
+    assert sys.getallocatedblocks() < blocks + steps // 4
     assert last <= first
     assert after[0][1:] == before[0][1:] and after[1] == before[1]
     assert after[0][0] < before[0][0] + 8

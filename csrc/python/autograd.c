@@ -248,8 +248,10 @@ static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count
     }
     dt_variable *v = dt_variable_of(dt_tensor_of(args[0]));
     if (v && v->made.node) {
-        Py_INCREF(args[1]); /* nodes do not own their names: keep the string */
-        v->made.node->name = name;
+        /* Nodes do not own their names: keep one string for each. */
+        PyObject *kept = Py_NewRef(args[1]);
+        PyUnicode_InternInPlace(&kept);
+        v->made.node->name = PyUnicode_AsUTF8(kept);
     }
     return Py_NewRef(args[0]);
 }
