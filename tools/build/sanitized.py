@@ -23,12 +23,13 @@ RUNTIMES = {
         "detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1:"
         "max_allocation_size_mb=65536:handle_segv=1",
     ),
-    # The data loader's forked workers compute, and the simulator handles SIGSEGV.
+    # The data loader's forked workers compute, the simulator handles SIGSEGV, and a fork
+    # takes all locks, more than the detector of deadlocks counts.
     "thread": (
         "ThreadSanitizer",
         "tsan",
         "die_after_fork=0:allocator_may_return_null=1:max_allocation_size_mb=65536:"
-        f"handle_segv=0:suppressions={toolchain.ROOT}/tools/build/tsan.supp",
+        f"handle_segv=0:detect_deadlocks=0:suppressions={toolchain.ROOT}/tools/build/tsan.supp",
     ),
 }
 
