@@ -151,3 +151,16 @@ kept.clear()
 print(torch.ones(1 << 20, device='cuda:1').sum().item(), torch.cuda.memory_allocated(1))
 """)
     assert out.splitlines() == ["True True True", "262144.0", "True", "1048576.0 0"]
+
+
+def test_empty_views_have_no_address(device):
+    """Their offset may lead beyond their memory; a kernel on a GPU would get that."""
+    for x in (
+        torch.zeros(0, 3, dtype=torch.int32, device=device)[:, 1:],
+        torch.ones(128, 1, dtype=torch.int32, device=device)[128:],
+    ):
+        flat = x.flatten()
+        assert torch.dot(flat, flat).item() == 0 and (x.T @ x).sum().item() == 0
+        assert torch.cat([x, x]).shape[0] == 2 * x.shape[0]
+        assert x.sort(0).values.shape == x.cumsum(0).shape == x.shape
+        assert x.data_ptr() == 0 and x.cpu().numpy().shape == tuple(x.shape)

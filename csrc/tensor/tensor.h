@@ -41,8 +41,12 @@ static inline dt_device dt_tensor_device(const dt_tensor *t)
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
     return t->storage->device;
 }
+/* The first element; NULL where there is none, since the offset of an empty view may
+ * lead beyond its memory. */
 static inline void *dt_tensor_data(const dt_tensor *t)
 {
+    if (__builtin_expect(!t->numel, 0))
+        return NULL;
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
     return (char *)t->storage->data +
            t->offset * (int64_t)dt_dtype_size((dt_dtype)t->dtype);

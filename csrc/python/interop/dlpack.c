@@ -128,7 +128,7 @@ DT_PUBLIC(to_capsule, "_to_capsule(input: Tensor, type: int, id: int, versioned:
         kept->shape[d] = t->shape[d];
         kept->strides[d] = t->strides[d];
     }
-    array->data = t->numel ? dt_tensor_data(t) : NULL;
+    array->data = dt_tensor_data(t);
     array->device_type = (int32_t)type;
     array->device_id = (int32_t)id;
     array->ndim = t->ndim;

@@ -220,7 +220,7 @@ static int read_data(reader *r, dt_tensor *out, PyObject *data)
     if (dt_tensor_empty(r->function, out, (dt_dtype)r->dtype, r->ndim, r->shape,
                         dt_device_make(DT_CPU, 0)))
         return dt_raise_status();
-    char *cursor = out->numel ? dt_tensor_data(out) : NULL;
+    char *cursor = dt_tensor_data(out);
     return write_all(r, data, 0, (dt_dtype)r->dtype, &cursor);
 }
 

@@ -67,8 +67,7 @@ static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size,
 static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *reduced,
                        bool sorted)
 {
-    /* A view of nothing may have an offset into memory that does not exist. */
-    call->input = x->numel ? dt_tensor_data(x) : NULL;
+    call->input = dt_tensor_data(x);
     call->input_dtype = (dt_dtype)x->dtype;
     int order[DT_MAX_NDIM], count = 0;
     int64_t item = (int64_t)dt_dtype_size((dt_dtype)x->dtype);
