@@ -68,7 +68,8 @@ def is_known(session, machine, statement, ours, theirs):
     if name == "Ours":
         return bool(ON_GPU.search(str(ours))) or "space(" in statement
     if name == "NumPy":
-        return isinstance(theirs, Missing) or bool(REFUSED.search(str(ours)))
+        empty = isinstance(theirs, Missing) or "empty sequence" in str(theirs)
+        return empty or bool(REFUSED.search(str(ours)))
     if ours is None and isinstance(theirs, Exception):
         return bool(MORE.search(str(theirs)))
     if theirs is None and isinstance(ours, Exception):

@@ -68,7 +68,10 @@ class Session:
         return [self.leader.read(n) for n in read]
 
     def follow(self, machine, statement, code, error):
-        theirs = machine.run(code) or (machine.settle() if error else None)
+        theirs = machine.run(code)
+        if error is not None:
+            reported = machine.settle()
+            theirs = theirs or reported
         if (error is None) != (theirs is None):
             if self.known(self, machine, statement, error, theirs):
                 if machine.records:
@@ -110,7 +113,7 @@ class Session:
                 self.alone(machine, codes)
             except Stop:
                 pass
-            except Mismatch:
+            except Mismatch as found:
                 # Roundings may accumulate: only what differs in one step counts.
                 again = Session([Ours(device)], (), self.known)
                 for statement in self.statements:
@@ -119,8 +122,7 @@ class Session:
                     except Stop:
                         break
                 again.leader.clear()
-                told = difference_of_ends(self, machine)
-                if told and told.kind != "value":
+                if found.kind != "value":
                     raise
             finally:
                 machine.clear()
@@ -132,7 +134,8 @@ class Session:
             late = machine.settle() if error is not None else None
             theirs = late or machine.run(code)
             if error is not None:
-                theirs = theirs or machine.settle()
+                reported = machine.settle()
+                theirs = theirs or reported
             if (error is None) != (theirs is None):
                 if self.known(self, machine, statement, error, theirs):
                     raise Stop
@@ -161,7 +164,10 @@ def difference_of_ends(session, machine):
         found = TARGET.match(statement)
         if session.errors[number] is not None or not found:
             continue
-        ours, other = session.leader.read(found[1]), machine.read(found[1])
+        try:
+            ours, other = session.leader.read(found[1]), machine.read(found[1])
+        except RuntimeError as late:
+            return disagreement(statement, None, late, machine)
         told = difference(ours, other, lambda s=statement: session.inputs(s))
         if told is not None:
             return Mismatch(told[0], statement, f"{told[1]} on {machine.device}")
