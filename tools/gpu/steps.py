@@ -39,8 +39,7 @@ def _sanitizer(tool: str, limit: int, *parts: str) -> Step:
         limit,
         f"compute-sanitizer's {tool} over the checker",
         (
-            "compute-sanitizer",
-            *_OPTIONS[tool],
+            *_options(tool),
             *CHECKER,
             "--packages={packages}",
             *parts,
@@ -52,15 +51,14 @@ def _sanitizer(tool: str, limit: int, *parts: str) -> Step:
 
 
 # Each block is an allocation of its own, so that an access past its end is one past an
-# allocation. cuBLAS probes for functions that a driver may not have.
+# allocation.
 UNCACHED = {"PYDEVTENSOR_NO_CACHE": "1"}
-_EXIT = ("--error-exitcode", "9")
-_OPTIONS = {
-    "memcheck": ("--tool", "memcheck", "--report-api-errors", "no", *_EXIT),
-    "initcheck": ("--tool", "initcheck", *_EXIT),
-    "racecheck": ("--tool", "racecheck", *_EXIT),
-    "synccheck": ("--tool", "synccheck", *_EXIT),
-}
+
+
+def _options(tool: str) -> tuple[str, ...]:
+    # cuBLAS probes for functions that a driver may not have.
+    quiet = ("--report-api-errors", "no", "--error-exitcode", "9")
+    return ("compute-sanitizer", "--tool", tool, *quiet)
 
 
 def _pytest(*more: str) -> tuple[str, ...]:
@@ -196,7 +194,7 @@ STEPS = (
         130,
         "compute-sanitizer's memcheck over the short program",
         (
-            *("compute-sanitizer", *_OPTIONS["memcheck"]),
+            *_options("memcheck"),
             *("{python}", f"{PROGRAMS}/short.py", "--quick"),
         ),
         needs=BUILT,
@@ -214,7 +212,7 @@ STEPS = (
         80,
         "compute-sanitizer's racecheck over the short program: scans, sorts, rows",
         (
-            *("compute-sanitizer", *_OPTIONS["racecheck"]),
+            *_options("racecheck"),
             *("{python}", f"{PROGRAMS}/short.py", "--quick", "--no-products"),
         ),
         needs=BUILT,
