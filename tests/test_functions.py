@@ -120,3 +120,10 @@ def test_an_error_names_the_function_that_was_called(call, start):
     with pytest.raises(RuntimeError) as caught:
         call(torch.ones(2))
     assert str(caught.value).startswith(start)
+
+
+def test_addbmm_keeps_the_type_of_integers(device):
+    """Its sum over the batch is no int64, as sum()'s is."""
+    x = torch.ones(2, 2, 2, dtype=torch.int16, device=device)
+    found = torch.addbmm(torch.zeros(2, 2, dtype=torch.int16, device=device), x, x)
+    assert found.dtype is torch.int16 and found.tolist() == [[4, 4], [4, 4]]

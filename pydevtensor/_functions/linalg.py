@@ -275,7 +275,7 @@ def addbmm(
     >>> torch.zeros(1, 1).addbmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[6.]])
     """
-    return _added(input, batch1.bmm(batch2).sum(0), beta, alpha)
+    return _added(input, batch1.bmm(batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
 @function(method=True, out=True, in_place=True)
