@@ -12,7 +12,7 @@
 #include "python/types/tensor.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
-#include "tensor/schema.h"
+#include "tensor/call.h"
 
 /* A public function's schema, with what binding a call needs. */
 typedef struct dt_signature {
@@ -106,41 +106,14 @@ int dt_signature_read(dt_signature *signature);
 char *dt_signature_doc(const char *text, const char *name, bool method,
                        const char *doc);
 
-/* --- converting arguments, by the index of the parameter --- */
-
-/* Each returns 0, or -1 with an exception that names function and argument, says what
- * was given and what is expected. Where the argument was not given they give the
- * signature's default. A parameter with the default None: dt_take_tensor and
- * dt_take_any give NULL, dt_take_dtype -1, dt_take_device the default device; the
- * others say in *given whether there is one. */
+/* --- arguments as values, by the index of the parameter --- */
 
 static inline bool dt_given(const dt_args *args, int i)
 {
     return args->slots[i] && args->slots[i] != Py_None;
 }
 
-int dt_take_tensor(const dt_args *args, int i, dt_tensor **out);
-int dt_take_value(const dt_args *args, int i, dt_arg *out);
-int dt_take_number(const dt_args *args, int i, dt_scalar *out);
-int dt_take_float(const dt_args *args, int i, double *out);
-/* The order of a norm: a number, or 'fro' for 2. */
-int dt_take_order(const dt_args *args, int i, double *out);
-int dt_take_int(const dt_args *args, int i, int64_t *out);
-int dt_take_bool(const dt_args *args, int i, bool *out);
-int dt_take_str(const dt_args *args, int i,
-                const char **out); /* UTF-8, borrowed; NULL: None */
-/* Dimensions: *count -1 when None or not given. out has DT_MAX_NDIM entries, unwrapped.
- */
-int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out);
-/* Sizes, however they were given. out has DT_MAX_NDIM entries. */
-int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out);
-/* Any number of ints of a tuple or list; *out for PyMem_Free. */
-int dt_take_ints(const dt_args *args, int i, int *count, int64_t **out);
-int dt_take_dtype(const dt_args *args, int i, int *out);
-
-/* The Tensors of a tuple or list, or those given as arguments. They stay alive until
- * dt_tensors_release, which also a list that was never filled may be given if owner and
- * items are NULL. */
+/* The Tensors of a tuple or list, or those given as arguments. */
 typedef struct dt_tensor_list {
     Py_ssize_t count;
     const dt_tensor **items;
@@ -150,12 +123,38 @@ typedef struct dt_tensor_list {
     Py_ssize_t nkept;
     const dt_tensor *few[8];
 } dt_tensor_list;
-int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out);
-void dt_tensors_release(dt_tensor_list *list);
 
-int dt_take_device(const dt_args *args, int i, dt_device *out); /* resolved */
-/* generator_type.c: *out NULL when not given; else fails where it is not one for
- * `device`. */
+/* The arguments of a bound call, and what they refer to until dt_values_release. */
+typedef struct dt_values {
+    dt_value v[DT_MAX_PARAMETERS];
+    int64_t ints[3][DT_MAX_NDIM]; /* of Dims and Sizes */
+    int nints;
+    int64_t numel;    /* of all tensors: how long the call may take */
+    dt_device device; /* of a factory's result */
+    bool has_list;
+    dt_tensor_list list;
+    int64_t *many_ints; /* of Ints */
+} dt_values;
+
+static inline void dt_values_begin(dt_values *s)
+{
+    s->nints = 0;
+    s->numel = 0;
+    s->device = dt_device_make(DT_CPU, 0);
+    s->has_list = false;
+    s->many_ints = NULL;
+}
+void dt_values_release(dt_values *s);
+
+/* Converts argument i, whose parameter is not Any, or what the schema has in its place. -1
+ * with an exception that names function and argument, says what was given and what is
+ * expected. */
+int dt_convert(dt_values *s, const dt_args *args, int i);
+
+/* An argument that has to be a Tensor; *out NULL: None, or not given. */
+int dt_take_tensor(const dt_args *args, int i, dt_tensor **out);
+
+/* generator.c: *out NULL when not given; else fails where it is not one for `device`. */
 int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator **out);
 
 /* A seed: an int from -2^63 to 2^64-1. -1 with TypeError or ValueError that names
@@ -184,6 +183,27 @@ static inline bool dt_small_int(PyObject *value, int64_t *out)
         return false;
     *out = size * (int64_t)((PyLongObject *)value)->ob_digit[0];
 #endif
+    return true;
+}
+
+/* The commonest arguments; false for others. */
+static inline bool dt_convert_quickly(const dt_parameter *p, PyObject *value,
+                                      dt_value *v)
+{
+    bool operand = p->type == DT_PARAM_VALUE;
+    int64_t whole;
+    v->given = true;
+    v->tensor = NULL;
+    if (p->type == DT_PARAM_INT)
+        return dt_small_int(value, &v->i);
+    if ((operand || p->type == DT_PARAM_TENSOR) && Py_TYPE(value) == dt_py.tensor_type)
+        v->tensor = dt_tensor_of(value);
+    else if (operand && PyFloat_CheckExact(value))
+        v->scalar = dt_scalar_float(PyFloat_AS_DOUBLE(value));
+    else if (operand && dt_small_int(value, &whole))
+        v->scalar = dt_scalar_int(whole);
+    else
+        return false;
     return true;
 }
 

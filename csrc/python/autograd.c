@@ -185,10 +185,8 @@ DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
                     "retain_graph: Any = None, create_graph: bool = False, "
                     "inputs: Any = None)")
 {
-    bool create;
-    if (dt_take_bool(args, 3, &create) < 0)
-        return NULL;
-    const dt_tensor *x = dt_tensor_of(args->slots[0]);
+    bool create = v[3].b;
+    const dt_tensor *x = v[0].tensor;
     int keep = dt_given(args, 2) ? PyObject_IsTrue(args->slots[2]) : create;
     if (keep < 0)
         return NULL;

@@ -15,153 +15,8 @@
 
 /* --- one call --- */
 
-typedef struct call_state {
-    dt_value values[DT_MAX_PARAMETERS];
-    int64_t ints[3][DT_MAX_NDIM]; /* of Dims and Sizes */
-    int nints;
-    int64_t numel;            /* of all tensors: how long the call may take */
-    dt_device device;         /* of a factory's result */
-    dt_tensor_object *number; /* the first argument of a call of numbers alone */
-    dt_tensor_list list;
-    bool has_list;
-    int64_t *many_ints; /* of Ints */
-} call_state;
-
-static int convert_ints(call_state *s, const dt_args *args, int i, dt_value *v)
-{
-    const dt_parameter *p = &args->signature->parameters[i];
-    int64_t *ints = s->ints[s->nints];
-    v->ints = ints;
-    if (p->type == DT_PARAM_SIZES && (p->required || dt_given(args, i))) {
-        if (dt_take_sizes(args, i, &v->count, ints) < 0)
-            return -1;
-    } else if (dt_take_dims(args, i, &v->count, ints) < 0) {
-        return -1;
-    }
-    if (v->count < 0 && p->required)
-        return dt_argument_error(args, i);
-    v->given = v->count >= 0;
-    s->nints++;
-    return 0;
-}
-
-/* For the device of the tensors before it, or of the factory. */
-static int convert_generator(call_state *s, const dt_args *args, int i, dt_value *v)
-{
-    dt_generator *generator;
-    dt_device device = s->device;
-    for (int k = i - 1; k >= 0; k--)
-        if (s->values[k].tensor)
-            device = dt_tensor_device(s->values[k].tensor);
-    if (dt_take_generator(args, i, device, &generator) < 0)
-        return -1;
-    v->generator = generator;
-    return 0;
-}
-
-/* The commonest arguments; false for others. */
-static inline bool convert_quickly(const dt_parameter *p, PyObject *value, dt_value *v)
-{
-    bool operand = p->type == DT_PARAM_VALUE;
-    int64_t whole;
-    v->given = true;
-    v->tensor = NULL;
-    if (p->type == DT_PARAM_INT)
-        return dt_small_int(value, &v->i);
-    if ((operand || p->type == DT_PARAM_TENSOR) && Py_TYPE(value) == dt_py.tensor_type)
-        v->tensor = dt_tensor_of(value);
-    else if (operand && PyFloat_CheckExact(value))
-        v->scalar = dt_scalar_float(PyFloat_AS_DOUBLE(value));
-    else if (operand && dt_small_int(value, &whole))
-        v->scalar = dt_scalar_int(whole);
-    else
-        return false;
-    return true;
-}
-
-/* Argument i as a core value. */
-static int convert(call_state *s, const dt_args *args, int i)
-{
-    const dt_parameter *p = &args->signature->parameters[i];
-    dt_value *v = &s->values[i];
-    dt_tensor *tensor;
-    dt_arg arg;
-    dt_format format = DT_FORMAT_PRESERVE;
-    if (args->slots[i] && convert_quickly(p, args->slots[i], v)) {
-        s->numel += v->tensor ? v->tensor->numel : 0;
-        return 0;
-    }
-    v->tensor = NULL;
-    v->count = -1;
-    v->given = dt_given(args, i);
-    if (!v->given && p->none && p->type != DT_PARAM_DIMS && p->type != DT_PARAM_SIZES &&
-        p->type != DT_PARAM_DEVICE) {
-        *v = dt_value_default(p);
-        return 0;
-    }
-    switch (p->type) {
-    case DT_PARAM_TENSOR:
-        if (dt_take_tensor(args, i, &tensor) < 0)
-            return -1;
-        v->tensor = tensor;
-        s->numel += tensor->numel;
-        return 0;
-    case DT_PARAM_TENSORS:
-        s->has_list = dt_take_tensors(args, i, &s->list) == 0;
-        if (!s->has_list)
-            return -1;
-        v->tensors = s->list.items;
-        v->count = (int)s->list.count;
-        for (int k = 0; k < v->count; k++)
-            s->numel += v->tensors[k]->numel;
-        return 0;
-    case DT_PARAM_VALUE:
-        if (dt_take_value(args, i, &arg) < 0)
-            return -1;
-        v->tensor = arg.tensor;
-        v->scalar = arg.scalar;
-        s->numel += arg.tensor ? arg.tensor->numel : 0;
-        return 0;
-    case DT_PARAM_NUMBER:
-        return dt_take_number(args, i, &v->scalar);
-    case DT_PARAM_FLOAT:
-        return dt_take_float(args, i, &v->f);
-    case DT_PARAM_ORDER:
-        return dt_take_order(args, i, &v->f);
-    case DT_PARAM_INT:
-        return dt_take_int(args, i, &v->i);
-    case DT_PARAM_BOOL:
-        return dt_take_bool(args, i, &v->b);
-    case DT_PARAM_STR:
-        return dt_take_str(args, i, &v->text);
-    case DT_PARAM_DIMS:
-    case DT_PARAM_SIZES:
-        return convert_ints(s, args, i, v);
-    case DT_PARAM_INTS:
-        if (dt_take_ints(args, i, &v->count, &s->many_ints) < 0)
-            return -1;
-        v->ints = s->many_ints;
-        return 0;
-    case DT_PARAM_DTYPE:
-        return dt_take_dtype(args, i, &v->dtype);
-    case DT_PARAM_DEVICE:
-        return dt_take_device(args, i, &v->device);
-    case DT_PARAM_GENERATOR:
-        return convert_generator(s, args, i, v);
-    case DT_PARAM_FORMAT:
-        if (dt_take_format(args, i, &format) < 0)
-            return -1;
-        v->i = format;
-        return 0;
-    default:
-        PyErr_Format(PyExc_SystemError, "%s(): %s cannot be converted",
-                     args->signature->name, p->name);
-        return -1;
-    }
-}
-
 /* dtype and device of a factory. */
-static int convert_factory(call_state *s, const dt_args *args, int first)
+static int convert_factory(dt_values *s, const dt_args *args, int first)
 {
     const dt_tensor *like = NULL;
     int dtype = -1;
@@ -170,8 +25,8 @@ static int convert_factory(call_state *s, const dt_args *args, int first)
         like = dt_tensor_of(args->slots[0]);
     if (dt_take_factory(args, first, like, &dtype, &s->device) < 0)
         return -1;
-    s->values[first].dtype = dtype;
-    s->values[first + 2].device = s->device;
+    s->v[first].dtype = dtype;
+    s->v[first + 2].device = s->device;
     return 0;
 }
 
@@ -197,20 +52,21 @@ static double factory_numel(const dt_args *args, const dt_value *values, int fir
 
 /* Of a call whose first parameter is a Value: where all are numbers, the first becomes a
  * tensor on the default device. */
-static int convert_numbers(call_state *s, const dt_args *args, const dt_op *op)
+static int convert_numbers(dt_values *s, const dt_args *args, const dt_op *op,
+                           dt_tensor_object **number)
 {
-    dt_arg first = dt_value_operand(&s->values[0]);
+    dt_arg first = dt_value_operand(&s->v[0]);
     dt_device device;
     for (int i = 1; i < args->signature->count; i++)
-        if (i != args->signature->out && s->values[i].tensor)
+        if (i != args->signature->out && s->v[i].tensor)
             return 0;
     if (!(op->flags & DT_NUMBERS))
         return dt_argument_error(args, 0);
-    s->number = dt_default_device(&device) < 0 ? NULL : dt_tensor_object_new();
-    if (!s->number)
+    *number = dt_default_device(&device) < 0 ? NULL : dt_tensor_object_new();
+    if (!*number)
         return -1;
-    s->values[0].tensor = &s->number->tensor;
-    return dt_full(args->signature->name, &s->number->tensor, dt_result_type(&first, 1),
+    s->v[0].tensor = &(*number)->tensor;
+    return dt_full(args->signature->name, &(*number)->tensor, dt_result_type(&first, 1),
                    0, NULL, device, first.scalar) < 0
                ? dt_raise_status()
                : 0;
@@ -381,7 +237,7 @@ static PyObject *finish(const dt_args *args, const dt_op_info *info, dt_call *ca
     return dt_finish(args, out, objects[0], status);
 }
 
-/* Runs the commonest calls: a Tensor and what convert_quickly takes, by position, with one
+/* Runs the commonest calls: a Tensor and what dt_convert_quickly takes, by position, with one
  * result. Returns false, having done nothing, for others. */
 static inline __attribute__((always_inline)) bool
 run_quickly(dt_signature *signature, bool in_place, PyObject *self,
@@ -402,7 +258,7 @@ run_quickly(dt_signature *signature, bool in_place, PyObject *self,
     int64_t numel = 0;
     for (; i < given; i++) {
         PyObject *value = i ? values[i - before] : input;
-        if (!convert_quickly(&signature->parameters[i], value, &all[i]))
+        if (!dt_convert_quickly(&signature->parameters[i], value, &all[i]))
             return false;
         numel += all[i].tensor ? all[i].tensor->numel : 0;
     }
@@ -423,10 +279,10 @@ run_quickly(dt_signature *signature, bool in_place, PyObject *self,
     return true;
 }
 
-static int dispatch(dt_call *call, call_state *s)
+static int dispatch(dt_call *call, dt_values *s)
 {
     return is_long(call, s->numel)
-               ? dispatch_long(call, s->values, s->has_list ? s->list.items : NULL,
+               ? dispatch_long(call, s->v, s->has_list ? s->list.items : NULL,
                                s->has_list ? s->list.count : 0)
                : dt_dispatch(call);
 }
@@ -445,27 +301,23 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
     dt_tensor_object *objects[DT_MAX_RESULTS];
     PyObject *result = NULL;
     int made = 0, status, i = 0;
-    call_state s;
+    dt_tensor_object *number = NULL; /* the first argument of a call of numbers alone */
+    dt_values s;
     if (!info)
         return dt_raise();
     in_place = in_place || info->in_place;
-    s.nints = 0;
-    s.numel = 0;
-    s.has_list = false;
-    s.many_ints = NULL;
-    s.number = NULL;
+    dt_values_begin(&s);
     dt_call call;
     call.op = op;
     call.name = info->schema.name;
     call.node = in_place ? info->in_place_node : op->node;
-    call.args = s.values;
+    call.args = s.v;
     call.in_place = in_place;
     call.target = NULL;
     int first = info->factory, out = args->signature->out;
     bool has_out = out >= 0 && dt_given(args, out);
     if (has_out && info->nresults == 1 && dt_take_tensor(args, out, &call.target) < 0)
         return NULL;
-    s.device = dt_device_make(DT_CPU, 0);
     if (first >= 0 && convert_factory(&s, args, first) < 0)
         return NULL;
     int some = args->given > info->nfixed ? args->given : info->nfixed;
@@ -473,22 +325,22 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
         if (i == first)
             i += DT_FACTORY_NKWARGS - 1;
         else if (!args->slots[i] && info->optional[i])
-            s.values[i] = info->defaults[i];
-        else if (i != out && convert(&s, args, i) < 0)
+            s.v[i] = info->defaults[i];
+        else if (i != out && dt_convert(&s, args, i) < 0)
             goto done;
     for (; i < args->signature->count; i++)
         if (i == first)
             i += DT_FACTORY_NKWARGS - 1;
         else
-            s.values[i] = info->defaults[i];
+            s.v[i] = info->defaults[i];
     if (first >= 0)
-        s.numel += (int64_t)factory_numel(args, s.values, first);
+        s.numel += (int64_t)factory_numel(args, s.v, first);
     else if (args->signature->count &&
-             args->signature->parameters[0].type == DT_PARAM_VALUE &&
-             !s.values[0].tensor && convert_numbers(&s, args, op) < 0)
+             args->signature->parameters[0].type == DT_PARAM_VALUE && !s.v[0].tensor &&
+             convert_numbers(&s, args, op, &number) < 0)
         goto done;
     if (info->schema.out >= 0)
-        s.values[info->schema.out] = info->defaults[info->schema.out];
+        s.v[info->schema.out] = info->defaults[info->schema.out];
     if (in_place && (op->flags & DT_WRITES)) {
         call.name = args->signature->name;
         call.node = op->node;
@@ -512,11 +364,8 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
 done:
     while (made)
         Py_DECREF((PyObject *)objects[--made]);
-    if (s.has_list)
-        dt_tensors_release(&s.list);
-    if (s.many_ints)
-        PyMem_Free(s.many_ints);
-    Py_XDECREF((PyObject *)s.number);
+    dt_values_release(&s);
+    Py_XDECREF((PyObject *)number);
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "python/arguments.h"
+#include "python/functions.h"
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/output.h"
@@ -190,7 +191,17 @@ int dt_take_tensor(const dt_args *args, int i, dt_tensor **out)
     return 0;
 }
 
-int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out)
+static void release_list(dt_tensor_list *list)
+{
+    if (list->items != list->few)
+        PyMem_Free((void *)list->items);
+    list->items = NULL;
+    while (list->nkept)
+        Py_DECREF(list->kept[--list->nkept]);
+    Py_CLEAR(list->owner);
+}
+
+static int take_tensors(const dt_args *args, int i, dt_tensor_list *out)
 {
     PyObject *value = args->slots[i];
     PyObject *const *objects = args->rest;
@@ -221,7 +232,7 @@ int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out)
         out->items = PyMem_New(const dt_tensor *, (size_t)count);
         if (!out->items) {
             PyErr_NoMemory();
-            dt_tensors_release(out);
+            release_list(out);
             return -1;
         }
     }
@@ -234,23 +245,13 @@ int dt_take_tensors(const dt_args *args, int i, dt_tensor_list *out)
         PyErr_Format(PyExc_TypeError, "%s(): item %zd of %s is %s; give Tensors",
                      args->signature->name, k, args->signature->parameters[i].name,
                      dt_describe(objects[k], text, sizeof text));
-        dt_tensors_release(out);
+        release_list(out);
         return -1;
     }
     return 0;
 }
 
-void dt_tensors_release(dt_tensor_list *list)
-{
-    if (list->items != list->few)
-        PyMem_Free((void *)list->items);
-    list->items = NULL;
-    while (list->nkept)
-        Py_DECREF(list->kept[--list->nkept]);
-    Py_CLEAR(list->owner);
-}
-
-int dt_take_value(const dt_args *args, int i, dt_arg *out)
+static int take_value(const dt_args *args, int i, dt_arg *out)
 {
     PyObject *value = args->slots[i];
     if (!value) {
@@ -267,7 +268,7 @@ int dt_take_value(const dt_args *args, int i, dt_arg *out)
     return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
 }
 
-int dt_take_number(const dt_args *args, int i, dt_scalar *out)
+static int take_number(const dt_args *args, int i, dt_scalar *out)
 {
     PyObject *value = args->slots[i];
     if (!value) {
@@ -284,23 +285,23 @@ int dt_take_number(const dt_args *args, int i, dt_scalar *out)
     return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
 }
 
-int dt_take_float(const dt_args *args, int i, double *out)
+static int take_float(const dt_args *args, int i, double *out)
 {
     dt_scalar scalar;
-    if (dt_take_number(args, i, &scalar) < 0)
+    if (take_number(args, i, &scalar) < 0)
         return -1;
     *out = dt_scalar_as_double(scalar);
     return 0;
 }
 
-int dt_take_order(const dt_args *args, int i, double *out)
+static int take_order(const dt_args *args, int i, double *out)
 {
     *out = 2;
     if (!dt_given(args, i))
         return 0;
     PyObject *value = args->slots[i];
     if (!PyUnicode_Check(value))
-        return dt_take_float(args, i, out);
+        return take_float(args, i, out);
     if (PyUnicode_CompareWithASCIIString(value, "fro") == 0)
         return 0;
     return DT_SET_ERROR(
@@ -318,7 +319,7 @@ static inline int take_plain_int(PyObject *value, int64_t *out)
     return PyBool_Check(value) ? 0 : dt_int_from_python(value, out);
 }
 
-int dt_take_int(const dt_args *args, int i, int64_t *out)
+static int take_int(const dt_args *args, int i, int64_t *out)
 {
     if (!args->slots[i]) {
         *out = fallback(args, i).i;
@@ -328,7 +329,7 @@ int dt_take_int(const dt_args *args, int i, int64_t *out)
     return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
 }
 
-int dt_take_bool(const dt_args *args, int i, bool *out)
+static int take_bool(const dt_args *args, int i, bool *out)
 {
     PyObject *value = args->slots[i];
     *out = value ? value == Py_True : fallback(args, i).i != 0;
@@ -342,7 +343,7 @@ int dt_take_bool(const dt_args *args, int i, bool *out)
     return dt_argument_error(args, i);
 }
 
-int dt_take_str(const dt_args *args, int i, const char **out)
+static int take_str(const dt_args *args, int i, const char **out)
 {
     PyObject *value = args->slots[i];
     *out = NULL;
@@ -376,8 +377,8 @@ static int int_items(const dt_args *args, int i, PyObject *const *values,
 }
 
 /* The same for sizes or dimensions; *n how many. */
-static int take_ints(const dt_args *args, int i, PyObject *const *values,
-                     Py_ssize_t count, int *n, int64_t *out)
+static int take_few_ints(const dt_args *args, int i, PyObject *const *values,
+                         Py_ssize_t count, int *n, int64_t *out)
 {
     if (count > DT_MAX_NDIM)
         return DT_SET_ERROR(PyExc_RuntimeError,
@@ -403,8 +404,8 @@ static int take_sequence(const dt_args *args, int i, PyObject *value, int *n,
         PyErr_Clear();
         return dt_argument_error(args, i);
     }
-    int status = take_ints(args, i, &PyTuple_GET_ITEM(items, 0),
-                           PyTuple_GET_SIZE(items), n, out);
+    int status = take_few_ints(args, i, &PyTuple_GET_ITEM(items, 0),
+                               PyTuple_GET_SIZE(items), n, out);
     Py_DECREF(items);
     return status;
 }
@@ -422,10 +423,10 @@ static int take_int_or_sequence(const dt_args *args, int i, int *count, int64_t 
     return take_sequence(args, i, value, count, out);
 }
 
-int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out)
+static int take_dims(const dt_args *args, int i, int *count, int64_t *out)
 {
     if (args->signature->rest == i && args->nrest)
-        return take_ints(args, i, args->rest, args->nrest, count, out);
+        return take_few_ints(args, i, args->rest, args->nrest, count, out);
     if (!dt_given(args, i)) {
         *count = -1;
         return 0;
@@ -433,7 +434,7 @@ int dt_take_dims(const dt_args *args, int i, int *count, int64_t *out)
     return take_int_or_sequence(args, i, count, out);
 }
 
-int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out)
+static int take_sizes(const dt_args *args, int i, int *ndim, int64_t *out)
 {
     if (args->signature->rest == i && args->nrest) {
         /* One argument may be a sequence of another kind, or the size itself. */
@@ -442,7 +443,7 @@ int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out)
             one.slots[i] = args->rest[0];
             return take_int_or_sequence(&one, i, ndim, out);
         }
-        return take_ints(args, i, args->rest, args->nrest, ndim, out);
+        return take_few_ints(args, i, args->rest, args->nrest, ndim, out);
     }
     if (!args->slots[i])
         return dt_argument_error(args, i);
@@ -451,7 +452,7 @@ int dt_take_sizes(const dt_args *args, int i, int *ndim, int64_t *out)
     return take_sequence(args, i, args->slots[i], ndim, out);
 }
 
-int dt_take_ints(const dt_args *args, int i, int *count, int64_t **out)
+static int take_ints(const dt_args *args, int i, int *count, int64_t **out)
 {
     PyObject *value = args->slots[i];
     *out = NULL;
@@ -476,7 +477,7 @@ int dt_take_ints(const dt_args *args, int i, int *count, int64_t **out)
     return status;
 }
 
-int dt_take_dtype(const dt_args *args, int i, int *out)
+static int take_dtype(const dt_args *args, int i, int *out)
 {
     PyObject *value = args->slots[i];
     dt_dtype dtype;
@@ -489,7 +490,7 @@ int dt_take_dtype(const dt_args *args, int i, int *out)
     return 0;
 }
 
-int dt_take_device(const dt_args *args, int i, dt_device *out)
+static int take_device(const dt_args *args, int i, dt_device *out)
 {
     PyObject *value = args->slots[i];
     if (!value || (value == Py_None && args->signature->parameters[i].none))
@@ -501,12 +502,152 @@ int dt_take_device(const dt_args *args, int i, dt_device *out)
     return dt_device_resolve(named, out);
 }
 
+static int convert_ints(dt_values *s, const dt_args *args, int i, dt_value *v)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    int64_t *ints = s->ints[s->nints];
+    v->ints = ints;
+    if (p->type == DT_PARAM_SIZES && (p->required || dt_given(args, i))) {
+        if (take_sizes(args, i, &v->count, ints) < 0)
+            return -1;
+    } else if (take_dims(args, i, &v->count, ints) < 0) {
+        return -1;
+    }
+    if (v->count < 0 && p->required)
+        return dt_argument_error(args, i);
+    v->given = v->count >= 0;
+    s->nints++;
+    return 0;
+}
+
+/* For the device of the tensors before it, or of the factory. */
+static int convert_generator(dt_values *s, const dt_args *args, int i, dt_value *v)
+{
+    dt_generator *generator;
+    dt_device device = s->device;
+    for (int k = i - 1; k >= 0; k--)
+        if (s->v[k].tensor)
+            device = dt_tensor_device(s->v[k].tensor);
+    if (dt_take_generator(args, i, device, &generator) < 0)
+        return -1;
+    v->generator = generator;
+    return 0;
+}
+
+int dt_convert(dt_values *s, const dt_args *args, int i)
+{
+    const dt_parameter *p = &args->signature->parameters[i];
+    dt_value *v = &s->v[i];
+    dt_tensor *tensor;
+    dt_arg arg;
+    dt_format format = DT_FORMAT_PRESERVE;
+    if (args->slots[i] && dt_convert_quickly(p, args->slots[i], v)) {
+        s->numel += v->tensor ? v->tensor->numel : 0;
+        return 0;
+    }
+    v->tensor = NULL;
+    v->count = -1;
+    v->given = dt_given(args, i);
+    if (!v->given && p->none && p->type != DT_PARAM_DIMS && p->type != DT_PARAM_SIZES &&
+        p->type != DT_PARAM_DEVICE) {
+        *v = dt_value_default(p);
+        return 0;
+    }
+    switch (p->type) {
+    case DT_PARAM_TENSOR:
+        if (dt_take_tensor(args, i, &tensor) < 0)
+            return -1;
+        v->tensor = tensor;
+        s->numel += tensor->numel;
+        return 0;
+    case DT_PARAM_TENSORS:
+        s->has_list = take_tensors(args, i, &s->list) == 0;
+        if (!s->has_list)
+            return -1;
+        v->tensors = s->list.items;
+        v->count = (int)s->list.count;
+        for (int k = 0; k < v->count; k++)
+            s->numel += v->tensors[k]->numel;
+        return 0;
+    case DT_PARAM_VALUE:
+        if (take_value(args, i, &arg) < 0)
+            return -1;
+        v->tensor = arg.tensor;
+        v->scalar = arg.scalar;
+        s->numel += arg.tensor ? arg.tensor->numel : 0;
+        return 0;
+    case DT_PARAM_NUMBER:
+        return take_number(args, i, &v->scalar);
+    case DT_PARAM_FLOAT:
+        return take_float(args, i, &v->f);
+    case DT_PARAM_ORDER:
+        return take_order(args, i, &v->f);
+    case DT_PARAM_INT:
+        return take_int(args, i, &v->i);
+    case DT_PARAM_BOOL:
+        return take_bool(args, i, &v->b);
+    case DT_PARAM_STR:
+        return take_str(args, i, &v->text);
+    case DT_PARAM_DIMS:
+    case DT_PARAM_SIZES:
+        return convert_ints(s, args, i, v);
+    case DT_PARAM_INTS:
+        if (take_ints(args, i, &v->count, &s->many_ints) < 0)
+            return -1;
+        v->ints = s->many_ints;
+        return 0;
+    case DT_PARAM_DTYPE:
+        return take_dtype(args, i, &v->dtype);
+    case DT_PARAM_DEVICE:
+        return take_device(args, i, &v->device);
+    case DT_PARAM_GENERATOR:
+        return convert_generator(s, args, i, v);
+    case DT_PARAM_FORMAT:
+        if (dt_take_format(args, i, &format) < 0)
+            return -1;
+        v->i = format;
+        return 0;
+    case DT_PARAM_LAYOUT:
+        return dt_take_layout(args, i);
+    default:
+        return DT_SET_ERROR(PyExc_SystemError, "%s(): %s cannot be converted",
+                            args->signature->name, p->name);
+    }
+}
+
+void dt_values_release(dt_values *s)
+{
+    if (s->has_list)
+        release_list(&s->list);
+    PyMem_Free(s->many_ints);
+}
+
+PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
+                         DT_CALL_PARAMETERS)
+{
+    dt_args args;
+    dt_values s;
+    PyObject *result = NULL;
+    int i = 0;
+    if (dt_bind(signature, &args, self, values, count, kwnames) < 0)
+        return NULL;
+    dt_values_begin(&s);
+    while (i < args.signature->count &&
+           (args.signature->parameters[i].type == DT_PARAM_ANY ||
+            dt_convert(&s, &args, i) == 0))
+        i++;
+    if (i == args.signature->count)
+        result = body(&args, s.v);
+    dt_values_release(&s);
+    return result;
+}
+
 PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made)
 {
     bool wanted;
     if (!made || !args->slots[i])
         return made;
-    if (dt_take_bool(args, i, &wanted) < 0 ||
+    if (take_bool(args, i, &wanted) < 0 ||
         (wanted && dt_variable_require(dt_tensor_of(made), true) < 0 &&
          (dt_raise(), true))) {
         Py_DECREF(made);
@@ -593,10 +734,10 @@ int dt_take_factory(const dt_args *args, int first, const dt_tensor *like, int *
         !words[PIN_MEMORY] && !words[LAYOUT] && !out)
         return like ? 0 : dt_default_device(device);
     if (dt_take_layout(args, first + LAYOUT) < 0 ||
-        dt_take_dtype(args, first + DTYPE, &chosen) < 0 ||
-        (named && dt_take_device(args, first + DEVICE, device) < 0) ||
-        dt_take_bool(args, first + REQUIRES_GRAD, &wanted) < 0 ||
-        dt_take_bool(args, first + PIN_MEMORY, &pinned) < 0)
+        take_dtype(args, first + DTYPE, &chosen) < 0 ||
+        (named && take_device(args, first + DEVICE, device) < 0) ||
+        take_bool(args, first + REQUIRES_GRAD, &wanted) < 0 ||
+        take_bool(args, first + PIN_MEMORY, &pinned) < 0)
         return -1;
     if (out)
         return take_from_out(args, first, chosen, dtype, device);
@@ -610,7 +751,7 @@ PyObject *dt_finish_factory(const dt_args *args, int first, PyObject *made)
     const char *function = args->signature->name;
     bool pinned = false;
     if (made && args->slots[first + PIN_MEMORY] &&
-        dt_take_bool(args, first + PIN_MEMORY, &pinned) < 0)
+        take_bool(args, first + PIN_MEMORY, &pinned) < 0)
         Py_CLEAR(made);
     if (made && has_out(args, first)) {
         PyObject *out = args->slots[first + OUT];

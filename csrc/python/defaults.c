@@ -72,7 +72,6 @@ DT_PUBLIC(set_default_device, "set_default_device(device: Any)")
 
 DT_PUBLIC(get_default_device, "get_default_device()")
 {
-    (void)args;
     dt_device device;
     if (dt_default_device(&device) < 0)
         return NULL;
@@ -81,22 +80,19 @@ DT_PUBLIC(get_default_device, "get_default_device()")
 
 DT_PUBLIC(set_default_dtype, "set_default_dtype(d: Dtype)")
 {
-    int dtype;
-    if (dt_take_dtype(args, 0, &dtype) < 0)
-        return NULL;
-    if (!dt_dtype_is_float((dt_dtype)dtype))
+    dt_dtype dtype = (dt_dtype)v[0].dtype;
+    if (!dt_dtype_is_float(dtype))
         return PyErr_Format(
             PyExc_TypeError,
             "set_default_dtype(): %R holds no fractions; give a floating type such "
             "as float32",
             dt_py.dtypes[dtype]);
-    dt_set_default_dtype((dt_dtype)dtype);
+    dt_set_default_dtype(dtype);
     Py_RETURN_NONE;
 }
 
 DT_PUBLIC(get_default_dtype, "get_default_dtype()")
 {
-    (void)args;
     return dt_dtype_object_get(dt_default_dtype());
 }
 

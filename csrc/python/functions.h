@@ -2,10 +2,8 @@
  *
  *     DT_PUBLIC(narrow, "narrow(input: Tensor, dim: int, start: int, length: int)")
  *     {
- *         dt_tensor *x;
- *         int64_t dim, start, length;
- *         if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &dim) < 0 || ...)
- *             return NULL;
+ *         const dt_tensor *x = v[0].tensor;
+ *         int64_t dim = v[1].i, start = v[2].i, length = v[3].i;
  *         ...
  *     }
  *     static const dt_function rows[] = {
@@ -44,25 +42,20 @@ typedef PyObject *(*dt_function_call)(DT_CALL_PARAMETERS);
         return CALL(__VA_ARGS__, self, values, count, kwnames);                        \
     }
 
-static inline PyObject *dt_bind_and_call(dt_signature *signature,
-                                         PyObject *(*body)(const dt_args *),
-                                         DT_CALL_PARAMETERS)
-{
-    dt_args args;
-    return dt_bind(signature, &args, self, values, count, kwnames) < 0 ? NULL
-                                                                       : body(&args);
-}
+/* Of the bound arguments, and of those that are not Any as values. */
+typedef PyObject *dt_public_body(const dt_args *args, const dt_value *v);
+PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
+                         DT_CALL_PARAMETERS);
 
-/* Begins a public function: what follows is its body, `static PyObject *(dt_args
- * *args)`. Defines name_function (arguments as they are) and name_method (self is the
- * first parameter). */
+/* Begins a public function: what follows is its body, a dt_public_body. Defines
+ * name_function (arguments as they are) and name_method (self is the first parameter). */
 #define DT_PUBLIC(NAME, TEXT)                                                          \
     static dt_signature NAME##_signature = {.text = TEXT};                             \
-    static PyObject *NAME##_body(const dt_args *args);                                 \
-    DT_FUNCTION_ENTRY(NAME##_function, dt_bind_and_call, &NAME##_signature,            \
-                      NAME##_body)                                                     \
-    DT_METHOD_ENTRY(NAME##_method, dt_bind_and_call, &NAME##_signature, NAME##_body)   \
-    static PyObject *NAME##_body(const dt_args *args)
+    static dt_public_body NAME##_body;                                                 \
+    DT_FUNCTION_ENTRY(NAME##_function, dt_call_public, &NAME##_signature, NAME##_body) \
+    DT_METHOD_ENTRY(NAME##_method, dt_call_public, &NAME##_signature, NAME##_body)     \
+    static PyObject *NAME##_body(DT_UNUSED const dt_args *args,                        \
+                                 DT_UNUSED const dt_value *v)
 
 /* One public name: of the module, of Tensor, or of both. */
 typedef struct dt_function {

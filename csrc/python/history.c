@@ -240,34 +240,23 @@ static PyGetSetDef attributes[] = {
 
 DT_PUBLIC(requires_grad_, "requires_grad_(input: Tensor, requires_grad: bool = True)")
 {
-    dt_tensor *x;
-    bool wanted;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    wanted = true;
-    if (args->slots[1] && dt_take_bool(args, 1, &wanted) < 0)
-        return NULL;
-    return dt_variable_require(x, wanted) < 0 ? dt_raise() : Py_NewRef(args->slots[0]);
+    return dt_variable_require(dt_tensor_of(args->slots[0]), v[1].b) < 0
+               ? dt_raise()
+               : Py_NewRef(args->slots[0]);
 }
 
 DT_PUBLIC(detach, "detach(input: Tensor)")
 {
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
     dt_tensor_object *out = dt_tensor_object_new();
     if (out)
-        dt_tensor_alias(&out->tensor, x);
+        dt_tensor_alias(&out->tensor, v[0].tensor);
     return (PyObject *)out;
 }
 
 DT_PUBLIC(detach_, "detach_(input: Tensor)")
 {
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    dt_variable *v = dt_variable_of(x);
-    if (v && v->base) {
+    dt_tensor *x = dt_tensor_of(args->slots[0]);
+    if (dt_variable_of(x) && dt_variable_of(x)->base) {
         PyErr_SetString(PyExc_RuntimeError,
                         "detach_(): this Tensor is a view, which cannot be detached in "
                         "place; use detach()");
@@ -363,10 +352,8 @@ void dt_history_drop(dt_tensor *t)
 
 DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
 {
-    dt_tensor *x;
+    dt_tensor *x = dt_tensor_of(args->slots[0]);
     int index;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
     if (!dt_requires_grad(x)) {
         PyErr_SetString(PyExc_RuntimeError,
                         "register_hook(): this Tensor wants no gradient, so the hook "
@@ -396,30 +383,24 @@ DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
 
 DT_PUBLIC(remove_hook, "_remove_hook(input: Tensor, id: int)")
 {
-    dt_tensor *x;
-    int64_t id;
     int index;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_int(args, 1, &id) < 0)
-        return NULL;
-    if (x->history)
-        dt_hooks_remove(hooks_of(x, &index), id);
+    if (v[0].tensor->history)
+        dt_hooks_remove(hooks_of(v[0].tensor, &index), v[1].i);
     Py_RETURN_NONE;
 }
 
 DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
 {
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    dt_variable *v = dt_variable_of(x);
-    if (!v || !dt_requires_grad(x)) {
+    dt_tensor *x = dt_tensor_of(args->slots[0]);
+    const dt_variable *variable = dt_variable_of(x);
+    if (!variable || !dt_requires_grad(x)) {
         PyErr_SetString(
             PyExc_RuntimeError,
             "retain_grad(): this Tensor wants no gradient; set requires_grad "
             "on what it is computed from");
         return NULL;
     }
-    if (!v->requires_grad && dt_variable_retain_grad(x) < 0)
+    if (!variable->requires_grad && dt_variable_retain_grad(x) < 0)
         return dt_raise();
     Py_RETURN_NONE;
 }
@@ -429,19 +410,15 @@ DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
 DT_PUBLIC(make_subclass,
           "_make_subclass(cls: Any, data: Tensor, requires_grad: bool = False)")
 {
-    dt_tensor *x;
-    bool wanted;
     PyObject *type = args->slots[0];
     if (!PyType_Check(type) ||
         !PyType_IsSubtype((PyTypeObject *)type, dt_py.tensor_type))
         return dt_argument_error(args, 0), NULL;
-    if (dt_take_tensor(args, 1, &x) < 0 || dt_take_bool(args, 2, &wanted) < 0)
-        return NULL;
     dt_tensor_object *out = dt_tensor_object_new_of((PyTypeObject *)type);
     if (!out)
         return NULL;
-    dt_tensor_alias(&out->tensor, x);
-    return dt_tensor_result(out, dt_variable_require(&out->tensor, wanted));
+    dt_tensor_alias(&out->tensor, v[1].tensor);
+    return dt_tensor_result(out, dt_variable_require(&out->tensor, v[2].b));
 }
 
 static const dt_function rows[] = {

@@ -21,98 +21,71 @@ typedef struct composite {
 
 /* --- arguments --- */
 
-static PyObject *tensors_as_tuple(const dt_args *args, int i)
-{
-    dt_tensor_list list;
-    if (dt_take_tensors(args, i, &list) < 0)
-        return NULL;
-    PyObject *tuple = PyTuple_New(list.count);
-    for (Py_ssize_t k = 0; tuple && k < list.count; k++)
-        PyTuple_SET_ITEM(tuple, k, Py_NewRef(list.objects[k]));
-    dt_tensors_release(&list);
-    return tuple;
-}
-
 /* The argument i as the body receives it (pydevtensor/_functions/types.py). NULL with an
  * exception set, also where it is not of its parameter's type. */
 static PyObject *converted(const dt_args *args, int i)
 {
-    PyObject *given = args->slots[i];
+    PyObject *given = args->slots[i], *made = NULL;
     const dt_parameter *parameter = &args->signature->parameters[i];
-    dt_tensor *tensor;
-    dt_arg value;
-    dt_scalar number;
-    dt_device device;
-    double real;
-    const char *text;
-    int64_t integer, sizes[DT_MAX_NDIM];
-    int count, status = 0;
-    bool flag;
-    if (given == Py_None && parameter->none)
+    if (parameter->type == DT_PARAM_ANY || (given == Py_None && parameter->none))
         return Py_NewRef(given);
+    dt_values s;
+    const dt_value *v = &s.v[i];
+    dt_values_begin(&s);
+    if (dt_convert(&s, args, i) < 0)
+        return NULL;
     switch (parameter->type) {
-    case DT_PARAM_TENSOR:
-        status = dt_take_tensor(args, i, &tensor);
-        break;
     case DT_PARAM_VALUE:
-        if (dt_take_value(args, i, &value) < 0)
-            return NULL;
-        return value.tensor ? Py_NewRef(given) : dt_scalar_to_python(value.scalar);
+        made = v->tensor ? Py_NewRef(given) : dt_scalar_to_python(v->scalar);
+        break;
     case DT_PARAM_NUMBER:
-        return dt_take_number(args, i, &number) < 0 ? NULL
-                                                    : dt_scalar_to_python(number);
+        made = dt_scalar_to_python(v->scalar);
+        break;
     case DT_PARAM_FLOAT:
-        return dt_take_float(args, i, &real) < 0 ? NULL : PyFloat_FromDouble(real);
+        made = PyFloat_FromDouble(v->f);
+        break;
     case DT_PARAM_INT:
-        return dt_take_int(args, i, &integer) < 0 ? NULL : PyLong_FromLongLong(integer);
+        made = PyLong_FromLongLong(v->i);
+        break;
     case DT_PARAM_BOOL:
-        return dt_take_bool(args, i, &flag) < 0 ? NULL : PyBool_FromLong(flag);
-    case DT_PARAM_STR:
-        status = dt_take_str(args, i, &text);
+        made = PyBool_FromLong(v->b);
         break;
     case DT_PARAM_DTYPE:
-        return dt_take_dtype(args, i, &count) < 0 ? NULL
-                                                  : Py_NewRef(dt_py.dtypes[count]);
-    case DT_PARAM_DEVICE:
-        return dt_take_device(args, i, &device) < 0 ? NULL
-                                                    : dt_device_object_of(device);
-    case DT_PARAM_DIMS:
-        return dt_take_dims(args, i, &count, sizes) < 0
-                   ? NULL
-                   : dt_int_tuple_new(count, sizes);
-    case DT_PARAM_SIZES:
-        return dt_take_sizes(args, i, &count, sizes) < 0 ? NULL
-                                                         : dt_size_new(count, sizes);
-    case DT_PARAM_TENSORS:
-        return tensors_as_tuple(args, i);
-    default:
+        made = Py_NewRef(dt_py.dtypes[v->dtype]);
         break;
+    case DT_PARAM_DEVICE:
+        made = dt_device_object_of(v->device);
+        break;
+    case DT_PARAM_DIMS:
+        made = dt_int_tuple_new(v->count, v->ints);
+        break;
+    case DT_PARAM_SIZES:
+        made = dt_size_new(v->count, v->ints);
+        break;
+    case DT_PARAM_TENSORS:
+        made = PyTuple_New(s.list.count);
+        for (Py_ssize_t k = 0; made && k < s.list.count; k++)
+            PyTuple_SET_ITEM(made, k, Py_NewRef(s.list.objects[k]));
+        break;
+    default:
+        made = Py_NewRef(given);
     }
-    return status < 0 ? NULL : Py_NewRef(given);
+    dt_values_release(&s);
+    return made;
 }
 
 /* The arguments of `*name` as a tuple, however they were given. */
 static PyObject *converted_rest(const dt_args *args)
 {
     int i = args->signature->rest;
-    int64_t sizes[DT_MAX_NDIM];
-    int count;
-    PyObject *tuple;
-    switch (args->signature->parameters[i].type) {
-    case DT_PARAM_TENSORS:
-        return tensors_as_tuple(args, i);
-    case DT_PARAM_SIZES:
-        return dt_take_sizes(args, i, &count, sizes) < 0
-                   ? NULL
-                   : dt_int_tuple_new(count, sizes);
-    default:
-        if (args->slots[i])
-            return PyTuple_Pack(1, args->slots[i]);
-        tuple = PyTuple_New(args->nrest);
-        for (Py_ssize_t k = 0; tuple && k < args->nrest; k++)
-            PyTuple_SET_ITEM(tuple, k, Py_NewRef(args->rest[k]));
-        return tuple;
-    }
+    if (args->signature->parameters[i].type != DT_PARAM_ANY)
+        return converted(args, i);
+    if (args->slots[i])
+        return PyTuple_Pack(1, args->slots[i]);
+    PyObject *tuple = PyTuple_New(args->nrest);
+    for (Py_ssize_t k = 0; tuple && k < args->nrest; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(args->rest[k]));
+    return tuple;
 }
 
 /* Names the pending error after the public function: the body raises it without a name,

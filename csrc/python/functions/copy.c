@@ -48,13 +48,11 @@ static PyObject *converted(const char *function, PyObject *self, target t)
 }
 
 /* The Tensor of the first argument as it is, in the format of the argument at i. */
-static int take_target(const dt_args *args, int i, target *out)
+static target target_of(const dt_value *v, int i)
 {
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return -1;
-    *out = as_it_is(x);
-    return dt_take_format(args, i, &out->format);
+    target t = as_it_is(v[0].tensor);
+    t.format = (dt_format)v[i].i;
+    return t;
 }
 
 #define TO_END                                                                         \
@@ -64,34 +62,24 @@ DT_PUBLIC(to,
           "to(input: Tensor, device: Device = None, dtype: Dtype = None, " TO_END " | "
           "to(input: Tensor, other: Tensor, " TO_END)
 {
-    dt_tensor *other;
-    target t;
-    int dtype = -1, flags = args->form == 1 ? 3 : 2;
-    if (take_target(args, flags + 2, &t) < 0 ||
-        dt_take_bool(args, flags, &t.non_blocking) < 0 ||
-        dt_take_bool(args, flags + 1, &t.copies) < 0)
-        return NULL;
+    int flags = args->form == 1 ? 3 : 2;
+    target t = target_of(v, flags + 2);
+    t.non_blocking = v[flags].b;
+    t.copies = v[flags + 1].b;
+    if (args->form == 1 && v[1].given)
+        t.device = v[1].device;
     if (args->form == 2) {
-        if (dt_take_tensor(args, 1, &other) < 0)
-            return NULL;
-        dtype = other->dtype;
-        t.device = dt_tensor_device(other);
-    } else if ((args->form == 1 && dt_given(args, 1) &&
-                dt_take_device(args, 1, &t.device) < 0) ||
-               dt_take_dtype(args, flags - 1, &dtype) < 0) {
-        return NULL;
+        t.dtype = (dt_dtype)v[1].tensor->dtype;
+        t.device = dt_tensor_device(v[1].tensor);
+    } else if (v[flags - 1].given) {
+        t.dtype = (dt_dtype)v[flags - 1].dtype;
     }
-    if (dtype >= 0)
-        t.dtype = (dt_dtype)dtype;
     return converted("to", args->slots[0], t);
 }
 
 DT_PUBLIC(type_as, "type_as(input: Tensor, other: Tensor)")
 {
-    dt_tensor *other;
-    if (dt_take_tensor(args, 1, &other) < 0)
-        return NULL;
-    return converted("type_as", args->slots[0], as_it_is(other));
+    return converted("type_as", args->slots[0], as_it_is(v[1].tensor));
 }
 
 /* x.to(device) and x.to(dtype), without a choice among forms. */
@@ -119,9 +107,7 @@ static PyObject *to_quick(DT_CALL_PARAMETERS)
 
 DT_PUBLIC(cpu, "cpu(input: Tensor, *, memory_format: Format = None)")
 {
-    target t;
-    if (take_target(args, 1, &t) < 0)
-        return NULL;
+    target t = target_of(v, 1);
     t.device = dt_device_make(DT_CPU, 0);
     return converted("cpu", args->slots[0], t);
 }
@@ -130,13 +116,9 @@ DT_PUBLIC(cuda,
           "cuda(input: Tensor, device: Device = None, non_blocking: bool = False, "
           "memory_format: Format = None)")
 {
-    target t;
-    if (take_target(args, 3, &t) < 0 || dt_take_bool(args, 2, &t.non_blocking) < 0)
-        return NULL;
-    t.device = dt_device_make(DT_CUDA, -1);
-    if (dt_given(args, 1) &&
-        dt_device_from_python("cuda", "device", args->slots[1], &t.device) < 0)
-        return NULL;
+    target t = target_of(v, 3);
+    t.non_blocking = v[2].b;
+    t.device = v[1].given ? v[1].device : dt_device_make(DT_CUDA, -1);
     if (dt_device_is_cpu(t.device))
         return PyErr_Format(PyExc_RuntimeError,
                             "cuda(): device is the CPU; give a GPU, or use .cpu()");
@@ -149,14 +131,13 @@ DT_PUBLIC(cuda,
 
 DT_PUBLIC(pin_memory, "pin_memory(input: Tensor, device: Device = None)")
 {
-    const dt_tensor *x = dt_tensor_of(args->slots[0]);
-    return x->storage->pinned ? Py_NewRef(args->slots[0])
-                              : dt_pinned("pin_memory", args->slots[0]);
+    return v[0].tensor->storage->pinned ? Py_NewRef(args->slots[0])
+                                        : dt_pinned("pin_memory", args->slots[0]);
 }
 
 DT_PUBLIC(is_pinned, "is_pinned(input: Tensor, device: Device = None)")
 {
-    return PyBool_FromLong(dt_tensor_of(args->slots[0])->storage->pinned);
+    return PyBool_FromLong(v[0].tensor->storage->pinned);
 }
 
 /* --- by the names of types --- */
@@ -180,11 +161,9 @@ DT_PUBLIC(is_pinned, "is_pinned(input: Tensor, device: Device = None)")
     TYPE(double, FLOAT64, float64, "torch.tensor([1, 2]).double()",                    \
          "tensor([1., 2.], dtype=torch.float64)")
 
-static PyObject *to_dtype(const dt_args *args, dt_dtype dtype)
+static PyObject *to_dtype(const dt_args *args, const dt_value *v, dt_dtype dtype)
 {
-    target t;
-    if (take_target(args, 1, &t) < 0)
-        return NULL;
+    target t = target_of(v, 1);
     t.dtype = dtype;
     return converted(args->signature->name, args->slots[0], t);
 }
@@ -192,7 +171,7 @@ static PyObject *to_dtype(const dt_args *args, dt_dtype dtype)
 #define TYPE(name, ID, ...)                                                            \
     DT_PUBLIC(to_##name, #name "(input: Tensor, *, memory_format: Format = None)")     \
     {                                                                                  \
-        return to_dtype(args, DT_##ID);                                                \
+        return to_dtype(args, v, DT_##ID);                                             \
     }
 NAMED(TYPE)
 #undef TYPE
@@ -201,20 +180,16 @@ NAMED(TYPE)
 
 DT_PUBLIC(clone, "clone(input: Tensor, *, memory_format: Format = None)")
 {
-    target t;
-    if (take_target(args, 1, &t) < 0)
-        return NULL;
+    target t = target_of(v, 1);
     t.copies = true;
     return converted("clone", args->slots[0], t);
 }
 
 DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Format = None)")
 {
-    target t;
-    if (take_target(args, 1, &t) < 0)
-        return NULL;
-    const dt_tensor *x = dt_tensor_of(args->slots[0]);
-    if (!dt_given(args, 1))
+    target t = target_of(v, 1);
+    const dt_tensor *x = v[0].tensor;
+    if (!v[1].given)
         t.format = DT_FORMAT_CONTIGUOUS;
     if (t.format == DT_FORMAT_PRESERVE && !x->contiguous)
         return PyErr_Format(PyExc_RuntimeError,

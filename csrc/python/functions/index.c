@@ -9,11 +9,8 @@
 
 DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
 {
-    dt_tensor *x;
-    bool as_tuple;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_bool(args, 1, &as_tuple) < 0)
-        return NULL;
-    if (as_tuple)
+    const dt_tensor *x = v[0].tensor;
+    if (v[1].b)
         return PyObject_CallMethod(dt_py.module, "where", "O", args->slots[0]);
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
@@ -27,14 +24,10 @@ DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
 DT_PUBLIC(index_put_in_place, "index_put_(input: Tensor, indices: Any, values: Tensor, "
                               "accumulate: bool = False)")
 {
-    dt_tensor *x, *values;
-    bool accumulate;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 2, &values) < 0 ||
-        dt_take_bool(args, 3, &accumulate) < 0 ||
-        dt_tensor_index_put(args->slots[0], args->slots[1], args->slots[2],
-                            accumulate) < 0)
-        return NULL;
-    return Py_NewRef(args->slots[0]);
+    return dt_tensor_index_put(args->slots[0], args->slots[1], args->slots[2], v[3].b) <
+                   0
+               ? NULL
+               : Py_NewRef(args->slots[0]);
 }
 
 static const dt_function rows[] = {

@@ -72,33 +72,25 @@ static int step(const char *function, dt_optim_update *u, const dt_tensor **item
 DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any, "
                   "scale: Tensor = None)")
 {
-    dt_optim_update u = {.count = 0};
-    const char *name;
-    dt_tensor_list tensors;
-    dt_tensor *scale;
+    dt_optim_update u = {.tensors = v[1].tensors, .scale = v[4].tensor};
     int64_t numel = 0;
     int status = -1;
-    if (dt_take_str(args, 0, &name) < 0 || dt_take_tensor(args, 4, &scale) < 0 ||
-        dt_take_tensors(args, 1, &tensors) < 0)
-        return NULL;
     PyObject *steps = PySequence_Tuple(args->slots[2]);
     PyObject *numbers = PySequence_Tuple(args->slots[3]);
-    double *counted = PyMem_New(double, tensors.count + 1);
+    double *counted = PyMem_New(double, v[1].count + 1);
     if (!counted)
         PyErr_NoMemory();
-    if (!steps || !numbers || !counted || find_rule(&u, name, tensors.count) < 0 ||
+    if (!steps || !numbers || !counted || find_rule(&u, v[0].text, v[1].count) < 0 ||
         take_floats("numbers", numbers, dt_optim_rules[u.op].nnumbers, u.numbers) < 0 ||
         take_floats("steps", steps, PyTuple_GET_SIZE(steps) ? u.count : 0, counted) < 0)
         goto done;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++)
         counted[i] += dt_tensor_check(PyTuple_GET_ITEM(steps, i));
     for (Py_ssize_t i = 0; i < u.count; i++)
-        numel += tensors.items[i]->numel;
-    u.tensors = tensors.items;
+        numel += u.tensors[i]->numel;
     u.steps = PyTuple_GET_SIZE(steps) ? counted : NULL;
-    u.scale = scale;
-    status = step(args->signature->name, &u, tensors.items, tensors.count,
-                  numel > DT_LONG_NUMEL);
+    status = step(args->signature->name, &u, (const dt_tensor **)v[1].tensors,
+                  v[1].count, numel > DT_LONG_NUMEL);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps) && !status; i++)
         if (dt_tensor_check(PyTuple_GET_ITEM(steps, i)))
             status = count_step(dt_tensor_of(PyTuple_GET_ITEM(steps, i)));
@@ -108,13 +100,11 @@ done:
     PyMem_Free(counted);
     Py_XDECREF(numbers);
     Py_XDECREF(steps);
-    dt_tensors_release(&tensors);
     return status ? NULL : Py_NewRef(Py_None);
 }
 
 DT_PUBLIC(update_rules, "_update_rules()")
 {
-    (void)args;
     PyObject *rules = PyTuple_New(DT_NOPTIM);
     for (int i = 0; i < DT_NOPTIM && rules; i++) {
         const dt_optim_rule *rule = &dt_optim_rules[i];

@@ -183,11 +183,7 @@ static int64_t count_elements(const Py_buffer *view, int64_t size, int64_t count
 DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, "
                       "offset: int = 0, requires_grad: bool = False)")
 {
-    int dtype;
-    int64_t count, offset;
-    if (dt_take_dtype(args, 1, &dtype) < 0 || dt_take_int(args, 2, &count) < 0 ||
-        dt_take_int(args, 3, &offset) < 0)
-        return NULL;
+    int64_t size = (int64_t)dt_dtype_size((dt_dtype)v[1].dtype), offset = v[3].i;
     Py_buffer *view = take_buffer(args->slots[0]);
     if (!view)
         return NULL;
@@ -197,8 +193,7 @@ DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1,
         PyMem_Free(view);
         return NULL;
     }
-    int64_t size = (int64_t)dt_dtype_size((dt_dtype)dtype);
-    int64_t numel = count_elements(view, size, count, offset);
+    int64_t numel = count_elements(view, size, v[2].i, offset);
     if (numel < 0)
         return NULL;
     char *data = (char *)view->buf + offset;
@@ -211,7 +206,7 @@ DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1,
     dt_tensor_object *object = dt_tensor_object_new();
     if (!object)
         return NULL;
-    object->tensor.dtype = (unsigned char)dtype;
+    object->tensor.dtype = (unsigned char)v[1].dtype;
     object->tensor.ndim = 1;
     object->tensor.shape[0] = numel;
     object->tensor.strides[0] = 1;
@@ -227,17 +222,12 @@ DT_PUBLIC(frombuffer, "frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1,
 
 DT_PUBLIC(storage_key, "_storage_key(input: Tensor)")
 {
-    dt_tensor *t;
-    if (dt_take_tensor(args, 0, &t) < 0)
-        return NULL;
-    return PyLong_FromVoidPtr(t->storage);
+    return PyLong_FromVoidPtr(v[0].tensor->storage);
 }
 
 DT_PUBLIC(storage_bytes, "_storage_bytes(input: Tensor)")
 {
-    dt_tensor *t;
-    if (dt_take_tensor(args, 0, &t) < 0)
-        return NULL;
+    const dt_tensor *t = v[0].tensor;
     dt_tensor_object *object = dt_tensor_object_new();
     if (!object)
         return NULL;
@@ -255,17 +245,11 @@ DT_PUBLIC(storage_bytes, "_storage_bytes(input: Tensor)")
 DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes, "
                         "stride: Sizes, offset: int = 0, requires_grad: bool = False)")
 {
-    dt_tensor *t;
+    const dt_tensor *t = v[0].tensor;
+    dt_dtype dtype = (dt_dtype)v[1].dtype;
+    int ndim = v[2].count, nstrides = v[3].count;
     DT_LOCAL(typed);
-    int dtype, ndim, nstrides;
-    int64_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM], offset;
-    if (dt_take_tensor(args, 0, &t) < 0 || dt_take_dtype(args, 1, &dtype) < 0 ||
-        dt_take_sizes(args, 2, &ndim, shape) < 0 ||
-        dt_take_sizes(args, 3, &nstrides, strides) < 0 ||
-        dt_take_int(args, 4, &offset) < 0)
-        return NULL;
-    if (ndim != nstrides ||
-        (uintptr_t)t->storage->data % dt_dtype_size((dt_dtype)dtype))
+    if (ndim != nstrides || (uintptr_t)t->storage->data % dt_dtype_size(dtype))
         return PyErr_Format(
             PyExc_RuntimeError,
             "_storage_view(): %d sizes, %d strides and memory at %p do not "
@@ -277,7 +261,7 @@ DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes,
     dt_tensor_alias(&typed, t);
     typed.dtype = (unsigned char)dtype;
     int status =
-        dt_view_as_strided(&object->tensor, &typed, ndim, shape, strides, offset);
+        dt_view_as_strided(&object->tensor, &typed, ndim, v[2].ints, v[3].ints, v[4].i);
     return dt_with_grad(args, 5, dt_tensor_result(object, status));
 }
 

@@ -113,13 +113,8 @@ static void drop_capsule(PyObject *capsule)
 DT_PUBLIC(to_capsule, "_to_capsule(input: Tensor, type: int, id: int, versioned: bool, "
                       "copied: bool)")
 {
-    dt_tensor *t;
-    int64_t type, id;
-    bool versioned, copied;
-    if (dt_take_tensor(args, 0, &t) < 0 || dt_take_int(args, 1, &type) < 0 ||
-        dt_take_int(args, 2, &id) < 0 || dt_take_bool(args, 3, &versioned) < 0 ||
-        dt_take_bool(args, 4, &copied) < 0)
-        return NULL;
+    const dt_tensor *t = v[0].tensor;
+    bool versioned = v[3].b, copied = v[4].b;
     export *kept = calloc(1, sizeof *kept);
     if (!kept)
         return PyErr_NoMemory();
@@ -129,8 +124,8 @@ DT_PUBLIC(to_capsule, "_to_capsule(input: Tensor, type: int, id: int, versioned:
         kept->strides[d] = t->strides[d];
     }
     array->data = dt_tensor_data(t);
-    array->device_type = (int32_t)type;
-    array->device_id = (int32_t)id;
+    array->device_type = (int32_t)v[1].i;
+    array->device_id = (int32_t)v[2].i;
     array->ndim = t->ndim;
     array->lanes = 1;
     array->shape = kept->shape;
@@ -276,9 +271,8 @@ DT_PUBLIC(capsule_facts, "_capsule_facts(capsule: Any)")
 DT_PUBLIC(from_capsule, "_from_capsule(capsule: Any, device: Device)")
 {
     opened o;
-    dt_device device;
     size_t bytes;
-    if (open_capsule(args->slots[0], &o) < 0 || dt_take_device(args, 1, &device) < 0)
+    if (open_capsule(args->slots[0], &o) < 0)
         return NULL;
     dt_tensor_object *object = dt_tensor_object_new();
     if (!object)
@@ -296,7 +290,7 @@ DT_PUBLIC(from_capsule, "_from_capsule(capsule: Any, device: Device)")
         goto fail;
     }
     PyObject *made =
-        dt_tensor_object_over(object, device, data, bytes,
+        dt_tensor_object_over(object, v[1].device, data, bytes,
                               (o.flags & DL_READ_ONLY) != 0, o.release, o.contents);
     if (made)
         PyCapsule_SetName(args->slots[0], o.used);

@@ -282,48 +282,39 @@ static PyObject *adopt(PyObject *data)
 }
 
 /* The argument device; without it a Tensor's data stay where they are. */
-static int take_device(const dt_args *args, int i, PyObject *data, dt_device *out)
+static dt_device device_for(const dt_value *device, PyObject *data)
 {
-    if (dt_given(args, i) || !dt_tensor_check(data))
-        return dt_take_device(args, i, out);
-    *out = dt_tensor_device(dt_tensor_of(data));
-    return 0;
+    return device->given || !dt_tensor_check(data)
+               ? device->device
+               : dt_tensor_device(dt_tensor_of(data));
 }
 
 DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = None, "
                   "requires_grad: bool = False, pin_memory: bool = False)")
 {
-    int dtype;
-    dt_device device;
     DT_REF data = adopt(args->slots[0]);
-    if (!data || dt_take_dtype(args, 1, &dtype) < 0 ||
-        take_device(args, 2, data, &device) < 0)
-        return NULL;
-    return dt_finish_factory(args, 0,
-                             dt_tensor_from_data("tensor", data, dtype, device));
+    return data ? dt_finish_factory(args, 0,
+                                    dt_tensor_from_data("tensor", data, v[1].dtype,
+                                                        device_for(&v[2], data)))
+                : NULL;
 }
 
 DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_KWARGS ")")
 {
-    dt_tensor *x;
-    dt_device device;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
-    int dtype = x->dtype;
-    if (dt_take_factory(args, 2, x, &dtype, &device) < 0)
-        return NULL;
+    const dt_tensor *x = v[0].tensor;
+    int dtype = v[2].given ? v[2].dtype : x->dtype;
+    dt_device device = v[4].given ? v[4].device : dt_tensor_device(x);
     return dt_finish_factory(
         args, 2, dt_tensor_from_data("new_tensor", args->slots[1], dtype, device));
 }
 
 DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device = None)")
 {
-    int dtype;
-    dt_device device;
     DT_REF data = adopt(args->slots[0]);
-    if (!data || dt_take_dtype(args, 1, &dtype) < 0 ||
-        take_device(args, 2, data, &device) < 0)
+    if (!data)
         return NULL;
+    int dtype = v[1].dtype;
+    dt_device device = device_for(&v[2], data);
     PyObject *shared = NULL;
     if (dt_tensor_check(data)) {
         shared = Py_NewRef(data);

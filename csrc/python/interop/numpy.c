@@ -125,10 +125,8 @@ static PyObject *array_of(PyObject *object)
 
 DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
 {
-    const dt_tensor *t = dt_tensor_of(args->slots[0]);
-    bool force;
-    if (dt_take_bool(args, 1, &force) < 0)
-        return NULL;
+    const dt_tensor *t = v[0].tensor;
+    bool force = v[1].b;
     dt_device device = dt_tensor_device(t), cpu = dt_device_make(DT_CPU, 0);
     if (!force && dt_requires_grad(t))
         return PyErr_Format(

@@ -8,7 +8,7 @@
 
 DT_PUBLIC(item, "item(self: Tensor)")
 {
-    const dt_tensor *t = dt_tensor_of(args->slots[0]);
+    const dt_tensor *t = v[0].tensor;
     dt_scalar value;
     return dt_python_item("item", t, &value) < 0 ? NULL : dt_scalar_to_python(value);
 }
@@ -36,7 +36,7 @@ static PyObject *list_from(const dt_tensor *t, int dim, const char *data)
 
 DT_PUBLIC(tolist, "tolist(self: Tensor)")
 {
-    const dt_tensor *t = dt_tensor_of(args->slots[0]);
+    const dt_tensor *t = v[0].tensor;
     DT_LOCAL(here);
     int status = 0;
     if (dt_device_is_cpu(dt_tensor_device(t)))
@@ -51,7 +51,7 @@ DT_PUBLIC(copy, "__copy__(self: Tensor)")
 {
     dt_tensor_object *out = dt_tensor_object_new();
     if (out)
-        dt_tensor_alias(&out->tensor, dt_tensor_of(args->slots[0]));
+        dt_tensor_alias(&out->tensor, v[0].tensor);
     return (PyObject *)out;
 }
 

@@ -272,7 +272,6 @@ DT_PUBLIC(manual_seed, "manual_seed(seed: Any)")
 
 DT_PUBLIC(seed, "seed()")
 {
-    (void)args;
     uint64_t drawn;
     if (dt_seed_draw(&drawn) < 0)
         return NULL;
@@ -282,7 +281,6 @@ DT_PUBLIC(seed, "seed()")
 
 DT_PUBLIC(initial_seed, "initial_seed()")
 {
-    (void)args;
     return generator_initial_seed(default_generator, NULL);
 }
 

@@ -117,16 +117,14 @@ static PyGetSetDef attributes[] = {
 
 /* One of `count` values by an index that may be negative, or all of them through
  * `all`. */
-static PyObject *one_or_all(const dt_args *args, const int64_t *values,
+static PyObject *one_or_all(const dt_args *args, const dt_value *v,
+                            const int64_t *values,
                             PyObject *(*all)(int, const int64_t *))
 {
-    const dt_tensor *x = dt_tensor_of(args->slots[0]);
-    int64_t dim;
-    if (!dt_given(args, 1))
+    const dt_tensor *x = v[0].tensor;
+    if (!v[1].given)
         return all(x->ndim, values);
-    if (dt_take_int(args, 1, &dim) < 0)
-        return NULL;
-    int wrapped = dt_shape_wrap_dim(args->signature->name, dim, x->ndim);
+    int wrapped = dt_shape_wrap_dim(args->signature->name, v[1].i, x->ndim);
     if (wrapped < 0)
         return dt_raise();
     if (!x->ndim)
@@ -137,20 +135,18 @@ static PyObject *one_or_all(const dt_args *args, const int64_t *values,
 
 DT_PUBLIC(size, "size(input: Tensor, dim: int = None)")
 {
-    return one_or_all(args, dt_tensor_of(args->slots[0])->shape, dt_size_new);
+    return one_or_all(args, v, v[0].tensor->shape, dt_size_new);
 }
 DT_PUBLIC(stride, "stride(input: Tensor, dim: int = None)")
 {
-    return one_or_all(args, dt_tensor_of(args->slots[0])->strides, dt_int_tuple_new);
+    return one_or_all(args, v, v[0].tensor->strides, dt_int_tuple_new);
 }
 
 /* A predicate on a tensor, computed by an expression in x. */
 #define QUESTION(NAME, make, answer)                                                   \
     DT_PUBLIC(NAME, #NAME "(input: Tensor)")                                           \
     {                                                                                  \
-        dt_tensor *x;                                                                  \
-        if (dt_take_tensor(args, 0, &x) < 0)                                           \
-            return NULL;                                                               \
+        const dt_tensor *x = v[0].tensor;                                              \
         return make(answer);                                                           \
     }
 QUESTION(numel, PyLong_FromLongLong, x->numel)
@@ -172,10 +168,8 @@ QUESTION(get_device, PyLong_FromLong,
 
 DT_PUBLIC(is_contiguous, "is_contiguous(input: Tensor, memory_format: Format = None)")
 {
-    dt_format format = DT_FORMAT_CONTIGUOUS;
-    if (dt_take_format(args, 1, &format) < 0)
-        return NULL;
-    return PyBool_FromLong(dt_format_is_of(format, dt_tensor_of(args->slots[0])));
+    dt_format format = v[1].given ? (dt_format)v[1].i : DT_FORMAT_CONTIGUOUS;
+    return PyBool_FromLong(dt_format_is_of(format, v[0].tensor));
 }
 
 DT_PUBLIC(is_tensor, "is_tensor(obj: Any)")
@@ -185,37 +179,28 @@ DT_PUBLIC(is_tensor, "is_tensor(obj: Any)")
 
 DT_PUBLIC(result_type, "result_type(tensor1: Value, tensor2: Value)")
 {
-    dt_arg both[2];
-    if (dt_take_value(args, 0, &both[0]) < 0 || dt_take_value(args, 1, &both[1]) < 0)
-        return NULL;
-    return dt_dtype_object_get(dt_result_type(both, 2));
+    return dt_dtype_object_get(
+        dt_result_type(DT_ARGS(dt_value_operand(&v[0]), dt_value_operand(&v[1])), 2));
 }
 
 DT_PUBLIC(promote_types, "promote_types(type1: Dtype, type2: Dtype)")
 {
-    int a, b;
-    if (dt_take_dtype(args, 0, &a) < 0 || dt_take_dtype(args, 1, &b) < 0)
-        return NULL;
-    return dt_dtype_object_get(dt_dtype_promote((dt_dtype)a, (dt_dtype)b));
+    return dt_dtype_object_get(
+        dt_dtype_promote((dt_dtype)v[0].dtype, (dt_dtype)v[1].dtype));
 }
 
 /* For finfo: max, eps, tiny, resolution. */
 DT_PUBLIC(float_limits, "_float_limits(type: Dtype)")
 {
-    int dtype;
-    if (dt_take_dtype(args, 0, &dtype) < 0)
-        return NULL;
-    dt_float_limits limits = dt_dtype_limits((dt_dtype)dtype);
+    dt_float_limits limits = dt_dtype_limits((dt_dtype)v[0].dtype);
     return Py_BuildValue("(dddd)", limits.max, limits.eps, limits.tiny,
                          limits.resolution);
 }
 
 DT_PUBLIC(can_cast, "can_cast(from_: Dtype, to: Dtype)")
 {
-    int from, to;
-    if (dt_take_dtype(args, 0, &from) < 0 || dt_take_dtype(args, 1, &to) < 0)
-        return NULL;
-    bool can = dt_check_cast("can_cast", (dt_dtype)from, (dt_dtype)to) == 0;
+    bool can =
+        dt_check_cast("can_cast", (dt_dtype)v[0].dtype, (dt_dtype)v[1].dtype) == 0;
     dt_error_clear();
     return PyBool_FromLong(can);
 }
@@ -223,18 +208,14 @@ DT_PUBLIC(can_cast, "can_cast(from_: Dtype, to: Dtype)")
 /* Number of live storages on a device, for leak tests. */
 DT_PUBLIC(storage_count, "_storage_count(device: Device = None)")
 {
-    dt_device device;
-    if (dt_take_device(args, 0, &device) < 0)
-        return NULL;
-    return PyLong_FromLongLong(dt_storage_count(device));
+    return PyLong_FromLongLong(dt_storage_count(v[0].device));
 }
 
 /* Complex operations that are the identity on real tensors. */
 #define ITSELF(NAME, TEXT)                                                             \
     DT_PUBLIC(NAME, TEXT)                                                              \
     {                                                                                  \
-        dt_tensor *x;                                                                  \
-        return dt_take_tensor(args, 0, &x) < 0 ? NULL : Py_NewRef(args->slots[0]);     \
+        return Py_NewRef(args->slots[0]);                                              \
     }
 ITSELF(real, "real(input: Tensor)")
 ITSELF(conj, "conj(input: Tensor)")
@@ -243,15 +224,12 @@ ITSELF(resolve_neg, "resolve_neg(input: Tensor)")
 ITSELF(conj_physical_, "conj_physical_(input: Tensor)")
 DT_PUBLIC(imag, "imag(input: Tensor)")
 {
-    dt_tensor *x;
-    return dt_take_tensor(args, 0, &x) < 0 ? NULL : get_imag(args->slots[0], NULL);
+    return get_imag(args->slots[0], NULL);
 }
 
 DT_PUBLIC(is_nonzero, "is_nonzero(input: Tensor)")
 {
-    dt_tensor *x;
-    if (dt_take_tensor(args, 0, &x) < 0)
-        return NULL;
+    const dt_tensor *x = v[0].tensor;
     if (x->numel != 1)
         return PyErr_Format(
             PyExc_RuntimeError,
@@ -263,17 +241,13 @@ DT_PUBLIC(is_nonzero, "is_nonzero(input: Tensor)")
 }
 DT_PUBLIC(is_same_size, "is_same_size(input: Tensor, other: Tensor)")
 {
-    dt_tensor *x, *other;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &other) < 0)
-        return NULL;
+    const dt_tensor *x = v[0].tensor, *other = v[1].tensor;
     return PyBool_FromLong(
         dt_shape_equal(x->ndim, x->shape, other->ndim, other->shape));
 }
 DT_PUBLIC(is_set_to, "is_set_to(input: Tensor, tensor: Tensor)")
 {
-    dt_tensor *x, *other;
-    if (dt_take_tensor(args, 0, &x) < 0 || dt_take_tensor(args, 1, &other) < 0)
-        return NULL;
+    const dt_tensor *x = v[0].tensor, *other = v[1].tensor;
     return PyBool_FromLong(
         x->storage == other->storage && x->offset == other->offset &&
         dt_shape_equal(x->ndim, x->shape, other->ndim, other->shape) &&
@@ -282,9 +256,7 @@ DT_PUBLIC(is_set_to, "is_set_to(input: Tensor, tensor: Tensor)")
 
 DT_PUBLIC(set_num_threads, "set_num_threads(num: int)")
 {
-    int64_t threads;
-    if (dt_take_int(args, 0, &threads) < 0)
-        return NULL;
+    int64_t threads = v[0].i;
     threads = threads > INT32_MAX   ? INT32_MAX
               : threads < INT32_MIN ? INT32_MIN
                                     : threads;
@@ -294,7 +266,6 @@ DT_PUBLIC(set_num_threads, "set_num_threads(num: int)")
 }
 DT_PUBLIC(get_num_threads, "get_num_threads()")
 {
-    (void)args;
     return PyLong_FromLong(dt_cpu_get_num_threads());
 }
 
