@@ -17,9 +17,8 @@ static int add_edge(const char *function, PyObject *object, Py_ssize_t i,
 {
     if (!dt_tensor_check(object)) {
         char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_TypeError, "%s(): %s is no Tensor", function,
-                     dt_describe(object, text, sizeof text));
-        return -1;
+        return DT_SET_ERROR(PyExc_TypeError, "%s(): %s is no Tensor", function,
+                            dt_describe(object, text, sizeof text));
     }
     if (dt_variable_edge(dt_tensor_of(object), edge) < 0)
         return dt_raise_status();
@@ -99,12 +98,11 @@ static int check_depth(const char *function)
     }
     if ((char *)__builtin_frame_address(0) >= limit)
         return 0;
-    PyErr_Format(
+    return DT_SET_ERROR(
         PyExc_RecursionError,
         "%s(): %d backward passes run inside of each other, and the thread's "
         "stack is nearly full; let hooks and functions call no pass without end",
         function, depth);
-    return -1;
 }
 
 /* A backward pass. With inputs it returns their gradients, or adds these to their grad. */

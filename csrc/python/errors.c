@@ -22,12 +22,10 @@ PyObject *dt_raise(void)
         dt_error_clear();
         return NULL;
     }
-    if (code <= DT_ERROR_NONE || code >= DT_NERRORS) {
-        PyErr_SetString(
+    if (code <= DT_ERROR_NONE || code >= DT_NERRORS)
+        return PyErr_Format(
             PyExc_SystemError,
             "pydevtensor: a call failed without an error message; please report it");
-        return NULL;
-    }
     /* Truncated text may end inside a character. */
     PyObject *text =
         PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text), "replace");

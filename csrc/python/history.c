@@ -123,24 +123,21 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
     dt_tensor gradient = {.storage = NULL};
     if (value && value != Py_None) {
         char text[DT_DESCRIBE_TEXT], has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
-        if (!dt_tensor_check(value)) {
-            PyErr_Format(PyExc_TypeError,
-                         "grad: the gradient has to be a Tensor or None, and it is %s",
-                         dt_describe(value, text, sizeof text));
-            return -1;
-        }
+        if (!dt_tensor_check(value))
+            return DT_SET_ERROR(
+                PyExc_TypeError,
+                "grad: the gradient has to be a Tensor or None, and it is %s",
+                dt_describe(value, text, sizeof text));
         const dt_tensor *g = dt_tensor_of(value);
-        if (value == self) {
-            PyErr_SetString(
+        if (value == self)
+            return DT_SET_ERROR(
                 PyExc_RuntimeError,
                 "grad: a Tensor cannot be its own gradient; give a clone()");
-            return -1;
-        }
         if (g->dtype != t->dtype ||
             !dt_device_equal(dt_tensor_device(g), dt_tensor_device(t)) ||
             !dt_shape_equal(g->ndim, g->shape, t->ndim, t->shape)) {
             char there[DT_DEVICE_TEXT], here[DT_DEVICE_TEXT];
-            PyErr_Format(
+            return DT_SET_ERROR(
                 PyExc_RuntimeError,
                 "grad: the gradient has shape %s, type %s and is on %s, and the Tensor "
                 "has shape %s, type %s and is on %s; both have to agree",
@@ -150,7 +147,6 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
                 dt_shape_text(t->ndim, t->shape, wants, sizeof wants),
                 dt_dtype_name((dt_dtype)t->dtype),
                 dt_device_text(dt_tensor_device(t), here));
-            return -1;
         }
         dt_variable_alias(&gradient, g);
     }
@@ -188,19 +184,17 @@ static int set_data(PyObject *self, PyObject *value, void *unused)
     (void)unused;
     dt_tensor *t = dt_tensor_of(self), fresh, old = *t;
     char text[DT_DESCRIBE_TEXT];
-    if (!value || !dt_tensor_check(value)) {
-        PyErr_Format(PyExc_TypeError, "data: give a Tensor; this is %s",
-                     value ? dt_describe(value, text, sizeof text) : "a deletion");
-        return -1;
-    }
+    if (!value || !dt_tensor_check(value))
+        return DT_SET_ERROR(PyExc_TypeError, "data: give a Tensor; this is %s",
+                            value ? dt_describe(value, text, sizeof text)
+                                  : "a deletion");
     const dt_tensor *from = dt_tensor_of(value);
-    if (dt_requires_grad(t) && !dt_dtype_is_float((dt_dtype)from->dtype)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "data: this Tensor wants gradients, and data of type %s can have "
-                     "none; give a floating type",
-                     dt_dtype_name((dt_dtype)from->dtype));
-        return -1;
-    }
+    if (dt_requires_grad(t) && !dt_dtype_is_float((dt_dtype)from->dtype))
+        return DT_SET_ERROR(
+            PyExc_RuntimeError,
+            "data: this Tensor wants gradients, and data of type %s can have "
+            "none; give a floating type",
+            dt_dtype_name((dt_dtype)from->dtype));
     dt_tensor_alias(&fresh, from);
     fresh.history = old.history;
     fresh.unversioned = false;
@@ -256,12 +250,11 @@ DT_PUBLIC(detach, "detach(input: Tensor)")
 DT_PUBLIC(detach_, "detach_(input: Tensor)")
 {
     dt_tensor *x = dt_tensor_of(args->slots[0]);
-    if (dt_variable_of(x) && dt_variable_of(x)->base) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "detach_(): this Tensor is a view, which cannot be detached in "
-                        "place; use detach()");
-        return NULL;
-    }
+    if (dt_variable_of(x) && dt_variable_of(x)->base)
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "detach_(): this Tensor is a view, which cannot be detached in "
+            "place; use detach()");
     dt_history *old = x->history;
     x->history = NULL;
     dt_history_release(old);
@@ -354,12 +347,11 @@ DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
 {
     dt_tensor *x = dt_tensor_of(args->slots[0]);
     int index;
-    if (!dt_requires_grad(x)) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "register_hook(): this Tensor wants no gradient, so the hook "
-                        "would never be called; set requires_grad first");
-        return NULL;
-    }
+    if (!dt_requires_grad(x))
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "register_hook(): this Tensor wants no gradient, so the hook "
+            "would never be called; set requires_grad first");
     if (!PyCallable_Check(args->slots[1]))
         return dt_argument_error(args, 1), NULL;
     if (dt_variable_refresh(x) < 0)
@@ -393,13 +385,11 @@ DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
 {
     dt_tensor *x = dt_tensor_of(args->slots[0]);
     const dt_variable *variable = dt_variable_of(x);
-    if (!variable || !dt_requires_grad(x)) {
-        PyErr_SetString(
+    if (!variable || !dt_requires_grad(x))
+        return PyErr_Format(
             PyExc_RuntimeError,
             "retain_grad(): this Tensor wants no gradient; set requires_grad "
             "on what it is computed from");
-        return NULL;
-    }
     if (!variable->requires_grad && dt_variable_retain_grad(x) < 0)
         return dt_raise();
     Py_RETURN_NONE;

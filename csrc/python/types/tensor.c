@@ -280,11 +280,9 @@ OPERATORS(OPERATOR)
 
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus)
 {
-    if (modulus != Py_None) {
-        PyErr_SetString(PyExc_TypeError,
-                        "pow(): tensors take no modulus; use (a ** b) % modulus");
-        return NULL;
-    }
+    if (modulus != Py_None)
+        return PyErr_Format(PyExc_TypeError,
+                            "pow(): tensors take no modulus; use (a ** b) %% modulus");
     return binary(DT_OP_pow, a, b);
 }
 
@@ -378,13 +376,12 @@ static int item(const char *op_name, PyObject *self, dt_scalar *out)
 static int to_bool(PyObject *self)
 {
     const dt_tensor *x = dt_tensor_of(self);
-    if (x->numel != 1) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "bool(): the truth value of a Tensor with %s is ambiguous; use "
-                     ".any() or .all()",
-                     x->numel ? "more than one element" : "no elements");
-        return -1;
-    }
+    if (x->numel != 1)
+        return DT_SET_ERROR(
+            PyExc_RuntimeError,
+            "bool(): the truth value of a Tensor with %s is ambiguous; use "
+            ".any() or .all()",
+            x->numel ? "more than one element" : "no elements");
     dt_scalar scalar;
     if (item("bool", self, &scalar) < 0)
         return -1;
@@ -397,11 +394,11 @@ static int single(const char *op_name, PyObject *self, dt_scalar *out)
     int64_t numel = dt_tensor_of(self)->numel;
     if (numel == 1)
         return item(op_name, self, out);
-    PyErr_Format(PyExc_ValueError,
-                 "%s(): only a Tensor with one element converts to a number, and this "
-                 "one has %lld; index it, or use .tolist()",
-                 op_name, (long long)numel);
-    return -1;
+    return DT_SET_ERROR(
+        PyExc_ValueError,
+        "%s(): only a Tensor with one element converts to a number, and this "
+        "one has %lld; index it, or use .tolist()",
+        op_name, (long long)numel);
 }
 
 static PyObject *to_int(PyObject *self)
@@ -443,11 +440,9 @@ static PyObject *to_index(PyObject *self)
 static Py_ssize_t length(PyObject *self)
 {
     const dt_tensor *x = dt_tensor_of(self);
-    if (x->ndim == 0) {
-        PyErr_SetString(PyExc_TypeError,
-                        "len(): a 0-dim Tensor has no length; use .numel()");
-        return -1;
-    }
+    if (x->ndim == 0)
+        return DT_SET_ERROR(PyExc_TypeError,
+                            "len(): a 0-dim Tensor has no length; use .numel()");
     return (Py_ssize_t)x->shape[0];
 }
 

@@ -52,10 +52,9 @@ static PyObject *get_real(PyObject *self, void *Py_UNUSED(unused))
 }
 static PyObject *get_imag(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
 {
-    PyErr_SetString(
+    return PyErr_Format(
         PyExc_RuntimeError,
         "imag: Tensors are real; use torch.zeros_like(x) for the imaginary part");
-    return NULL;
 }
 static PyObject *get_adjoint(PyObject *self, void *batch)
 {
