@@ -354,3 +354,30 @@ def test_a_masked_write_converts_one_element(device):
     for key, value in ((mask, [1, 2, 3]), ([0], [[1]])):
         with pytest.raises(RuntimeError, match="convert one"):
             x[key] = torch.tensor(value, device=device)
+
+
+# --- where something is true
+
+
+@pytest.mark.parametrize(
+    "shape", [(1,), (127,), (128,), (129,), (70, 603), (3, 0), (5, 4, 3)]
+)
+@pytest.mark.parametrize("share", [0, 0.02, 0.6, 1])
+def test_nonzero(shape, share, device):
+    a = (np.random.default_rng(2).random(shape) < share).astype(np.float32)
+    x = torch.tensor(a, device=device)
+    assert np.array_equal(torch.nonzero(x).cpu().numpy(), np.argwhere(a))
+    if a.ndim == 2:
+        assert np.array_equal(torch.nonzero(x.t()).cpu().numpy(), np.argwhere(a.T))
+    mask = x > 0
+    assert x[mask].tolist() == a[a > 0].tolist()
+
+
+def test_only_the_count_comes_to_the_host(gpu):
+    mask = torch.arange(40_000, device=gpu) % 3 == 0
+    torch.cuda.synchronize()
+    with torch.cuda.transfers() as record:
+        found = torch.nonzero(mask)
+    assert found.shape == (13_334, 1)
+    assert record.device_to_host_bytes == 8, record
+    assert record.host_to_device_bytes == 0, record
