@@ -57,11 +57,6 @@ int dt_argument_error(const dt_args *args, int i)
     return -1;
 }
 
-static dt_scalar fallback(const dt_args *args, int i)
-{
-    return args->signature->parameters[i].fallback;
-}
-
 /* --- numbers --- */
 
 PyObject *dt_scalar_to_python(dt_scalar scalar)
@@ -251,30 +246,9 @@ static int take_tensors(const dt_args *args, int i, dt_tensor_list *out)
     return 0;
 }
 
-static int take_value(const dt_args *args, int i, dt_arg *out)
-{
-    PyObject *value = args->slots[i];
-    if (!value) {
-        *out = dt_arg_scalar(fallback(args, i));
-        return 0;
-    }
-    if (dt_tensor_check(value)) {
-        *out = dt_arg_tensor(dt_tensor_of(value));
-        return 0;
-    }
-    dt_scalar scalar = dt_scalar_int(0);
-    int status = dt_scalar_from_python(value, &scalar);
-    *out = dt_arg_scalar(scalar);
-    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
-}
-
 static int take_number(const dt_args *args, int i, dt_scalar *out)
 {
     PyObject *value = args->slots[i];
-    if (!value) {
-        *out = fallback(args, i);
-        return 0;
-    }
     if (dt_tensor_check(value)) {
         const dt_tensor *t = dt_tensor_of(value);
         if (t->numel != 1)
@@ -319,20 +293,10 @@ static inline int take_plain_int(PyObject *value, int64_t *out)
     return PyBool_Check(value) ? 0 : dt_int_from_python(value, out);
 }
 
-static int take_int(const dt_args *args, int i, int64_t *out)
-{
-    if (!args->slots[i]) {
-        *out = fallback(args, i).i;
-        return 0;
-    }
-    int status = take_plain_int(args->slots[i], out);
-    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
-}
-
 static int take_bool(const dt_args *args, int i, bool *out)
 {
     PyObject *value = args->slots[i];
-    *out = value ? value == Py_True : fallback(args, i).i != 0;
+    *out = value ? value == Py_True : args->signature->parameters[i].fallback.i != 0;
     if (!value || PyBool_Check(value))
         return 0;
     if (!strncmp(Py_TYPE(value)->tp_name, "numpy.bool", 10)) {
@@ -341,18 +305,6 @@ static int take_bool(const dt_args *args, int i, bool *out)
         return truth < 0 ? -1 : 0;
     }
     return dt_argument_error(args, i);
-}
-
-static int take_str(const dt_args *args, int i, const char **out)
-{
-    PyObject *value = args->slots[i];
-    *out = NULL;
-    if (!value || (value == Py_None && args->signature->parameters[i].none))
-        return 0;
-    if (!PyUnicode_Check(value))
-        return dt_argument_error(args, i);
-    *out = PyUnicode_AsUTF8(value);
-    return *out ? 0 : -1;
 }
 
 /* The ints values[0] to values[count - 1] of parameter i. */
@@ -528,54 +480,63 @@ static int convert_generator(dt_values *s, const dt_args *args, int i, dt_value 
     for (int k = i - 1; k >= 0; k--)
         if (s->v[k].tensor)
             device = dt_tensor_device(s->v[k].tensor);
-    if (dt_take_generator(args, i, device, &generator) < 0)
-        return -1;
+    int status = dt_take_generator(args, i, device, &generator);
     v->generator = generator;
+    return status;
+}
+
+static int convert_tensors(dt_values *s, const dt_args *args, int i, dt_value *v)
+{
+    if (take_tensors(args, i, &s->list) < 0)
+        return -1;
+    s->has_list = true;
+    v->tensors = s->list.items;
+    v->count = (int)s->list.count;
+    for (int k = 0; k < v->count; k++)
+        s->numel += v->tensors[k]->numel;
     return 0;
+}
+
+/* Whether a conversion knows what stands for an argument that is left out. */
+static bool has_own_default(dt_param_type type)
+{
+    return type == DT_PARAM_DIMS || type == DT_PARAM_SIZES ||
+           type == DT_PARAM_TENSORS || type == DT_PARAM_ORDER ||
+           type == DT_PARAM_DEVICE;
 }
 
 int dt_convert(dt_values *s, const dt_args *args, int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
+    PyObject *value = args->slots[i];
     dt_value *v = &s->v[i];
-    dt_tensor *tensor;
-    dt_arg arg;
     dt_format format = DT_FORMAT_PRESERVE;
-    if (args->slots[i] && dt_convert_quickly(p, args->slots[i], v)) {
+    int status = 1; /* as of dt_scalar_from_python */
+    if (value && dt_convert_quickly(p, value, v)) {
         s->numel += v->tensor ? v->tensor->numel : 0;
         return 0;
     }
     v->tensor = NULL;
     v->count = -1;
     v->given = dt_given(args, i);
-    if (!v->given && p->none && p->type != DT_PARAM_DIMS && p->type != DT_PARAM_SIZES &&
-        p->type != DT_PARAM_DEVICE) {
+    if (!v->given && (p->none || !value) && !has_own_default(p->type)) {
         *v = dt_value_default(p);
         return 0;
     }
     switch (p->type) {
     case DT_PARAM_TENSOR:
-        if (dt_take_tensor(args, i, &tensor) < 0)
-            return -1;
-        v->tensor = tensor;
-        s->numel += tensor->numel;
-        return 0;
-    case DT_PARAM_TENSORS:
-        s->has_list = take_tensors(args, i, &s->list) == 0;
-        if (!s->has_list)
-            return -1;
-        v->tensors = s->list.items;
-        v->count = (int)s->list.count;
-        for (int k = 0; k < v->count; k++)
-            s->numel += v->tensors[k]->numel;
-        return 0;
     case DT_PARAM_VALUE:
-        if (take_value(args, i, &arg) < 0)
-            return -1;
-        v->tensor = arg.tensor;
-        v->scalar = arg.scalar;
-        s->numel += arg.tensor ? arg.tensor->numel : 0;
-        return 0;
+        if (dt_tensor_check(value)) {
+            v->tensor = dt_tensor_of(value);
+            s->numel += v->tensor->numel;
+        } else {
+            status = p->type == DT_PARAM_VALUE
+                         ? dt_scalar_from_python(value, &v->scalar)
+                         : 0;
+        }
+        break;
+    case DT_PARAM_TENSORS:
+        return convert_tensors(s, args, i, v);
     case DT_PARAM_NUMBER:
         return take_number(args, i, &v->scalar);
     case DT_PARAM_FLOAT:
@@ -583,19 +544,22 @@ int dt_convert(dt_values *s, const dt_args *args, int i)
     case DT_PARAM_ORDER:
         return take_order(args, i, &v->f);
     case DT_PARAM_INT:
-        return take_int(args, i, &v->i);
+        status = take_plain_int(value, &v->i);
+        break;
     case DT_PARAM_BOOL:
         return take_bool(args, i, &v->b);
     case DT_PARAM_STR:
-        return take_str(args, i, &v->text);
+        if (!PyUnicode_Check(value))
+            return dt_argument_error(args, i);
+        v->text = PyUnicode_AsUTF8(value);
+        return v->text ? 0 : -1;
     case DT_PARAM_DIMS:
     case DT_PARAM_SIZES:
         return convert_ints(s, args, i, v);
     case DT_PARAM_INTS:
-        if (take_ints(args, i, &v->count, &s->many_ints) < 0)
-            return -1;
+        status = take_ints(args, i, &v->count, &s->many_ints);
         v->ints = s->many_ints;
-        return 0;
+        return status;
     case DT_PARAM_DTYPE:
         return take_dtype(args, i, &v->dtype);
     case DT_PARAM_DEVICE:
@@ -603,16 +567,16 @@ int dt_convert(dt_values *s, const dt_args *args, int i)
     case DT_PARAM_GENERATOR:
         return convert_generator(s, args, i, v);
     case DT_PARAM_FORMAT:
-        if (dt_take_format(args, i, &format) < 0)
-            return -1;
+        status = dt_take_format(args, i, &format);
         v->i = format;
-        return 0;
+        return status;
     case DT_PARAM_LAYOUT:
         return dt_take_layout(args, i);
     default:
         return DT_SET_ERROR(PyExc_SystemError, "%s(): %s cannot be converted",
                             args->signature->name, p->name);
     }
+    return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
 }
 
 void dt_values_release(dt_values *s)
