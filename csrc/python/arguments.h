@@ -144,12 +144,14 @@ static inline void dt_values_begin(dt_values *s)
     s->has_list = false;
     s->many_ints = NULL;
 }
-void dt_values_release(dt_values *s);
-
-/* Converts argument i, whose parameter is not Any, or what the schema has in its place. -1
- * with an exception that names function and argument, says what was given and what is
- * expected. */
-int dt_convert(dt_values *s, const dt_args *args, int i);
+void dt_tensors_release(dt_tensor_list *list);
+static inline void dt_values_release(dt_values *s)
+{
+    if (s->has_list)
+        dt_tensors_release(&s->list);
+    if (s->many_ints)
+        PyMem_Free(s->many_ints);
+}
 
 /* An argument that has to be a Tensor; *out NULL: None, or not given. */
 int dt_take_tensor(const dt_args *args, int i, dt_tensor **out);
@@ -205,6 +207,24 @@ static inline bool dt_convert_quickly(const dt_parameter *p, PyObject *value,
     else
         return false;
     return true;
+}
+
+/* Converts argument i, whose parameter is not Any, or what the schema has in its place. -1
+ * with an exception that names function and argument, says what was given and what is
+ * expected. */
+int dt_convert_ints(dt_values *s, const dt_args *args, int i);
+int dt_convert_any(dt_values *s, const dt_args *args, int i);
+static inline int dt_convert(dt_values *s, const dt_args *args, int i)
+{
+    dt_value *v = &s->v[i];
+    dt_param_type type = args->signature->parameters[i].type;
+    if (type == DT_PARAM_SIZES || type == DT_PARAM_DIMS)
+        return dt_convert_ints(s, args, i);
+    if (!args->slots[i] ||
+        !dt_convert_quickly(&args->signature->parameters[i], args->slots[i], v))
+        return dt_convert_any(s, args, i);
+    s->numel += v->tensor ? v->tensor->numel : 0;
+    return 0;
 }
 
 /* TypeError "sum(): dim is 'a' (str); give an int or a tuple of ints". Returns -1. */

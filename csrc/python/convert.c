@@ -174,6 +174,18 @@ int dt_int_from_python(PyObject *value, int64_t *out)
 
 /* --- taking --- */
 
+/* Of an argument with several items, of which number `at` is wrong. Not inline: the text
+ * would make each call's frame large. */
+static __attribute__((noinline)) int item_error(const dt_args *args, int i,
+                                                Py_ssize_t at, PyObject *item,
+                                                const char *wanted)
+{
+    char text[DT_DESCRIBE_TEXT];
+    return DT_SET_ERROR(PyExc_TypeError, "%s(): item %zd of %s is %s; give %s",
+                        args->signature->name, at, args->signature->parameters[i].name,
+                        dt_describe(item, text, sizeof text), wanted);
+}
+
 int dt_take_tensor(const dt_args *args, int i, dt_tensor **out)
 {
     PyObject *value = args->slots[i];
@@ -186,7 +198,7 @@ int dt_take_tensor(const dt_args *args, int i, dt_tensor **out)
     return 0;
 }
 
-static void release_list(dt_tensor_list *list)
+void dt_tensors_release(dt_tensor_list *list)
 {
     if (list->items != list->few)
         PyMem_Free((void *)list->items);
@@ -227,7 +239,7 @@ static int take_tensors(const dt_args *args, int i, dt_tensor_list *out)
         out->items = PyMem_New(const dt_tensor *, (size_t)count);
         if (!out->items) {
             PyErr_NoMemory();
-            release_list(out);
+            dt_tensors_release(out);
             return -1;
         }
     }
@@ -236,12 +248,8 @@ static int take_tensors(const dt_args *args, int i, dt_tensor_list *out)
             out->items[k] = dt_tensor_of(objects[k]);
             continue;
         }
-        char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_TypeError, "%s(): item %zd of %s is %s; give Tensors",
-                     args->signature->name, k, args->signature->parameters[i].name,
-                     dt_describe(objects[k], text, sizeof text));
-        release_list(out);
-        return -1;
+        dt_tensors_release(out);
+        return item_error(args, i, k, objects[k], "Tensors");
     }
     return 0;
 }
@@ -317,12 +325,7 @@ static int int_items(const dt_args *args, int i, PyObject *const *values,
             return -1;
         if (status <= 0) {
             PyErr_Clear();
-            char text[DT_DESCRIBE_TEXT];
-            return DT_SET_ERROR(
-                PyExc_TypeError,
-                "%s(): item %zd of %s is %s; give ints, of at most 64 bits",
-                args->signature->name, v, args->signature->parameters[i].name,
-                dt_describe(values[v], text, sizeof text));
+            return item_error(args, i, v, values[v], "ints, of at most 64 bits");
         }
     }
     return 0;
@@ -454,8 +457,10 @@ static int take_device(const dt_args *args, int i, dt_device *out)
     return dt_device_resolve(named, out);
 }
 
-static int convert_ints(dt_values *s, const dt_args *args, int i, dt_value *v)
+int dt_convert_ints(dt_values *s, const dt_args *args, int i)
 {
+    dt_value *v = &s->v[i];
+    v->tensor = NULL;
     const dt_parameter *p = &args->signature->parameters[i];
     int64_t *ints = s->ints[s->nints];
     v->ints = ints;
@@ -505,17 +510,13 @@ static bool has_own_default(dt_param_type type)
            type == DT_PARAM_DEVICE;
 }
 
-int dt_convert(dt_values *s, const dt_args *args, int i)
+int dt_convert_any(dt_values *s, const dt_args *args, int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
     PyObject *value = args->slots[i];
     dt_value *v = &s->v[i];
     dt_format format = DT_FORMAT_PRESERVE;
     int status = 1; /* as of dt_scalar_from_python */
-    if (value && dt_convert_quickly(p, value, v)) {
-        s->numel += v->tensor ? v->tensor->numel : 0;
-        return 0;
-    }
     v->tensor = NULL;
     v->count = -1;
     v->given = dt_given(args, i);
@@ -553,9 +554,6 @@ int dt_convert(dt_values *s, const dt_args *args, int i)
             return dt_argument_error(args, i);
         v->text = PyUnicode_AsUTF8(value);
         return v->text ? 0 : -1;
-    case DT_PARAM_DIMS:
-    case DT_PARAM_SIZES:
-        return convert_ints(s, args, i, v);
     case DT_PARAM_INTS:
         status = take_ints(args, i, &v->count, &s->many_ints);
         v->ints = s->many_ints;
@@ -577,13 +575,6 @@ int dt_convert(dt_values *s, const dt_args *args, int i)
                             args->signature->name, p->name);
     }
     return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
-}
-
-void dt_values_release(dt_values *s)
-{
-    if (s->has_list)
-        release_list(&s->list);
-    PyMem_Free(s->many_ints);
 }
 
 PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
