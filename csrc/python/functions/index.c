@@ -15,9 +15,10 @@ DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
+    const dt_tensor *mask = x;
     int status;
     DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
-           dt_nonzero(&out->tensor, x), &x);
+           dt_nonzero(&out->tensor, mask), &mask);
     return dt_tensor_result(out, status);
 }
 
