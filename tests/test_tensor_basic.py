@@ -375,6 +375,7 @@ def test_clamp_and_closeness():
     a = torch.tensor([1.0, inf, inf, nan, 0.0])
     b = torch.tensor([1.0 + 1e-6, inf, -inf, nan, 1e-9])
     assert torch.isclose(a, b).tolist() == [True, True, False, False, True]
+    assert torch.isclose(a > 1, b > 1).tolist() == ((a > 1) == (b > 1)).tolist()
     assert torch.isclose(a, b, equal_nan=True).tolist() == [
         True,
         True,

@@ -40,7 +40,7 @@ def _close(input, other, rtol, atol, equal_nan):
     if equal_nan:
         close = close | (input.isnan() & other.isnan())
     # Adding 0.0 makes bools and integers floats, whose difference cannot overflow.
-    gap = (input + 0.0 - other).abs()
+    gap = (input + 0.0 - (other + 0.0)).abs()
     return close | ((gap <= (other * rtol).abs() + atol) & gap.isfinite())
 
 
