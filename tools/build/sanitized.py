@@ -23,8 +23,8 @@ RUNTIMES = {
         "detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1:"
         "max_allocation_size_mb=65536:handle_segv=1",
     ),
-    # The data loader's forked workers compute, the simulator handles SIGSEGV, and a fork
-    # takes all locks, more than the detector of deadlocks counts.
+    # The data loader's forked workers compute, the simulator handles SIGSEGV, a fork
+    # takes all locks, which are more than the detector of deadlocks counts.
     "thread": (
         "ThreadSanitizer",
         "tsan",
