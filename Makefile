@@ -26,7 +26,7 @@ PREPARE = $(PYTHON) tools/build/prepare.py
 INSTALL = -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
 	--force-reinstall .
 
-TSAN_CORE = cpu_pool_test.c cpu_memory_test.c tensor_test.c sim_streams.cpp sim_memory.cpp cuda_backend_test.cpp
+TSAN_CORE = cpu_pool_test.c cpu_memory_test.c tensor_test.c sim_streams.cpp sim_memory.cpp
 TSAN_TESTS = $(TSAN_CORE:%="tests/test_core.py::test_core[tests/core/%]") \
 	$(patsubst %,tests/test_%.py,independent_threads streams cycles memory pinned transfers data fork)
 
