@@ -26,21 +26,21 @@ static inline void dt_concurrent_end(void)
     __atomic_fetch_sub(&dt_concurrent, 1, __ATOMIC_ACQ_REL);
 }
 
+/* Adds to a count; the new value. */
+#define DT_COUNT_ADD(count, change)                                                    \
+    (dt_is_concurrent()                                                                \
+         ? __atomic_add_fetch(count, change, __ATOMIC_ACQ_REL)                         \
+         : (__atomic_store_n(count, *(count) + (change), __ATOMIC_RELAXED), *(count)))
+
 static inline void dt_count_up(int *count)
 {
-    if (dt_is_concurrent())
-        __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
-    else
-        __atomic_store_n(count, *count + 1, __ATOMIC_RELAXED);
+    (void)DT_COUNT_ADD(count, 1);
 }
 
 /* Whether this was the last reference. */
 static inline bool dt_count_down(int *count)
 {
-    if (dt_is_concurrent())
-        return __atomic_sub_fetch(count, 1, __ATOMIC_ACQ_REL) == 0;
-    __atomic_store_n(count, *count - 1, __ATOMIC_RELAXED);
-    return *count == 0;
+    return DT_COUNT_ADD(count, -1) == 0;
 }
 
 /* Structs of one size that were freed, for the next ones. */

@@ -46,11 +46,7 @@ static void unlink_from(dt_storage *storage)
 
 static void count(dt_device device, int64_t change)
 {
-    int64_t *count = &alive[(int)device.type][(int)device.index];
-    if (dt_is_concurrent())
-        __atomic_fetch_add(count, change, __ATOMIC_RELAXED);
-    else
-        __atomic_store_n(count, *count + change, __ATOMIC_RELAXED);
+    (void)DT_COUNT_ADD(&alive[(int)device.type][(int)device.index], change);
 }
 
 int64_t dt_storage_count(dt_device device)
