@@ -18,15 +18,16 @@ static void make(void)
     pthread_mutexattr_destroy(&recursive);
 }
 
+/* A library that shares the core's table leaves its own alone. */
 static void before_fork(void)
 {
-    for (int i = 0; i < DT_NLOCKS; i++)
+    for (int i = 0; dt_locks == &own && i < DT_NLOCKS; i++)
         pthread_mutex_lock(&own.locks[i]);
 }
 
 static void in_parent(void)
 {
-    for (int i = DT_NLOCKS - 1; i >= 0; i--)
+    for (int i = DT_NLOCKS - 1; dt_locks == &own && i >= 0; i--)
         pthread_mutex_unlock(&own.locks[i]);
 }
 

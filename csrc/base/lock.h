@@ -16,8 +16,9 @@
 extern "C" {
 #endif
 
-/* Of locks that guard one of several things; thing i has lock i % DT_LOCK_COPIES. */
-#define DT_LOCK_COPIES 16
+/* Of locks that guard one of several things; thing i has lock i % DT_LOCK_COPIES. Few, as
+ * ThreadSanitizer knows at most 64 locks that a thread holds. */
+#define DT_LOCK_COPIES 8
 
 typedef enum dt_lock_id {
     DT_LOCK_OPS,                /* autograd/dispatch.c: parsed schemas */
