@@ -86,6 +86,8 @@ class Session:
             ours, other = self.leader.read(name), machine.read(name)
         except RuntimeError as late:
             raise Mismatch("raises", statement, f"when read: {late!r}") from None
+        except TypeError:  # a sparse gradient of PyTorch
+            raise Stop from None
         told = difference(ours, other, lambda: self.inputs(statement), machine.records)
         if told is not None:
             if self.known(self, machine, statement, ours, other):
