@@ -255,6 +255,139 @@ def test_exits_are_clean():
         run("import pydevtensor as torch; x = torch.ones(3)", PYTHONHASHSEED=str(i))
 
 
+# --- interrupts ---------------------------------------------------------------------
+
+# A pass or a kernel that would not stop writes its result before the signal is answered.
+INTERRUPT = """
+import gc, os, signal, subprocess, sys, time
+import pydevtensor as torch
+
+def interrupt(operation):
+    "Whether the signal came while operation ran."
+    kill = ["sh", "-c", f"sleep 0.2; kill -INT {os.getpid()}"]
+    sender = subprocess.Popen(kill)
+    finished = False
+    try:
+        operation()
+        finished = True
+        time.sleep(60)
+    except KeyboardInterrupt:
+        sender.wait()
+        return not finished
+
+def check():
+    "Everything works, and nothing is left."
+    gc.collect()
+    assert torch._C._storage_count(torch.device("cpu")) == before
+    assert torch.is_grad_enabled()
+    torch.set_num_threads(2)
+    x = torch.ones(300_000, requires_grad=True)
+    (x * 2).sum().backward()
+    assert x.grad.sum().item() == 600_000 and x.sort()[0][-1] == 1
+    assert (torch.ones(99, 500, 500) @ torch.ones(500, 500) == 500).all()
+
+before = torch._C._storage_count(torch.device("cpu"))
+torch.set_num_threads({threads})
+"""
+
+STOPS = {
+    "elementwise": """
+        x = torch.ones(20_000_000, dtype=torch.float64)
+        assert interrupt(x.sin_)
+        assert x[-1].item() == 1, "it did not stop"
+        del x
+    """,
+    "reduce": """
+        assert interrupt(torch.ones(1).expand(2**40).sum)  # takes ten minutes
+        assert interrupt(lambda: torch.ones(1).expand(2**20, 2**20).amax(1))
+    """,
+    "sort": """
+        x = torch.rand(30, 1_000_000)
+        out = torch.zeros(30, 1_000_000), torch.zeros(30, 1_000_000, dtype=torch.int64)
+        assert interrupt(lambda: x.sort(out=out))
+        assert not out[0][-1].any(), "it did not stop"
+        del x, out
+    """,
+    "matmul": """
+        x, out = torch.rand(900, 400, 400), torch.zeros(900, 400, 400)
+        assert interrupt(lambda: torch.matmul(x, x, out=out))
+        assert not out[-1].any(), "it did not stop"
+        del x, out
+    """,
+    "backward": """
+        y = w = torch.ones(1, requires_grad=True)
+        for _ in range(300_000):
+            y = y * 1.0000001
+        assert interrupt(y.backward)
+        assert w.grad is None, "it did not stop"
+        del y, w
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    "what, threads", [(what, 1 if what == "elementwise" else 2) for what in STOPS]
+)
+def test_an_interrupt_stops_long_work(what, threads):
+    code = INTERRUPT.replace("{threads}", str(threads)) + dedent(STOPS[what])
+    run(code + "check()")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "(x @ x).sum().item()",  # one product of the BLAS library
+        "x.flatten().sort()",
+        "[torch.optim.SGD([w], lr=0.1).step() for _ in range(5000)]",
+    ],
+)
+def test_an_interrupt_is_answered_after_what_cannot_stop(operation):
+    run(
+        INTERRUPT.replace("{threads}", "1")
+        + f"""
+x = torch.rand(2000, 2000, dtype=torch.float64)
+w = torch.zeros(1_000_000, requires_grad=True)
+w.grad = torch.ones(1_000_000)
+assert interrupt(lambda: {operation}), "it was too quick for the signal"
+assert (w == w[0]).all(), "half a step"
+del x, w
+check()
+"""
+    )
+
+
+def test_signal_handlers_that_return_change_nothing():
+    run(
+        INTERRUPT.replace("{threads}", "2")
+        + """
+calls = []
+torch.enable_grad  # which is loaded at its first use
+def handler(number, frame):
+    with torch.enable_grad():  # it may run in a pass
+        x = torch.ones(100_000, requires_grad=True)
+        (x.sort()[0] * 2).sum().backward()
+        calls.append(x.grad.sum().item())
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+x = torch.rand(30, 100_000, dtype=torch.float64)
+y = w = torch.ones(1, requires_grad=True)
+for _ in range(50_000):
+    y = y + 1
+passes = 0
+while len(calls) < 9 or passes < 3:
+    passes += 1
+    assert (x.sort()[0].diff() >= 0).all()
+    assert abs((x.sin() ** 2 + x.cos() ** 2).sum().item() - x.numel()) < 1e-6 * x.numel()
+    y.backward(retain_graph=True)
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert w.grad.item() == passes and set(calls) == {200_000}
+del x, y, w
+check()
+"""
+    )
+
+
 # --- messages between processes -----------------------------------------------------
 
 

@@ -17,6 +17,7 @@
  * and is listed here; it may rely on the ones before it. */
 #define DT_SETUPS(SETUP)                                                               \
     SETUP(errors)                                                                      \
+    SETUP(process)                                                                     \
     SETUP(dtype_type)                                                                  \
     SETUP(size_type)                                                                   \
     SETUP(device_type)                                                                 \

@@ -45,7 +45,7 @@ static void run(void *context, int64_t begin, int64_t end)
 }
 
 /* Whether the plan is such a copy, and then does it. */
-static bool transpose(const dt_plan *plan)
+static bool transpose(const dt_plan *plan, int *out_status)
 {
     const dt_operand *to = &plan->operands[0], *from = &plan->operands[1];
     int last = plan->ndim - 1, dense = -1;
@@ -84,7 +84,8 @@ static bool transpose(const dt_plan *plan)
     t.width = width < line ? line : (width + line - 1) / line * line;
     t.parts = (t.columns + t.width - 1) / t.width;
     int64_t each = t.rows * (t.columns < t.width ? t.columns : t.width);
-    dt_pool_run(run, &t, items * t.parts, (DT_LOOP_GRAIN + each - 1) / each);
+    *out_status =
+        dt_pool_try(run, &t, items * t.parts, (DT_LOOP_GRAIN + each - 1) / each);
     return true;
 }
 
@@ -92,8 +93,8 @@ int dt_cpu_copy(dt_stream stream, const dt_plan *plan)
 {
     (void)stream;
     dt_dtype to = plan->operands[0].dtype, from = plan->operands[1].dtype;
-    if (plan->ndim > 1 && transpose(plan))
-        return 0;
-    dt_loop_run(dt_cpu_kernels.copy->convert[to][from], plan, 1, false);
-    return 0;
+    int status;
+    if (plan->ndim > 1 && transpose(plan, &status))
+        return status;
+    return dt_loop_run(dt_cpu_kernels.copy->convert[to][from], plan, 1, false);
 }

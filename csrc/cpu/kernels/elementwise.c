@@ -54,6 +54,5 @@ int dt_cpu_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *pl
             "%s: division of integers by zero (ZeroDivisionError); use true division "
             "or floats, which give inf or nan",
             row->name);
-    dt_loop_run(kernel, plan, row->class_.cost, dt_dtype_is_half(dtype));
-    return 0;
+    return dt_loop_run(kernel, plan, row->class_.cost, dt_dtype_is_half(dtype));
 }

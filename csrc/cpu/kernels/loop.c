@@ -210,7 +210,7 @@ static void split_inner(nest *t, int64_t block, int place)
         t->strides[place][i] = t->inner[i] * block;
 }
 
-static void run_strided(const half_kernel *kernel, const dt_plan *plan, int64_t grain)
+static int run_strided(const half_kernel *kernel, const dt_plan *plan, int64_t grain)
 {
     nest t;
     t.kernel = *kernel;
@@ -258,13 +258,13 @@ static void run_strided(const half_kernel *kernel, const dt_plan *plan, int64_t 
         items *= t.shape[d];
     if (plan->numel <= 2 * grain) {
         run_nest(&t, 0, items);
-        return;
+        return 0;
     }
     int64_t each = t.block_dim >= 0 && t.n > t.block ? t.block : t.n;
-    dt_pool_run(run_nest, &t, items, (grain + each - 1) / each);
+    return dt_pool_try(run_nest, &t, items, (grain + each - 1) / each);
 }
 
-void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens)
+int dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens)
 {
     half_kernel k = kernel_of(kernel, plan, widens);
     if (plan->contiguous) {
@@ -277,7 +277,7 @@ void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens
         int64_t grain = DT_LOOP_GRAIN / weight;
         if (plan->numel < 2 * grain) {
             call(&k, plan->numel, f.data, f.strides);
-            return;
+            return 0;
         }
         f.kernel = k;
         f.noperands = plan->noperands;
@@ -289,8 +289,7 @@ void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens
         /* Some eight pieces a thread even out what else the machine does. */
         int64_t piece = plan->numel / ((int64_t)dt_pool_threads() * 8);
         piece = piece < grain ? grain : (piece + 1023) & ~(int64_t)1023;
-        dt_pool_run(run_flat, &f, plan->numel, piece);
-        return;
+        return dt_pool_try(run_flat, &f, plan->numel, piece);
     }
-    run_strided(&k, plan, DT_LOOP_GRAIN / weight);
+    return run_strided(&k, plan, DT_LOOP_GRAIN / weight);
 }

@@ -7,8 +7,8 @@
 
 /* `weight` is about how many elements a plain addition does in the time that the kernel
  * takes for one: it decides from which size on threads pay. widens: the kernel is
- * float32's for operands of 16 bits. */
-void dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens);
+ * float32's for operands of 16 bits. -1 after dt_fail: it was interrupted. */
+int dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens);
 
 /* Elements that one piece of parallel work has at least. */
 #define DT_LOOP_GRAIN 16384

@@ -294,7 +294,8 @@ int dt_cpu_gemm(dt_stream stream, const dt_gemm *g)
         else
             p.column_parts = g->n / parts >= 16 ? parts : g->n / 16 + 1;
     }
-    dt_pool_run(run_slices, &p, g->batch * p.row_parts * p.column_parts, grain);
+    if (dt_pool_try(run_slices, &p, g->batch * p.row_parts * p.column_parts, grain) < 0)
+        return -1;
     if (!p.failed)
         return 0;
 fail:

@@ -201,15 +201,15 @@ static void run_pieces(void *context, int64_t begin, int64_t end)
     }
 }
 
-static void run(call *c)
+static int run(call *c)
 {
     const dt_reduction *r = c->r;
     int64_t items = r->kept_numel / c->columns * c->groups * c->blocks;
     int64_t each = (r->reduced_numel < c->rows ? r->reduced_numel : c->rows) * c->block;
-    if (items * each < 2 * WORK)
-        run_pieces(c, 0, items);
-    else
-        dt_pool_run(run_pieces, c, items, (WORK + each - 1) / each);
+    if (items * each >= 2 * WORK)
+        return dt_pool_try(run_pieces, c, items, (WORK + each - 1) / each);
+    run_pieces(c, 0, items);
+    return 0;
 }
 
 static int fail_for_memory(const char *name)
@@ -360,14 +360,12 @@ static int reduce(call *c, void *out)
     c->out = c->groups > 1 ? malloc(bytes) : out;
     if (!c->out)
         return fail_for_memory(c->name);
-    run(c);
-    int status = c->failed;
-    if (c->groups > 1) {
-        if (!status)
-            status = join_groups(c, out);
+    int status = run(c);
+    if (!status && (c->failed || (c->groups > 1 && join_groups(c, out) < 0)))
+        status = fail_for_memory(c->name);
+    if (c->groups > 1)
         free(c->out);
-    }
-    return status ? fail_for_memory(c->name) : 0;
+    return status;
 }
 
 /* A result of 16 bits is rounded at the very end. */
@@ -534,6 +532,5 @@ int dt_cpu_argreduce(dt_stream stream, bool greatest, const dt_reduction *r)
     c.reduce = c.columns > 1 ? find_columns : find_element;
     c.rows = r->reduced_numel;
     c.groups = 1;
-    run(&c);
-    return 0;
+    return run(&c);
 }

@@ -138,8 +138,8 @@ template <typename B, class Item>
 struct Sorter {
     const dt_sorting *s;
     dt_key_order order;
-    bool few; /* only the first few of each row are wanted */
-    int failed;
+    bool few;   /* only the first few of each row are wanted */
+    int failed; /* 1: no memory, -1: interrupted */
     /* Of one row among several threads. */
     int64_t long_row, part;
     Item *all, *other;
@@ -267,16 +267,17 @@ struct Sorter {
         other = (Item *)malloc((size_t)n * sizeof(Item));
         failed = !all || !other;
         if (!failed) {
-            dt_pool_run(sort_parts, this, (n + part - 1) / part, 1);
-            for (; part < n; part *= 2) {
+            failed = dt_pool_try(sort_parts, this, (n + part - 1) / part, 1);
+            for (; part < n && !failed; part *= 2) {
                 int64_t each = (2 * part + MERGE - 1) / MERGE;
                 int64_t pairs = (n + 2 * part - 1) / (2 * part);
-                dt_pool_run(merge_parts, this, pairs * each, 1);
+                failed = dt_pool_try(merge_parts, this, pairs * each, 1);
                 Item *swapped = all;
                 all = other;
                 other = swapped;
             }
-            dt_pool_run(write_parts, this, (s->k + MERGE - 1) / MERGE, 1);
+            if (!failed)
+                dt_pool_run(write_parts, this, (s->k + MERGE - 1) / MERGE, 1);
         }
         free(all);
         free(other);
@@ -298,8 +299,8 @@ struct Sorter {
             }
         } else if (s->rows * s->n < 2 * WORK) {
             sort_rows(&j, 0, s->rows);
-        } else {
-            dt_pool_run(sort_rows, &j, s->rows, (WORK + s->n - 1) / s->n);
+        } else if (dt_pool_try(sort_rows, &j, s->rows, (WORK + s->n - 1) / s->n) < 0) {
+            return -1;
         }
         return j.failed;
     }
@@ -354,12 +355,12 @@ int dt_cpu_sort(dt_stream, const dt_sorting *s)
                  : size == 2 ? sort_bits<uint16_t>(s)
                  : size == 4 ? sort_bits<uint32_t>(s)
                              : sort_bits<uint64_t>(s);
-    if (failed)
+    if (failed > 0)
         return dt_fail(
             DT_ERROR_HOST_MEMORY,
             "sort: no memory to sort %lld elements; delete some tensors first",
             (long long)s->n);
-    return 0;
+    return failed;
 }
 
 int dt_cpu_search(dt_stream, const dt_search *s)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/gil.h"
+#include "base/interrupt.h"
 #include "base/lock.h"
 #include "cpu/runtime/cpu.h"
 
@@ -91,15 +92,20 @@ void dt_pool_set_threads(int threads)
     __atomic_store_n(&pool.wanted, threads, __ATOMIC_RELAXED);
 }
 
-/* Claims and runs chunks until none is left. */
-static void work(job *j)
+/* Claims and runs chunks until none is left. With `stops`, -1 after dt_fail if the
+ * thread is interrupted: then nobody claims another chunk. */
+static int work(job *j, bool stops)
 {
-    for (;;) {
+    for (int64_t due = 0;;) {
         int64_t begin = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
         if (begin >= j->count)
-            return;
+            return 0;
         int64_t end = j->count - begin > j->grain ? begin + j->grain : j->count;
         j->task(j->context, begin, end);
+        if (stops && end < j->count && dt_interrupt_check_rarely(&due) < 0) {
+            __atomic_store_n(&j->next, j->count, __ATOMIC_RELAXED);
+            return -1;
+        }
     }
 }
 
@@ -127,7 +133,7 @@ static void *worker(void *number)
         if (j) {
             __atomic_fetch_add(&j->helpers, 1, __ATOMIC_RELAXED);
             dt_unlock(DT_LOCK_POOL);
-            work(j);
+            work(j, false);
             dt_lock(DT_LOCK_POOL);
             /* The job may be gone after this, unless its caller sleeps. */
             bool waiting = j->waiting;
@@ -185,24 +191,26 @@ static void start_workers(int threads)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
+static int run(dt_pool_task task, void *context, int64_t count, int64_t grain,
+               bool stops)
 {
     if (count <= 0)
-        return;
+        return 0;
     if (grain < 1)
         grain = 1;
     int threads = dt_pool_threads();
-    DT_WITHOUT_GIL(count > grain);
-    if (count <= grain || threads == 1) {
-        for (int64_t begin = 0; begin < count; begin += grain)
-            task(context, begin, count - begin > grain ? begin + grain : count);
-        return;
+    if (count <= grain) {
+        task(context, 0, count);
+        return 0;
     }
+    DT_WITHOUT_GIL(true);
     job j = {.task = task,
              .context = context,
              .count = count,
              .grain = grain,
              .done = PTHREAD_COND_INITIALIZER};
+    if (threads == 1)
+        return work(&j, stops);
     enter();
     if (pool.workers < threads - 1 && !pool.stopping)
         start_workers(threads);
@@ -220,7 +228,7 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
     }
     dt_unlock(DT_LOCK_POOL);
 
-    work(&j);
+    int status = work(&j, stops);
 
     dt_lock(DT_LOCK_POOL);
     if (j.previous)
@@ -244,6 +252,17 @@ void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
     }
     dt_unlock(DT_LOCK_POOL);
     pthread_cond_destroy(&j.done);
+    return status;
+}
+
+void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
+{
+    run(task, context, count, grain, false);
+}
+
+int dt_pool_try(dt_pool_task task, void *context, int64_t count, int64_t grain)
+{
+    return run(task, context, count, grain, true);
 }
 
 /* Runs before the library is unloaded, at exit or by dlclose. */

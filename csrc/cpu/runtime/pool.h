@@ -17,6 +17,10 @@ typedef void (*dt_pool_task)(void *context, int64_t begin, int64_t end);
  * caller runs everything. May be called from any thread, also from inside a task. */
 void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain);
 
+/* The same; stops if the caller is interrupted (base/interrupt.h), after the chunks that
+ * run then. -1 after dt_fail. The caller holds no lock. */
+int dt_pool_try(dt_pool_task task, void *context, int64_t count, int64_t grain);
+
 /* Maximum number of threads, the caller included. */
 int dt_pool_threads(void);
 void dt_pool_set_threads(int threads);
