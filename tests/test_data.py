@@ -558,6 +558,26 @@ def test_a_fork_of_the_reader_has_its_own_iterators(tmp_path):
     assert out[2:] == ["[[0, 1], [2, 3]]", "[2, 3]"]
 
 
+def test_workers_forked_while_threads_compute(tmp_path):
+    reader = """
+    done = False
+    def compute():
+        x = torch.rand(200, 200)
+        while not done:
+            (x @ x).sum(); torch.rand(50_000).sort(); x + 1
+    threads = [threading.Thread(target=compute) for _ in range(3)]
+    [thread.start() for thread in threads]
+    def batch(indices):
+        torch.set_num_threads(2)
+        return torch.ones(50_000).sin().sort()[0], torch.rand(99, 99) @ torch.rand(99, 99)
+    for _ in range(10):
+        made = DataLoader(range(8), 2, num_workers=3, collate_fn=batch)
+        print(len(list(made)))
+    done = True
+    """
+    assert read(tmp_path, reader.strip()) == "4\n" * 10
+
+
 # --- what travels -------------------------------------------------------------------
 
 
