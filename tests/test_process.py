@@ -250,6 +250,55 @@ def test_imported_at_exit():
 EXITS = int(os.environ.get("PYDEVTENSOR_TEST_EXITS", "20"))
 
 
+COMPUTING = {
+    "BLAS": "x = torch.rand(1500, 1500)\n    while True: x @ x",
+    "pool": "x = torch.rand(400_000)\n    while True: x.sin().sort()",
+    "small": "x = torch.rand(5)\n    while True: (x * 2).sum().item()",
+    "backward": """x = torch.rand(300_000, requires_grad=True)
+    x.register_hook(lambda g: g * 2)
+    while True: (x * 2).sin().sum().backward()""",
+    "cuda": """x = torch.rand(9000, device="cuda:1", requires_grad=True)
+    while True: (x * 2).sin().sum().backward(); x.grad.sum().item()""",
+}
+
+
+# Holds exit() for half a second after the libraries have cleaned up: it flushes a FILE
+# into a pipe that is full, until the last reader is gone.
+SLOW_EXIT = """
+import ctypes, os, subprocess
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+reading, writing = os.pipe()
+os.set_blocking(writing, False)
+try:
+    while True:
+        os.write(writing, bytes(4096))
+except BlockingIOError:
+    os.set_blocking(writing, True)
+sleep = subprocess.Popen(["sleep", "0.5"], pass_fds=[reading])
+os.close(reading)
+libc.fputs(b"late", ctypes.c_void_p(libc.fdopen(writing, b"w")))
+"""
+
+
+@pytest.mark.parametrize("computing", COMPUTING)
+def test_exit_while_daemon_threads_compute(computing):
+    code = f"""
+import sys, threading, time
+import pydevtensor as torch
+torch.set_num_threads(2)
+def compute():
+    {COMPUTING[computing]}
+for _ in range(3):
+    threading.Thread(target=compute, daemon=True).start()
+time.sleep(0.1)
+{SLOW_EXIT}
+sys.exit(9)
+"""
+    for _ in range(-(-EXITS // 20)):
+        run(code, status=9)
+
+
 def test_exits_are_clean():
     for i in range(EXITS):
         run("import pydevtensor as torch; x = torch.ones(3)", PYTHONHASHSEED=str(i))

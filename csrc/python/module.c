@@ -13,15 +13,6 @@ int dt_add_object(PyObject *module, const char *name, PyObject *value)
     return PyModule_AddObjectRef(module, name, value);
 }
 
-static void *release_gil(void)
-{
-    return PyEval_SaveThread();
-}
-static void take_gil(void *state)
-{
-    PyEval_RestoreThread(state);
-}
-
 PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
                           unsigned long flags, PyTypeObject *base, PyType_Slot *slots)
 {
@@ -212,7 +203,6 @@ static int execute(PyObject *module)
     begun = true;
 #ifndef Py_GIL_DISABLED
     dt_concurrent_end(); /* the GIL keeps threads apart */
-    dt_gil_start(release_gil, take_gil);
 #endif
     if (dt_registry_start(dt_cpu_backend(), "", "") < 0)
         return dt_raise_status();
