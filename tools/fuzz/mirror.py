@@ -170,9 +170,9 @@ def elementwise(row):
         arrays = [rounded(wide(v), dtype) for v in values]
         if dtype in FLOATS:
             arrays = [a.astype(np.float64) for a in arrays]
-        if row.name in DIVISIONS and dtype not in FLOATS:
-            if np.broadcast_arrays(*arrays)[1].size and (arrays[1] == 0).any():
-                raise ZeroDivisionError("division of integers by zero")
+        divides = row.name in DIVISIONS and dtype not in FLOATS
+        if divides and (np.broadcast_arrays(*arrays)[1] == 0).any():
+            raise ZeroDivisionError("division of integers by zero")
         with np.errstate(all="ignore"):
             if row.arity == 1:
                 found = function(*arrays)
