@@ -145,7 +145,7 @@ static dt_node *node_of(dt_elementwise_op op, const dt_arg *args,
         const dt_tensor *t = args[i].tensor;
         if (!t)
             data->numbers[i] = args[i].scalar;
-        if (!(reads >> i & 1))
+        if (!t || !(reads >> i & 1))
             continue;
         /* The very tensor that is overwritten, not one that merely shares its memory:
          * that is found out in the backward pass, as in PyTorch. */
