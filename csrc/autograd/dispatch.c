@@ -428,8 +428,10 @@ int dt_dispatch(dt_call *c)
     return -1;
 }
 
-static int call_values(dt_op *op, const char *name, dt_tensor *const *out, int nout,
-                       bool in_place, int count, const dt_value *values)
+/* name and node NULL: the operation's. */
+static int call_values(dt_op *op, const char *name, const char *node,
+                       dt_tensor *const *out, int nout, bool in_place, int count,
+                       const dt_value *values)
 {
     dt_value all[DT_MAX_PARAMETERS];
     const dt_op_info *info = dt_op_info_of(op);
@@ -443,7 +445,7 @@ static int call_values(dt_op *op, const char *name, dt_tensor *const *out, int n
     }
     dt_call call = {.op = op,
                     .name = name ? name : info->schema.name,
-                    .node = op->node,
+                    .node = node ? node : op->node,
                     .args = values,
                     .in_place = in_place};
     memcpy(call.out, out, (size_t)nout * sizeof *out);
@@ -453,31 +455,26 @@ static int call_values(dt_op *op, const char *name, dt_tensor *const *out, int n
 int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
 {
     out->storage = NULL;
-    return call_values(op, NULL, &out, 1, false, count, values);
+    return call_values(op, NULL, NULL, &out, 1, false, count, values);
 }
 
-int dt_call_as(const char *node, dt_op *op, dt_tensor *out, const dt_value *values)
+int dt_call_as(const char *node, dt_op *op, dt_tensor *out, int count,
+               const dt_value *values)
 {
-    const dt_op_info *info = dt_op_info_of(op);
-    if (!info)
-        return -1;
-    dt_call call = {.op = op,
-                    .name = info->schema.name,
-                    .node = node,
-                    .args = values,
-                    .out = {out}};
-    return dt_dispatch(&call);
+    out->storage = NULL;
+    return call_values(op, NULL, node, &out, 1, false, count, values);
 }
 
 int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
                  const dt_value *values)
 {
-    return call_values(op, name, &target, 1, true, count, values);
+    return call_values(op, name, NULL, &target, 1, true, count, values);
 }
 
 int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values)
 {
-    return call_values(op, NULL, c->out, c->op->info->nresults, false, count, values);
+    return call_values(op, NULL, NULL, c->out, c->op->info->nresults, false, count,
+                       values);
 }
 
 /* --- for backward functions --- */

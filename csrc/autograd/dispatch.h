@@ -51,10 +51,13 @@ int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
                    (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),  \
                    (const dt_value[]){__VA_ARGS__})
 
-/* The same for a node of another name than the operation's, with all arguments. */
-int dt_call_as(const char *node, dt_op *op, dt_tensor *out, const dt_value *values);
+/* The same for a node of another name than the operation's. */
+int dt_call_as(const char *node, dt_op *op, dt_tensor *out, int count,
+               const dt_value *values);
 #define DT_CALL_AS(node, id, out, ...)                                                 \
-    dt_call_as(node, &dt_op_##id, out, (const dt_value[]){__VA_ARGS__})
+    dt_call_as(node, &dt_op_##id, out,                                                 \
+               (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),      \
+               (const dt_value[]){__VA_ARGS__})
 
 /* The same for an operation with DT_WRITES, in place: the first value is target. `name`:
  * for messages; NULL: the operation's. */
