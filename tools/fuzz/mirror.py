@@ -115,8 +115,11 @@ def plain(key):
             isinstance(k, int) or (isinstance(k, Array) and not k.ndim) for k in key
         ]
         chosen = [isinstance(k, list) or (isinstance(k, Array) and k.ndim) for k in key]
-        if any(isinstance(k, bool) for k in key) or (any(numbers) and any(chosen)):
-            raise Missing  # NumPy broadcasts numbers with index arrays
+        mixed = any(numbers) or any(k is Ellipsis for k in key)
+        if any(isinstance(k, bool) for k in key) or (mixed and any(chosen)):
+            # NumPy broadcasts numbers with index arrays, and takes an ellipsis of no
+            # dimensions for one that separates them.
+            raise Missing
         return tuple(plain(k) for k in key)
     if isinstance(key, Array):
         if key.dtype == "uint8":

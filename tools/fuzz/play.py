@@ -144,6 +144,8 @@ class Session:
                 raise disagreement(statement, error, theirs, machine)
             if theirs is not None:
                 check_error(statement, theirs)
+                if WRITES.search(statement):
+                    raise Stop
         if (late := machine.settle()) is not None:
             raise disagreement(self.statements[-1], None, late, machine)
         told = difference_of_ends(self, machine)
