@@ -235,3 +235,18 @@ def test_a_generator_is_copied_and_pickled(device):
     for twin in twins:
         assert twin.device == g.device and twin.initial_seed() == 7
         assert torch.equal(torch.rand(3, device=device, generator=twin), wanted)
+
+
+@pytest.mark.parametrize("name", ["log_normal_", "cauchy_", "geometric_"])
+def test_samples_of_composed_functions_take_a_generator(name, device):
+    values = (0.5,) if name == "geometric_" else ()
+    drawn = [
+        getattr(torch.empty(5, device=device), name)(
+            *values, generator=torch.Generator(device).manual_seed(3)
+        ).tolist()
+        for _ in range(2)
+    ]
+    assert drawn[0] == drawn[1]
+    for wrong in (5, torch.Size([2, 2**40]), "a"):
+        with pytest.raises(TypeError, match="Generator"):
+            getattr(torch.empty(5, device=device), name)(*values, generator=wrong)

@@ -27,7 +27,9 @@ static PyObject *converted(const dt_args *args, int i)
 {
     PyObject *given = args->slots[i], *made = NULL;
     const dt_parameter *parameter = &args->signature->parameters[i];
-    if (parameter->type == DT_PARAM_ANY || (given == Py_None && parameter->none))
+    /* What the body calls checks a generator, which has to be for its tensor's device. */
+    if (parameter->type == DT_PARAM_ANY || parameter->type == DT_PARAM_GENERATOR ||
+        (given == Py_None && parameter->none))
         return Py_NewRef(given);
     dt_values s;
     const dt_value *v = &s.v[i];
