@@ -216,3 +216,12 @@ def test_a_function_checks_what_it_takes_for_a_tensor(name):
         for wrong in (object(), [], [[]], 1.5, "a", None):
             with pytest.raises(TypeError):
                 getattr(torch._C, name)(wrong)
+
+
+def test_a_wrong_item_of_a_tuple_is_named():
+    """Also where a copy of the sequence was all that held it."""
+    wrong = torch.Size([2**40 + 1, 3])
+    with pytest.raises(TypeError, match=f"item 0 of tensors is {2**40 + 1}"):
+        torch.cat(wrong)
+    with pytest.raises(TypeError, match=f"item 1 of tensors is {2**40 + 1}"):
+        torch.stack([torch.ones(1), 2**40 + 1, *[torch.ones(1)] * 40])

@@ -248,8 +248,9 @@ static int take_tensors(const dt_args *args, int i, dt_tensor_list *out)
             out->items[k] = dt_tensor_of(objects[k]);
             continue;
         }
-        dt_tensors_release(out);
-        return item_error(args, i, k, objects[k], "Tensors");
+        int status = item_error(args, i, k, objects[k], "Tensors");
+        dt_tensors_release(out); /* only now: it may own objects */
+        return status;
     }
     return 0;
 }
