@@ -76,7 +76,7 @@ def test_streams_of_threads(gpu):
 
 def test_random_numbers_and_memory_of_threads(device):
     def run(number):
-        for turn in range(TURNS):
+        for _ in range(TURNS):
             many = [torch.rand(n, device=device) for n in (3, 700, 20_000)]
             assert all(r.min().item() >= 0 and r.max().item() < 1 for r in many)
             assert torch.randperm(100, device=device).sum().item() == 4950

@@ -1,6 +1,7 @@
 """More than 2**31 elements on the CPU: sizes, strides, offsets and indices of 64 bits."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,8 @@ N = HALF + 101
 
 
 def available():
-    lines = dict(line.split(":", 1) for line in open("/proc/meminfo"))
+    text = Path("/proc/meminfo").read_text()
+    lines = dict(line.split(":", 1) for line in text.splitlines())
     return int(lines["MemAvailable"].split()[0]) << 10
 
 

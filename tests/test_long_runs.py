@@ -12,6 +12,7 @@ import math
 import os
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -34,9 +35,8 @@ def levels():
     gc.collect()
     with contextlib.suppress(AttributeError):  # of another C library than glibc
         ctypes.CDLL(None).malloc_trim(0)
-    fields = dict(
-        line.split(":", 1) for line in open("/proc/self/status") if ":" in line
-    )
+    status = Path("/proc/self/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines())
     return (
         int(fields["VmRSS"].split()[0]) / 1024,
         torch._C._storage_count(torch.device("cpu")),
