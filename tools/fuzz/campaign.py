@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import faulthandler
 import gc
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -100,9 +102,32 @@ def play(chosen, seed, trace=None):
     return session.statements, failure
 
 
+@contextlib.contextmanager
+def limited_memory(more=2 << 30):
+    """Lets the process take so many bytes more: a product of three large tensors fails
+    instead of taking the machine's memory."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(
+        resource.RLIMIT_AS, (pages * resource.getpagesize() + more, hard)
+    )
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
 def campaign(chosen, trace=None):
     """Plays programs until there are enough calls; gives the number of failures."""
-    warnings.simplefilter("ignore")
+    torch.ones(1 << 20).sum().item()  # starts the threads before memory is limited
+    for device in chosen.devices.split(","):
+        torch.ones(1, device=device).sum().item()
+    with limited_memory(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return played(chosen, trace)
+
+
+def played(chosen, trace):
     started, seed, calls = time.monotonic(), chosen.seed, 0
     seen = collections.Counter()
     while calls < chosen.calls and time.monotonic() - started < chosen.seconds:

@@ -75,6 +75,8 @@ def is_known(session, machine, statement, ours, theirs):
     """Whether a difference from a machine is known. ours and theirs are exceptions or
     None, or the two results."""
     name = type(machine).__name__
+    if "out of memory" in f"{ours} {theirs}" or isinstance(theirs, MemoryError):
+        return True
     if name == "Ours":
         infinite = "space(" in statement or "_mean(" in statement
         return infinite or bool(ON_GPU.search(str(ours)))

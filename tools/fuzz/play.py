@@ -184,8 +184,8 @@ def check_error(statement, error):
         text = str(error)
     except hostile.Own:
         return
-    if isinstance(error, MemoryError) and "Lies" in statement:
-        return  # what list() answers to a length that is none
+    if isinstance(error, MemoryError):
+        return  # also what list() answers to a length that is none
     if not isinstance(error, ALLOWED):
         raise Mismatch(type(error).__name__, statement, repr(error))
     silent = not text and not isinstance(error, (AssertionError, hostile.Own))
