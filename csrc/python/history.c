@@ -370,6 +370,8 @@ DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
                                                     args->slots[0], (long long)id)
                               : NULL;
     Py_XDECREF(module);
+    if (!handle)
+        dt_hooks_remove(hooks, id);
     return handle;
 }
 
