@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* ERROR(code, exception): the code in the core and its Python exception. */
+/* ERROR(code, exception): the code in the core and its Python exception. As in PyTorch
+ * the elements of a tensor on the CPU are a case of their own. */
 #define DT_ERRORS(ERROR)                                                               \
     ERROR(RUNTIME, RuntimeError)                                                       \
     ERROR(VALUE, ValueError)                                                           \
@@ -18,7 +19,8 @@ extern "C" {
     ERROR(INDEX, IndexError)                                                           \
     ERROR(OVERFLOW, OverflowError)                                                     \
     ERROR(NOT_IMPLEMENTED, NotImplementedError)                                        \
-    ERROR(HOST_MEMORY, RuntimeError)                                                   \
+    ERROR(HOST_MEMORY, MemoryError)                                                    \
+    ERROR(CPU_TENSOR_MEMORY, RuntimeError)                                             \
     ERROR(DEVICE_MEMORY, OutOfMemoryError)                                             \
     ERROR(ACCELERATOR, AcceleratorError)
 

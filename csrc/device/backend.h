@@ -120,7 +120,7 @@ typedef struct dt_backend {
     /* --- memory --- */
     /* Allocates at least `bytes` (1 or more), aligned to 64 bytes or better,
      * contents undefined, for use on stream. Frees cached blocks before it fails
-     * with DT_ERROR_DEVICE_MEMORY (CPU: DT_ERROR_HOST_MEMORY). */
+     * with DT_ERROR_DEVICE_MEMORY (CPU: DT_ERROR_CPU_TENSOR_MEMORY). */
     int (*allocate)(dt_stream stream, size_t bytes, void **out);
     /* Frees the block; queued work may still use it. `bytes` as allocated. */
     void (*release)(int device, void *data, size_t bytes);
@@ -149,7 +149,7 @@ typedef struct dt_backend {
     /* --- page-locked (pinned) host memory (NULL for the CPU) --- */
     /* Allocates at least `bytes` (1 or more) of pinned memory, aligned to 64 bytes
      * or better, through the driver of `device`; all devices can use it. Fails with
-     * DT_ERROR_HOST_MEMORY or DT_ERROR_DEVICE_MEMORY. */
+     * DT_ERROR_CPU_TENSOR_MEMORY or DT_ERROR_DEVICE_MEMORY. */
     int (*pinned_allocate)(int device, size_t bytes, void **out);
     /* Frees a block; queued copies may still use it. */
     void (*pinned_release)(void *data);

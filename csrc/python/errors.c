@@ -65,6 +65,7 @@ int dt_setup_errors(PyObject *module)
     PyObject *TypeError = PyExc_TypeError, *IndexError = PyExc_IndexError;
     PyObject *OverflowError = PyExc_OverflowError;
     PyObject *NotImplementedError = PyExc_NotImplementedError;
+    PyObject *MemoryError = PyExc_MemoryError;
 #define ERROR(code, exception) dt_py.exceptions[DT_ERROR_##code] = Py_NewRef(exception);
     DT_ERRORS(ERROR)
 #undef ERROR

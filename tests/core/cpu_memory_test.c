@@ -104,7 +104,7 @@ static void test_too_much(void)
         snprintf(text, sizeof text, "%zu", sizes[i]);
         CHECK(cpu->allocate(stream, sizes[i], &data) == -1, "%zu bytes cannot be had",
               sizes[i]);
-        CHECK(dt_error_slot()->code == DT_ERROR_HOST_MEMORY &&
+        CHECK(dt_error_slot()->code == DT_ERROR_CPU_TENSOR_MEMORY &&
                   strstr(dt_error_slot()->text, text),
               "the error names the bytes: %s", dt_error_slot()->text);
         dt_error_clear();

@@ -235,7 +235,7 @@ static int fail_for_memory(size_t bytes)
     size_t used = (size_t)heap.stats.allocated_bytes.current;
     dt_unlock(lock);
     return dt_fail(
-        DT_ERROR_HOST_MEMORY,
+        DT_ERROR_CPU_TENSOR_MEMORY,
         "no memory on the CPU for %zu bytes (%.2f GiB): this machine has %.2f GiB, of "
         "which tensors use %.2f GiB; use smaller tensors or delete some first",
         bytes, (double)bytes / (1 << 30), (double)heap.memory / (1 << 30),

@@ -310,7 +310,7 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
     size_t free_bytes = 0, total = 0;
     heap.stats.num_ooms++;
     if (heap.pinned)
-        return dt_fail(DT_ERROR_HOST_MEMORY,
+        return dt_fail(DT_ERROR_CPU_TENSOR_MEMORY,
                        "no page-locked memory for %zu bytes; pin smaller tensors",
                        bytes);
     dt_cuda_memory_info(device, &free_bytes, &total);
