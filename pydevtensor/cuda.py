@@ -615,9 +615,10 @@ def sim_counters(device: Any = None) -> dict[str, int]:
 
 
 def sim_fail(text: str) -> None:
-    """Make simulated calls fail, each once.
+    """Make simulated calls fail.
 
-    'malloc:3': the third allocation from now on; 'copy:1,launch:2': several; '': none.
+    'malloc:3': the third allocation from now on, once; 'malloc:3+': also all after it;
+    'copy:1,launch:2': several; '': none.
 
     >>> torch.cuda.sim_fail('')
     """

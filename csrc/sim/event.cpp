@@ -52,6 +52,8 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t to)
     Stream *stream = stream_of(to);
     if (!event || !stream || event->device != stream->device)
         return answer(cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = failure("record", cudaErrorUnknown))
+        return answer(error);
     event->moment = std::make_shared<Moment>();
     event->moment->stream = stream;
     event->moment->device = stream->device;
@@ -69,6 +71,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned
     Stream *stream = stream_of(which);
     if (!event || !stream || flags)
         return answer(flags ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = failure("wait", cudaErrorUnknown))
+        return answer(error);
     if (!event->moment || event->moment->done)
         return cudaSuccess;
     Work work;

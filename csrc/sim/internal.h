@@ -108,6 +108,7 @@ enum Schedule { kEager, kLazy, kRandom };
 
 struct Failure {
     long calls;        /* until the one that fails */
+    bool always;       /* so do all after it */
     cudaError_t error; /* cudaSuccess: the usual one of its kind */
 };
 
@@ -187,8 +188,8 @@ void blame(int device, cudaError_t error, const std::string &text);
  * `otherwise`. */
 cudaError_t verdict(int device, uint64_t before, cudaError_t otherwise = cudaSuccess);
 std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));
-/* Counts down to a requested failure: the error that this call must return, which is
- * `usual` unless another was requested, or cudaSuccess. */
+/* Counts down to a failure on demand: the error that this call must return, which is
+ * `usual` unless another was demanded, or cudaSuccess. */
 cudaError_t failure(const char *kind, cudaError_t usual);
 /* Tells this thread of the device's fault. */
 cudaError_t tell(Device &device);

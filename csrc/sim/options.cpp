@@ -96,8 +96,8 @@ static int set_schedule(const char *text)
 
 static int set_failures(const char *text)
 {
-    static const char *const kinds[] = {"malloc", "host",   "copy", "memset",
-                                        "launch", "stream", "event"};
+    static const char *const kinds[] = {"malloc", "host",  "copy",   "memset", "launch",
+                                        "stream", "event", "record", "wait"};
     std::map<std::string, Failure> wanted;
     for (const char *at = text; *at;) {
         const char *colon = strchr(at, ':');
@@ -106,19 +106,21 @@ static int set_failures(const char *text)
         for (const char *k : kinds)
             known |= kind == k;
         unsigned long long n = 0;
-        const char *end;
+        const char *end = at;
         unsigned long long error = cudaSuccess;
         bool good = known && colon && whole_number(colon + 1, &end, &n) && n >= 1 &&
                     n <= 1000000000;
+        bool always = good && *end == '+';
+        end += always;
         if (good && *end == ':')
             good = whole_number(end + 1, &end, &error) && error > 0 && error < 1000;
         if (!good || (*end && *end != ','))
             return complain(
-                format("'%.60s' is not a list of failures: give KIND:NUMBER,... or "
-                       "KIND:NUMBER:ERROR,... with kinds malloc, host, copy, memset, "
-                       "launch, stream, event",
+                format("'%.60s' is not a list of failures: give KIND:NUMBER,..., "
+                       "KIND:NUMBER+,... or KIND:NUMBER:ERROR,... with kinds malloc, "
+                       "host, copy, memset, launch, stream, event, record, wait",
                        text));
-        wanted[kind] = {(long)n, (cudaError_t)error};
+        wanted[kind] = {(long)n, always, (cudaError_t)error};
         at = *end ? end + 1 : end;
     }
     state().options.failures = wanted;
@@ -196,7 +198,10 @@ cudaError_t failure(const char *kind, cudaError_t usual)
     if (found == failures.end() || --found->second.calls > 0)
         return cudaSuccess;
     cudaError_t error = found->second.error;
-    failures.erase(found);
+    if (!found->second.always)
+        failures.erase(found);
+    if (state().open)
+        device_at(thread().device).counted.failures++;
     return error ? error : usual;
 }
 

@@ -40,9 +40,10 @@ extern "C" {
  * "sticky": 1: once a fault was reported, every call that needs the device fails with it,
  * as on a GPU. 0 repairs the device.
  *
- * "failures": "malloc:3,copy:5": the third cudaMalloc and the fifth copy from now on
- * fail, once; "malloc:1:46": with error 46 of CUDA. Kinds: malloc, host, copy, memset,
- * launch, stream, event. "" clears the list. */
+ * "failures": "malloc:3,copy:5+": from now on the third cudaMalloc fails, once, and the
+ * fifth copy and all copies after it; "malloc:1:46": with error 46 of CUDA. Kinds: malloc,
+ * host, copy, memset, launch, stream and event (their creation), record and wait (of an
+ * event, in a stream). "" clears the list. */
 #define DT_SIM_MAX_DEVICES 32
 #define DT_SIM_QUEUE_LIMIT 1024
 int dt_sim_set(const char *name, const char *text);
@@ -69,6 +70,7 @@ const char *dt_sim_complaint(void);
     COUNTER(frees)                                                                     \
     COUNTER(host_mallocs)                                                              \
     COUNTER(host_frees)                                                                \
+    COUNTER(failures) /* on demand */                                                  \
     COUNTER(violations)
 
 typedef struct dt_sim_counters {

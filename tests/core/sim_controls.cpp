@@ -90,6 +90,8 @@ static void settings()
     EQUAL(dt_sim_set("schedule", "often"), -1);
     EQUAL(dt_sim_set("failures", "disk:1"), -1);
     EQUAL(dt_sim_set("failures", "malloc:0"), -1);
+    EQUAL(dt_sim_set("failures", "malloc:+"), -1);
+    EQUAL(dt_sim_set("failures", "malloc:1++"), -1);
     EQUAL(dt_sim_set("failures", ""), 0);
     GOOD(cudaSetDevice(0));
     cudaGetLastError();
@@ -131,6 +133,17 @@ static void failures()
     EQUAL((int)LAUNCH(first, 1, 1, 0, nullptr, (int *)p[0]),
           (int)cudaErrorLaunchFailure);
     EQUAL(dt_sim_set("failures", "malloc:1:0"), -1);
+    EQUAL(dt_sim_set("failures", "malloc:2+,record:1"), 0);
+    GOOD(cudaMalloc(&p[2], 4));
+    for (int i = 0; i < 2; i++)
+        EQUAL((int)cudaMalloc(&h, 4), (int)cudaErrorMemoryAllocation);
+    GOOD(cudaEventCreateWithFlags(&e, cudaEventDefault));
+    EQUAL((int)cudaEventRecord(e, nullptr), (int)cudaErrorUnknown);
+    GOOD(cudaEventRecord(e, nullptr));
+    GOOD(cudaEventDestroy(e));
+    EQUAL(dt_sim_set("failures", ""), 0);
+    GOOD(cudaFree(p[2]));
+    cudaGetLastError();
     EQUAL(dt_sim_set("failures", "malloc:1:x"), -1);
     for (int i : {0, 1, 3})
         GOOD(cudaFree(p[i]));
