@@ -21,6 +21,7 @@ int matmul_cublas_version(void)
 
 static int fail_cublas(int status, const char *doing)
 {
+    cudaGetLastError(); /* cuBLAS leaves it to be found by the next call */
     return dt_fail(DT_ERROR_ACCELERATOR, "cuBLAS failed while %s: status %d%s", doing,
                    status,
                    status == DT_CUBLAS_ALLOC_FAILED
