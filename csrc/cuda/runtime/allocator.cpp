@@ -326,6 +326,10 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
 /* Allocates memory of a heap for use on the stream. */
 int allocate(int number, void *stream, size_t bytes, void **out)
 {
+    if (reserve_is_low())
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "no memory is left on the host to keep account of a GPU's; free "
+                       "some");
     Heap &heap = heap_of(number);
     Guard guard(number);
     if (bytes > SIZE_MAX / 2)

@@ -33,6 +33,11 @@ bool cuda_succeeds(cudaError_t error);
             return cuda_fail(cuda_status, doing);                                      \
     } while (0)
 
+/* --- the library's own memory on the host (reserve.cpp) --- */
+
+/* Whether operator new has used much of its reserve, as the host is out of memory. */
+bool reserve_is_low(void);
+
 /* --- the device table: maps device numbers to physical GPUs --- */
 
 /* Sets how many virtual devices share the first GPU (0: none). Call once, at the
