@@ -4,11 +4,13 @@ Records are stored, not compressed, as PyTorch writes them, so an archive cannot
 to hold more than its own size.
 """
 
+import errno
+import io
 import os
 import struct
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 CHUNK = 1 << 20  # stays in the cache between its checksum and its copy
@@ -106,11 +108,46 @@ class Reader:
         return bytes(data)
 
 
+class _Whole:
+    """A file whose write() takes all: one without a buffer may take a part.
+
+    It needs write() alone.
+    """
+
+    def __init__(self, file):
+        self._file = file
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def flush(self):
+        if hasattr(self._file, "flush"):
+            self._file.flush()
+
+    def write(self, data):
+        rest = memoryview(data).cast("B")
+        total = rest.nbytes
+        while rest.nbytes:
+            count = self._file.write(rest)
+            if count is None and isinstance(self._file, io.RawIOBase):
+                raise BlockingIOError(
+                    errno.EAGAIN, "save(): the file does not block and is full"
+                )
+            if type(count) is not int:  # as of writers that do not say
+                break
+            if count <= 0:
+                raise OSError(errno.ENOSPC, "save(): the file took no byte")
+            rest = rest[count:]
+        return total
+
+
 class Writer:
     """An archive that grows record by record in a binary file."""
 
     def __init__(self, file):
-        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True)
+        self._zip = zipfile.ZipFile(
+            _Whole(file), "w", zipfile.ZIP_STORED, allowZip64=True
+        )
         self._file: Any = self._zip.fp  # which counts, also where file cannot tell
 
     def write(self, record, data):
@@ -155,20 +192,21 @@ def replacing(path):
     temporary = os.path.join(folder, f".{base[:100]}.{os.urandom(6).hex()}.tmp")
     # As private as the file that it replaces.
     access = 0o600 if os.path.exists(path) else 0o666
-    try:
-        file = open(  # noqa: SIM115 - closed below, before the rename
-            temporary, "xb", opener=lambda name, flags: os.open(name, flags, access)
-        )
-    except FileNotFoundError:
-        raise RuntimeError(
-            f"save(): the parent folder {folder!r} does not exist; make it first"
-        ) from None
-    try:
+    try:  # an interrupt may come anywhere
+        try:
+            file = open(  # noqa: SIM115 - closed below, before the rename
+                temporary, "xb", opener=lambda name, flags: os.open(name, flags, access)
+            )
+        except FileNotFoundError:
+            raise RuntimeError(
+                f"save(): the parent folder {folder!r} does not exist; make it first"
+            ) from None
         with file:
             yield file
         if os.path.exists(path):
             os.chmod(temporary, os.stat(path).st_mode & 0o7777)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(OSError):
+            os.unlink(temporary)
         raise
