@@ -2,6 +2,7 @@
 #include "cuda/runtime/cublas.h"
 
 #include "device/backend.h"
+#include "sim/internal.h"
 
 struct cublasContext {
     cudaStream_t stream;
@@ -95,16 +96,24 @@ static int gemm DT_CUBLAS_GEMM
     size_t a_bytes = reach(ta ? k : m, ta ? m : k, lda, stride_a, batch, item);
     size_t b_bytes = reach(tb ? n : k, tb ? k : n, ldb, stride_b, batch, item);
     size_t c_bytes = reach(m, n, ldc, stride_c, batch, item);
+    int device = 0;
+    cudaGetDevice(&device);
     cudaError_t error = sim::enqueue(
         handle->stream, "cublasGemmStridedBatchedEx",
         {{k ? b : nullptr, b_bytes}, {k ? a : nullptr, a_bytes}, {c, c_bytes}},
-        [g](void *const *seen) {
+        [g, device](void *const *seen) {
             dt_gemm call = g;
             call.a = seen[0];
             call.b = seen[1];
             call.c = seen[2];
             dt_stream host = {0, nullptr};
-            cpu_gemm(host, &call);
+            if (cpu_gemm(host, &call) < 0) {
+                sim::blame(
+                    device, cudaErrorUnknown,
+                    sim::format("the CPU's product in place of cuBLAS failed: %s",
+                                dt_error_slot()->text));
+                dt_error_clear();
+            }
         });
     return error == cudaSuccess ? DT_CUBLAS_SUCCESS
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
