@@ -39,7 +39,7 @@ $(2)/bin/python tools/build/sanitized.py $(2)/bin/python $(2)/bin/pytest -q $(3)
 endef
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan tsan fuzz soak bench lint format gpu-check gpu-kit docs notebooks clean help python
+.PHONY: build demo check test asan tsan faults fuzz soak bench lint format gpu-check gpu-kit docs notebooks clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -98,6 +98,9 @@ fuzz: build ## random programs beside NumPy (FUZZ_ARGS=--hostile), or bytes for 
 	@$(PREPARE) $(VENV) test
 	$(VENV)/bin/python -P tools/fuzz $(FUZZ_ARGS)
 endif
+
+faults: build ## fail every allocation, copy, launch and event in turn
+	@$(VENV)/bin/python -P tools/faults/run.py --examples --first
 
 bench: build ## benchmarks, beside NumPy and PyTorch where they are installed
 	@$(VENV)/bin/python benchmarks/run.py
