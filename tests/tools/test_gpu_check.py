@@ -354,7 +354,7 @@ def test_a_stopped_run_keeps_its_failures(tmp_path):
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path],
         cwd=tmp_path,
         env={
-            **os.environ,
+            **{k: v for k, v in os.environ.items() if "XDIST" not in k},
             "PYTHONSAFEPATH": "1",
             "PYDEVTENSOR_TEST_FAILURES": str(tmp_path / "failures.txt"),
         },
