@@ -84,7 +84,7 @@ static inline void dt_tensor_move(dt_tensor *out, dt_tensor *t)
     /* Releasing may run Python code, which may look at out. */
     dt_tensor old;
     old.storage = out->storage;
-    old.history = out->history;
+    old.history = old.storage ? out->history : NULL;
     *out = *t;
     t->storage = NULL;
     dt_tensor_clear(&old);
