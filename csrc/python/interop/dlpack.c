@@ -271,7 +271,7 @@ DT_PUBLIC(capsule_facts, "_capsule_facts(capsule: Any)")
 DT_PUBLIC(from_capsule, "_from_capsule(capsule: Any, device: Device)")
 {
     opened o;
-    size_t bytes;
+    size_t bytes = 0;
     if (open_capsule(args->slots[0], &o) < 0)
         return NULL;
     dt_tensor_object *object = dt_tensor_object_new();
