@@ -197,11 +197,25 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
     return 0;
 }
 
-static bool fits(const dt_args *args)
+/* Whether a later form takes a Tensor where this one takes an int: max(x, t) is the one of
+ * two Tensors, also if t is an int without dimensions. */
+static bool is_later_tensor(const dt_signature *s, int i)
+{
+    for (const dt_signature *later = s->next; later; later = later->next)
+        if (i < later->count && later->parameters[i].type == DT_PARAM_TENSOR)
+            return true;
+    return false;
+}
+
+/* nplaces: the arguments that were given by position. */
+static bool fits(const dt_args *args, Py_ssize_t nplaces)
 {
     const dt_signature *s = args->signature;
     for (int i = 0; i < s->count; i++)
-        if (args->slots[i] && !accepts(&s->parameters[i], args->slots[i]))
+        if (args->slots[i] &&
+            (!accepts(&s->parameters[i], args->slots[i]) ||
+             (i < nplaces && s->parameters[i].type == DT_PARAM_INT &&
+              dt_tensor_check(args->slots[i]) && is_later_tensor(s, i))))
             return false;
     for (Py_ssize_t i = 0; i < args->nrest; i++)
         if (!is_int(args->rest[i]))
@@ -240,7 +254,8 @@ int dt_bind_any(dt_signature *signature, dt_args *out, PyObject *self,
     if (!signature->next)
         return bind_form(signature, out, self, values, count, kwnames, true);
     for (dt_signature *s = signature; s; s = s->next, out->form++)
-        if (bind_form(s, out, self, values, count, kwnames, false) == 0 && fits(out))
+        if (bind_form(s, out, self, values, count, kwnames, false) == 0 &&
+            fits(out, count + (self != NULL)))
             return 0;
     return no_form(signature, self, values, count, kwnames);
 }
