@@ -38,6 +38,7 @@ typedef enum dt_lock_id {
     DT_LOCK_BLAS,      /* cpu/runtime/blas.c: loading it */
     DT_LOCK_POOL,      /* cpu/runtime/pool.c */
     DT_LOCK_CPU_HEAP,  /* cpu/runtime/allocator.c */
+    DT_LOCK_RESERVE,   /* cuda/runtime/reserve.cpp */
     DT_NLOCKS
 } dt_lock_id;
 

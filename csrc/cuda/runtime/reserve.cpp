@@ -1,9 +1,9 @@
 /* operator new for the maps and lists of this library. No exception passes through it, so
  * what they take must be there: if the host has no memory left, it comes from a reserve,
  * whose pages nothing touches before. reserve_is_low() says when to refuse new work. */
+#include "base/lock.h"
 #include "cuda/runtime/backend.h"
 
-#include <mutex>
 #include <new>
 #include <stdlib.h>
 
@@ -35,7 +35,6 @@ struct alignas(16) Head {
 };
 
 struct {
-    std::mutex lock;
     alignas(16) char memory[kReserve];
     size_t used = 0, taken = 0; /* cut into blocks; in use */
     Head *freed[32] = {};
@@ -47,7 +46,7 @@ void *take(size_t bytes)
     while (order < 31 && (size_t)1 << order < bytes + sizeof(Head))
         order++;
     const size_t size = (size_t)1 << order;
-    std::lock_guard<std::mutex> guard(reserve.lock);
+    dt_locked guard(DT_LOCK_RESERVE);
     Head *head = reserve.freed[order];
     if (head) {
         reserve.freed[order] = head->next;
@@ -67,7 +66,7 @@ bool give_back(void *block)
     if (offset >= kReserve)
         return false;
     Head *head = (Head *)block - 1;
-    std::lock_guard<std::mutex> guard(reserve.lock);
+    dt_locked guard(DT_LOCK_RESERVE);
     reserve.taken -= (size_t)1 << head->order;
     head->next = reserve.freed[head->order];
     reserve.freed[head->order] = head;
@@ -77,7 +76,7 @@ bool give_back(void *block)
 
 bool reserve_is_low(void)
 {
-    std::lock_guard<std::mutex> guard(reserve.lock);
+    dt_locked guard(DT_LOCK_RESERVE);
     return reserve.taken > kReserve / 4;
 }
 
