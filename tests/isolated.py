@@ -37,6 +37,8 @@ def python(code, *, fails=False, status=None, timeout=120, arguments=None, **cho
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # A shell's background job passes on that it ignores Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         try:
             out, err = process.communicate(timeout=timeout)

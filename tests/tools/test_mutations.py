@@ -22,8 +22,8 @@ MUTATIONS = {
     ),
     "the bounds check of a kernel": (
         "elementwise_kernels.h",
-        "bool whole = packs && first + BLOCK * N <= n;",
-        "bool whole = packs;",
+        "bool whole = vectors && first + BLOCK * N <= n;",
+        "bool whole = vectors;",
         "eager",
     ),
     "the wait of one device for another": (
@@ -34,7 +34,7 @@ MUTATIONS = {
     ),
     "the use of memory on another stream": (
         "allocator.cpp",
-        "    found->second->used_on.push_back(handle);\n",
+        "    used_on.push_back(stream);\n",
         "",
         "lazy",
     ),
