@@ -9,16 +9,14 @@ import os as _os
 import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
 
-try:
-    from pydevtensor import _C
-except ImportError:
-    if any(name.startswith("_C.") for name in _os.listdir(__path__[0])):
-        raise
+if not any(name.startswith("_C.") for name in _os.listdir(__path__[0])):
     raise ImportError(
         f"{__path__[0]} holds the sources of pydevtensor and no built library; run "
         "Python in another folder or with -P, so that it imports the installed package "
         "(`make build` or `pip install .` installs one)"
-    ) from None
+    )
+
+from pydevtensor import _C
 
 __version__ = "0.1.0"
 

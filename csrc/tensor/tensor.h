@@ -45,6 +45,7 @@ static inline dt_device dt_tensor_device(const dt_tensor *t)
  * lead beyond its memory. */
 static inline void *dt_tensor_data(const dt_tensor *t)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): not an empty struct */
     if (__builtin_expect(!t->numel, 0))
         return NULL;
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
