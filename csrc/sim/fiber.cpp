@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#if SIM_ASAN
+#if DT_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -20,7 +20,7 @@ dim3 blockDim, gridDim;
 namespace sim {
 
 enum { kGuard = 16384 };
-static const size_t kThreadStack = SIM_ASAN ? 256 << 10 : 64 << 10;
+static const size_t kThreadStack = DT_ASAN ? 256 << 10 : 64 << 10;
 static const size_t kSoloStack = 1 << 20;
 static const unsigned char kCanary = 0xC9;
 enum { kCanaryBytes = 64 };
@@ -96,7 +96,7 @@ static bool make_stack(Fiber *fiber, size_t bytes)
 
 static void arrive(Fiber *me)
 {
-#if SIM_ASAN
+#if DT_ASAN
     const void *stack;
     size_t bytes;
     __sanitizer_finish_switch_fiber(me ? me->asan : nullptr, &stack, &bytes);
@@ -111,7 +111,7 @@ static void arrive(Fiber *me)
 
 static void to_fiber(Context *from, void **from_asan, Fiber *to)
 {
-#if SIM_ASAN
+#if DT_ASAN
     __sanitizer_start_switch_fiber(from_asan, to->stack, to->bytes);
 #else
     (void)from_asan;
@@ -122,7 +122,7 @@ static void to_fiber(Context *from, void **from_asan, Fiber *to)
 static void to_host(Fiber *from, bool for_good)
 {
     grid.running = false;
-#if SIM_ASAN
+#if DT_ASAN
     __sanitizer_start_switch_fiber(for_good ? nullptr : &from->asan, grid.host_stack,
                                    grid.host_bytes);
 #else
@@ -334,7 +334,7 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
 static void start(Fiber *fiber)
 {
     if (!fiber->begun) {
-#if SIM_ASAN
+#if DT_ASAN
         __asan_unpoison_memory_region(fiber->stack, fiber->bytes);
 #endif
         fiber->asan = nullptr;
@@ -348,7 +348,7 @@ static void enter(Fiber *fiber)
     grid.host_stack = nullptr;
     grid.running = true;
     to_fiber(&grid.host, &grid.host_asan, fiber);
-#if SIM_ASAN
+#if DT_ASAN
     __sanitizer_finish_switch_fiber(grid.host_asan, nullptr, nullptr);
 #endif
 }
@@ -384,7 +384,7 @@ static bool make_fibers(unsigned n)
 
 static void check_shared(const unsigned char *end)
 {
-#if !SIM_ASAN
+#if !DT_ASAN
     for (int i = 0; i < kCanaryBytes; i++)
         if (end[i] != kCanary)
             fail_grid(
@@ -420,7 +420,7 @@ static void run_blocks()
 void run_grid(const Launch &launch, Body &body, Outcome *outcome)
 {
     const dim3 b = launch.block;
-    const size_t extra = SIM_ASAN ? 0 : kCanaryBytes;
+    const size_t extra = DT_ASAN ? 0 : kCanaryBytes;
     outcome->error = cudaSuccess;
     outcome->text[0] = 0;
     grid.launch = &launch;

@@ -9,19 +9,9 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "base/sanitizer.h"
 #include "cuda_runtime.h"
 #include "sim.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SIM_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SIM_ASAN 1
-#endif
-#endif
-#ifndef SIM_ASAN
-#define SIM_ASAN 0
-#endif
 
 namespace sim {
 

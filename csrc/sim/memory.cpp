@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#if SIM_ASAN
+#if DT_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -23,7 +23,7 @@ static size_t page_size()
 
 void close_pages(char *seen, size_t bytes)
 {
-#if SIM_ASAN
+#if DT_ASAN
     __asan_poison_memory_region(seen, bytes);
 #else
     (void)seen, (void)bytes;
@@ -32,7 +32,7 @@ void close_pages(char *seen, size_t bytes)
 
 void open_pages(char *seen, size_t bytes)
 {
-#if SIM_ASAN
+#if DT_ASAN
     __asan_unpoison_memory_region(seen, bytes);
 #else
     (void)seen, (void)bytes;

@@ -8,6 +8,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/lock.h"
+#include "base/sanitizer.h"
 
 /* Sizes are rounded up to size classes, four per power of two, so at most a fifth is
  * wasted. Small blocks come from malloc. Larger ones are mapped with huge pages,
@@ -16,17 +17,6 @@
 #define LARGE     ((size_t)1 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define CLASSES   256
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 /* A cached block holds its own links. The oldest large block is evicted first. */
 typedef struct block {
@@ -102,7 +92,7 @@ static void start(void)
         limit = (size_t)chosen;
     heap.limit = limit;
     /* A sanitizer must see every allocation and release at its own size. */
-    heap.bypass = SANITIZED || limit == 0;
+    heap.bypass = DT_ASAN || limit == 0;
 }
 
 static void ensure_started(void)

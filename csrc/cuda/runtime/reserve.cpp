@@ -1,7 +1,8 @@
-/* operator new for the maps and lists of this library. No exception passes through it, so
- * what they take must be there: if the host has no memory left, it comes from a reserve,
- * whose pages nothing touches before. reserve_is_low() says when to refuse new work. */
+/* operator new for the maps and lists of this library. It cannot throw, as no exception
+ * passes through the library: if malloc fails, it takes memory from a reserve, whose pages
+ * are untouched until then. reserve_is_low() says when to refuse new work. */
 #include "base/lock.h"
+#include "base/sanitizer.h"
 #include "cuda/runtime/backend.h"
 
 #include <new>
@@ -10,15 +11,7 @@
 static const size_t kReserve = (size_t)1 << 20;
 
 /* A sanitizer has its own, and compares how memory is allocated and freed. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
-#ifdef SANITIZED
+#if DT_ASAN
 
 bool reserve_is_low(void)
 {
