@@ -9,14 +9,16 @@ import os as _os
 import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
 
-if not _builtins.any(name.startswith("_C.") for name in _os.listdir(__path__[0])):
+try:
+    from pydevtensor import _C
+except ImportError:
+    if _builtins.any(name.startswith("_C.") for name in _os.listdir(__path__[0])):
+        raise
     raise ImportError(
         f"{__path__[0]} holds the sources of pydevtensor and no built library; run "
         "Python in another folder or with -P, so that it imports the installed package "
         "(`make build` or `pip install .` installs one)"
-    )
-
-from pydevtensor import _C
+    ) from None
 
 __version__ = "0.1.0"
 

@@ -374,12 +374,18 @@ class Qualify(ast.NodeTransformer):
         return ast.Attribute(ast.Name("builtins"), node.id)
 
 
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of a module, with those that it tries."""
+    for node in body:
+        yield from node.body if isinstance(node, ast.Try) else [node]
+
+
 def package_stub(core: types.ModuleType, source: str) -> str:
     """The text of __init__.pyi: the names of _C, and those of the package's own."""
     names = {name for name in vars(core) if not name.startswith("_")}
     lines = [NOTE, "import builtins"]
     body: list[str] = []
-    for node in ast.parse(source).body:
+    for node in statements(ast.parse(source).body):
         if isinstance(node, ast.ImportFrom):
             lines.append(
                 f"from {node.module} import "
