@@ -95,7 +95,8 @@ def _as_operand(value: Any) -> Any:
 
     if isinstance(value, numpy.generic):
         return value.item()
-    return _C.as_tensor(value) if isinstance(value, numpy.ndarray) else value
+    array = operand(value)
+    return value if array is NotImplemented else array
 
 
 def _as_array(value: Any) -> Any:
