@@ -8,8 +8,8 @@
  *
  * Where the GIL is released or taken, no lock may be held that another thread takes with
  * the GIL. Threads that Python does not know (of the kernel pool, of a driver) never
- * touch it. In C programs there is none: they call the core from one thread at a time, or
- * guard what they share. */
+ * touch it. C programs have no GIL: they call the core from one thread at a time, or lock
+ * the data that their threads share. */
 #ifndef DT_BASE_GIL_H
 #define DT_BASE_GIL_H
 

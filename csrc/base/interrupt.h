@@ -1,6 +1,6 @@
 /* Requests to stop (Ctrl-C), which long work answers where it can stop: between nodes of
- * a backward pass, between pieces of a kernel, while it waits for a stream. It then fails
- * like after any other error; what it wrote so far remains written. */
+ * a backward pass, between pieces of a kernel, while it waits for a stream. It then
+ * fails as on any other error, and keeps what it has written. */
 #ifndef DT_BASE_INTERRUPT_H
 #define DT_BASE_INTERRUPT_H
 

@@ -1,7 +1,7 @@
 /* The library's locks, and what becomes of them in a forked process.
  *
- * A fork copies one thread. A lock that another one holds stays locked in the child, and
- * what it guards stays half changed. So a fork first takes all locks, in the order of
+ * A fork copies one thread. A lock that another one holds stays locked in the child,
+ * and its data stay half changed. So a fork first takes all locks, in the order of
  * this list; both processes release them. A thread that holds one takes only those
  * below it, and never the GIL, which the forking thread may hold. What else a child has
  * to forget, its owner sees by dt_forks. */

@@ -1,4 +1,4 @@
-/* Functions that the formulas use and that no maths library has, for every element type
+/* Functions that the formulas use and the C maths library lacks, for every element type
  * and for both backends.
  *
  * The includer defines DT_FN (qualifiers: `static inline`, with `__device__` in CUDA) and

@@ -191,7 +191,7 @@ int dt_recorded_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *
 int dt_recorded_elementwise_into(dt_elementwise_op op, dt_tensor *target,
                                  const dt_arg *args)
 {
-    /* A row without a derivative ends the history of what it overwrites. */
+    /* A function without a derivative drops the history of the tensor it writes. */
     bool records =
         is_recorded(op, args, (dt_dtype)target->dtype) || dt_recording(target);
     if (dt_in_place_check(dt_elementwise_rows[op].name, target) < 0)

@@ -378,7 +378,8 @@ void release(int number, void *data)
     block->taken = false;
     std::vector<dt_stream> used_on;
     used_on.swap(block->used_on);
-    bool lost = false; /* a device fails: its work may use the block for ever */
+    bool lost =
+        false; /* a device failed, and its queued work may still use the block */
     for (dt_stream stream : used_on) {
         if (device_use(stream.device))
             lost = true;
