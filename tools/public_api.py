@@ -13,6 +13,7 @@ import importlib
 import inspect
 import re
 import sys
+import types
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,6 +42,11 @@ MODULES = (
     "utils.data",
     "utils.dlpack",
 )
+# Modules whose names come from files of these packages.
+INSIDE = {
+    f"{PACKAGE}.nn": f"{PACKAGE}.nn.",
+    f"{PACKAGE}.nn.functional": f"{PACKAGE}.nn._functional.",
+}
 # Python gives these to each class, or the line of the class tells of them.
 IGNORED = {
     *("__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__"),
@@ -62,7 +68,9 @@ def public_names(where):
         yield from where.__all__
         return
     for name, value in vars(where).items():
-        own = getattr(value, "__module__", None) == where.__name__
+        of_module = isinstance(value, types.ModuleType)
+        home = getattr(value, "__name__" if of_module else "__module__", None) or ""
+        own = home == where.__name__ or home.startswith(INSIDE.get(where.__name__, " "))
         function = inspect.isbuiltin(value) and value.__self__ is module("_C")
         if not name.startswith("_") and (own or function):
             yield name

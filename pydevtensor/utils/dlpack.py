@@ -8,7 +8,11 @@ __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
 
 class DLDeviceType(enum.IntEnum):
-    """The device types in `Tensor.__dlpack_device__()`."""
+    """The device types in `Tensor.__dlpack_device__()`.
+
+    >>> torch.ones(2).__dlpack_device__()[0] == torch.utils.dlpack.DLDeviceType.kDLCPU
+    True
+    """
 
     kDLCPU = 1
     kDLCUDA = 2

@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import pkgutil
 import re
 from importlib import import_module
 from pathlib import Path
@@ -11,22 +12,14 @@ from conftest import GPUS
 
 import pydevtensor as torch
 
-# Public modules in Python; what they define is public unless it begins with `_`.
-MODULES = [
-    *("autograd", "cuda", "functional", "linalg", "printing", "random"),
-    *("safetensors", "serialization", "_functions.dtypes"),
-    *(
-        f"nn.{name}"
-        for name in ("activations", "containers", "embedding", "functional")
-    ),
-    *(
-        f"nn.{name}"
-        for name in ("init", "layers", "losses", "module", "parameter", "utils")
-    ),
-    *(f"optim.{name}" for name in ("algorithms", "lr_scheduler", "optimizer")),
-    *(f"utils.data.{name}" for name in ("collate", "dataset", "loader", "sampler")),
+# Modules in Python that define public names, which do not begin with `_`. The modules of
+# a private package, and those below nn.modules, optim and utils.data, define what the
+# package above them or their __all__ names.
+MODULES = ["_functions.dtypes"] + [
+    m.name.removeprefix("pydevtensor.")
+    for m in pkgutil.walk_packages(torch.__path__, "pydevtensor.")
+    if re.search(r"\._(?!functional\.)|\.__|\.worker$", m.name) is None
 ]
-# What these have is public where the package above them names it.
 INNER = re.compile(r"(optim\.(algorithms|optimizer)|utils\.data\.\w+)$")
 # Public callables that show no example yet: the tests hold this to be exact.
 WITHOUT = (Path(__file__).parent / "without_example.txt").read_text().split()

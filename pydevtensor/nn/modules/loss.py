@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor.nn import functional as F
-from pydevtensor.nn.module import Module
+from pydevtensor.nn._functional.loss import resolve_reduction
+from pydevtensor.nn.modules.module import Module
+
+__all__ = [
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CrossEntropyLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "MSELoss",
+    "NLLLoss",
+    "SmoothL1Loss",
+]
 
 
 class _Loss(Module):
@@ -15,7 +28,7 @@ class _Loss(Module):
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        self.reduction = F._reduction(size_average, reduce, reduction)
+        self.reduction = resolve_reduction(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):

@@ -7,9 +7,12 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.layers import _explain
-from pydevtensor.nn.module import Module
+from pydevtensor.nn._functional.sparse import padding_row
+from pydevtensor.nn.modules._layer import explain
+from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
+
+__all__ = ["Embedding"]
 
 
 class Embedding(Module):
@@ -49,7 +52,7 @@ class Embedding(Module):
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         if padding_idx is not None:
-            padding_idx = F._padding_row(padding_idx, num_embeddings)
+            padding_idx = padding_row(padding_idx, num_embeddings)
         self.padding_idx = padding_idx
         self.max_norm = max_norm
         self.norm_type = norm_type
@@ -87,7 +90,7 @@ class Embedding(Module):
                 self.sparse,
             )
         except Exception as error:
-            _explain(self, error, input=input)
+            explain(self, error, input=input)
             raise
 
     def extra_repr(self) -> str:

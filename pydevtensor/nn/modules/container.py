@@ -9,8 +9,10 @@ from itertools import groupby
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.nn.module import Module, _indent
+from pydevtensor.nn.modules.module import Module, _indent
 from pydevtensor.nn.parameter import Parameter
+
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 Tensor = _C.Tensor
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor.nn import functional as F
-from pydevtensor.nn.module import Module
+from pydevtensor.nn.modules.module import Module
+
+__all__ = [
+    "ELU",
+    "GELU",
+    "LeakyReLU",
+    "LogSoftmax",
+    "ReLU",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "Tanh",
+]
 
 
 class _Activation(Module):

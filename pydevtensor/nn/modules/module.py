@@ -10,8 +10,10 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.autograd import RemovableHandle, _add_hook
+from pydevtensor.nn.modules._watch import Watch
 from pydevtensor.nn.parameter import Buffer, Parameter, is_lazy
-from pydevtensor.nn.watch import Watch
+
+__all__ = ["Module"]
 
 Tensor = _C.Tensor
 _EXTRA = "_extra_state"

@@ -1,0 +1,1 @@
+"""The functions of nn.functional, one module for each subject."""

@@ -1,0 +1,58 @@
+"""Products with a weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+
+__all__ = ["bilinear", "linear"]
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """input @ weight.T + bias; input (..., in), weight (out, in), bias (out).
+
+    >>> nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).shape
+    torch.Size([2, 4])
+    """
+    try:
+        if bias is None:
+            return input @ weight.t()
+        if input.ndim == 2:
+            return _C.addmm(bias, input, weight.t())
+        flat = input.flatten(0, -2) if input.ndim > 1 else input.unsqueeze(0)
+        shape = input.shape[:-1] + weight.shape[:1]
+        return _C.addmm(bias, flat, weight.t()).reshape(shape)
+    except RuntimeError:
+        if not input.ndim or input.shape[-1] != weight.shape[-1]:
+            raise RuntimeError(
+                f"linear: the input has shape {[*input.shape]}; for a weight of shape "
+                f"{[*weight.shape]} its last size has to be {weight.shape[-1]}"
+            ) from None
+        raise
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """x1 @ A @ x2 for each matrix A of weight (out, in1, in2), plus bias.
+
+    >>> x, y = torch.ones(2, 3), torch.ones(2, 4)
+    >>> nn.functional.bilinear(x, y, torch.ones(5, 3, 4)).shape
+    torch.Size([2, 5])
+    """
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(
+            "bilinear: the inputs have shapes "
+            f"{[*input1.shape]} and {[*input2.shape]}, which may differ in the last "
+            "size only"
+        )
+    for name, given, place in (("input1", input1, 1), ("input2", input2, 2)):
+        if given.shape[-1] != weight.shape[place]:
+            raise RuntimeError(
+                f"bilinear: {name} has shape {[*given.shape]}; for a weight of shape "
+                f"{[*weight.shape]} its last size has to be {weight.shape[place]}"
+            )
+    out, left, right = weight.shape
+    columns = weight.permute(1, 0, 2).reshape(left, out * right)
+    products = (input1 @ columns).reshape(*input1.shape[:-1], out, right)
+    result = (products * input2.unsqueeze(-2)).sum(-1)
+    return result if bias is None else result + bias

@@ -1,0 +1,1 @@
+"""The modules of nn, a file for each subject, by the names of torch.nn.modules."""

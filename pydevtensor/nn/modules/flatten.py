@@ -1,0 +1,65 @@
+"""Layers that change shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor.nn.modules._layer import explain
+from pydevtensor.nn.modules.module import Module
+
+__all__ = ["Flatten", "Unflatten"]
+
+
+class Flatten(Module):
+    """Merges the dimensions start_dim to end_dim, by default all but the first.
+
+    >>> nn.Flatten()(torch.ones(5, 2, 3)).shape
+    torch.Size([5, 6])
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Any) -> Any:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Splits dimension dim into unflattened_size, one size of which may be -1.
+
+    Raises RuntimeError if the sizes do not multiply to the dimension's.
+
+    >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
+    torch.Size([4, 2, 3])
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                "unflattened_size must be a tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}"
+            )
+        for i, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {i}"
+                )
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, input: Any) -> Any:
+        try:
+            return input.unflatten(self.dim, self.unflattened_size)
+        except Exception as error:
+            explain(self, error, input=input)
+            raise
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,0 +1,176 @@
+"""Linear layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydevtensor.nn import functional as F
+from pydevtensor.nn import init
+from pydevtensor.nn.modules._layer import Layer, explain
+from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.parameter import UninitializedParameter, is_lazy
+
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
+
+
+class Identity(Module):
+    """Returns its input; accepts any arguments.
+
+    >>> nn.Identity()(torch.ones(2))
+    tensor([1., 1.])
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        return input
+
+
+class Linear(Layer):
+    """x @ weight.T + bias, from (..., in_features) to (..., out_features).
+
+    weight and bias start uniform between -k and k, k = 1 / sqrt(in_features). Raises
+    RuntimeError for another last size, dtype or device.
+
+    >>> nn.Linear(3, 2)(torch.ones(5, 4, 3)).shape
+    torch.Size([5, 4, 2])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        shape = out_features, in_features
+        self._add_parameters(shape, shape[:1] if bias else None, device, dtype)
+
+    def reset_parameters(self) -> None:
+        """Initialize weight and bias again."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Any) -> Any:
+        try:
+            return F.linear(input, self.weight, self.bias)
+        except Exception as error:
+            explain(self, error, input=input)
+            raise
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class LazyLinear(Linear):
+    """A Linear that takes in_features from its first input, then becomes a Linear.
+
+    Until then its parameters have no shape, and reading it raises RuntimeError.
+
+    >>> net = nn.LazyLinear(2)
+    >>> net(torch.ones(4, 3)).shape
+    torch.Size([4, 2])
+    >>> net
+    Linear(in_features=3, out_features=2, bias=True)
+    """
+
+    def __init__(
+        self,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        Module.__init__(self)
+        self.in_features = 0
+        self.out_features = out_features
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        lazy = UninitializedParameter(device=device, dtype=dtype) if bias else None
+        self.register_parameter("bias", lazy)
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the first input is still to come."""
+        return any(is_lazy(parameter) for parameter in self.parameters(False))
+
+    def reset_parameters(self) -> None:
+        """Initialize weight and bias again, if their sizes are known."""
+        if not is_lazy(self.weight):
+            super().reset_parameters()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        lazy: Any = self.weight
+        if is_lazy(lazy):
+            self.in_features = args[0].shape[-1]
+            lazy.materialize((self.out_features, self.in_features))
+            lazy = self.bias
+            if lazy is not None:
+                lazy.materialize((self.out_features,))
+            self.reset_parameters()
+        if type(self) is LazyLinear:
+            self.__class__ = Linear  # type: ignore[assignment]
+        return Module.__call__(self, *args, **kwargs)
+
+    def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
+        super()._load_one(name, value, given, assign)
+        if name == "weight":
+            self.in_features = given.shape[1]
+
+
+class Bilinear(Layer):
+    """x1 @ A @ x2 + bias, with one matrix A for each of out_features.
+
+    From (..., in1_features) and (..., in2_features) to (..., out_features); weight has
+    shape (out_features, in1_features, in2_features).
+
+    >>> nn.Bilinear(3, 4, 2)(torch.ones(5, 3), torch.ones(5, 4)).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        shape = out_features, in1_features, in2_features
+        self._add_parameters(shape, shape[:1] if bias else None, device, dtype)
+
+    def reset_parameters(self) -> None:
+        """Initialize weight and bias, uniform within 1 / sqrt(in1_features)."""
+        bound = 1 / math.sqrt(self.in1_features)
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Any, input2: Any) -> Any:
+        try:
+            return F.bilinear(input1, input2, self.weight, self.bias)
+        except Exception as error:
+            explain(self, error, input1=input1, input2=input2)
+            raise
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
