@@ -177,3 +177,19 @@ def test_same_object_where_nothing_changes(device):
 def test_the_name_of_a_dtype_is_no_device():
     with pytest.raises(RuntimeError, match=r"name of a dtype.*torch\.float32"):
         torch.ones(2).to("float32")
+
+
+def test_float32_matmul_precision(device):
+    """Only real GPUs compute with fewer digits."""
+    a = torch.tensor([[1 + 2**-20, 3.0]], device=device)
+    torch.set_float32_matmul_precision("high")
+    try:
+        assert torch.get_float32_matmul_precision() == "high"
+        exact = device == "cpu" or torch.cuda.is_simulated()
+        assert (a @ a.t()).item() == pytest.approx(10 + 2**-19, rel=1e-7 if exact else 1e-2)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    with pytest.raises(RuntimeError, match="give 'highest'"):
+        torch.set_float32_matmul_precision("full")
+    with pytest.raises(TypeError):
+        torch.set_float32_matmul_precision(1)

@@ -131,6 +131,24 @@ def test_out_of_memory_groups_tensors_that_are_alike(gpu):
     del alike, other
 
 
+@pytest.mark.skipif(not torch.cuda.is_simulated(), reason="needs simulated GPUs")
+def test_cublas_gets_the_memory_of_the_cache(gpu):
+    """A handle for which there is no memory is tried again without the cache."""
+    square = torch.ones(3, 3, device=gpu)
+    with torch.cuda.stream(torch.cuda.Stream(gpu)):
+        torch.empty(1000, 1000, device=gpu)
+        kept = torch.cuda.memory_reserved(gpu)
+        torch.cuda.sim_fail("cublas:1")
+        assert (square @ square).sum().item() == 27
+        assert torch.cuda.memory_reserved(gpu) < kept
+    with torch.cuda.stream(torch.cuda.Stream(gpu)):
+        torch.cuda.sim_fail("cublas:1+")
+        with pytest.raises(RuntimeError, match="no memory for its workspace"):
+            square @ square
+        torch.cuda.sim_fail("")
+        assert (square @ square).sum().item() == 27
+
+
 def test_a_small_device_fills_up_and_recovers():
     out = python("""
 import pydevtensor as torch

@@ -212,9 +212,11 @@ typedef struct dt_nonzero_call {
 /* c = alpha * a @ b + beta * c, `batch` times. Strides are in elements. For each
  * input either the row or the column stride is 1 and the other is at least the
  * length that it steps over, as BLAS requires; c is row-major with c_row >= n. With
- * beta 0, c is not read. A batch stride of 0 reuses one matrix. */
+ * beta 0, c is not read. A batch stride of 0 reuses one matrix. tf32 lets a GPU round
+ * the elements of float32 operands to TF32, which has 10 bits of fraction. */
 typedef struct dt_gemm {
     dt_dtype dtype;
+    bool tf32;
     int64_t batch, m, n, k; /* m, n, batch at least 1; k may be 0 */
     const void *a;
     int64_t a_batch, a_row, a_col;

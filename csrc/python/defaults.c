@@ -3,6 +3,10 @@
 #include "python/types/dtype.h"
 #include "python/functions.h"
 
+#include <string.h>
+
+#include "tensor/ops/ops.h"
+
 /* Devices of `with device(...)` below the present default, by thread. */
 typedef struct saved {
     struct saved *below;
@@ -96,6 +100,27 @@ DT_PUBLIC(get_default_dtype, "get_default_dtype()")
     return dt_dtype_object_get(dt_default_dtype());
 }
 
+static const char *const precisions[] = {"highest", "high", "medium"};
+
+DT_PUBLIC(set_float32_matmul_precision, "set_float32_matmul_precision(precision: str)")
+{
+    for (int i = 0; i <= DT_MATMUL_MEDIUM; i++)
+        if (!strcmp(v[0].text, precisions[i])) {
+            dt_set_float32_matmul_precision((dt_matmul_precision)i);
+            Py_RETURN_NONE;
+        }
+    return PyErr_Format(
+        PyExc_RuntimeError,
+        "set_float32_matmul_precision(): there is no precision '%.100s'; "
+        "give 'highest', 'high' or 'medium'",
+        v[0].text);
+}
+
+DT_PUBLIC(get_float32_matmul_precision, "get_float32_matmul_precision()")
+{
+    return PyUnicode_FromString(precisions[dt_float32_matmul_precision()]);
+}
+
 static const dt_function rows[] = {
     DT_FUNCTION(set_default_device, "set_default_device",
                 "Make factories use device where they name none; None means the CPU.",
@@ -109,6 +134,16 @@ static const dt_function rows[] = {
     DT_FUNCTION(get_default_dtype, "get_default_dtype",
                 "The type of floats where none is named.", "torch.get_default_dtype()",
                 "torch.float32"),
+    DT_FUNCTION(
+        set_float32_matmul_precision, "set_float32_matmul_precision",
+        "Say how exact float32 matrix products on GPUs have to be.\n\n"
+        "'highest': in float32. 'high' and 'medium': elements may be rounded to "
+        "TF32, which has 10 bits of fraction, for several times the speed; sums "
+        "stay in float32. The CPU and simulated GPUs always compute in float32.",
+        "torch.set_float32_matmul_precision('highest')", ""),
+    DT_FUNCTION(get_float32_matmul_precision, "get_float32_matmul_precision",
+                "What set_float32_matmul_precision was given; 'highest' at first.",
+                "torch.get_float32_matmul_precision()", "'highest'"),
 };
 
 int dt_setup_defaults(PyObject *module)

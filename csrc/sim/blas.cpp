@@ -17,6 +17,9 @@ void sim_cublas_set_gemm(int (*gemm)(dt_stream stream, const dt_gemm *gemm))
 
 static int create(dt_cublas_handle *handle)
 {
+    sim::Entry in(sim::Entry::kNothing);
+    if (sim::failure("cublas", cudaErrorMemoryAllocation))
+        return DT_CUBLAS_NOT_INITIALIZED;
     *handle = new cublasContext{nullptr};
     return DT_CUBLAS_SUCCESS;
 }
@@ -73,8 +76,11 @@ static int gemm DT_CUBLAS_GEMM
     default:
         g.dtype = DT_BFLOAT16;
     }
+    const bool full = compute == (wide ? DT_CUBLAS_COMPUTE_64F : DT_CUBLAS_COMPUTE_32F);
+    const bool tf32 =
+        compute == DT_CUBLAS_COMPUTE_32F_FAST_TF32 && a_type == DT_CUBLAS_32F;
     if (b_type != a_type || c_type != a_type || algorithm != DT_CUBLAS_GEMM_DEFAULT ||
-        compute != (wide ? DT_CUBLAS_COMPUTE_64F : DT_CUBLAS_COMPUTE_32F))
+        !(full || tf32))
         return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
     if (!m || !n || !batch)
         return DT_CUBLAS_SUCCESS;

@@ -96,8 +96,9 @@ static int set_schedule(const char *text)
 
 static int set_failures(const char *text)
 {
-    static const char *const kinds[] = {"malloc", "host",  "copy",   "memset", "launch",
-                                        "stream", "event", "record", "wait"};
+    static const char *const kinds[] = {"malloc", "host",   "copy",  "memset",
+                                        "launch", "stream", "event", "record",
+                                        "wait",   "cublas"};
     std::map<std::string, Failure> wanted;
     for (const char *at = text; *at;) {
         const char *colon = strchr(at, ':');
@@ -118,7 +119,8 @@ static int set_failures(const char *text)
             return complain(
                 format("'%.60s' is not a list of failures: give KIND:NUMBER,..., "
                        "KIND:NUMBER+,... or KIND:NUMBER:ERROR,... with kinds malloc, "
-                       "host, copy, memset, launch, stream, event, record, wait",
+                       "host, copy, memset, launch, stream, event, record, wait, "
+                       "cublas",
                        text));
         wanted[kind] = {(long)n, always, (cudaError_t)error};
         at = *end ? end + 1 : end;

@@ -91,11 +91,13 @@ RESULTS = {
         ("data_ptr", "get_device", "seed", "initial_seed", "get_num_threads"),
         "builtins.int",
     ),
+    "get_float32_matmul_precision": "builtins.str",
     **dict.fromkeys(("result_type", "promote_types", "get_default_dtype"), "dtype"),
     **dict.fromkeys(
         ("set_default_device", "set_default_dtype", "set_num_threads", "backward"),
         "None",
     ),
+    "set_float32_matmul_precision": "None",
     "retain_grad": "None",
     "get_default_device": "device",
     "manual_seed": "Generator",

@@ -19,12 +19,18 @@ int matmul_cublas_version(void)
     return handles.version;
 }
 
+/* A driver that has no memory for a handle lets cuBLAS report either. */
+static bool is_out_of_memory(int status)
+{
+    return status == DT_CUBLAS_ALLOC_FAILED || status == DT_CUBLAS_NOT_INITIALIZED;
+}
+
 static int fail_cublas(int status, const char *doing)
 {
     cudaGetLastError(); /* cuBLAS leaves it to be found by the next call */
     return dt_fail(DT_ERROR_ACCELERATOR, "cuBLAS failed while %s: status %d%s", doing,
                    status,
-                   status == DT_CUBLAS_ALLOC_FAILED
+                   is_out_of_memory(status)
                        ? " (no memory for its workspace); free tensors of this device"
                        : "; look for the cause in the operations before this one");
 }
@@ -40,6 +46,13 @@ static dt_cublas_handle handle_for(const dt_cublas *cublas, dt_stream stream)
         return handle;
     dt_cublas_handle fresh = nullptr;
     int status = cublas->create(&fresh);
+    if (is_out_of_memory(status)) {
+        /* What the allocator keeps for tensors to come may be enough. */
+        cudaGetLastError();
+        if (dt_cuda_empty_cache(stream.device))
+            return nullptr;
+        status = cublas->create(&fresh);
+    }
     if (!status)
         status = cublas->set_stream(fresh, (cudaStream_t)stream.handle);
     if (status) {
@@ -75,14 +88,16 @@ static int multiply(const dt_cublas *cublas, dt_cublas_handle handle, const dt_g
                : g->dtype == DT_BFLOAT16 ? DT_CUBLAS_16BF
                : wide                    ? DT_CUBLAS_64F
                                          : DT_CUBLAS_32F;
+    int compute = wide                                ? DT_CUBLAS_COMPUTE_64F
+                  : g->tf32 && g->dtype == DT_FLOAT32 ? DT_CUBLAS_COMPUTE_32F_FAST_TF32
+                                                      : DT_CUBLAS_COMPUTE_32F;
     const void *one = wide ? (const void *)&g->alpha : &alpha;
     const void *other = wide ? (const void *)&g->beta : &beta;
-    return cublas->gemm(
-        handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m, (int)g->k, one,
-        g->b, type, leading(g->b_row, g->b_col), g->b_batch, g->a, type,
-        leading(g->a_row, g->a_col), g->a_batch, other, g->c, type,
-        (int)(g->c_row > 0 ? g->c_row : 1), g->c_batch, (int)g->batch,
-        wide ? DT_CUBLAS_COMPUTE_64F : DT_CUBLAS_COMPUTE_32F, DT_CUBLAS_GEMM_DEFAULT);
+    return cublas->gemm(handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m,
+                        (int)g->k, one, g->b, type, leading(g->b_row, g->b_col),
+                        g->b_batch, g->a, type, leading(g->a_row, g->a_col), g->a_batch,
+                        other, g->c, type, (int)(g->c_row > 0 ? g->c_row : 1),
+                        g->c_batch, (int)g->batch, compute, DT_CUBLAS_GEMM_DEFAULT);
 }
 
 static bool fits(const dt_gemm *g)

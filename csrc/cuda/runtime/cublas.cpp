@@ -86,6 +86,9 @@ static void *find(void)
         if (!handle && folder)
             handle = try_folder(folder, strlen(folder), "lib64", name);
     }
+    static const char usual[] = "/usr/local/cuda";
+    if (!handle)
+        handle = try_folder(usual, sizeof usual - 1, "lib64", name);
     if (!handle)
         dt_fail(
             DT_ERROR_RUNTIME,

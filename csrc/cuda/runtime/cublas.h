@@ -7,11 +7,19 @@
 #include <cuda_runtime.h>
 
 typedef struct cublasContext *dt_cublas_handle;
-enum { DT_CUBLAS_SUCCESS = 0, DT_CUBLAS_ALLOC_FAILED = 3 };
+enum {
+    DT_CUBLAS_SUCCESS = 0,
+    DT_CUBLAS_NOT_INITIALIZED = 1, /* of create: mostly, no memory */
+    DT_CUBLAS_ALLOC_FAILED = 3
+};
 enum { DT_CUBLAS_OP_N = 0, DT_CUBLAS_OP_T = 1 };
 /* Element types, compute types and algorithms. */
 enum { DT_CUBLAS_32F = 0, DT_CUBLAS_64F = 1, DT_CUBLAS_16F = 2, DT_CUBLAS_16BF = 14 };
-enum { DT_CUBLAS_COMPUTE_32F = 68, DT_CUBLAS_COMPUTE_64F = 70 };
+enum {
+    DT_CUBLAS_COMPUTE_32F = 68,
+    DT_CUBLAS_COMPUTE_64F = 70,
+    DT_CUBLAS_COMPUTE_32F_FAST_TF32 = 77
+};
 enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
 
 /* FUNCTION(name, symbol, parameters) */

@@ -8,6 +8,8 @@
 #include <type_traits>
 
 static_assert(DT_CUBLAS_SUCCESS == CUBLAS_STATUS_SUCCESS, "cublas.h differs");
+static_assert((int)DT_CUBLAS_NOT_INITIALIZED == CUBLAS_STATUS_NOT_INITIALIZED,
+              "cublas.h differs");
 static_assert(DT_CUBLAS_ALLOC_FAILED == CUBLAS_STATUS_ALLOC_FAILED, "cublas.h differs");
 static_assert(DT_CUBLAS_OP_N == CUBLAS_OP_N && DT_CUBLAS_OP_T == CUBLAS_OP_T,
               "cublas.h differs");
@@ -18,6 +20,8 @@ static_assert((int)DT_CUBLAS_32F == CUDA_R_32F && (int)DT_CUBLAS_64F == CUDA_R_6
               "cublas.h differs");
 static_assert((int)DT_CUBLAS_COMPUTE_32F == CUBLAS_COMPUTE_32F &&
                   (int)DT_CUBLAS_COMPUTE_64F == CUBLAS_COMPUTE_64F &&
+                  (int)DT_CUBLAS_COMPUTE_32F_FAST_TF32 ==
+                      CUBLAS_COMPUTE_32F_FAST_TF32 &&
                   (int)DT_CUBLAS_GEMM_DEFAULT == CUBLAS_GEMM_DEFAULT,
               "cublas.h differs");
 

@@ -8,6 +8,18 @@
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
 
+static dt_matmul_precision precision = DT_MATMUL_HIGHEST;
+
+dt_matmul_precision dt_float32_matmul_precision(void)
+{
+    return precision;
+}
+
+void dt_set_float32_matmul_precision(dt_matmul_precision chosen)
+{
+    precision = chosen;
+}
+
 /* --- checks --- */
 
 static int check_types(const char *op_name, const dt_tensor *a, const dt_tensor *b)
@@ -106,6 +118,7 @@ static int multiply(const char *op_name, dt_tensor *out, const dt_tensor *a,
     dt_device device = dt_tensor_device(out);
     dt_gemm call = {
         .dtype = (dt_dtype)out->dtype,
+        .tf32 = precision != DT_MATMUL_HIGHEST,
         .batch = a->shape[0],
         .m = a->shape[1],
         .n = b->shape[2],

@@ -124,6 +124,15 @@ int dt_nonzero(dt_tensor *out, const dt_tensor *x);
 
 /* --- matrix products --- */
 
+/* How exact float32 products on GPUs have to be; 'highest' does without TF32. */
+typedef enum dt_matmul_precision {
+    DT_MATMUL_HIGHEST,
+    DT_MATMUL_HIGH,
+    DT_MATMUL_MEDIUM
+} dt_matmul_precision;
+dt_matmul_precision dt_float32_matmul_precision(void);
+void dt_set_float32_matmul_precision(dt_matmul_precision chosen);
+
 /* a @ b with PyTorch's rules: vectors, matrices, and batches that broadcast. */
 int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
 
