@@ -55,6 +55,9 @@ _LATER = {
     "random": "random",
     "get_rng_state": "random",
     "set_rng_state": "random",
+    "install_as_torch": "_as_torch",
+    "torch_version": "torch_version",
+    "version": "version",
     "finfo": "_functions.dtypes",
     "iinfo": "_functions.dtypes",
     "functional": "functional",
@@ -75,9 +78,9 @@ _LATER = {
 def __getattr__(name):
     where = _LATER.get(name)
     if where is None:
-        raise AttributeError(
-            f"pydevtensor has no {name!r}; dir(pydevtensor) lists what there is"
-        )
+        from pydevtensor._absent import absent
+
+        raise AttributeError(absent(__name__, name))
     from importlib import import_module
 
     module = import_module("pydevtensor." + where)

@@ -1,4 +1,8 @@
-"""Show the devices and libraries that pydevtensor finds."""
+"""Show the devices and libraries that pydevtensor finds.
+
+`python -m pydevtensor run script.py ARGUMENTS` (or `run -m module ARGUMENTS`) runs a
+program whose `import torch` means pydevtensor.
+"""
 
 import argparse
 import os
@@ -41,10 +45,16 @@ def device_rows():
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m pydevtensor", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m pydevtensor",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     version = f"pydevtensor {pydevtensor.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    parser.parse_args()
+    parser.add_argument("run", nargs="*", help="run a program")
+    if parser.parse_args().run:
+        parser.error("give what to run: run script.py, run -m module or run -c code")
     try:
         report()
         sys.stdout.flush()
@@ -103,4 +113,9 @@ def report():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["run"] and sys.argv[2:]:
+        from pydevtensor._as_torch import run
+
+        run(sys.argv[2:])
+    else:
+        main()

@@ -21,11 +21,10 @@ def publish(module: str) -> None:
         return sorted(n for n in names if n[0] != "_" and _is_ours(names[n]))
 
     def __getattr__(name: str) -> object:
-        raise AttributeError(
-            f"{module} has no {name!r}; dir({module}) lists what there is",
-            name=name,
-            obj=sys.modules[module],
-        )
+        from pydevtensor._absent import absent
+
+        text = absent(module, name)
+        raise AttributeError(text, name=name, obj=sys.modules[module])
 
     names["__dir__"], names["__getattr__"] = __dir__, __getattr__
 

@@ -8,9 +8,9 @@ def __getattr__(name):
         from importlib import import_module
 
         return import_module("pydevtensor.utils." + name)
-    raise AttributeError(
-        f"pydevtensor.utils has no {name!r}; dir(pydevtensor.utils) lists what there is"
-    )
+    from pydevtensor._absent import absent
+
+    raise AttributeError(absent(__name__, name))
 
 
 def __dir__():

@@ -1,0 +1,54 @@
+"""What PyTorch has and this package does not, and what to do instead.
+
+One table by PyTorch's names without `torch.`; an entry holds for all below its name.
+"""
+
+from __future__ import annotations
+
+_STATE_DICT = "save and load a state_dict() with torch.save() and torch.load()"
+_WAY_ROUND = {
+    "_dynamo": "call the function itself; nothing is compiled here",
+    "_inductor": "call the function itself; nothing is compiled here",
+    "ao": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
+    "autograd.functional": "call torch.autograd.grad() once for each row",
+    "distributed": "use all GPUs from one process: x.to('cuda:1') copies to the second",
+    "export": _STATE_DICT,
+    "func": "call torch.autograd.grad()",
+    "futures": "use concurrent.futures",
+    "fx": "write the changed module as a class",
+    "hub": "download the file with another program, build the module yourself, and "
+    "call load_state_dict(torch.load(path))",
+    "library": "derive a class from torch.autograd.Function",
+    "multiprocessing": "use Python's multiprocessing; DataLoader(num_workers=...) "
+    "starts its own processes",
+    "onnx": "save the state_dict() and export the model where PyTorch is installed",
+    "package": _STATE_DICT,
+    "profiler": "use torch.cuda.Event(enable_timing=True), time.perf_counter() or "
+    "cProfile",
+    "quantization": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
+    "sparse": "use dense tensors, or indices and torch.scatter_add()",
+    "special": "most of its functions are also torch's own, e.g. torch.erf()",
+    "utils.bottleneck": "use cProfile",
+    "utils.checkpoint": "use smaller batches and add up the gradients of several",
+    "utils.cpp_extension": "derive a class from torch.autograd.Function",
+    "utils.tensorboard": "write the numbers with the csv module, or draw them with "
+    "matplotlib",
+}
+
+
+def absent(module: str, name: str) -> str:
+    """What to say of a name that a module of pydevtensor does not have."""
+    path = f"{module}.{name}".removeprefix("pydevtensor.")
+    way = advice(path)
+    if way:
+        return f"pydevtensor has no torch.{path}; {way}"
+    return f"{module} has no {name!r}; dir({module}) lists what there is"
+
+
+def advice(path: str) -> str | None:
+    """What to do without a name, which is given without `torch.`."""
+    while path:
+        if path in _WAY_ROUND:
+            return _WAY_ROUND[path]
+        path = path.rpartition(".")[0]
+    return None

@@ -1,0 +1,302 @@
+"""`import torch` means pydevtensor: in this process, in its workers, and for a script.
+
+Each test runs programs in processes of their own.
+"""
+
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+from isolated import environment, python
+
+START = "import pydevtensor\ntorch_module = pydevtensor.install_as_torch()\n"
+
+
+def run(code, **expected):
+    return python(START + dedent(code), **expected)
+
+
+def test_modules_and_classes_are_ours():
+    out = run("""
+        import sys
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+        import torch.optim.lr_scheduler
+        from torch.nn.modules.linear import Linear
+        from torch.utils import data
+        from torch.utils.data import DataLoader
+        from torch.nn import *
+
+        assert torch is torch_module is pydevtensor.install_as_torch()
+        for name in ("nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler", "cuda",
+                     "utils.data", "autograd", "linalg", "random", "nn.modules.linear"):
+            __import__("torch." + name)
+            ours = sys.modules["torch." + name]
+            assert ours is sys.modules["pydevtensor." + name], name
+            assert ours.__spec__.name == "pydevtensor." + name
+        assert data.DataLoader is DataLoader and nn.Linear is Linear
+        assert torch.Tensor is pydevtensor.Tensor and torch.float32 is pydevtensor.float32
+        assert isinstance(F.relu(torch.ones(2)), torch.Tensor)
+        assert set(pydevtensor.__all__) <= set(dir(torch))
+        assert torch.nn.Linear.__module__ == "pydevtensor.nn.modules.linear"
+        print(torch)
+    """)
+    assert out == "<module 'torch' (pydevtensor)>\n"
+
+
+def test_pickles_by_either_name():
+    run("""
+        import pickle, copy
+        import torch
+        assert pickle.loads(b"ctorch\\nTensor\\n.") is pydevtensor.Tensor
+        assert pickle.loads(b"ctorch.nn.modules.linear\\nLinear\\n.") is torch.nn.Linear
+        layer = torch.nn.Linear(2, 1)
+        again = pickle.loads(pickle.dumps({"a": layer, "b": layer.weight}))
+        assert torch.equal(again["a"].weight, layer.weight)
+        assert again["a"].weight is again["b"]
+    """)
+
+
+def test_the_version_compares_as_that_of_the_release():
+    run("""
+        import torch
+        from torch.torch_version import TorchVersion
+        assert torch.__version__.split("+")[0] == "2.13.0" != pydevtensor.__version__
+        assert torch.version.__version__ == torch.__version__
+        assert torch.__version__ >= (1, 8) and torch.__version__ < (2, 14)
+        assert "2.9" < torch.__version__ < "2.13.1.dev2" and torch.__version__ > "2.13.0a1"
+        assert torch.__version__ != "2.13.0" and torch.__version__ == "2.13+pydevtensor"
+        assert TorchVersion("2.13.0") == "2.13" and TorchVersion("2.13.0") < "2.13.0.post1"
+        assert torch.__version__ < "main" and torch.__version__ != None
+        assert len({torch.__version__, str(torch.__version__)}) == 1
+        assert torch.version.hip is None and torch.version.cuda is None
+        assert isinstance(torch.version.git_version, str)
+    """)
+    code = "import torch; assert torch.version.cuda.count('.') == 1"
+    run(code, PYDEVTENSOR_SIM_GPUS="1")
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "text"),
+    [
+        ("import torch.no_such", "ModuleNotFoundError", "no module torch.no_such"),
+        ("from torch import no_such", "ImportError", "cannot import name 'no_such'"),
+        ("torch.no_such", "AttributeError", "pydevtensor has no 'no_such'"),
+        ("torch.nn.no_such", "AttributeError", "pydevtensor.nn has no 'no_such'"),
+        ("import torch.nn._functional", "ModuleNotFoundError", "torch.nn._functional"),
+        (
+            "import torch.distributed as d",
+            "ModuleNotFoundError",
+            "use all GPUs from one",
+        ),
+        ("import torch.onnx.utils", "ModuleNotFoundError", "save the state_dict()"),
+        ("torch.onnx.export", "AttributeError", "save the state_dict()"),
+        (
+            "torch.hub.load('a', 'b')",
+            "AttributeError",
+            "load_state_dict(torch.load(path))",
+        ),
+        ("torch.utils.tensorboard", "AttributeError", "csv module"),
+        ("from torch.utils import tensorboard", "ModuleNotFoundError", "csv module"),
+        (
+            "from torch.utils.tensorboard import SummaryWriter",
+            "ModuleNotFoundError",
+            "csv",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(statement, error, text, missing):
+    kind, message, name = missing[statement]
+    assert kind == error and text in message, message
+    if kind == "ModuleNotFoundError":
+        assert message.split("has no module ")[1].startswith(name)
+
+
+@pytest.fixture(scope="module")
+def missing(request):
+    """What each statement of the test raises, all of them run in one process."""
+    marker = next(m for m in test_what_is_missing_is_named.pytestmark if m.args)
+    statements = [case[0] for case in marker.args[1]]
+    out = run(f"""
+        import torch, importlib.util
+        found = {{}}
+        for statement in {statements!r}:
+            try:
+                exec(statement)
+            except Exception as error:
+                name = getattr(error, "name", None)
+                found[statement] = type(error).__name__, str(error), name
+        for name in ("torch.no_such", "torch.distributed", "torch.utils.tensorboard"):
+            assert importlib.util.find_spec(name) is None
+        assert importlib.util.find_spec("torch.nn.init") is not None
+        print(found)
+    """)
+    return eval(out)
+
+
+def test_a_torch_that_is_imported_already_is_left_alone():
+    out = python("""
+import sys, types
+import pydevtensor
+for name in ("torch", "torchvision"):
+    other = sys.modules[name] = types.ModuleType(name)
+    other.__file__ = "/there/torch.py"
+    before = list(sys.meta_path)
+    try:
+        pydevtensor.install_as_torch()
+    except RuntimeError as error:
+        print(error)
+    assert sys.modules.pop(name) is other and sys.meta_path == before
+pydevtensor.install_as_torch()
+""")
+    first, second = out.splitlines()
+    assert "torch is imported already, from /there/torch.py; call it before" in first
+    assert "torchvision is imported already" in second
+
+
+def test_a_torch_that_is_installed_is_passed_over(tmp_path):
+    (tmp_path / "torch.py").write_text("raise SystemError('the other one')")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    run(code + "import torch; torch.ones(2)")
+    # Other programs do not see it.
+    run(code + "import subprocess; subprocess.run([sys.executable, '-c', 'import torch'], "
+        f"cwd={str(tmp_path)!r}, check=True)", fails=True)  # fmt: skip
+
+
+PROCESSES = """
+import sys
+from multiprocessing import get_context
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Squares(Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        import torch.optim
+        assert torch.nn is sys.modules["pydevtensor.nn"]
+        return torch.tensor(i) ** 2
+
+def work(x):
+    from torch import nn
+    return nn.Identity()(x) + 1, torch.__version__
+
+if __name__ == "__main__":
+    for how in ("fork", "spawn", "forkserver"):
+        with get_context(how).Pool(1) as pool:
+            y, version = pool.apply(work, (torch.ones(2),))
+            pool.close()
+            pool.join()
+        assert y.tolist() == [2, 2] and version == torch.__version__
+        loader = DataLoader(Squares(), 2, num_workers=1, multiprocessing_context=how)
+        print(how, [batch.tolist() for batch in loader])
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import multiprocessing.spawn\n"])
+def test_processes_see_it_too(first, tmp_path):
+    (tmp_path / "program.py").write_text(first + PROCESSES)
+    arguments = ["-m", "pydevtensor", "run", str(tmp_path / "program.py")]
+    out = python("", arguments=arguments)
+    expected = "[[0, 1], [4, 9]]"
+    assert out.splitlines() == [
+        f"{how} {expected}" for how in ("fork", "spawn", "forkserver")
+    ]
+
+
+def test_a_process_of_forkserver_starts_without_the_main_module():
+    """A server that preloads it would run its `import torch` without the finder."""
+    run("""
+        from multiprocessing import spawn
+        assert "pydevtensor" in spawn.get_preparation_data("a name")
+        __file__ = "main.py"
+        assert "init_main_from_path" in spawn.get_preparation_data("a name")
+        assert "init_main_from_path" not in spawn.get_preparation_data("ignore")
+    """)
+
+
+# --- python -m pydevtensor run ------------------------------------------------------
+
+SHOW = """
+'''a docstring'''
+import sys
+import beside
+left_out = ("__annotations__", "__conditional_annotations__")
+print(sys.argv, sys.path[0], __name__, __spec__ and __spec__.name, __package__, __doc__)
+print(globals().get("__file__"), sorted({*globals()} - {*left_out}))
+print(sys.modules["__main__"].__dict__ is globals(), beside.__name__)
+"""
+FAIL = """
+def f():
+    return 1 / 0
+def g():
+    try:
+        f()
+    except ZeroDivisionError as error:
+        raise ValueError("outer") from error
+g()
+"""
+FILES = {
+    "show.py": SHOW,
+    "beside.py": "",
+    "fail.py": FAIL,
+    "syntax.py": "x = (",
+    "exit.py": "import sys; sys.exit('a message')",
+    "status.py": "import atexit; atexit.register(print, 'last'); raise SystemExit(7)",
+    "interrupt.py": "import os, time; os.kill(os.getpid(), 2); time.sleep(5)",
+    "thread.py": "import threading, time\n"
+    "threading.Timer(0.05, lambda: print(time.time() > 1, name)).start(); name = 'kept'",
+    "package/__init__.py": "",
+    "package/__main__.py": SHOW.replace("import beside", "from . import beside"),
+    "package/beside.py": "",
+    "folder/__main__.py": SHOW,
+    "folder/beside.py": "",
+    "other/sub.py": SHOW,
+    "other/beside.py": "",
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["show.py a -b", "./show.py", "other/sub.py", "folder x", "-m package q", "-m show"]
+    + ["fail.py", "syntax.py", "exit.py", "status.py", "interrupt.py", "no_such.py"]
+    + ["-m no_such", "thread.py", "-c 1/0 b", "-c print(__name__,__import__('sys').argv)"],
+)  # fmt: skip
+def test_a_program_runs_as_python_runs_it(arguments, programs):
+    """Output, errors and exit status are those of `python ARGUMENTS`."""
+    results = []
+    for prefix in ([], ["-m", "pydevtensor", "run"]):
+        done = subprocess.run(
+            [sys.executable, *prefix, *arguments.split()],
+            cwd=programs,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        errors = done.stderr.splitlines()
+        errors = [line for line in errors if "<frozen runpy>" not in line]
+        results.append((done.returncode, done.stdout, errors))
+    assert results[0] == results[1]
+    if arguments == "show.py a -b":
+        assert results[0][1].startswith("['show.py', 'a', '-b'] ")
+
+
+def test_a_program_imports_torch(programs):
+    code = (
+        "import torch, sys; assert torch.nn is sys.modules['pydevtensor.nn']; print(3)"
+    )
+    assert python("", arguments=["-m", "pydevtensor", "run", "-c", code]) == "3\n"
+    error = python("", arguments=["-m", "pydevtensor", "run"], status=2, fails=True)
+    assert "give what to run" in error
