@@ -186,7 +186,9 @@ def test_float32_matmul_precision(device):
     try:
         assert torch.get_float32_matmul_precision() == "high"
         exact = device == "cpu" or torch.cuda.is_simulated()
-        assert (a @ a.t()).item() == pytest.approx(10 + 2**-19, rel=1e-7 if exact else 1e-2)
+        assert (a @ a.t()).item() == pytest.approx(
+            10 + 2**-19, rel=1e-7 if exact else 1e-2
+        )
     finally:
         torch.set_float32_matmul_precision("highest")
     with pytest.raises(RuntimeError, match="give 'highest'"):

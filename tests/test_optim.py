@@ -411,7 +411,7 @@ def test_a_step_is_one_launch_and_no_wait(make, gpu):
     if not torch.cuda.is_simulated():
         pytest.skip("counts what simulated GPUs do")
     ps = [nn.Parameter(torch.ones(n, device=gpu)) for n in (3, 5000, 700, 1)]
-    ps += [nn.Parameter(torch.ones(40, device=gpu)) for _ in range(900)]
+    ps += [nn.Parameter(torch.ones(40, device=gpu)) for _ in range(300)]
     optimizer = make(ps)
     for p in ps:
         p.grad = torch.full_like(p, 0.5)

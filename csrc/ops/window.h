@@ -13,7 +13,8 @@
  * of the input. */
 typedef struct dt_window {
     int ndim; /* that slide, the last ones */
-    int64_t input[DT_WINDOW_DIMS], output[DT_WINDOW_DIMS]; /* sizes; output: of windows */
+    int64_t input[DT_WINDOW_DIMS],
+        output[DT_WINDOW_DIMS]; /* sizes; output: of windows */
     int64_t kernel[DT_WINDOW_DIMS], stride[DT_WINDOW_DIMS];
     int64_t padding[DT_WINDOW_DIMS]; /* before the first element */
     int64_t dilation[DT_WINDOW_DIMS];

@@ -47,13 +47,6 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
                    const std::vector<void *> &slots);
 
 void *dynamic_shared_memory();
-/* The address at which kernels see the program's `pointer`; NULL stays NULL. */
-void *seen_address(const void *pointer);
-template <class T>
-T *follow(T *pointer)
-{
-    return (T *)seen_address(pointer);
-}
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);
 void block_given_back(void *pointer, size_t rounded);
 

@@ -142,11 +142,6 @@ static void give_back(Device &device, std::map<char *, Segment>::iterator found)
     device.segments.erase(found);
 }
 
-void *seen_address(const void *pointer)
-{
-    return device_of(pointer) ? seen_from(pointer) : (void *)pointer;
-}
-
 } /* namespace sim */
 
 using namespace sim;

@@ -163,10 +163,6 @@ UNDEFINED __global__ void divides(int *x, int by)
 {
     x[0] = 10 / by;
 }
-UNDEFINED __global__ void follows_named(float **table, Followed)
-{
-    *FOLLOW(table[0]) = 7;
-}
 UNDEFINED __global__ void follows(float **table)
 {
     table[0][0] = 1;
@@ -402,20 +398,12 @@ static void wrong()
         WRONG(LAUNCH_BARRIERS(wild, 1, 64, 0, nullptr, nullptr, 4), address, "wild");
     }
     schedule("eager");
-    /* Pointers in device memory are not translated unless the launch names them. */
+    /* Pointers in device memory are not translated. */
     float **table = on_device<float *>(1);
     float *inner = on_device<float>(1 << 20); /* on its own pages */
     GOOD(copy_now(table, &inner, sizeof inner, cudaMemcpyHostToDevice));
     WRONG(LAUNCH(follows, 1, 1, 0, nullptr, table), address,
           "was not a pointer argument");
-    void *named[] = {inner, nullptr};
-    for (const char *when : {"eager", "lazy"}) {
-        schedule(when);
-        named[0] = inner;
-        GOOD(LAUNCH(follows_named, 1, 1, 0, nullptr, table, FOLLOWED(named, 2)));
-        EQUAL(fetch(inner, 1)[0], 7);
-    }
-    schedule("eager");
     if (!sanitized) {
         WRONG(LAUNCH(wild, 1, 1, 0, nullptr, inner, (long)1 << 40), address, "wild");
         WRONG(LAUNCH_BARRIERS(too_much_shared, 1, 1, 100, nullptr), address,

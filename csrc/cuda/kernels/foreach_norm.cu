@@ -6,17 +6,17 @@ namespace {
 struct NormTensor {
     const void *data;
     int64_t numel;
-    int64_t first; /* of its partial results */
+    int64_t first; /* of its partial results in this launch */
 };
+POINTERS_OF(NormTensor, f(s.data);)
 
 /* A block for each partial result. */
-template <typename T>
-__global__ void ENOUGH_BLOCKS norm_kernel(T *partials, const NormTensor *rows,
-                                          int64_t count, GRID_CONSTANT(Reduction) c,
-                                          Followed)
+template <typename T, class Table>
+__global__ void ENOUGH_BLOCKS norm_kernel(T *partials, GRID_CONSTANT(Table) table,
+                                          GRID_CONSTANT(Reduction) c)
 {
-    const NormTensor &row = row_of_block(rows, count);
-    const char *data = FOLLOW((const char *)row.data);
+    const NormTensor &row = row_of_block(table);
+    const char *data = (const char *)row.data;
     int64_t begin = ((int64_t)blockIdx.x - row.first) * DT_FOREACH_NORM_CHUNK;
     int64_t end = begin + DT_FOREACH_NORM_CHUNK;
     end = end < row.numel ? end : row.numel;
@@ -28,22 +28,18 @@ __global__ void ENOUGH_BLOCKS norm_kernel(T *partials, const NormTensor *rows,
         partials[blockIdx.x] = acc;
 }
 
-template <typename T>
+template <typename T, class Table>
 int start(dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *call,
-          const NormTensor *rows, void **pointers)
+          const Table &table, int64_t begin, int64_t blocks)
 {
-    const dt_foreach_norm_entry &last = call->entries[call->count - 1];
-    int64_t blocks =
-        last.first + (last.numel + DT_FOREACH_NORM_CHUNK - 1) / DT_FOREACH_NORM_CHUNK;
     Reduction c = {};
     c.op = op;
     c.parameter = call->parameter;
     c.mapped = true;
     c.f.reduced.ndim = 1;
     c.f.reduced.strides[0][0] = sizeof(T);
-    return START_BARRIERS("starting a norm", stream, (norm_kernel<T>), blocks,
-                          (T *)call->partials, rows, call->count, c,
-                          FOLLOWED(pointers, call->count));
+    return START_BARRIERS("starting a norm", stream, (norm_kernel<T, Table>), blocks,
+                          (T *)call->partials + call->entries[begin].first, table, c);
 }
 
 } // namespace
@@ -51,20 +47,18 @@ int start(dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *call,
 int dt_cuda_foreach_norm(dt_stream stream, dt_reduce_op op,
                          const dt_foreach_norm_call *call)
 {
-    return with_table<NormTensor>(
-        stream, "norm", call->count, 1,
-        [&](NormTensor *rows, void **pointers) {
-            for (int64_t i = 0; i < call->count; i++) {
-                const dt_foreach_norm_entry &e = call->entries[i];
-                rows[i] = {e.data, e.numel, e.first};
-                pointers[i] = (void *)e.data;
-            }
+    return for_tables<NormTensor>(
+        call->count,
+        [&](int64_t i, NormTensor &row) {
+            row.data = call->entries[i].data;
+            row.numel = call->entries[i].numel;
+            return (row.numel + DT_FOREACH_NORM_CHUNK - 1) / DT_FOREACH_NORM_CHUNK;
         },
-        [&](const NormTensor *rows, void **pointers) {
+        [&](const auto &table, int64_t begin, int64_t blocks) {
             if (call->dtype == DT_FLOAT32)
-                return start<float>(stream, op, call, rows, pointers);
+                return start<float>(stream, op, call, table, begin, blocks);
             if (call->dtype == DT_FLOAT64)
-                return start<double>(stream, op, call, rows, pointers);
+                return start<double>(stream, op, call, table, begin, blocks);
             return dt_fail(DT_ERROR_RUNTIME, "norm: elements of type %s have none",
                            dt_dtype_name(call->dtype));
         });

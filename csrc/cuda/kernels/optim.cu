@@ -13,6 +13,7 @@ struct OptimTensor {
     double own[DT_OPTIM_OWN];
     bool aligned; /* everything may be loaded in vectors */
 };
+POINTERS_OF(OptimTensor, f(s.parameter); f(s.gradient); for (void *&p : s.states) f(p);)
 
 /* Elements that one block works on: a multiple of what its threads take at once. */
 #define CHUNK 4096
@@ -72,20 +73,19 @@ static __device__ __forceinline__ void each_operand(Elements<T, N> &e, T *parame
             f(states[k], e.states[k]);
 }
 
-template <typename T>
-__global__ void update_kernel(const OptimTensor *rows, int64_t count, dt_optim_op op,
-                              int nstates, GRID_CONSTANT(Numbers<T>) numbers,
-                              const T *scale, Followed)
+template <typename T, class Table>
+__global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int nstates,
+                              GRID_CONSTANT(Numbers<T>) numbers, const T *scale)
 {
     constexpr int N = vector_size<T>;
-    const OptimTensor &row = row_of_block(rows, count);
+    const OptimTensor &row = row_of_block(table);
     int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
     end = end < row.numel ? end : row.numel;
-    T *p = FOLLOW((T *)row.parameter), *states[DT_OPTIM_STATES], own[DT_OPTIM_OWN];
-    const T *g = FOLLOW((const T *)row.gradient);
+    T *p = (T *)row.parameter, *states[DT_OPTIM_STATES], own[DT_OPTIM_OWN];
+    const T *g = (const T *)row.gradient;
     UNROLL
     for (int k = 0; k < DT_OPTIM_STATES; k++)
-        states[k] = FOLLOW((T *)row.states[k]);
+        states[k] = (T *)row.states[k];
     UNROLL
     for (int k = 0; k < DT_OPTIM_OWN; k++)
         own[k] = (T)row.own[k];
@@ -122,35 +122,9 @@ __global__ void update_kernel(const OptimTensor *rows, int64_t count, dt_optim_o
     }
 }
 
-/* Fills rows, and pointers with all that they hold; gives the number of blocks. */
-int64_t fill_rows(const dt_optim_call *call, OptimTensor *rows, void **pointers)
-{
-    int64_t blocks = 0;
-    for (int64_t i = 0; i < call->count; i++) {
-        const dt_optim_entry &e = call->entries[i];
-        OptimTensor &row = rows[i];
-        row.parameter = e.parameter;
-        row.gradient = e.gradient;
-        row.aligned = is_aligned(e.parameter, 16) && is_aligned(e.gradient, 16);
-        *pointers++ = e.parameter;
-        *pointers++ = (void *)e.gradient;
-        for (int k = 0; k < DT_OPTIM_STATES; k++) {
-            row.states[k] = e.states[k];
-            row.aligned = row.aligned && is_aligned(e.states[k], 16);
-            *pointers++ = e.states[k];
-        }
-        for (int k = 0; k < DT_OPTIM_OWN; k++)
-            row.own[k] = e.own[k];
-        row.numel = e.numel;
-        row.first = blocks;
-        blocks += (e.numel + CHUNK - 1) / CHUNK;
-    }
-    return blocks;
-}
-
-template <typename T>
-int start(dt_stream stream, const dt_optim_call *call, const OptimTensor *rows,
-          int64_t blocks, void **pointers)
+template <typename T, class Table>
+int start(dt_stream stream, const dt_optim_call *call, const Table &table,
+          int64_t blocks)
 {
     static const int nstates[] = {
 #define OPTIM(name, count, ...) count,
@@ -160,27 +134,39 @@ int start(dt_stream stream, const dt_optim_call *call, const OptimTensor *rows,
     Numbers<T> numbers;
     for (int k = 0; k < DT_OPTIM_NUMBERS; k++)
         numbers.v[k] = (T)call->numbers[k];
-    return START_BLOCKS("starting an update", stream, (update_kernel<T>), blocks, rows,
-                        call->count, call->op, nstates[call->op], numbers,
-                        (const T *)call->scale,
-                        FOLLOWED(pointers, (DT_OPTIM_STATES + 2) * call->count));
+    return START_BLOCKS("starting an update", stream, (update_kernel<T, Table>), blocks,
+                        table, call->op, nstates[call->op], numbers,
+                        (const T *)call->scale);
+}
+
+/* Writes the row of an entry; gives the number of its blocks. */
+int64_t fill(const dt_optim_entry &e, OptimTensor &row)
+{
+    row.parameter = e.parameter;
+    row.gradient = e.gradient;
+    row.aligned = is_aligned(e.parameter, 16) && is_aligned(e.gradient, 16);
+    for (int k = 0; k < DT_OPTIM_STATES; k++) {
+        row.states[k] = e.states[k];
+        row.aligned = row.aligned && is_aligned(e.states[k], 16);
+    }
+    for (int k = 0; k < DT_OPTIM_OWN; k++)
+        row.own[k] = e.own[k];
+    row.numel = e.numel;
+    return (e.numel + CHUNK - 1) / CHUNK;
 }
 
 } // namespace
 
 int dt_cuda_optim_step(dt_stream stream, const dt_optim_call *call)
 {
-    int64_t blocks = 0;
-    return with_table<OptimTensor>(
-        stream, "update", call->count, DT_OPTIM_STATES + 2,
-        [&](OptimTensor *rows, void **pointers) {
-            blocks = fill_rows(call, rows, pointers);
-        },
-        [&](const OptimTensor *rows, void **pointers) {
+    return for_tables<OptimTensor>(
+        call->count,
+        [&](int64_t i, OptimTensor &row) { return fill(call->entries[i], row); },
+        [&](const auto &table, int64_t, int64_t blocks) {
             if (call->dtype == DT_FLOAT32)
-                return start<float>(stream, call, rows, blocks, pointers);
+                return start<float>(stream, call, table, blocks);
             if (call->dtype == DT_FLOAT64)
-                return start<double>(stream, call, rows, blocks, pointers);
+                return start<double>(stream, call, table, blocks);
             return dt_fail(DT_ERROR_RUNTIME,
                            "update: elements of type %s are not updated",
                            dt_dtype_name(call->dtype));

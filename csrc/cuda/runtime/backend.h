@@ -91,10 +91,6 @@ struct Scratch {
     }
 };
 
-/* Like copy_to_device, but in staged chunks, so that no size synchronizes. */
-int copy_to_device_staged(dt_stream stream, void *target, const void *source,
-                          size_t bytes);
-
 /* --- kernels --- */
 
 #define NN_OP(name, ...) int nn_##name(dt_stream stream, const dt_nn_call *call);

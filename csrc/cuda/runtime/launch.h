@@ -24,10 +24,7 @@
  *
  *     template <int N, class F> void each_pointer(Plan<N> &s, F f) { f(s.data); }
  *
- * Pointers stored in device memory need more: the kernel takes a parameter of type
- * Followed and reads each such pointer through FOLLOW(pointer), and the launch passes
- * FOLLOWED(pointers, count), a list in host memory that is read during the launch. On
- * a GPU both do nothing.
+ * Pointers stored in device memory cannot be followed: pass them in a struct.
  *
  * GRID_CONSTANT(Layout<3>) layout declares a read-only struct parameter that all
  * threads share, instead of a copy in each thread's local memory.
@@ -86,17 +83,6 @@ dim3 launch_extent(Integer extent)
 #define GRID_CONSTANT(...) const __VA_ARGS__ &
 #define DYNAMIC_SHARED(type, name)                                                     \
     type *name = reinterpret_cast<type *>(sim::dynamic_shared_memory())
-struct Followed {
-    void **pointers;
-    int64_t count;
-};
-POINTERS_OF(Followed, for (int64_t i = 0; i < s.count; i++) f(s.pointers[i]);)
-#define FOLLOWED(pointers, count)                                                      \
-    Followed                                                                           \
-    {                                                                                  \
-        (pointers), (int64_t)(count)                                                   \
-    }
-#define FOLLOW(pointer) sim::follow(pointer)
 #define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream)                               \
     sim::block_taken((pointer), (bytes), (rounded), (stream))
 #define SIM_BLOCK_GIVEN_BACK(pointer, rounded)                                         \
@@ -116,9 +102,6 @@ POINTERS_OF(Followed, for (int64_t i = 0; i < s.count; i++) f(s.pointers[i]);)
     extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];              \
     type *name = reinterpret_cast<type *>(dynamic_shared_bytes)
 #endif
-struct Followed {};
-#define FOLLOWED(pointers, count)                        ((void)(pointers), Followed())
-#define FOLLOW(pointer)                                  (pointer)
 #define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream) ((void)0)
 #define SIM_BLOCK_GIVEN_BACK(pointer, rounded)           ((void)0)
 

@@ -64,19 +64,6 @@ int dt_cuda_copy_to_device(dt_stream stream, void *target, const void *source,
     return 0;
 }
 
-int copy_to_device_staged(dt_stream stream, void *target, const void *source,
-                          size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
-        size_t part = bytes - at;
-        part = part < SLOT_BYTES ? part : SLOT_BYTES;
-        if (dt_cuda_copy_to_device(stream, (char *)target + at,
-                                   (const char *)source + at, part))
-            return -1;
-    }
-    return 0;
-}
-
 int dt_cuda_copy_to_host(dt_stream stream, void *target, const void *source,
                          size_t bytes)
 {

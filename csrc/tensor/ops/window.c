@@ -52,14 +52,14 @@ int dt_window_slide(const char *op_name, dt_window *w, bool ceil_mode)
                            "%s: the window is too large to count its elements",
                            op_name);
         if (covered > padded)
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: the kernel covers %" PRId64
-                           " elements in dimension %d of those it slides along, but the "
-                           "input, of size %" PRId64 ", has %" PRId64
-                           " with its padding; give a smaller kernel or dilation, or "
-                           "more padding",
-                           op_name, covered, d - (DT_WINDOW_DIMS - w->ndim),
-                           w->input[d], padded);
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "%s: the kernel covers %" PRId64
+                " elements in dimension %d of those it slides along, but the "
+                "input, of size %" PRId64 ", has %" PRId64
+                " with its padding; give a smaller kernel or dilation, or "
+                "more padding",
+                op_name, covered, d - (DT_WINDOW_DIMS - w->ndim), w->input[d], padded);
         int64_t room = padded - covered;
         w->output[d] = room / w->stride[d] + 1;
         if (ceil_mode && room % w->stride[d] &&
