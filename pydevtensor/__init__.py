@@ -43,6 +43,16 @@ _rebuild_tensor = _C._rebuild_tensor  # which pickles name
 
 # Loaded on first use: a name and the module that has it.
 _LATER = {
+    "BFloat16Tensor": "_classes",
+    "BoolTensor": "_classes",
+    "ByteTensor": "_classes",
+    "CharTensor": "_classes",
+    "DoubleTensor": "_classes",
+    "FloatTensor": "_classes",
+    "HalfTensor": "_classes",
+    "IntTensor": "_classes",
+    "LongTensor": "_classes",
+    "ShortTensor": "_classes",
     "autograd": "autograd",
     "no_grad": "autograd",
     "enable_grad": "autograd",

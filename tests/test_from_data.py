@@ -202,3 +202,39 @@ def test_out_of_factories(call, expected, device):
 def test_out_of_another_shape():
     with pytest.raises(RuntimeError, match=r"out has shape \[5\]"):
         torch.zeros(2, 3, out=torch.empty(5))
+
+
+def test_classes_of_types_know_their_tensors(device):
+    x = torch.ones(2, device=device)
+    assert isinstance(x, torch.FloatTensor) == (device == "cpu")
+    assert not isinstance(x, torch.DoubleTensor) and not isinstance(
+        1.0, torch.FloatTensor
+    )
+    assert isinstance(
+        torch.nn.Parameter(torch.ones(2)), (torch.LongTensor, torch.FloatTensor)
+    )
+    for kind in (torch.LongTensor, torch.HalfTensor, torch.BoolTensor):
+        y = x.type(kind)
+        assert (
+            isinstance(y, kind)
+            and isinstance(y, torch.Tensor)
+            and y.dtype is kind.dtype
+        )
+        assert y.device == torch.device("cpu")
+        assert y.type() == f"torch.{kind.__name__}"
+    assert isinstance(torch.FloatTensor, type)
+
+
+def test_classes_of_types_reject_what_is_no_size():
+    with pytest.raises(TypeError, match="are no sizes"):
+        torch.FloatTensor(2, "3")
+    with pytest.raises(TypeError, match="are no sizes"):
+        torch.FloatTensor([1], 2)
+    with pytest.raises(RuntimeError, match="makes CPU tensors"):
+        torch.FloatTensor(2, device="cuda")
+    with pytest.raises(RuntimeError):
+        torch.FloatTensor(-1)
+    assert torch.LongTensor(torch.Size([2, 3])).shape == (2, 3)
+    assert torch.LongTensor(torch.tensor([1.7])).tolist() == [1]
+    assert torch.LongTensor().shape == (0,)
+    assert torch.FloatTensor(torch.tensor(3)).tolist() == 3

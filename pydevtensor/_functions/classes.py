@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import TYPE_CHECKING, Any
 
-from pydevtensor import _C
+from pydevtensor import _C, _classes
 from pydevtensor._functions import method
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
-# Of the functions FloatTensor() etc. of csrc/python/interop/from_data.c.
 _CLASSES = {
-    name: make().dtype
-    for name, make in vars(_C).items()
-    if name.endswith("Tensor") and name != "Tensor"
+    kind.__name__: kind.dtype
+    for kind in vars(_classes).values()
+    if isinstance(kind, _classes.TensorType)
 }
 
 
@@ -32,7 +30,7 @@ def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if isinstance(dtype, _C.dtype) or dtype in (float, int, bool):
         return input.to(dtype)
     name = dtype
-    if isinstance(dtype, builtins.type):  # torch.FloatTensor itself
+    if isinstance(dtype, _classes.TensorType):
         name = f"torch.{dtype.__name__}"
     place, _, kind = name.rpartition(".") if isinstance(name, str) else ("", "", "")
     if kind not in _CLASSES or place not in ("torch", "torch.cuda"):

@@ -333,7 +333,7 @@ DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device =
     return dt_tensor_from_data("as_tensor", data, dtype, device);
 }
 
-/* --- legacy constructors: Tensor(2, 3), FloatTensor([1, 2]) --- */
+/* --- the class: Tensor(2, 3), Tensor([1, 2]) --- */
 
 static PyObject *construct_old(const char *function, dt_dtype dtype,
                                PyObject *const *values, Py_ssize_t count)
@@ -393,32 +393,6 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwar
     return (PyObject *)out;
 }
 
-/* By the names of the classes that PyTorch had for types: name, type, example. */
-#define CLASSES(CLASS)                                                                 \
-    CLASS(BoolTensor, BOOL, bool, "[0, 1]", "tensor([False,  True])")                  \
-    CLASS(ByteTensor, UINT8, uint8, "[1, 2]", "tensor([1, 2], dtype=torch.uint8)")     \
-    CLASS(CharTensor, INT8, int8, "[1, 2]", "tensor([1, 2], dtype=torch.int8)")        \
-    CLASS(ShortTensor, INT16, int16, "[1, 2]", "tensor([1, 2], dtype=torch.int16)")    \
-    CLASS(IntTensor, INT32, int32, "[1, 2]", "tensor([1, 2], dtype=torch.int32)")      \
-    CLASS(LongTensor, INT64, int64, "[1, 2]", "tensor([1, 2])")                        \
-    CLASS(HalfTensor, FLOAT16, float16, "[1, 2]",                                      \
-          "tensor([1., 2.], dtype=torch.float16)")                                     \
-    CLASS(BFloat16Tensor, BFLOAT16, bfloat16, "[1, 2]",                                \
-          "tensor([1., 2.], dtype=torch.bfloat16)")                                    \
-    CLASS(FloatTensor, FLOAT32, float32, "[1, 2]", "tensor([1., 2.])")                 \
-    CLASS(DoubleTensor, FLOAT64, float64, "[1, 2]",                                    \
-          "tensor([1., 2.], dtype=torch.float64)")
-
-#define CLASS(name, ID, ...)                                                           \
-    DT_PUBLIC(name, #name "(*size: Any)")                                              \
-    {                                                                                  \
-        bool one = args->slots[0] != NULL; /* a sequence, which is data */             \
-        return construct_old(#name, DT_##ID, one ? args->slots : args->rest,           \
-                             one ? 1 : args->nrest);                                   \
-    }
-CLASSES(CLASS)
-#undef CLASS
-
 static const dt_function rows[] = {
     DT_FUNCTION(tensor, "tensor",
                 "A new tensor with a copy of data: a number, nested sequences of "
@@ -434,12 +408,6 @@ static const dt_function rows[] = {
                 "Like tensor(), but without a copy if data is a tensor or NumPy array "
                 "that fits.",
                 "torch.as_tensor([1, 2])", "tensor([1, 2])"),
-#define CLASS(name, ID, dtype, code, prints)                                           \
-    DT_FUNCTION(name, #name,                                                           \
-                "A CPU tensor of " #dtype " of the given sizes, or of data.",          \
-                "torch." #name "(" code ")", prints),
-    CLASSES(CLASS)
-#undef CLASS
 };
 
 int dt_setup_construct(PyObject *module)

@@ -1,0 +1,146 @@
+"""The names of classes that PyTorch has for element types, such as FloatTensor."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+
+
+class TensorType(type):
+    """The class of FloatTensor and the others: what they make are Tensors."""
+
+    dtype: _C.dtype
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, _C.Tensor) and (
+            value.dtype is cls.dtype and not value.is_cuda
+        )
+
+    def __call__(cls, *size: Any, device: Any = "cpu") -> _C.Tensor:
+        if _C.device(device).type != "cpu":
+            raise RuntimeError(
+                f"{cls.__name__}() makes CPU tensors; use torch.tensor(data, "
+                f"dtype={cls.dtype}, device={str(device)!r})"
+            )
+        if len(size) == 1 and isinstance(size[0], _C.Size):
+            size = tuple(size[0])
+        elif len(size) == 1 and not _is_index(size[0]):
+            return _C.tensor(size[0], dtype=cls.dtype, device="cpu")
+        if not all(map(_is_index, size)):
+            raise TypeError(
+                f"{cls.__name__}(): {size} are no sizes; give ints, or one sequence of "
+                "data"
+            )
+        return _C.empty(size or (0,), dtype=cls.dtype, device="cpu")
+
+
+def _is_index(value: Any) -> bool:
+    if isinstance(value, _C.Tensor):
+        return False
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
+
+
+class BoolTensor(metaclass=TensorType):
+    """A CPU tensor of bool, of the given sizes or of data.
+
+    >>> torch.BoolTensor([0, 1])
+    tensor([False,  True])
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.bool
+
+
+class ByteTensor(metaclass=TensorType):
+    """A CPU tensor of uint8, of the given sizes or of data.
+
+    >>> torch.ByteTensor([1, 2])
+    tensor([1, 2], dtype=torch.uint8)
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.uint8
+
+
+class CharTensor(metaclass=TensorType):
+    """A CPU tensor of int8, of the given sizes or of data.
+
+    >>> torch.CharTensor([1, 2])
+    tensor([1, 2], dtype=torch.int8)
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.int8
+
+
+class ShortTensor(metaclass=TensorType):
+    """A CPU tensor of int16, of the given sizes or of data.
+
+    >>> torch.ShortTensor([1, 2])
+    tensor([1, 2], dtype=torch.int16)
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.int16
+
+
+class IntTensor(metaclass=TensorType):
+    """A CPU tensor of int32, of the given sizes or of data.
+
+    >>> torch.IntTensor([1, 2])
+    tensor([1, 2], dtype=torch.int32)
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.int32
+
+
+class LongTensor(metaclass=TensorType):
+    """A CPU tensor of int64, of the given sizes or of data.
+
+    >>> torch.LongTensor([1, 2])
+    tensor([1, 2])
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.int64
+
+
+class HalfTensor(metaclass=TensorType):
+    """A CPU tensor of float16, of the given sizes or of data.
+
+    >>> torch.HalfTensor([1, 2])
+    tensor([1., 2.], dtype=torch.float16)
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.float16
+
+
+class BFloat16Tensor(metaclass=TensorType):
+    """A CPU tensor of bfloat16, of the given sizes or of data.
+
+    >>> torch.BFloat16Tensor([1, 2])
+    tensor([1., 2.], dtype=torch.bfloat16)
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.bfloat16
+
+
+class FloatTensor(metaclass=TensorType):
+    """A CPU tensor of float32, of the given sizes or of data.
+
+    >>> torch.FloatTensor([1, 2])
+    tensor([1., 2.])
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.float32
+
+
+class DoubleTensor(metaclass=TensorType):
+    """A CPU tensor of float64, of the given sizes or of data.
+
+    >>> torch.DoubleTensor([1, 2])
+    tensor([1., 2.], dtype=torch.float64)
+    """
+
+    dtype: ClassVar[_C.dtype] = _C.float64
