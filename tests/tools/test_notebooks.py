@@ -26,6 +26,12 @@ CLAIMS = {
         "asks for builtins.print",
         "the same values: True",
     ],
+    "several-gpus.ipynb": [
+        "waits while the work was started: 0",
+        "all done: [1.0",
+        "parameters as on one device: True",
+        "the same parameters: True",
+    ],
     "training.ipynb": [
         "cpu [##############################] 276/276",
         "losses agree to four digits: True",

@@ -17,7 +17,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor._streams import Event, Stream
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
-__all__ += ["can_device_access_peer", "current_device", "current_stream"]
+__all__ += ["can_device_access_peer", "comm", "current_device", "current_stream"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
 __all__ += ["get_device_capability", "get_device_name", "get_device_properties", "init"]
 __all__ += ["initial_seed", "is_available", "is_bf16_supported", "is_initialized"]
@@ -633,5 +633,7 @@ def sim_schedule(name: str) -> None:
     _check_schedule("sim_schedule", name)
     _C._sim_control(f"schedule {name}")
 
+
+from pydevtensor.cuda import comm  # noqa: E402
 
 _publish(__name__)

@@ -1,0 +1,13 @@
+"""A module on several GPUs at once: each computes a part of the batch."""
+
+from pydevtensor._names import publish as _publish
+from pydevtensor.nn.parallel import comm
+from pydevtensor.nn.parallel.data_parallel import DataParallel, data_parallel
+from pydevtensor.nn.parallel.parallel_apply import parallel_apply
+from pydevtensor.nn.parallel.replicate import replicate
+from pydevtensor.nn.parallel.scatter_gather import gather, scatter, scatter_kwargs
+
+__all__ = ["DataParallel", "comm", "data_parallel", "gather", "parallel_apply"]
+__all__ += ["replicate", "scatter", "scatter_kwargs"]
+
+_publish(__name__)
