@@ -1,7 +1,11 @@
-/* Random numbers of a GPU: Philox, an element from its own counter, so that the same
- * seed gives the same numbers on every GPU and on simulated ones. Every element takes
- * one counter, whatever its type: element i of a call is drawn from counter offset + i. */
+/* Random numbers of a GPU: Philox, elements from their own counters, so that the same
+ * seed gives the same numbers on every GPU and on simulated ones. A counter gives
+ * `count` elements, 4 of 32 random bits or 2 of 64: element i of a call is number
+ * i % count of counter offset + i / count. */
 #include "cuda/kernels/compute.h"
+#include "cuda/kernels/layout.h"
+#include "cuda/kernels/math.h"
+#undef DT_FN
 #define DT_FN static __host__ __device__ __forceinline__
 #include "device/random.h"
 #include "ops/philox.h"
@@ -14,73 +18,100 @@ static __device__ __forceinline__ double to_double(uint32_t high, uint32_t low)
     return (double)(bits >> 11) * (1.0 / 9007199254740992.0); /* 2^-53 */
 }
 
+/* Uniform in [0, 1). */
+static __device__ __forceinline__ float to_float(uint32_t word)
+{
+    return (float)(word >> 8) * (1.0f / 16777216.0f); /* 2^-24 */
+}
+static __device__ __forceinline__ void sine_and_cosine(float x, float *sine,
+                                                       float *cosine)
+{
+    sincosf(x, sine, cosine);
+}
+static __device__ __forceinline__ void sine_and_cosine(double x, double *sine,
+                                                       double *cosine)
+{
+    sincos(x, sine, cosine);
+}
+
 template <typename T>
 struct Draw;
 template <>
 struct Draw<float> {
-    static __device__ __forceinline__ float uniform(const dt_philox &p)
+    static constexpr int count = 4;
+    static __device__ __forceinline__ float uniform(const dt_philox &p, int i)
     {
-        return (float)(p.words[0] >> 8) * (1.0f / 16777216.0f); /* 2^-24 */
-    }
-    static __device__ __forceinline__ float normal(const dt_philox &p)
-    {
-        /* Box and Muller (1958); 1 - u keeps the logarithm finite. */
-        float u = 1.0f - (float)(p.words[0] >> 8) * (1.0f / 16777216.0f);
-        float v = (float)(p.words[1] >> 8) * (1.0f / 16777216.0f);
-        return sqrtf(-2.0f * logf(u)) * cosf(6.28318530717958648f * v);
+        return to_float(p.words[i]);
     }
 };
 template <>
 struct Draw<double> {
-    static __device__ __forceinline__ double uniform(const dt_philox &p)
+    static constexpr int count = 2;
+    static __device__ __forceinline__ double uniform(const dt_philox &p, int i)
     {
-        return to_double(p.words[0], p.words[1]);
-    }
-    static __device__ __forceinline__ double normal(const dt_philox &p)
-    {
-        double u = 1.0 - to_double(p.words[0], p.words[1]);
-        double v = to_double(p.words[2], p.words[3]);
-        return sqrt(-2.0 * log(u)) * cos(6.28318530717958648 * v);
+        return to_double(p.words[2 * i], p.words[2 * i + 1]);
     }
 };
 
 /* The distributions: floats are drawn in C. */
 template <typename C>
 struct Uniform {
+    static constexpr int count = Draw<C>::count;
     C low, high;
     template <typename T>
-    __device__ __forceinline__ T of(const dt_philox &p) const
+    __device__ __forceinline__ void draw(const dt_philox &p, T *out) const
     {
-        T value = (T)(Draw<C>::uniform(p) * (high - low) + low);
-        /* Rounding may reach the upper bound, which does not belong to the interval. */
-        return (C)value >= high && high > low ? (T)low : value;
+        UNROLL
+        for (int i = 0; i < count; i++) {
+            T value = (T)(Draw<C>::uniform(p, i) * (high - low) + low);
+            /* Rounding may reach the upper bound, which does not belong to the
+             * interval. */
+            out[i] = (C)value >= high && high > low ? (T)low : value;
+        }
     }
 };
 template <typename C>
 struct Normal {
+    static constexpr int count = Draw<C>::count;
     C mean, std;
     template <typename T>
-    __device__ __forceinline__ T of(const dt_philox &p) const
+    __device__ __forceinline__ void draw(const dt_philox &p, T *out) const
     {
-        return (T)(Draw<C>::normal(p) * std + mean);
+        /* Box and Muller (1958), two numbers a pair; 1 - u keeps the logarithm finite. */
+        UNROLL
+        for (int i = 0; i < count; i += 2) {
+            C sine, cosine;
+            C length = op_sqrt((C)-2 * op_log((C)1 - Draw<C>::uniform(p, i)));
+            sine_and_cosine((C)6.28318530717958648 * Draw<C>::uniform(p, i + 1), &sine,
+                            &cosine);
+            out[i] = (T)(length * cosine * std + mean);
+            out[i + 1] = (T)(length * sine * std + mean);
+        }
     }
 };
 struct Integers {
+    static constexpr int count = 2; /* 64 bits each, or large ranges would be uneven */
     int64_t low;
     uint64_t range;
     template <typename T>
-    __device__ __forceinline__ T of(const dt_philox &p) const
+    __device__ __forceinline__ void draw(const dt_philox &p, T *out) const
     {
-        uint64_t bits = (uint64_t)p.words[0] << 32 | p.words[1];
-        return (T)(Compute<T>)(int64_t)((uint64_t)low + bits % range);
+        UNROLL
+        for (int i = 0; i < count; i++) {
+            uint64_t bits = (uint64_t)p.words[2 * i] << 32 | p.words[2 * i + 1];
+            out[i] = (T)(Compute<T>)(int64_t)((uint64_t)low + bits % range);
+        }
     }
 };
 struct Bernoulli {
+    static constexpr int count = 4;
     double probability;
     template <typename T>
-    __device__ __forceinline__ T of(const dt_philox &p) const
+    __device__ __forceinline__ void draw(const dt_philox &p, T *out) const
     {
-        return (T)(Compute<T>)(to_double(p.words[0], p.words[1]) < probability);
+        UNROLL
+        for (int i = 0; i < count; i++)
+            out[i] = (T)(Compute<T>)(p.words[i] * (1.0 / 4294967296.0) < probability);
     }
 };
 template <typename C, class F>
@@ -94,51 +125,61 @@ void each_pointer(Normal<C> &, F)
 NO_POINTERS(Integers)
 NO_POINTERS(Bernoulli)
 
+/* A thread for each counter. */
 template <typename T, class Distribution>
 __global__ void random_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
-                              Distribution distribution)
+                              bool aligned, Distribution distribution)
 {
-    int64_t i = thread_number();
-    if (i < n)
-        out[i] =
-            distribution.template of<T>(dt_philox_words(seed, offset + (uint64_t)i, 0));
+    constexpr int N = Distribution::count;
+    int64_t counter = thread_number(), at = counter * N;
+    if (at >= n)
+        return;
+    Vector<T, N> drawn;
+    distribution.template draw<T>(dt_philox_words(seed, offset + (uint64_t)counter, 0),
+                                  drawn.v);
+    if (aligned && at + N <= n) {
+        *(Vector<T, N> *)(out + at) = drawn;
+        return;
+    }
+    UNROLL
+    for (int i = 0; i < N; i++)
+        if (at + i < n)
+            out[at + i] = drawn.v[i];
 }
 
-/* A call's counters. */
-struct Counters {
-    uint64_t seed, offset;
-};
-
 template <typename T, class Distribution>
-int start(dt_stream stream, const dt_random_call *call, Counters counters,
+int start(dt_stream stream, const dt_random_call *call, struct dt_generator *generator,
           Distribution distribution)
 {
+    constexpr int N = Distribution::count;
+    const int64_t counters = (call->numel + N - 1) / N;
+    uint64_t seed, offset = dt_generator_reserve(generator, (uint64_t)counters, &seed);
     return START("drawing random numbers", stream, (random_kernel<T, Distribution>),
-                 call->numel, (T *)call->out, call->numel, counters.seed,
-                 counters.offset, distribution);
+                 counters, (T *)call->out, call->numel, seed, offset,
+                 is_aligned(call->out, sizeof(Vector<T, N>)), distribution);
 }
 
 template <typename T>
-int run(dt_stream stream, const dt_random_call *call, Counters counters)
+int run(dt_stream stream, const dt_random_call *call, struct dt_generator *generator)
 {
     typedef Compute<T> C;
     C low = (C)dt_scalar_as_double(call->low),
       high = (C)dt_scalar_as_double(call->high);
     switch (call->distribution) {
     case DT_RANDOM_INTEGERS:
-        return start<T>(stream, call, counters,
+        return start<T>(stream, call, generator,
                         Integers{call->low.i,
                                  call->high.i == INT64_MIN
                                      ? (uint64_t)1 << (8 * sizeof(T) - 1)
                                      : (uint64_t)call->high.i - (uint64_t)call->low.i});
     case DT_RANDOM_BERNOULLI:
-        return start<T>(stream, call, counters,
+        return start<T>(stream, call, generator,
                         Bernoulli{dt_scalar_as_double(call->low)});
     default:
         if constexpr (dt_kind_of<T> == DT_KIND_FLOAT)
             return call->distribution == DT_RANDOM_UNIFORM
-                       ? start<T>(stream, call, counters, Uniform<C>{low, high})
-                       : start<T>(stream, call, counters, Normal<C>{low, high});
+                       ? start<T>(stream, call, generator, Uniform<C>{low, high})
+                       : start<T>(stream, call, generator, Normal<C>{low, high});
         return dt_fail(DT_ERROR_RUNTIME,
                        "random numbers of this distribution are floats; the "
                        "type is %s",
@@ -151,10 +192,7 @@ int run(dt_stream stream, const dt_random_call *call, Counters counters)
 int dt_cuda_random(dt_stream stream, struct dt_generator *generator,
                    const dt_random_call *call)
 {
-    Counters counters;
-    counters.offset =
-        dt_generator_reserve(generator, (uint64_t)call->numel, &counters.seed);
     return with_type(call->dtype, [&](auto zero) {
-        return run<decltype(zero)>(stream, call, counters);
+        return run<decltype(zero)>(stream, call, generator);
     });
 }
