@@ -44,6 +44,7 @@ MODULES = (
 )
 # Modules whose names come from files of these packages.
 INSIDE = {
+    f"{PACKAGE}.nn.utils": f"{PACKAGE}.nn.utils.",
     f"{PACKAGE}.nn": f"{PACKAGE}.nn.",
     f"{PACKAGE}.nn.functional": f"{PACKAGE}.nn._functional.",
 }

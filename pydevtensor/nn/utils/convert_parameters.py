@@ -1,0 +1,53 @@
+"""Parameters as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydevtensor import _C
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters: Iterable[Any]) -> Any:
+    """Concatenate all parameters as one vector, differentiably.
+
+    They have to be on one device.
+
+    >>> nn.utils.parameters_to_vector([torch.zeros(2), torch.ones(1, 2)])
+    tensor([0., 0., 1., 1.])
+    """
+    parameters = [*parameters]
+    _check_one_device("parameters_to_vector", parameters)
+    return _C.cat([parameter.reshape(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
+    """Set the parameters' data to the parts of a vector, whose memory they share.
+
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0]), [w])
+    >>> w.data
+    tensor([1., 2.])
+    """
+    if not isinstance(vec, _C.Tensor):
+        raise TypeError(
+            f"vector_to_parameters: the vector is {type(vec).__name__}; give a Tensor"
+        )
+    parameters = [*parameters]
+    _check_one_device("vector_to_parameters", parameters)
+    at = 0
+    for parameter in parameters:
+        count = parameter.numel()
+        parameter.data = vec[at : at + count].reshape(parameter.shape).detach()
+        at += count
+
+
+def _check_one_device(name: str, parameters: list) -> None:
+    for parameter in parameters:
+        if parameter.device != parameters[0].device:
+            raise TypeError(
+                f"{name}: one parameter is on {parameters[0].device}, another on "
+                f"{parameter.device}; move them to one device"
+            )
