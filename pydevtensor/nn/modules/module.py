@@ -220,6 +220,10 @@ class Module:
                 f"{type(self).__name__} has no '{name}' yet: its __init__() has to "
                 "call super().__init__() first"
             )
+        if name == "save" and "_scripted" in values:  # by torch.jit.script()
+            from pydevtensor import jit
+
+            return partial(jit.save, self)
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'"
         )

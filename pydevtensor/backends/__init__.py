@@ -1,0 +1,16 @@
+"""torch.backends: settings of libraries that PyTorch uses.
+
+They are remembered, so that a program can read what it wrote. Of all of them,
+backends.cuda.matmul.allow_tf32 alone changes what is computed.
+
+>>> torch.backends.cudnn.benchmark = True
+>>> torch.backends.mps.is_available()
+False
+"""
+
+from pydevtensor._names import publish as _publish
+from pydevtensor.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp
+
+__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+_publish(__name__)

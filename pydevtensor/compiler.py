@@ -1,0 +1,86 @@
+"""torch.compile() and torch.compiler, which leave functions and modules as they are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from pydevtensor._names import publish as _publish
+
+__all__ = ["compile", "disable", "is_compiling", "reset"]
+
+_said = False
+
+
+def say_once(what: str, stacklevel: int = 3) -> None:
+    """Warn, the first time in a process, that nothing is compiled."""
+    global _said
+    if not _said:
+        _said = True
+        warnings.warn(
+            f"{what}() gives back what it gets: pydevtensor compiles nothing, and the "
+            "program runs as it is written",
+            UserWarning,
+            stacklevel,
+        )
+
+
+def compile(
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: dict | None = None,
+    disable: bool = False,
+) -> Any:
+    """The function or module itself, with a warning the first time.
+
+    Without model, a decorator that does the same. Raises TypeError for what cannot be
+    called.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action='ignore'):
+    ...     f = torch.compile(torch.exp, mode='max-autotune')
+    >>> f is torch.exp
+    True
+    """
+    if model is None:
+        return compile
+    if not callable(model):
+        raise TypeError(
+            f"compile(): a {type(model).__name__} was given; give a function or a "
+            "module"
+        )
+    say_once("torch.compile")
+    return model
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: Any = None) -> Any:
+    """The function itself, or a decorator that gives it back.
+
+    >>> torch.compiler.disable(torch.exp) is torch.exp
+    True
+    """
+    return disable if fn is None else fn
+
+
+def is_compiling() -> bool:
+    """False.
+
+    >>> torch.compiler.is_compiling()
+    False
+    """
+    return False
+
+
+def reset() -> None:
+    """Does nothing: there are no compiled functions to forget.
+
+    >>> torch.compiler.reset()
+    """
+
+
+_publish(__name__)

@@ -1,0 +1,350 @@
+"""torch.jit: functions and modules run as they are written.
+
+save() writes a network of this package's layers into an archive of torch.save(), with
+each layer's class by name, its options, parameters and buffers. load() builds it of
+them: a file names layers of a closed list, and nothing in it is ever called.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor import serialization as _serialization
+from pydevtensor._names import publish as _publish
+from pydevtensor.compiler import say_once as _say_once
+
+__all__ = ["annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing"]
+__all__ += ["load", "optimize_for_inference", "save", "script", "trace", "unused"]
+
+_FORMAT = "pydevtensor.jit"
+_FUNCTIONS = types.FunctionType, types.BuiltinFunctionType
+# What Module itself keeps, and save() writes in another way or not at all.
+_OWN = {"training", "_parameters", "_buffers", "_modules", "_has_hooks"}
+_OWN |= {"_non_persistent_buffers_set", "_scripted"}
+
+
+def script(
+    obj: Any,
+    optimize: Any = None,
+    _frames_up: int = 0,
+    _rcb: Any = None,
+    example_inputs: Any = None,
+) -> Any:
+    """The function or module itself, with a warning the first time.
+
+    A module gets a method save(f), which calls torch.jit.save().
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action='ignore'):
+    ...     net = torch.jit.script(nn.Linear(2, 1))
+    >>> net
+    Linear(in_features=2, out_features=1, bias=True)
+    """
+    _say_once("torch.jit.script")
+    return _with_save(obj)
+
+
+def trace(func: Any, example_inputs: Any = None, **options: Any) -> Any:
+    """The function or module itself, with a warning the first time; as script().
+
+    It is not run, so control flow that depends on the input stays right.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action='ignore'):
+    ...     f = torch.jit.trace(torch.exp, torch.ones(2))
+    >>> f is torch.exp
+    True
+    """
+    _say_once("torch.jit.trace")
+    return _with_save(func)
+
+
+def freeze(
+    mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
+) -> Any:
+    """The module itself.
+
+    >>> net = nn.ReLU().eval()
+    >>> torch.jit.freeze(net) is net
+    True
+    """
+    return mod
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    """The module itself.
+
+    >>> net = nn.ReLU().eval()
+    >>> torch.jit.optimize_for_inference(net) is net
+    True
+    """
+    return mod
+
+
+def ignore(drop: Any = False, **options: Any) -> Any:
+    """A decorator that gives the function back, with or without arguments.
+
+    >>> @torch.jit.ignore
+    ... def f(x):
+    ...     return x + 1
+    >>> f(1)
+    2
+    """
+    return drop if callable(drop) else lambda fn: fn
+
+
+def export(fn: Callable) -> Callable:
+    """A decorator that gives the function back.
+
+    >>> torch.jit.export(len)([1, 2])
+    2
+    """
+    return fn
+
+
+def unused(fn: Callable) -> Callable:
+    """A decorator that gives the function back.
+
+    >>> torch.jit.unused(len)([1, 2])
+    2
+    """
+    return fn
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value.
+
+    >>> torch.jit.annotate(int, 3)
+    3
+    """
+    return the_value
+
+
+def is_scripting() -> bool:
+    """False.
+
+    >>> torch.jit.is_scripting()
+    False
+    """
+    return False
+
+
+def is_tracing() -> bool:
+    """False.
+
+    >>> torch.jit.is_tracing()
+    False
+    """
+    return False
+
+
+def _with_save(value: Any) -> Any:
+    from pydevtensor.nn import Module
+
+    if isinstance(value, Module):
+        object.__setattr__(value, "_scripted", True)  # for Module.__getattr__
+    elif not callable(value):
+        raise TypeError(
+            f"a {type(value).__name__} was given; give a function or a module"
+        )
+    return value
+
+
+# --- save and load
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Write a module made of this package's layers, to be read by torch.jit.load().
+
+    f is a path or a file object. PyTorch cannot read it. Raises RuntimeError for a
+    module with a class of the program's own, with hooks, or with lazy parameters: save
+    its state_dict() with torch.save() instead.
+
+    >>> net = nn.Sequential(nn.Linear(2, 1), nn.ReLU())
+    >>> torch.jit.save(net, 'net.pt')
+    >>> torch.jit.load('net.pt')
+    Sequential(
+      (0): Linear(in_features=2, out_features=1, bias=True)
+      (1): ReLU()
+    )
+    """
+    from pydevtensor.nn import Module
+
+    if _extra_files is not None:
+        raise NotImplementedError(
+            "jit.save(): _extra_files is not supported; save them beside the module"
+        )
+    if not isinstance(m, Module):
+        raise RuntimeError(
+            f"jit.save(): a {type(m).__name__} was given; a function cannot be in a "
+            "file, keep it in the program"
+        )
+    record = _record(m, _layers(), {}, "the module")
+    _serialization.save({"format": _FORMAT, "version": 1, "module": record}, f)
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
+    """Read a module that torch.jit.save() of this package wrote.
+
+    Raises RuntimeError for a TorchScript program of PyTorch's: save its state_dict()
+    there, and load that into a module built here; UnpicklingError for a file that does
+    not describe layers.
+
+    >>> torch.jit.save(nn.Linear(2, 1), 'net.pt')
+    >>> torch.jit.load('net.pt', map_location='cpu')
+    Linear(in_features=2, out_features=1, bias=True)
+    """
+    found = _serialization.load(f, map_location)
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise RuntimeError(
+            "jit.load(): the file holds a checkpoint and no module; read it with "
+            "torch.load() and give it to load_state_dict()"
+        )
+    if found.get("version") != 1:
+        raise RuntimeError(
+            f"jit.load(): the file has version {found.get('version')!r}, and only 1 "
+            "can be read; update pydevtensor"
+        )
+    return _with_save(_rebuilt(found.get("module"), _layers(), {}))
+
+
+def _layers() -> dict[str, type]:
+    """The layers of pydevtensor.nn by name."""
+    from pydevtensor import nn
+
+    return {
+        name: kind
+        for name, kind in vars(nn).items()
+        if isinstance(kind, type)
+        and issubclass(kind, nn.Module)
+        and kind.__module__.startswith("pydevtensor.nn.")
+    }
+
+
+def _record(module: Any, layers: dict[str, type], known: dict, path: str) -> dict:
+    """What a file says of a module, once for each one."""
+    from pydevtensor.nn import functional
+    from pydevtensor.nn.parameter import is_lazy
+
+    if id(module) in known:
+        return known[id(module)]
+    kind = type(module)
+    if layers.get(kind.__name__) is not kind:
+        raise RuntimeError(
+            f"jit.save(): {path} is a {kind.__qualname__}, which is no layer of "
+            "pydevtensor.nn, and a file cannot hold its code; save its state_dict() "
+            f"with torch.save(), and load that into a new {kind.__qualname__}"
+        )
+    if module._has_hooks:
+        raise RuntimeError(
+            f"jit.save(): {path} has hooks, and a file cannot hold their code; remove "
+            "them first, or save its state_dict() with torch.save()"
+        )
+    values = vars(module)
+    if any(is_lazy(p) for p in module._parameters.values() if p is not None):
+        raise RuntimeError(
+            f"jit.save(): {path} has lazy parameters without a shape; call the module "
+            "once first"
+        )
+    options: dict[str, Any] = {}
+    functions: dict[str, str] = {}
+    for name, value in values.items():
+        if name in _OWN or name.endswith("_hooks"):
+            continue
+        if isinstance(value, _FUNCTIONS):
+            function: Any = value
+            if getattr(functional, function.__name__, None) is not value:
+                raise RuntimeError(
+                    f"jit.save(): {path} has a function as {name}, and a file cannot "
+                    "hold its code; save its state_dict() with torch.save()"
+                )
+            functions[name] = function.__name__
+        else:
+            options[name] = value
+    record = known[id(module)] = {
+        "class": kind.__name__,
+        "training": module.training,
+        "options": options,
+        "functions": functions,
+        "parameters": dict(module._parameters),
+        "buffers": dict(module._buffers),
+        "not_persistent": sorted(module._non_persistent_buffers_set),
+        "modules": {},
+    }
+    for name, child in module._modules.items():
+        part = None
+        if child is not None:
+            part = _record(child, layers, known, f"{path}.{name}")
+        record["modules"][name] = part
+    return record
+
+
+def _damaged(what: str) -> Exception:
+    from pickle import UnpicklingError
+
+    return UnpicklingError(
+        f"jit.load(): the file does not describe a module: {what}; it is damaged, or "
+        "not written by torch.jit.save()"
+    )
+
+
+def _field(record: dict, name: str, kind: type) -> Any:
+    value = record.get(name)
+    if type(value) is not kind:
+        raise _damaged(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
+    if isinstance(value, dict) and not all(type(key) is str for key in value):
+        raise _damaged(f"{name} has keys that are no strings")
+    return value
+
+
+def _rebuilt(record: Any, layers: dict[str, type], known: dict) -> Any:
+    """The module of a record, made without its constructor."""
+    from pydevtensor.nn import Module, functional
+    from pydevtensor.nn.parameter import Parameter
+
+    if type(record) is not dict:
+        raise _damaged(f"a module is a {type(record).__name__}")
+    if id(record) in known:
+        if known[id(record)] is None:
+            raise _damaged("a module contains itself")
+        return known[id(record)]
+    known[id(record)] = None
+    kind: Any = layers.get(_field(record, "class", str))
+    if kind is None:
+        raise _damaged(f"it names {record['class'][:80]!r}, which is no layer")
+    module: Any = kind.__new__(kind)
+    Module.__init__(module)
+    values = vars(module)
+    values["training"] = _field(record, "training", bool)
+    options = _field(record, "options", dict)
+    for name, value in _field(record, "functions", dict).items():
+        if type(value) is not str or value not in dir(functional):
+            raise _damaged(f"{name} is no function of nn.functional")
+        options = {**options, name: getattr(functional, value)}
+    for name, value in options.items():
+        hidden = getattr(kind, name, None)
+        if name in values or callable(hidden) or isinstance(hidden, property):
+            raise _damaged(f"{name[:80]!r} is no option of {kind.__name__}")
+        values[name] = value
+    held: tuple = ("parameters", Parameter), ("buffers", _C.Tensor), ("modules", dict)
+    for field, expected in held:
+        for name, value in _field(record, field, dict).items():
+            if value is not None and not isinstance(value, expected):
+                raise _damaged(f"{name[:80]!r} of {field} is a {type(value).__name__}")
+            if "." in name or name in values or callable(getattr(kind, name, None)):
+                raise _damaged(f"{name[:80]!r} is no name of a part")
+            if field == "modules" and value is not None:
+                value = _rebuilt(value, layers, known)
+            getattr(module, f"_{field}")[name] = value
+    for name in _field(record, "not_persistent", list):
+        if name not in module._buffers:
+            raise _damaged("a buffer is missing")
+        module._non_persistent_buffers_set.add(name)
+    known[id(record)] = module
+    return module
+
+
+_publish(__name__)

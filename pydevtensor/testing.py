@@ -1,0 +1,168 @@
+"""torch.testing: a comparison for tests."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._names import publish as _publish
+
+__all__ = ["assert_close"]
+
+# rtol and atol; other types are compared exactly.
+_TOLERANCES = {
+    _C.float16: (1e-3, 1e-5),
+    _C.bfloat16: (1.6e-2, 1e-5),
+    _C.float32: (1.3e-6, 1e-5),
+    _C.float64: (1e-7, 1e-7),
+}
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
+    """Raise AssertionError unless |actual - expected| <= atol + rtol * |expected|.
+
+    For tensors, numbers, arrays, and sequences and mappings of them, which have to be
+    alike. Without rtol and atol, they follow from the type: float32 1.3e-6 and 1e-5,
+    float64 1e-7 and 1e-7, float16 1e-3 and 1e-5, bfloat16 1.6e-2 and 1e-5, else 0.
+    msg replaces the message, or is a function that gets it and returns another one.
+    Raises TypeError for what cannot be compared, ValueError for one tolerance alone.
+
+    >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
+    >>> torch.testing.assert_close(torch.tensor([1, 2]), torch.tensor([1, 4]))
+    Traceback (most recent call last):
+        ...
+    AssertionError: 1 of 2 elements (50.0%) are not equal; the greatest absolute \
+difference is 2 at index (1,), the greatest relative one 0.5 at index (1,)
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueError(
+            f"assert_close(): rtol is {rtol} and atol {atol}; give both or none"
+        )
+    checks = {"device": check_device, "dtype": check_dtype, "layout": check_layout}
+    checks["stride"] = check_stride
+    tolerances = None if rtol is None or atol is None else (rtol, atol)
+
+    def compare(a: Any, e: Any, where: str) -> None:
+        both = (a, e)
+        if all(isinstance(v, Sequence) and not isinstance(v, str) for v in both):
+            if len(a) != len(e):
+                raise AssertionError(f"the lengths{where} are {len(a)} and {len(e)}")
+            for i in range(len(a)):
+                compare(a[i], e[i], f"{where}[{i}]" if where else f" of item [{i}]")
+        elif all(isinstance(v, Mapping) for v in both):
+            if set(a) != set(e):
+                raise AssertionError(
+                    f"the keys{where} differ: only actual has {sorted(set(a) - set(e))}"
+                    f", only expected {sorted(set(e) - set(a))}"
+                )
+            for key in a:
+                next_ = f"[{key!r}]"
+                compare(a[key], e[key], f"{where or ' of item '}{next_}")
+        elif a is None or e is None:
+            if a is not e:
+                raise AssertionError(f"the values{where} are {a} and {e}")
+        else:
+            _compare(*_pair(a, e, allow_subclasses), where)
+
+    def _compare(a: Any, e: Any, is_number: bool, where: str) -> None:
+        if not is_number and a.shape != e.shape:
+            raise AssertionError(f"the shapes{where} are {[*a.shape]} and {[*e.shape]}")
+        for name, checked in checks.items():
+            mine, theirs = getattr(a, name), getattr(e, name)
+            if name == "stride":
+                mine, theirs = mine(), theirs()
+            if checked and mine != theirs:
+                raise AssertionError(f"the {name}s{where} are {mine} and {theirs}")
+        found = tolerances or tuple(
+            map(max, *(_TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (a, e)))
+        )
+        if a.device != e.device:
+            a, e = a.cpu(), e.cpu()
+        if a.dtype != e.dtype:
+            common = _C.promote_types(a.dtype, e.dtype)
+            a, e = a.to(common), e.to(common)
+        close = _C.isclose(a, e, rtol=found[0], atol=found[1], equal_nan=equal_nan)
+        if not close.all().item():
+            raise AssertionError(_difference(a, e, close, found, where))
+
+    try:
+        compare(actual, expected, "")
+    except AssertionError as error:
+        text = str(error)
+        if msg is not None:
+            text = msg(text) if callable(msg) else msg
+        raise AssertionError(text) from None
+
+
+def _pair(a: Any, e: Any, allow_subclasses: bool) -> tuple[Any, Any, bool]:
+    """Two tensors of values that can be compared, and whether they are numbers."""
+    kinds = type(a), type(e)
+    numeric = all(isinstance(v, numbers.Number) for v in (a, e))
+    related = isinstance(a, kinds[1]) or isinstance(e, kinds[0])
+    same = kinds[0] is kinds[1] or (related and allow_subclasses)
+    if not numeric and not same:
+        raise TypeError(
+            f"assert_close(): a {kinds[0].__name__} and a {kinds[1].__name__} cannot "
+            "be compared; convert one of them, e.g. with torch.as_tensor()"
+        )
+    made = []
+    for value in (a, e):
+        try:
+            tensor = _C.as_tensor(value).detach()
+        except Exception:
+            raise TypeError(
+                f"assert_close(): a {type(value).__name__} cannot be compared; give "
+                "tensors, numbers or arrays, or sequences and mappings of them"
+            ) from None
+        if isinstance(value, float):
+            tensor = _C.tensor(value, dtype=_C.float64)
+        made.append(tensor)
+    return made[0], made[1], numeric
+
+
+def _difference(a: Any, e: Any, close: Any, tolerances: Any, where: str) -> str:
+    if a.dtype is _C.bool:
+        a, e = a.to(_C.int64), e.to(_C.int64)
+    wrong = ~close
+    absolute = (a - e).abs().to(_C.float64).masked_fill(close, 0)
+    relative = absolute / e.abs().to(_C.float64)
+    relative = relative.masked_fill(close, 0)
+    exact = tolerances == (0, 0)
+    count, of = int(wrong.sum().item()), wrong.numel()
+    parts: list[str] = []
+    for values in (absolute, relative):
+        i = int(values.argmax().item())
+        index = []
+        for size in reversed(wrong.shape):
+            index.append(i % size)
+            i //= size
+        value = values.flatten().max().item()
+        at = f" at index {tuple(reversed(index))}" if index else ""
+        shown = int(value) if exact and not parts and value < 2**53 else value
+        parts.append(f"{shown}{at}")
+    subject = f"{count} of {of} elements{where} ({100 * count / of:.1f}%) are"
+    if wrong.ndim == 0:
+        subject = f"the values{where}, {a.item()} and {e.item()}, are"
+    allowed = "" if exact else f" within rtol={tolerances[0]} and atol={tolerances[1]}"
+    return (
+        f"{subject} not {'equal' if exact else 'close'}{allowed}; the greatest "
+        f"absolute difference is {parts[0]}, the greatest relative one {parts[1]}"
+    )
+
+
+_publish(__name__)
