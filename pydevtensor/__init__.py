@@ -74,6 +74,7 @@ _LATER = {
     "types": "types",
     "torch_version": "torch_version",
     "version": "version",
+    "vision": "vision",
     "finfo": "_functions.dtypes",
     "iinfo": "_functions.dtypes",
     "functional": "functional",

@@ -1,0 +1,1 @@
+"""The functions of transforms.functional, a file for each subject."""

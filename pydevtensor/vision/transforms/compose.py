@@ -1,0 +1,120 @@
+"""Transforms made of others."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.nn import Module
+
+__all__ = ["Compose", "Lambda", "RandomApply", "RandomChoice", "RandomOrder"]
+
+
+def _listed(name: str, transforms: Any, first: str = "") -> str:
+    lines = [name + "(", *([first] if first else [])]
+    return "\n".join([*lines, *(f"    {t}" for t in transforms), ")"])
+
+
+class Compose:
+    """Transforms that run one after another.
+
+    >>> transforms = torch.vision.transforms
+    >>> half = transforms.Lambda(lambda x: x / 2)
+    >>> transforms.Compose([half, half])(torch.ones(2))
+    tensor([0.2500, 0.2500])
+    """
+
+    def __init__(self, transforms: Sequence[Callable]) -> None:
+        self.transforms = transforms
+
+    def __call__(self, img: Any) -> Any:
+        for t in self.transforms:
+            img = t(img)
+        return img
+
+    def __repr__(self) -> str:
+        return _listed(type(self).__name__, self.transforms)
+
+
+class Lambda:
+    """A function as a transform.
+
+    >>> torch.vision.transforms.Lambda(lambda x: x + 1)(torch.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(self, lambd: Callable) -> None:
+        if not callable(lambd):
+            raise TypeError(f"Lambda(): a {type(lambd).__name__} is no function")
+        self.lambd = lambd
+
+    def __call__(self, img: Any) -> Any:
+        return self.lambd(img)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class RandomApply(Module):
+    """Runs all transforms with probability p, and else none.
+
+    >>> torch.vision.transforms.RandomApply([torch.neg], p=1.0)(torch.ones(2))
+    tensor([-1., -1.])
+    """
+
+    def __init__(self, transforms: Any, p: float = 0.5) -> None:
+        super().__init__()
+        self.transforms = transforms
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        if self.p < _C.rand(1):
+            return img
+        for t in self.transforms:
+            img = t(img)
+        return img
+
+    def __repr__(self) -> str:
+        return _listed(type(self).__name__, self.transforms, f"    p={self.p}")
+
+
+class RandomChoice:
+    """Runs one of the transforms, drawn by Python's random with probabilities p.
+
+    >>> torch.vision.transforms.RandomChoice([torch.neg])(torch.ones(2))
+    tensor([-1., -1.])
+    """
+
+    def __init__(self, transforms: Sequence[Callable], p: Any = None) -> None:
+        self.transforms = transforms
+        self.p = p
+
+    def __call__(self, *args: Any) -> Any:
+        (chosen,) = random.choices(self.transforms, weights=self.p)
+        return chosen(*args)
+
+    def __repr__(self) -> str:
+        return _listed(type(self).__name__, self.transforms) + f"(p={self.p})"
+
+
+class RandomOrder:
+    """Runs all transforms in an order drawn by Python's random.
+
+    >>> torch.vision.transforms.RandomOrder([torch.neg])(torch.ones(2))
+    tensor([-1., -1.])
+    """
+
+    def __init__(self, transforms: Sequence[Callable]) -> None:
+        self.transforms = transforms
+
+    def __call__(self, img: Any) -> Any:
+        order = list(range(len(self.transforms)))
+        random.shuffle(order)
+        for i in order:
+            img = self.transforms[i](img)
+        return img
+
+    def __repr__(self) -> str:
+        return _listed(type(self).__name__, self.transforms)
