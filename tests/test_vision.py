@@ -575,7 +575,7 @@ SQUARES = [
 def test_resize_is_pytorch_s(mode, antialias, size, expected, device):
     x = torch.arange(6.0, device=device).square().view(1, 1, 6)
     y = TF.resize(x, (1, size), InterpolationMode(mode), antialias=antialias)
-    assert torch.allclose(y.flatten().cpu(), torch.tensor(expected), rtol=1e-6)
+    assert torch.allclose(y.flatten().cpu(), torch.tensor(expected), atol=1e-5)
 
 
 def test_resize_keeps_what_is_linear(device):

@@ -29,6 +29,8 @@ WITHOUT = (Path(__file__).parent / "without_example.txt").read_text().split()
 def test_examples(name, tmp_path, monkeypatch):
     if name == "cuda" and not (GPUS and torch.cuda.is_simulated()):
         pytest.skip("its examples are of simulated GPUs")
+    if name.startswith("vision."):
+        pytest.importorskip("PIL")
     monkeypatch.chdir(tmp_path)
     module = import_module(f"pydevtensor.{name}")
     found = doctest.testmod(module, extraglobs={"torch": torch, "nn": torch.nn})
