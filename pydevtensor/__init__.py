@@ -83,6 +83,7 @@ _LATER = {
     "nn": "nn",
     "optim": "optim",
     "printing": "printing",
+    "profiler": "profiler",
     "set_printoptions": "printing",
     "get_printoptions": "printing",
     "load": "serialization",

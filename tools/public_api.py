@@ -35,6 +35,7 @@ MODULES = (
     "optim",
     "optim.lr_scheduler",
     "printing",
+    "profiler",
     "random",
     "safetensors",
     "serialization",

@@ -36,6 +36,11 @@ int dt_stream_synchronize(dt_device device, dt_stream stream);
 int dt_device_synchronize(dt_device device);
 int dt_event_synchronize(dt_device device, void *event);
 
+/* guard(name, device) is called, with the GIL, before the host waits for a device in a
+ * call that does not say so by its name (synchronize does); -1 after dt_fail forbids it.
+ * NULL: none. */
+void dt_wait_guard_set(int (*guard)(const char *name, dt_device device));
+
 /* The counts since the program started. */
 void dt_transfer_counters_read(dt_transfer_counters *out);
 

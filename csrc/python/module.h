@@ -39,7 +39,8 @@
     SETUP(numpy)                                                                       \
     SETUP(dlpack)                                                                      \
     SETUP(generator_type)                                                              \
-    SETUP(cuda)
+    SETUP(cuda)                                                                        \
+    SETUP(recorder)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)

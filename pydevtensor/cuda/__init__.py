@@ -26,6 +26,7 @@ __all__ += ["max_memory_reserved", "mem_get_info", "memory_allocated"]
 __all__ += ["memory_reserved", "memory_stats", "memory_summary"]
 __all__ += ["reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_stream"]
 __all__ += ["sim_counters", "sim_fail", "sim_schedule", "simulate", "stream"]
+__all__ += ["get_sync_debug_mode", "set_sync_debug_mode"]
 __all__ += ["synchronize", "transfers", "virtual", "why_unavailable"]
 
 # --- devices -------------------------------------------------------------------------
@@ -544,6 +545,38 @@ def initial_seed() -> int:
     3
     """
     return _C._cuda_initial_seed(None)
+
+
+_SYNC_MODES = ("default", "warn", "error")
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What becomes of operations that make the host wait for a GPU.
+
+    'default' or 0: they wait; 'warn' or 1: they warn; 'error' or 2: they raise
+    RuntimeError. Such are item(), copies to the host that are not pinned and
+    non_blocking, nonzero() and others whose result's shape depends on values. What
+    says that it waits, synchronize(), always may.
+
+    >>> torch.cuda.set_sync_debug_mode('default')
+    """
+    if debug_mode in _SYNC_MODES:
+        debug_mode = _SYNC_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"set_sync_debug_mode(): {debug_mode!r} is no mode; give 'default', 'warn' "
+            "or 'error'"
+        )
+    _C._set_sync_debug_mode(int(debug_mode))
+
+
+def get_sync_debug_mode() -> int:
+    """The mode of set_sync_debug_mode: 0, 1 or 2.
+
+    >>> torch.cuda.get_sync_debug_mode()
+    0
+    """
+    return _C._get_sync_debug_mode()
 
 
 # --- transfers -----------------------------------------------------------------------

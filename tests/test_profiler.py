@@ -1,0 +1,301 @@
+"""Profiles: what reaches the devices, by name and by line; and the guard of waits."""
+
+import gzip
+import json
+import re
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor import profiler
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def names(prof, kind="kernel"):
+    return [e.name for e in prof.events() if e.kind == kind]
+
+
+def test_kernels_by_name(device):
+    x = torch.ones(4, 3, device=device)
+    with profiler.profile() as prof:
+        y = (x @ x.t()).exp().sum()
+        y = y + 1
+    assert names(prof) == ["matmul", "exp", "sum", "add"]
+    first = prof.events()[0]
+    assert first.flops == 2 * 4 * 4 * 3 and first.bytes == 4 * (12 + 12 + 16)
+    assert first.device == device and first.end >= first.start
+    assert first.place.function == "test_kernels_by_name"
+    assert first.place.code() == "y = (x @ x.t()).exp().sum()"
+    assert prof.events()[-1].place.line == first.place.line + 1
+    assert y.item() > 0
+    assert len(prof.events()) == 4  # nothing is recorded after the end
+
+
+def test_the_backward_pass_and_an_optimizer(device):
+    layer = torch.nn.Linear(3, 2).to(device)
+    sgd = torch.optim.SGD(layer.parameters(), 0.1)
+    x = torch.ones(5, 3, device=device)
+    with profiler.profile() as prof:
+        layer(x).relu().sum().backward()
+        sgd.step()
+    found = names(prof)
+    assert {"matmul", "relu", "relu_backward", "sgd"} <= set(found)
+    assert found.count("matmul") == 2  # forward, and the gradient of the weight
+
+
+def test_times_of_a_gpu(gpu):
+    x = torch.ones(1000, 100, device=gpu)
+    with profiler.profile() as prof:
+        for _ in range(5):
+            x = x.exp().log()
+    for event in prof.events():
+        assert event.device_end > event.device_start > 0
+    row = next(row for row in prof.key_averages() if row.key == "exp")
+    assert row.count == 5 and row.device_time_total > 0
+    assert "CUDA total" in prof.key_averages().table(sort_by="cuda_time_total")
+    with profiler.profile(activities=[profiler.ProfilerActivity.CPU]) as prof:
+        x = x.exp()
+    assert prof.events()[0].device_end == 0
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random:3"])
+def test_counts_do_not_depend_on_the_schedule(schedule, gpu):
+    if not torch.cuda.is_simulated():
+        pytest.skip("needs simulated GPUs")
+    torch.cuda.sim_schedule(schedule)
+    try:
+        with profiler.profile() as prof:
+            x = torch.ones(8, device=gpu)
+            for _ in range(3):
+                x = x + x.cpu().to(gpu)
+            torch.cuda.synchronize(gpu)
+        kinds = [e.kind for e in prof.events()]
+    finally:
+        torch.cuda.sim_schedule("eager")
+    assert kinds.count("kernel") == 4
+    assert kinds.count("host_to_device") == kinds.count("device_to_host") == 3
+    assert kinds.count("wait") == 1
+
+
+def test_transfers_by_line(gpu):
+    total = torch.zeros((), device=gpu)
+    with profiler.profile() as prof:
+        for i in range(12):
+            total += torch.tensor([float(i)]).to(gpu).sum()
+            total.item()
+    rows = {row.place.code(): row for row in prof.transfers().rows}
+    there = rows["total += torch.tensor([float(i)]).to(gpu).sum()"]
+    back = rows["total.item()"]
+    assert (there.host_to_device, there.device_to_host, there.waits) == (12, 0, 0)
+    assert (back.host_to_device, back.device_to_host, back.waits) == (0, 12, 12)
+    assert there.bytes == back.bytes == 48
+    assert "waited 12 times" in back.advice() and "small copies" in there.advice()
+    text, page = str(prof.transfers()), prof.transfers()._repr_html_()
+    for shown in (text, page):
+        assert "total.item()" in shown and "waited 12 times" in shown
+    with torch.cuda.transfers() as counted:
+        total.item()
+    assert counted.waits == 1
+
+
+def test_ranges_hold_what_is_inside():
+    @profiler.record_function("inner")
+    def inner(x):
+        return x.exp()
+
+    with profiler.profile() as prof, profiler.record_function("outer"):
+        inner(torch.ones(100_000))
+    rows = {row.key: row for row in prof.key_averages()}
+    assert rows["inner"].count == rows["outer"].count == 1
+    outer, nested, exp = rows["outer"], rows["inner"], rows["exp"]
+    assert outer.cpu_time_total >= nested.cpu_time_total >= exp.cpu_time_total > 0
+    assert outer.self_cpu_time_total <= outer.cpu_time_total - nested.cpu_time_total + 1
+    with profiler.record_function("alone"):
+        pass  # no profile runs: nothing is kept
+    assert "alone" not in rows
+
+
+def test_tables():
+    with profiler.profile() as prof:
+        for _ in range(3):
+            torch.ones(4).exp()
+    averages = prof.key_averages()
+    text = averages.table(sort_by="count", row_limit=1)
+    assert ("exp" in text) != ("fill" in text)  # one row of two
+    assert re.search(r"# of Calls", text)
+    assert averages.total_average().count == 6
+    assert len(prof.key_averages(group_by_stack_n=5)) == 2
+    with pytest.raises(AttributeError, match="give one of"):
+        averages.table(sort_by="beauty")
+
+
+def test_memory_is_recorded_on_demand(device):
+    with profiler.profile(profile_memory=True) as prof:
+        x = torch.empty(100_000, device=device)
+        del x
+    assert names(prof, "allocate") and names(prof, "free")
+    with profiler.profile() as prof:
+        torch.empty(100_000, device=device)
+    assert prof.events() == []
+
+
+def test_a_schedule(tmp_path):
+    seen = []
+    plan = profiler.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
+    assert [plan(i).value for i in range(10)] == [0, 0, 1, 2, 3, 0, 1, 2, 3, 0]
+    with profiler.profile(
+        schedule=plan, on_trace_ready=lambda p: seen.append(len(p.events()))
+    ) as prof:
+        for i in range(10):
+            torch.ones(i + 1)
+            prof.step()
+    assert seen == [2, 2] and prof.step_num == 10
+    handler = profiler.tensorboard_trace_handler(str(tmp_path / "traces"))
+    with profiler.profile(on_trace_ready=handler):
+        torch.ones(3)
+    assert len(list((tmp_path / "traces").iterdir())) == 1
+    with pytest.raises(ValueError, match="give numbers from 0 on"):
+        profiler.schedule(wait=-1, warmup=0, active=1)
+
+
+def test_a_trace(tmp_path, gpu):
+    stream = torch.cuda.Stream(gpu)
+    with profiler.profile(profile_memory=True) as prof:
+        x = torch.ones(100_000, device=gpu)
+        with torch.cuda.stream(stream):
+            x.exp()
+    for name, opened in (("t.json", open), ("t.json.gz", gzip.open)):
+        prof.export_chrome_trace(str(tmp_path / name))
+        with opened(tmp_path / name, "rt") as file:
+            events = json.load(file)["traceEvents"]
+    spans = [e for e in events if e["ph"] == "X" and e["name"] == "exp"]
+    host, device = sorted(spans, key=lambda e: e["pid"])
+    assert host["pid"] == 0 and device["pid"] == int(gpu[-1]) + 1
+    assert all(e["dur"] >= 0 and e["ts"] > 0 for e in spans)
+    begin = [e for e in events if e["ph"] == "s"]
+    ends = [e for e in events if e["ph"] == "f"]
+    assert len(begin) == len(ends) == 2  # fill and exp
+    lanes = {e["tid"] for e in events if e["ph"] == "X" and e["pid"] == device["pid"]}
+    assert len(lanes) == 2
+    assert any(e["ph"] == "C" for e in events)
+    prof.export_stacks(str(tmp_path / "stacks"))
+    assert "test_a_trace" in (tmp_path / "stacks").read_text()
+    with pytest.raises(FileNotFoundError):
+        prof.export_chrome_trace(str(tmp_path / "missing" / "t.json"))
+
+
+def test_only_so_many_events_are_kept():
+    with profiler.profile(max_events=10) as prof:
+        for _ in range(25):
+            torch.ones(3)
+    assert len(prof.events()) == 10 and prof.dropped == 15
+
+
+def test_wrong_uses_leave_the_library_working():
+    with profiler.profile():
+        with pytest.raises(RuntimeError, match="running already"):
+            profiler.profile().start()
+        with pytest.raises(RuntimeError, match="running already"):
+            profiler.profile().__enter__()
+    with pytest.raises(ZeroDivisionError), profiler.profile() as prof:
+        torch.ones(3)
+        _ = 1 // 0
+    assert names(prof) == ["fill"]
+    prof.stop()
+    with pytest.raises(TypeError, match="is no activity"):
+        profiler.profile(activities=["CPU"])
+    with pytest.raises(AssertionError, match="activities is empty"):
+        profiler.profile(activities=[])
+    with pytest.raises(ValueError, match="1 event or more"):
+        profiler.profile(max_events=0).start()
+    profiler.profile().start()  # ends when nobody holds it any more
+    with profiler.profile() as prof:
+        torch.ones(3)
+    assert names(prof) == ["fill"]
+
+
+def test_a_thread_computes_while_profiles_come_and_go():
+    end = threading.Event()
+
+    def work():
+        x = torch.ones(200, 200)
+        while not end.is_set():
+            x = (x @ x).clamp(0, 1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(30):
+            with profiler.profile() as prof:
+                torch.ones(300, 300) @ torch.ones(300, 300)
+            assert "matmul" in names(prof)
+    finally:
+        end.set()
+        thread.join()
+
+
+# --- waits --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sync_debug_mode():
+    yield torch.cuda.set_sync_debug_mode
+    torch.cuda.set_sync_debug_mode("default")
+
+
+def test_waits_warn_or_fail(gpu, sync_debug_mode):
+    x = torch.ones(3, device=gpu)
+    sync_debug_mode("error")
+    assert torch.cuda.get_sync_debug_mode() == 2
+    for call in (x.cpu, x.sum().item, x.nonzero, x.tolist, lambda: bool(x.sum() > 0)):
+        with pytest.raises(RuntimeError, match=f"wait for {gpu}"):
+            call()
+    y = x + 1  # asynchronous work goes on
+    y.copy_(torch.ones(3))
+    torch.cuda.synchronize(gpu)  # says by its name that it waits
+    sync_debug_mode(1)
+    with pytest.warns(UserWarning, match="made the host wait"):
+        assert y.tolist() == [1, 1, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning):
+            y.tolist()
+    sync_debug_mode("default")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert y.tolist() == [1, 1, 1]
+
+
+def test_wrong_modes():
+    for wrong in ("loud", 3, -1):
+        with pytest.raises(RuntimeError, match="'default', 'warn' or 'error'"):
+            torch.cuda.set_sync_debug_mode(wrong)
+    assert torch.cuda.get_sync_debug_mode() == 0
+
+
+# --- the backends -------------------------------------------------------------------------
+
+# What computes nothing, or is recorded where it is called (device/transfer.c).
+UNRECORDED = {
+    *("device_count", "why_unavailable", "device_properties", "facts"),
+    *("can_access_peer", "device_synchronize", "allocate", "release", "memory_info"),
+    *("memory_stats", "reset_peaks", "empty_cache", "stream_new", "stream_free"),
+    *("stream_query", "stream_synchronize", "event_new", "event_free", "event_record"),
+    *("event_query", "event_synchronize", "stream_wait_event", "event_elapsed"),
+    *("record_use", "copy_to_device", "copy_to_host", "copy_peer", "pinned_allocate"),
+    *("pinned_release", "pinned_copy"),
+}
+
+
+def test_all_work_of_a_backend_is_recorded():
+    interface = (ROOT / "csrc/device/backend.h").read_text()
+    recorder = (ROOT / "csrc/device/recorder.c").read_text()
+    members = set(re.findall(r"\bMEMBER\((\w+)\)", interface)) - {"name"}
+    assert members >= UNRECORDED
+    assert members - UNRECORDED == set(
+        re.findall(r"\bWORK\((?!member)(\w+),\s", recorder)
+    )
