@@ -6,8 +6,8 @@
     print(prof.transfers())
     prof.export_chrome_trace("trace.json")  # opens in Perfetto
 
-An event is what reaches a device: a kernel by its name ("add", "matmul"), a copy, a wait
-or an allocation. Times of GPUs come from their events; those of simulated GPUs are what
+An event is what reaches a device: a kernel by its name ("add", "matmul"), a copy, a
+wait or an allocation. Times of GPUs come from their events; those of simulated GPUs are what
 simulating took. While no profile runs, recording costs nothing.
 """
 

@@ -8,9 +8,8 @@ from html import escape
 from typing import NamedTuple
 
 # By the numbers of dt_record_kind.
-KINDS = ("kernel", "host_to_device", "device_to_host", "device_to_device")
-KINDS += ("wait", "allocate", "free")
-COPIES = KINDS[1:4]
+COPIES = ("host_to_device", "device_to_host", "device_to_device")
+KINDS = ("kernel", *COPIES, "wait", "allocate", "free")
 
 
 class Place(NamedTuple):
