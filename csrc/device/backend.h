@@ -82,6 +82,7 @@ static inline void dt_memory_reset_peaks(dt_memory_stats *stats)
 
 struct dt_generator;
 struct dt_nn_call;
+struct dt_attention_call;
 
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
 typedef void (*dt_fact_visitor)(void *context, const char *name, const char *value);
@@ -188,6 +189,8 @@ typedef struct dt_backend {
     /* Class index out of range: the CPU fails with DT_ERROR_INDEX before anything is
      * written; a GPU skips the row and the next synchronization fails. */
     int (*nn)(dt_stream stream, const struct dt_nn_call *call);
+    int (*attention)(dt_stream stream, const struct dt_attention_call *call);
+    int (*attention_backward)(dt_stream stream, const struct dt_attention_call *call);
     int (*foreach_norm)(dt_stream stream, dt_reduce_op op,
                         const dt_foreach_norm_call *call);
 } dt_backend;
@@ -221,6 +224,8 @@ typedef struct dt_backend {
     MEMBER(sort)                                                                       \
     MEMBER(search)                                                                     \
     MEMBER(nn)                                                                         \
+    MEMBER(attention)                                                                  \
+    MEMBER(attention_backward)                                                         \
     MEMBER(foreach_norm)
 
 #define DT_BACKEND_GPU_MEMBERS(MEMBER)                                                 \

@@ -161,6 +161,39 @@ typedef struct dt_nn_kernels {
     dt_nn_kernel float32[DT_NNN], float64[DT_NNN];
 } dt_nn_kernels;
 
+/* What is added to the scores of a row, or which of them count. */
+typedef struct dt_attention_mask {
+    const void *data; /* NULL: none */
+    int64_t step;     /* elements */
+    bool is_bool;
+} dt_attention_mask;
+
+/* Rows of a tile of attention: see ops/attention.h. */
+typedef struct dt_attention_kernel {
+    /* Products of query and key become shares relative to the row's maximum, *top, which
+     * they may raise, and are added to *sum. Returns the correction of what came
+     * before. */
+    double (*shares)(int64_t n, void *scores, double scale,
+                     const dt_attention_mask *mask, double *top, double *sum);
+    /* Sets the row's log_sum and returns what its result is multiplied by. */
+    double (*finish)(double top, double sum, void *log_sum);
+    void (*multiply)(int64_t n, void *row, double factor);
+    void (*shares_again)(int64_t n, void *scores, double scale,
+                         const dt_attention_mask *mask, const void *log_sum);
+    double (*dot)(int64_t n, const void *a, const void *b);
+    /* Gradients of shares become those of products. */
+    void (*product_gradients)(int64_t n, const void *shares, void *gradients,
+                              double out_dot, double scale);
+} dt_attention_kernel;
+
+typedef struct dt_attention_kernels {
+    dt_attention_kernel float32, float64;
+} dt_attention_kernels;
+
+/* c = alpha * a @ b + beta * c on this thread alone, the batch being 1: a tile of
+ * something larger. -1, without an error set: no memory. */
+int dt_cpu_tile_product(const dt_gemm *gemm);
+
 /* FAMILY(name, isa): every instruction set exports a dt_NAME_kernels, dt_NAME_ISA. */
 #define DT_KERNEL_FAMILIES(FAMILY, isa)                                                \
     FAMILY(elementwise, isa)                                                           \
@@ -170,7 +203,8 @@ typedef struct dt_nn_kernels {
     FAMILY(random, isa)                                                                \
     FAMILY(optim, isa)                                                                 \
     FAMILY(scan, isa)                                                                  \
-    FAMILY(nn, isa)
+    FAMILY(nn, isa)                                                                    \
+    FAMILY(attention, isa)
 
 #define FAMILY(name, isa) extern const dt_##name##_kernels dt_##name##_##isa;
 #define ISA(name, test)   DT_KERNEL_FAMILIES(FAMILY, name)

@@ -161,6 +161,12 @@ static bool fits(const dt_gemm *g)
            g->c_row < INT_MAX;
 }
 
+int dt_cpu_tile_product(const dt_gemm *g)
+{
+    /* A library with threads of its own would take them from the other tiles. */
+    return multiply(g, dt_blas_has(g->dtype) && !dt_blas_has_threads() && fits(g));
+}
+
 /* --- elements of 16 bits --- */
 
 /* Room for widened matrices: of a batch, so many at a time as fit. */

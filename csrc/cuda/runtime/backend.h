@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/lock.h"
+#include "device/attention.h"
 #include "device/device.h"
 #include "device/nn.h"
 

@@ -1,0 +1,459 @@
+/* Attention by tiles of 64 rows and 64 keys: a block has the scores of a tile, 4 by 4 of
+ * them in the registers of each thread, and multiplies matrices through shared memory.
+ * No thread adds to what another one has written, so results are the same each time. */
+#include "cuda/kernels/math.h"
+#include "cuda/kernels/warp.h"
+
+#include "ops/attention.h"
+
+namespace {
+
+#define TILE 64
+#define SIDE 16 /* threads along a side of a tile */
+#define EACH 4  /* elements of a thread along a side */
+
+struct AttentionTask {
+    dt_attention_call call;
+    void *dots; /* of each row, the sum of out times its gradient; of the call's type */
+    int64_t row_tiles, key_tiles;
+};
+POINTERS_OF(AttentionTask, f(s.call.query.data); f(s.call.key.data);
+            f(s.call.value.data); f(s.call.out.data); f(s.call.mask); f(s.call.log_sum);
+            f(s.call.grad.data); f(s.call.query_grad.data); f(s.call.key_grad.data);
+            f(s.call.value_grad.data); f(s.dots);)
+
+template <typename T>
+struct Shared {
+    static constexpr int chunk = sizeof(T) == 8 ? 8 : 16;
+    alignas(16) T a[chunk][TILE + 4], b[chunk][TILE + 4];
+    T scores[TILE][TILE + 1];
+};
+
+template <typename T>
+struct Square {
+    T v[EACH][EACH];
+    __device__ __forceinline__ void clear()
+    {
+        UNROLL
+        for (int i = 0; i < EACH; i++)
+            UNROLL
+        for (int k = 0; k < EACH; k++)
+            v[i][k] = 0;
+    }
+    /* f(row, column of the tile, element) */
+    template <class F>
+    __device__ __forceinline__ void each(F f)
+    {
+        int row = (int)threadIdx.x / SIDE * EACH, column = (int)threadIdx.x % SIDE * EACH;
+        UNROLL
+        for (int i = 0; i < EACH; i++)
+            UNROLL
+        for (int k = 0; k < EACH; k++)
+            f(row + i, column + k, v[i][k]);
+    }
+};
+
+/* Copies a chunk of an operand to shared memory. Neighbouring threads read along the
+ * sum (ALONG), or along the side of the tile: as the elements lie next to each other. */
+template <bool ALONG, typename T, class F>
+static __device__ __forceinline__ void fill(T (*to)[TILE + 4], int first, int n, F f)
+{
+    constexpr int chunk = Shared<T>::chunk;
+    UNROLL
+    for (int u = 0; u < chunk * TILE / BLOCK; u++) {
+        int at = (int)threadIdx.x + u * BLOCK;
+        int k = ALONG ? at % chunk : at / TILE, i = ALONG ? at / chunk : at % TILE;
+        to[k][i] = first + k < n ? f(i, first + k) : (T)0;
+    }
+}
+
+/* sums += the product of a tile's rows a(i, k) and columns b(i, k), k below n. All
+ * threads of the block call it; afterwards all have read what they were to read. */
+template <bool A_ALONG, bool B_ALONG, typename T, class A, class B>
+static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums, int n,
+                                                A a, B b)
+{
+    int row = (int)threadIdx.x / SIDE * EACH, column = (int)threadIdx.x % SIDE * EACH;
+    ROLLED
+    for (int first = 0; first < n; first += Shared<T>::chunk) {
+        fill<A_ALONG>(s.a, first, n, a);
+        fill<B_ALONG>(s.b, first, n, b);
+        __syncthreads();
+        UNROLL
+        for (int k = 0; k < Shared<T>::chunk; k++) {
+            Vector<T, EACH> x = *(const Vector<T, EACH> *)&s.a[k][row];
+            Vector<T, EACH> y = *(const Vector<T, EACH> *)&s.b[k][column];
+            UNROLL
+            for (int i = 0; i < EACH; i++)
+                UNROLL
+            for (int j = 0; j < EACH; j++)
+                sums.v[i][j] += x.v[i] * y.v[j];
+        }
+        __syncthreads();
+    }
+}
+
+/* A matrix of one batch and head, `count` rows from row `first` on; beyond are zeros. */
+template <typename T>
+struct Rows {
+    T *data;
+    int64_t row;
+    int count, size;
+    __device__ __forceinline__ Rows(const dt_attention_matrices &m, int64_t batch,
+                                    int64_t head, int64_t first, int64_t rows,
+                                    int64_t columns)
+        : data((T *)m.data + batch * m.batch + head * m.head + first * m.row),
+          row(m.row), count(rows - first < TILE ? (int)(rows - first) : TILE),
+          size((int)columns)
+    {
+    }
+    __device__ __forceinline__ bool has(int i, int k) const
+    {
+        return i < count && k < size;
+    }
+    __device__ __forceinline__ T operator()(int i, int k) const
+    {
+        return has(i, k) ? data[i * row + k] : (T)0;
+    }
+    /* `square` between registers and columns from `from` on. */
+    __device__ __forceinline__ void load(Square<T> &square, int from) const
+    {
+        square.each([&](int i, int k, T &v) { v = (*this)(i, from + k); });
+    }
+    __device__ __forceinline__ void store(Square<T> &square, int from) const
+    {
+        square.each([&](int i, int k, T &v) {
+            if (has(i, from + k))
+                data[i * row + from + k] = v;
+        });
+    }
+};
+
+/* One tile: rows of a head against keys of its key head. */
+struct Place {
+    int64_t batch, head, key_head, row, key;
+};
+
+template <typename T>
+static __device__ __forceinline__ Rows<T> rows_of(const dt_attention_call &c,
+                                                  const dt_attention_matrices &m,
+                                                  const Place &p, int64_t size)
+{
+    return Rows<T>(m, p.batch, p.head, p.row, c.length, size);
+}
+template <typename T>
+static __device__ __forceinline__ Rows<T> keys_of(const dt_attention_call &c,
+                                                  const dt_attention_matrices &m,
+                                                  const Place &p, int64_t size)
+{
+    return Rows<T>(m, p.batch, p.key_head, p.key, c.key_length, size);
+}
+static __device__ __forceinline__ int64_t row_number(const dt_attention_call &c,
+                                                     const Place &p, int i)
+{
+    return (p.batch * c.heads + p.head) * c.length + p.row + i;
+}
+/* Whether no key of the tile counts for any of its rows. */
+static __device__ __forceinline__ bool is_left_out(const dt_attention_call &c,
+                                                   const Place &p)
+{
+    return c.causal && p.key > p.row + TILE - 1;
+}
+
+template <typename T>
+static __device__ __forceinline__ void find_scores(const dt_attention_call &c,
+                                                   const Place &p, Shared<T> &s,
+                                                   Square<T> &scores)
+{
+    Rows<T> query = rows_of<T>(c, c.query, p, c.size);
+    Rows<T> key = keys_of<T>(c, c.key, p, c.size);
+    scores.clear();
+    multiply<true, true>(s, scores, query.size, query, key);
+    const int64_t *m = c.mask_strides;
+    int64_t corner = p.batch * m[0] + p.head * m[1] + p.row * m[2] + p.key * m[3];
+    scores.each([&](int i, int k, T &v) {
+        if (i >= query.count || k >= key.count || (c.causal && p.key + k > p.row + i)) {
+            v = -(T)INFINITY;
+            return;
+        }
+        v *= (T)c.scale;
+        int64_t at = corner + i * m[2] + k * m[3];
+        if (c.mask && !c.mask_is_bool)
+            v += ((const T *)c.mask)[at];
+        else if (c.mask && !((const bool *)c.mask)[at])
+            v = -(T)INFINITY;
+    });
+}
+
+/* The scores of a tile for all of the block. */
+template <typename T>
+static __device__ __forceinline__ void show(Shared<T> &s, Square<T> &scores)
+{
+    scores.each([&](int i, int k, T &v) { s.scores[i][k] = v; });
+    __syncthreads();
+}
+
+/* Over the threads that have one row. */
+template <typename T, class Combine>
+static __device__ __forceinline__ T along_row(T value, Combine combine)
+{
+    ROLLED
+    for (int lanes = SIDE / 2; lanes; lanes /= 2)
+        value = combine(value, from_lane(value, [&](auto word) {
+                            return __shfl_xor_sync(0xffffffffu, word, lanes);
+                        }));
+    return value;
+}
+
+template <typename T>
+__global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
+{
+    __shared__ Shared<T> s;
+    const dt_attention_call &c = task.call;
+    int64_t head = blockIdx.x / task.row_tiles;
+    Place p = {head / c.heads, head % c.heads, 0, blockIdx.x % task.row_tiles * TILE, 0};
+    p.key_head = p.head / (c.heads / c.key_heads);
+    Rows<T> out = rows_of<T>(c, c.out, p, c.value_size);
+    Square<T> scores, kept, sums;
+    T top[EACH], sum[EACH], factor[EACH];
+    UNROLL
+    for (int i = 0; i < EACH; i++) {
+        top[i] = -(T)INFINITY;
+        sum[i] = 0;
+    }
+    kept.clear();
+    int row = (int)threadIdx.x / SIDE * EACH;
+    ROLLED
+    for (; p.key < c.key_length && !is_left_out(c, p); p.key += TILE) {
+        Rows<T> value = keys_of<T>(c, c.value, p, c.value_size);
+        find_scores(c, p, s, scores);
+        UNROLL
+        for (int i = 0; i < EACH; i++) {
+            T most = top[i], mine = 0;
+            UNROLL
+            for (int k = 0; k < EACH; k++)
+                most = scores.v[i][k] > most ? scores.v[i][k] : most;
+            most = along_row(most, [](T a, T b) { return b > a ? b : a; });
+            factor[i] = attention::correction(top[i], most);
+            top[i] = most;
+            UNROLL
+            for (int k = 0; k < EACH; k++)
+                mine += scores.v[i][k] = attention::share(scores.v[i][k], most);
+            sum[i] = sum[i] * factor[i] +
+                     along_row(mine, [](T a, T b) { return a + b; });
+        }
+        show(s, scores);
+        /* The first columns of the result stay in registers. */
+        ROLLED
+        for (int from = 0; from < out.size; from += TILE) {
+            if (!from)
+                sums = kept;
+            else if (p.key)
+                out.load(sums, from);
+            else
+                sums.clear();
+            sums.each([&](int i, int, T &v) { v *= factor[i - row]; });
+            multiply<true, false>(
+                s, sums, TILE, [&](int i, int k) { return s.scores[i][k]; },
+                [&](int i, int k) { return value(k, from + i); });
+            if (from)
+                out.store(sums, from);
+            else
+                kept = sums;
+        }
+    }
+    ROLLED
+    for (int from = 0; from < out.size; from += TILE) {
+        if (from)
+            out.load(kept, from);
+        kept.each([&](int i, int, T &v) { v *= attention::inverse_sum(sum[i - row]); });
+        out.store(kept, from);
+    }
+    UNROLL
+    for (int i = 0; i < EACH; i++)
+        if (threadIdx.x % SIDE == 0 && row + i < out.count)
+            ((T *)c.log_sum)[row_number(c, p, row + i)] =
+                attention::log_sum(top[i], sum[i]);
+}
+
+/* A row for each warp. */
+template <typename T>
+__global__ void attention_dots(GRID_CONSTANT(AttentionTask) task)
+{
+    const dt_attention_call &c = task.call;
+    int64_t number = (int64_t)blockIdx.x * (BLOCK / 32) + threadIdx.x / 32;
+    if (number >= c.batch * c.heads * c.length)
+        return;
+    int64_t head = number / c.length, row = number % c.length;
+    Rows<T> out(c.out, head / c.heads, head % c.heads, row, c.length, c.value_size);
+    Rows<T> grad(c.grad, head / c.heads, head % c.heads, row, c.length, c.value_size);
+    T sum = 0;
+    ROLLED
+    for (int k = (int)(threadIdx.x % 32); k < out.size; k += 32)
+        sum += out.data[k] * grad.data[k];
+    sum = reduce_group<true>(sum, 32, [](T a, T b) { return a + b; });
+    if (threadIdx.x % 32 == 0)
+        ((T *)task.dots)[number] = sum;
+}
+
+/* The shares of a tile and the gradients of its products. after(shares) runs between, where
+ * s.scores has the shares. */
+template <typename T, class After>
+static __device__ __forceinline__ void find_gradients(const AttentionTask &task,
+                                                      const Place &p, Shared<T> &s,
+                                                      Square<T> &gradients, After after)
+{
+    const dt_attention_call &c = task.call;
+    Rows<T> grad = rows_of<T>(c, c.grad, p, c.value_size);
+    Rows<T> value = keys_of<T>(c, c.value, p, c.value_size);
+    Square<T> shares;
+    find_scores(c, p, s, shares);
+    shares.each([&](int i, int, T &v) {
+        T log_sum = i < grad.count ? ((const T *)c.log_sum)[row_number(c, p, i)] : (T)0;
+        v = attention::share(v, log_sum);
+    });
+    after(shares);
+    gradients.clear();
+    multiply<true, true>(s, gradients, grad.size, grad, value);
+    int row = (int)threadIdx.x / SIDE * EACH, column = (int)threadIdx.x % SIDE * EACH;
+    gradients.each([&](int i, int k, T &v) {
+        T dot = i < grad.count ? ((const T *)task.dots)[row_number(c, p, i)] : (T)0;
+        v = attention::product_gradient(shares.v[i - row][k - column], v, dot,
+                                        (T)c.scale);
+    });
+    show(s, gradients);
+}
+
+/* into += the product with a tile of s.scores, of which b has the columns. Those in
+ * `kept` are the first; others are added in memory, but for the first tile. */
+template <bool TRANSPOSED, typename T>
+static __device__ __forceinline__ void add_product(Shared<T> &s, const Rows<T> &into,
+                                                   Square<T> &kept, bool adds,
+                                                   const Rows<T> &b)
+{
+    Square<T> sums;
+    ROLLED
+    for (int from = 0; from < into.size; from += TILE) {
+        if (!from)
+            sums = kept;
+        else if (adds)
+            into.load(sums, from);
+        else
+            sums.clear();
+        multiply<!TRANSPOSED, false>(
+            s, sums, TILE,
+            [&](int i, int k) { return TRANSPOSED ? s.scores[k][i] : s.scores[i][k]; },
+            [&](int i, int k) { return b(k, from + i); });
+        if (from)
+            into.store(sums, from);
+        else
+            kept = sums;
+    }
+}
+
+template <typename T>
+__global__ void attention_backward_rows(GRID_CONSTANT(AttentionTask) task)
+{
+    __shared__ Shared<T> s;
+    const dt_attention_call &c = task.call;
+    int64_t head = blockIdx.x / task.row_tiles;
+    Place p = {head / c.heads, head % c.heads, 0, blockIdx.x % task.row_tiles * TILE, 0};
+    p.key_head = p.head / (c.heads / c.key_heads);
+    Rows<T> into = rows_of<T>(c, c.query_grad, p, c.size);
+    Square<T> kept, gradients;
+    kept.clear();
+    ROLLED
+    for (; p.key < c.key_length && !is_left_out(c, p); p.key += TILE) {
+        find_gradients(task, p, s, gradients, [](Square<T> &) {});
+        add_product<false>(s, into, kept, p.key > 0,
+                           keys_of<T>(c, c.key, p, c.size));
+    }
+    into.store(kept, 0);
+}
+
+template <typename T>
+__global__ void attention_backward_keys(GRID_CONSTANT(AttentionTask) task)
+{
+    __shared__ Shared<T> s;
+    const dt_attention_call &c = task.call;
+    int64_t head = blockIdx.x / task.key_tiles, group = c.heads / c.key_heads;
+    Place p = {head / c.key_heads, 0, head % c.key_heads, 0,
+               blockIdx.x % task.key_tiles * TILE};
+    Rows<T> for_key = keys_of<T>(c, c.key_grad, p, c.size);
+    Rows<T> for_value = keys_of<T>(c, c.value_grad, p, c.value_size);
+    Square<T> kept_key, kept_value, gradients;
+    bool adds = false;
+    kept_key.clear();
+    kept_value.clear();
+    ROLLED
+    for (int64_t item = 0; item < group * task.row_tiles; item++) {
+        p.head = p.key_head * group + item / task.row_tiles;
+        p.row = item % task.row_tiles * TILE;
+        if (is_left_out(c, p))
+            continue;
+        find_gradients(task, p, s, gradients, [&](Square<T> &shares) {
+            if (!c.value_grad.data)
+                return;
+            show(s, shares);
+            add_product<true>(s, for_value, kept_value, adds,
+                              rows_of<T>(c, c.grad, p, c.value_size));
+        });
+        if (c.key_grad.data)
+            add_product<true>(s, for_key, kept_key, adds,
+                              rows_of<T>(c, c.query, p, c.size));
+        adds = true;
+    }
+    if (c.key_grad.data)
+        for_key.store(kept_key, 0);
+    if (c.value_grad.data)
+        for_value.store(kept_value, 0);
+    /* Keys that are left out in all rows. */
+    kept_key.clear();
+    ROLLED
+    for (int from = TILE; !adds && from < for_key.size && c.key_grad.data; from += TILE)
+        for_key.store(kept_key, from);
+    ROLLED
+    for (int from = TILE; !adds && from < for_value.size && c.value_grad.data;
+         from += TILE)
+        for_value.store(kept_key, from);
+}
+
+template <typename T>
+static int run(dt_stream stream, AttentionTask &task)
+{
+    const dt_attention_call &c = task.call;
+    int64_t rows = c.batch * c.heads * c.length;
+    if (!c.grad.data)
+        return START_BARRIERS("starting attention", stream, (attention_forward<T>),
+                              c.batch * c.heads * task.row_tiles, task);
+    Scratch dots(stream, (size_t)rows * sizeof(T));
+    task.dots = dots.data;
+    if (!task.dots ||
+        START_BARRIERS("starting attention", stream, (attention_dots<T>),
+                       (rows + BLOCK / 32 - 1) / (BLOCK / 32), task))
+        return -1;
+    if (c.query_grad.data &&
+        START_BARRIERS("starting attention", stream, (attention_backward_rows<T>),
+                       c.batch * c.heads * task.row_tiles, task))
+        return -1;
+    return c.key_grad.data || c.value_grad.data
+               ? START_BARRIERS("starting attention", stream,
+                                (attention_backward_keys<T>),
+                                c.batch * c.key_heads * task.key_tiles, task)
+               : 0;
+}
+
+} // namespace
+
+int dt_cuda_attention(dt_stream stream, const dt_attention_call *call)
+{
+    AttentionTask task = {*call, nullptr, (call->length + TILE - 1) / TILE,
+                          (call->key_length + TILE - 1) / TILE};
+    return call->dtype == DT_FLOAT64 ? run<double>(stream, task)
+                                     : run<float>(stream, task);
+}
+
+int dt_cuda_attention_backward(dt_stream stream, const dt_attention_call *call)
+{
+    return dt_cuda_attention(stream, call);
+}

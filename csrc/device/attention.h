@@ -1,0 +1,34 @@
+/* The call of the attention kernels. */
+#ifndef DT_DEVICE_ATTENTION_H
+#define DT_DEVICE_ATTENTION_H
+
+#include "base/dtype.h"
+
+/* A matrix for each batch and head: strides in elements, those of a row next to each
+ * other. */
+typedef struct dt_attention_matrices {
+    void *data;
+    int64_t batch, head, row;
+} dt_attention_matrices;
+
+/* out = softmax(scale * query @ key' + mask) @ value for each batch and head, in tiles,
+ * so that there is never a matrix of length x key_length. A row without a key that counts
+ * is zeros. Heads of query share those of key and value in groups of heads / key_heads.
+ *
+ * The backward pass reads out, log_sum and `grad`, the gradient of out, and writes those
+ * gradients whose data is not NULL. Sizes are at least 1, but for `size`. Owns nothing. */
+typedef struct dt_attention_call {
+    dt_dtype dtype; /* float32 or float64 */
+    bool causal;    /* row i takes keys 0 to i */
+    int64_t batch, heads, key_heads, length, key_length, size, value_size;
+    double scale;
+    dt_attention_matrices query, key, value, out;
+    const void *mask; /* bool: false is left out; or of dtype: is added; NULL: none */
+    bool mask_is_bool;
+    int64_t mask_strides[4]; /* of batch, head, row, key; in elements */
+    /* (batch, heads, length): the logarithm of the sum of a row's exponentials */
+    void *log_sum;
+    dt_attention_matrices grad, query_grad, key_grad, value_grad;
+} dt_attention_call;
+
+#endif

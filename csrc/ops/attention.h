@@ -1,0 +1,55 @@
+/* Attention by tiles of keys: what both backends compute for one element or row.
+ *
+ * A row of scores is known a tile at a time. Its exponentials are taken relative to the
+ * maximum so far; where a later tile raises that, what has been summed is multiplied by
+ * the correction. The backward pass computes the shares again, from the logarithm of the
+ * row's sum (Dao et al., 2022, FlashAttention; the sum: Milakov and Gimelshein, 2018).
+ *
+ * The includer has op_exp, op_log, and DT_FN, the qualifiers of functions. */
+#ifndef DT_OPS_ATTENTION_H
+#define DT_OPS_ATTENTION_H
+
+#include <math.h>
+
+namespace {
+namespace attention {
+
+/* What a row's sums so far are multiplied by. */
+template <typename T>
+DT_FN T correction(T old_top, T new_top)
+{
+    return old_top == new_top ? (T)1 : op_exp(old_top - new_top);
+}
+
+/* A score of -inf is left out, also where all are. `top`: the maximum, or log_sum. */
+template <typename T>
+DT_FN T share(T score, T top)
+{
+    T e = op_exp(score - top);
+    return score == -(T)INFINITY ? (T)0 : e;
+}
+
+/* Of a row: what it is multiplied by at the end, and what the backward pass keeps. */
+template <typename T>
+DT_FN T inverse_sum(T sum)
+{
+    return sum == 0 ? (T)0 : 1 / sum;
+}
+template <typename T>
+DT_FN T log_sum(T top, T sum)
+{
+    return sum == 0 ? (T)0 : top + op_log(sum);
+}
+
+/* The gradient of a product of query and key. for_share: of the share; out_dot: of the
+ * row, the sum of its result times the result's gradient. */
+template <typename T>
+DT_FN T product_gradient(T share, T for_share, T out_dot, T scale)
+{
+    return share * (for_share - out_dot) * scale;
+}
+
+} // namespace attention
+} // namespace
+
+#endif
