@@ -7,7 +7,7 @@ from golden.describe import answer, difference, load
 
 import pydevtensor as torch
 
-SETS = ("breadth", "composed", "half", "modules", "nn", "semantics")
+SETS = ("attention", "breadth", "composed", "half", "modules", "nn", "semantics")
 # A message has words of its own.
 WORDS = re.compile(r"\s\S+\s")
 

@@ -182,6 +182,7 @@ def make_random(golden, torch):
 
 
 MAKERS = {
+    "attention": cases,
     "breadth": cases,
     "checkpoints": make_checkpoints,
     "composed": cases,

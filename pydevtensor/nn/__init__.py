@@ -1,8 +1,17 @@
 """Modules, losses, and the functions that they call."""
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.nn import functional, init, modules, parallel, parameter, utils
+from pydevtensor.nn import (
+    attention,
+    functional,
+    init,
+    modules,
+    parallel,
+    parameter,
+    utils,
+)
 from pydevtensor.nn.modules.activation import *
+from pydevtensor.nn.modules.attention import *
 from pydevtensor.nn.modules.batchnorm import *
 from pydevtensor.nn.modules.container import *
 from pydevtensor.nn.modules.dropout import *
@@ -12,6 +21,7 @@ from pydevtensor.nn.modules.loss import *
 from pydevtensor.nn.modules.module import *
 from pydevtensor.nn.modules.normalization import *
 from pydevtensor.nn.modules.sparse import *
+from pydevtensor.nn.modules.transformer import *
 from pydevtensor.nn.parallel.data_parallel import DataParallel
 from pydevtensor.nn.parameter import Buffer, Parameter, UninitializedParameter
 

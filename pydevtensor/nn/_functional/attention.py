@@ -1,0 +1,386 @@
+"""Attention: weighted means of values, by how well keys fit queries."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.nn._functional.dropout import dropout
+from pydevtensor.nn._functional.linear import linear
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+NAME = "scaled_dot_product_attention"
+
+
+def _check(
+    query: Any, key: Any, value: Any, mask: Any, dropout_p: float, causal: bool
+) -> None:
+    tensors = {"query": query, "key": key, "value": value}
+    for name, tensor in (*tensors.items(), ("attn_mask", mask)):
+        if not isinstance(tensor, _C.Tensor) and not (
+            name == "attn_mask" and tensor is None
+        ):
+            raise TypeError(
+                f"{NAME}: {name} has to be a Tensor, not {type(tensor).__name__}"
+            )
+    shapes = ", ".join(f"{name} {[*t.shape]}" for name, t in tensors.items())
+    if causal and mask is not None:
+        raise RuntimeError(
+            f"{NAME}: is_causal=True and an attn_mask were given; give one of them"
+        )
+    if min(t.ndim for t in tensors.values()) < 2:
+        raise RuntimeError(
+            f"{NAME}: takes tensors of 2 dimensions or more, (..., length, size), but "
+            f"got {shapes}"
+        )
+    if key.dtype != query.dtype or value.dtype != query.dtype:
+        raise RuntimeError(
+            f"{NAME}: query, key and value have types {query.dtype}, {key.dtype} and "
+            f"{value.dtype}; convert them to one, e.g. with .to({query.dtype})"
+        )
+    if not query.is_floating_point():
+        raise RuntimeError(
+            f"{NAME}: not defined for tensors of type {query.dtype}; convert them "
+            "first, e.g. with .float()"
+        )
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise RuntimeError(
+            f"{NAME}: got {shapes}; query and key need the same last size, key and "
+            "value the same length, their last size but one"
+        )
+    if mask is not None and mask.dtype not in (_C.bool, _C.float32, query.dtype):
+        raise RuntimeError(
+            f"{NAME}: attn_mask has type {mask.dtype}; give bool, float32 or the "
+            f"query's type, {query.dtype}"
+        )
+    if dropout_p > 1:
+        raise RuntimeError(f"{NAME}: dropout_p is {dropout_p}; give 0 to 1")
+
+
+def _groups(query: Any, key: Any, value: Any) -> tuple[Any, Any, int]:
+    """Key and value, and how many heads of query share one of theirs."""
+    if min(query.ndim, key.ndim, value.ndim) < 3:
+        raise IndexError(
+            f"{NAME}: enable_gqa=True takes heads in dimension -3, but a tensor has 2 "
+            "dimensions"
+        )
+    heads, key_heads, value_heads = (t.shape[-3] for t in (query, key, value))
+    if not key_heads or not value_heads or heads % key_heads or heads % value_heads:
+        raise RuntimeError(
+            f"{NAME}: {heads} heads of query cannot share {key_heads} of key and "
+            f"{value_heads} of value; give numbers that divide that of query"
+        )
+    if key_heads == value_heads:
+        return key, value, heads // key_heads
+    key = key.repeat_interleave(heads // key_heads, -3)
+    return key, value.repeat_interleave(heads // value_heads, -3), 1
+
+
+def _composed(
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any,
+    dropout_p: float,
+    causal: bool,
+    scale: float,
+) -> Any:
+    """The same by operations on the whole matrix of scores."""
+    dtype = query.dtype
+    if dtype in (_C.float16, _C.bfloat16):
+        query, key, value = query.float(), key.float(), value.float()
+    scores = query @ key.transpose(-2, -1) * scale
+    counts = None
+    if causal:
+        size = scores.shape[-2:]
+        counts = _C.ones(size, dtype=_C.bool, device=query.device).tril()
+    elif mask is not None and mask.dtype == _C.bool:
+        counts = mask
+    elif mask is not None:
+        scores, counts = scores + mask, mask != -math.inf
+    if counts is not None:
+        # A finite number, so that rows without a key have no NaN in their gradients.
+        scores = _C.where(counts, scores, -1e30)
+    shares = scores.softmax(-1)
+    if counts is not None:
+        shares = shares * counts
+    if dropout_p > 0:
+        shares = dropout(shares, dropout_p)
+    return (shares @ value).to(dtype)
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """softmax(scale * query @ key.T + attn_mask) @ value, of shape (..., L, Ev).
+
+    query (..., L, E), key (..., S, E) and value (..., S, Ev) broadcast in the leading
+    dimensions. attn_mask broadcasts to (..., L, S): False leaves a key out, or numbers
+    are added; is_causal: query i takes keys 0 to i. A query without a key gives zeros.
+    scale: 1 / sqrt(E) if it is None. enable_gqa: heads, dimension -3, of query share
+    those of key and value. Shares are zeroed with probability dropout_p. RuntimeError
+    for other shapes, types and masks.
+
+    The scores are computed a tile of 128 queries and 256 keys at a time, and again in
+    the backward pass, so memory grows with L and S, not with their product (Dao et
+    al., 2022, "FlashAttention"). That needs dropout_p=0 and a mask that requires no
+    gradient.
+
+    >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+    tensor([[1.0000, 0.0000],
+            [0.3302, 0.6698]])
+    """
+    _check(query, key, value, attn_mask, dropout_p, is_causal)
+    groups = 1
+    if enable_gqa:
+        key, value, groups = _groups(query, key, value)
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    composed = dropout_p > 0
+    if attn_mask is not None:
+        composed = composed or attn_mask.requires_grad or attn_mask.ndim < 2
+        leading = (query, key, value) if groups == 1 else (query,)
+        batch = _C.broadcast_shapes(*(t.shape[:-2] for t in leading))
+        scores = (*batch, query.shape[-2], key.shape[-2])
+        try:
+            composed = (
+                composed or _C.broadcast_shapes(attn_mask.shape, scores) != scores
+            )
+        except RuntimeError:
+            raise RuntimeError(
+                f"{NAME}: attn_mask has shape {[*attn_mask.shape]}, which does not "
+                f"broadcast to that of the scores, {[*scores]}"
+            ) from None
+    if not composed:
+        return _C._attention(query, key, value, attn_mask, is_causal, scale, groups)
+    if groups > 1:
+        key = key.repeat_interleave(groups, -3)
+        value = value.repeat_interleave(groups, -3)
+    return _composed(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+
+def _check_inputs(query: Any, key: Any, value: Any, padding: Any, mask: Any) -> None:
+    if query.ndim not in (2, 3):
+        raise AssertionError(
+            f"query has {query.ndim} dimensions; give (length, size), or (length, "
+            "batch, size)"
+        )
+    if key.ndim != query.ndim or value.ndim != query.ndim:
+        raise AssertionError(
+            f"query, key and value have {query.ndim}, {key.ndim} and {value.ndim} "
+            "dimensions; give them all with a batch, or none"
+        )
+    if padding is not None and padding.ndim != query.ndim - 1:
+        raise AssertionError(
+            f"key_padding_mask has {padding.ndim} dimensions; give one for each key"
+            + (" of each sequence: (batch, keys)" if query.ndim == 3 else "")
+        )
+    if mask is not None and mask.ndim not in (2, 3):
+        raise AssertionError(
+            f"attn_mask has {mask.ndim} dimensions; give (length, keys), or (batch * "
+            "heads, length, keys)"
+        )
+
+
+def _as_added(mask: Any, name: str, dtype: Any) -> Any:
+    """A mask as numbers that are added: bool, true for what is left out, becomes -inf."""
+    if mask is None:
+        return None
+    if mask.dtype == _C.bool:
+        return _C.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
+    if not mask.is_floating_point():
+        raise AssertionError(
+            f"{name} has type {mask.dtype}; give bool, with True for what is left "
+            "out, or numbers that are added"
+        )
+    return mask
+
+
+def _with_last(tensor: Any, added: Any) -> Any:
+    return _C.cat([tensor, added.to(tensor.dtype)], 1)
+
+
+def _static(name: str, given: Any, made: Any) -> Any:
+    """The projected keys or values, or those that the caller has already."""
+    if given is None:
+        return made
+    if given.shape[0] != made.shape[0] or given.shape[2] != made.shape[2]:
+        raise AssertionError(
+            f"{name} has shape {[*given.shape]}; give (batch * heads, keys, head "
+            f"size), here ({made.shape[0]}, keys, {made.shape[2]})"
+        )
+    return given
+
+
+def multi_head_attention_forward(
+    query: Any,
+    key: Any,
+    value: Any,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Any,
+    in_proj_bias: Any,
+    bias_k: Any,
+    bias_v: Any,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Any,
+    out_proj_bias: Any,
+    training: bool = True,
+    key_padding_mask: Any = None,
+    need_weights: bool = True,
+    attn_mask: Any = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None,
+    k_proj_weight: Any = None,
+    v_proj_weight: Any = None,
+    static_k: Any = None,
+    static_v: Any = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Any, Any]:
+    """Attention of several heads between projections: see nn.MultiheadAttention.
+
+    query (L, N, E), key (S, N, E) and value (S, N, E), or all without N. Returns the
+    result, (L, N, E), and with need_weights the shares, (N, L, S), else None.
+
+    >>> x, w = torch.ones(3, 1, 4), torch.ones(12, 4)
+    >>> call = nn.functional.multi_head_attention_forward
+    >>> y, shares = call(
+    ...     x, x, x, 4, 2, w, None, None, None, False, 0.0, torch.eye(4), None
+    ... )
+    >>> y.shape, shares.shape
+    (torch.Size([3, 1, 4]), torch.Size([1, 3, 3]))
+    """
+    _check_inputs(query, key, value, key_padding_mask, attn_mask)
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "is_causal=True says that attn_mask is causal, but there is none; give "
+            "one, e.g. of nn.Transformer.generate_square_subsequent_mask"
+        )
+    # A causal call that returns no shares does not need the mask.
+    causal = is_causal and key_padding_mask is None and not need_weights
+    padding = _as_added(key_padding_mask, "key_padding_mask", query.dtype)
+    mask = None if causal else _as_added(attn_mask, "attn_mask", query.dtype)
+
+    batched = query.ndim == 3
+    same = query is key and key is value
+    same_keys = key is value
+    if not batched:
+        query = query.unsqueeze(1)
+        key = query if same else key.unsqueeze(1)
+        value = key if same_keys else value.unsqueeze(1)
+        padding = None if padding is None else padding.unsqueeze(0)
+    length, batch, size = query.shape
+    keys = key.shape[0]
+    if size != embed_dim_to_check:
+        raise AssertionError(
+            f"the query's last size is {size}; the layer's embed_dim is "
+            f"{embed_dim_to_check}"
+        )
+    if size % num_heads:
+        raise AssertionError(f"embed_dim {size} is not divisible by {num_heads} heads")
+    head_size = size // num_heads
+    if key.shape[:2] != value.shape[:2] or (
+        not use_separate_proj_weight and key.shape != value.shape
+    ):
+        raise AssertionError(
+            f"key has shape {[*key.shape]} and value {[*value.shape]}; their lengths "
+            "and batches, and without kdim and vdim their sizes, have to be equal"
+        )
+    if key.shape[1] != batch:
+        raise RuntimeError(
+            f"query has a batch of {batch} and key one of {key.shape[1]}; give as many "
+            "sequences of each (batch_first tells which dimension they are in)"
+        )
+
+    if use_separate_proj_weight:
+        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+        weights = q_proj_weight, k_proj_weight, v_proj_weight
+        q, k, v = map(linear, (query, key, value), weights, biases)
+    elif same:
+        q, k, v = linear(query, in_proj_weight, in_proj_bias).chunk(3, -1)
+    else:
+        weights = in_proj_weight.split([size, 2 * size])
+        biases = (None,) * 2
+        if in_proj_bias is not None:
+            biases = in_proj_bias.split([size, 2 * size])
+        q = linear(query, weights[0], biases[0])
+        if same_keys:
+            k, v = linear(key, weights[1], biases[1]).chunk(2, -1)
+        else:
+            weights = weights[1].chunk(2)
+            biases = (None,) * 2 if in_proj_bias is None else biases[1].chunk(2)
+            k, v = map(linear, (key, value), weights, biases)
+
+    if mask is not None:
+        wanted = (length, keys) if mask.ndim == 2 else (batch * num_heads, length, keys)
+        if mask.shape != wanted:
+            raise RuntimeError(
+                f"attn_mask has shape {[*mask.shape]}; {length} queries and {keys} "
+                f"keys take {[*wanted]}"
+            )
+    if padding is not None and padding.shape != (batch, keys):
+        raise AssertionError(
+            f"key_padding_mask has shape {[*padding.shape]}; give [{batch}, {keys}]: "
+            "an element for each key of each sequence"
+        )
+
+    # (batch * heads, length, head size)
+    q, k, v = (
+        x.reshape(x.shape[0], batch * num_heads, head_size).transpose(0, 1)
+        for x in (q, k, v)
+    )
+    k, v = _static("static_k", static_k, k), _static("static_v", static_v, v)
+    added = 0
+    if bias_k is not None and bias_v is not None:
+        k, v = (
+            _with_last(x, b.expand(1, batch, size).reshape(-1, 1, head_size))
+            for x, b in ((k, bias_k), (v, bias_v))
+        )
+        added += 1
+    if add_zero_attn:
+        zeros = q.new_zeros((batch * num_heads, 1, head_size))
+        k, v = _with_last(k, zeros), _with_last(v, zeros)
+        added += 1
+    if added and mask is not None:
+        mask = _C.cat([mask, mask.new_zeros((*mask.shape[:-1], added))], -1)
+    if added and padding is not None:
+        padding = _C.cat([padding, padding.new_zeros((batch, added))], -1)
+    keys = k.shape[1]
+    if mask is not None and mask.ndim == 3:
+        mask = mask.reshape(batch, num_heads, length, keys)
+    if padding is not None:
+        padding = padding.reshape(batch, 1, 1, keys)
+        mask = padding if mask is None else mask + padding
+
+    if not training:
+        dropout_p = 0.0
+    q, k, v = (x.reshape(batch, num_heads, -1, head_size) for x in (q, k, v))
+    shares = None
+    if need_weights:
+        scores = (q * math.sqrt(1 / head_size)) @ k.transpose(-2, -1)
+        shares = (scores if mask is None else scores + mask).softmax(-1)
+        shares = dropout(shares, dropout_p) if dropout_p > 0 else shares
+        out = shares @ v
+    else:
+        out = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
+    out = out.permute(2, 0, 1, 3).reshape(length, batch, size)
+    out = linear(out, out_proj_weight, out_proj_bias)
+    if shares is not None and average_attn_weights:
+        shares = shares.mean(1)
+    if not batched:
+        out = out.squeeze(1)
+        shares = None if shares is None else shares.squeeze(0)
+    return out, shares

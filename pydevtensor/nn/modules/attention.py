@@ -1,0 +1,155 @@
+"""Attention of several heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.nn import functional as F
+from pydevtensor.nn import init
+from pydevtensor.nn.modules._layer import explain
+from pydevtensor.nn.modules.linear import Linear
+from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.parameter import Parameter
+
+__all__ = ["MultiheadAttention"]
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """A Linear, under the name that PyTorch shows for the last one of attention."""
+
+
+class MultiheadAttention(Module):
+    """Attention of num_heads heads, each on embed_dim / num_heads of the sizes.
+
+    query, key and value are projected, each head computes softmax(q k^T / sqrt(size)) v,
+    and the results, side by side, are projected again. Inputs are (L, N, embed_dim), (S,
+    N, kdim) and (S, N, vdim), with N first if batch_first, or without N. Returns the
+    result and, with need_weights, the shares (N, L, S), averaged over heads or (N,
+    num_heads, L, S); else None, which is faster.
+
+    key_padding_mask (N, S) and attn_mask (L, S) or (N * num_heads, L, S): True leaves a
+    key out, or numbers are added. is_causal says that attn_mask is causal. add_bias_kv
+    and add_zero_attn add a key: learned, or zeros. Raises AssertionError or RuntimeError
+    for inputs and masks of other shapes.
+
+    >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> x = torch.ones(5, 3, 8)
+    >>> y, shares = attention(x, x, x)
+    >>> y.shape, shares.shape
+    (torch.Size([5, 3, 8]), torch.Size([5, 3, 3]))
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(
+                f"MultiheadAttention: embed_dim is {embed_dim} and num_heads "
+                f"{num_heads}; give positive numbers"
+            )
+        if embed_dim % num_heads:
+            raise AssertionError(
+                f"MultiheadAttention: embed_dim {embed_dim} is not divisible by "
+                f"num_heads {num_heads}"
+            )
+        super().__init__()
+        self.embed_dim = embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.head_dim = embed_dim // num_heads
+        self.add_zero_attn = add_zero_attn
+        sizes: dict[str, tuple[int, ...] | None] = dict.fromkeys(
+            ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
+        )
+        if self._qkv_same_embed_dim:
+            sizes["in_proj_weight"] = 3 * embed_dim, embed_dim
+        else:
+            sizes["q_proj_weight"] = embed_dim, embed_dim
+            sizes["k_proj_weight"] = embed_dim, self.kdim
+            sizes["v_proj_weight"] = embed_dim, self.vdim
+        sizes["in_proj_bias"] = (3 * embed_dim,) if bias else None
+        added = (1, 1, embed_dim) if add_bias_kv else None
+        for name, shape in (*sizes.items(), ("bias_k", added), ("bias_v", added)):
+            value = None
+            if shape is not None:
+                value = Parameter(_C.empty(shape, device=device, dtype=dtype))
+            self.register_parameter(name, value)
+        self.out_proj = NonDynamicallyQuantizableLinear(
+            embed_dim, embed_dim, bias, device, dtype
+        )
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        for name in ("in_proj", "q_proj", "k_proj", "v_proj"):
+            weight = getattr(self, f"{name}_weight")
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+        for added in (self.bias_k, self.bias_v):
+            if added is not None:
+                init.xavier_normal_(added)
+
+    def forward(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Any, Any]:
+        turned = self.batch_first and getattr(query, "ndim", 0) == 3
+        try:
+            if turned:
+                # The same tensor again stays one tensor: it is projected once.
+                made = {id(t): t.transpose(0, 1) for t in (query, key, value)}
+                query, key, value = (made[id(t)] for t in (query, key, value))
+            out, shares = F.multi_head_attention_forward(
+                query,
+                key,
+                value,
+                self.embed_dim,
+                self.num_heads,
+                self.in_proj_weight,
+                self.in_proj_bias,
+                self.bias_k,
+                self.bias_v,
+                self.add_zero_attn,
+                self.dropout,
+                self.out_proj.weight,
+                self.out_proj.bias,
+                self.training,
+                key_padding_mask,
+                need_weights,
+                attn_mask,
+                not self._qkv_same_embed_dim,
+                self.q_proj_weight,
+                self.k_proj_weight,
+                self.v_proj_weight,
+                average_attn_weights=average_attn_weights,
+                is_causal=is_causal,
+            )
+        except Exception as error:
+            explain(self, error, query=query, key=key, value=value)
+            raise
+        return out.transpose(0, 1) if turned else out, shares

@@ -1,0 +1,289 @@
+"""Attention by tiles and the layers made of it, against the whole matrix of scores."""
+
+import copy
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor.autograd import gradcheck, gradgradcheck
+
+nn, F = torch.nn, torch.nn.functional
+sdpa = F.scaled_dot_product_attention
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
+
+
+def whole(q, k, v, mask=None, causal=False, scale=None, groups=1):
+    """The same by matmul and softmax."""
+    k, v = (t.repeat_interleave(groups, -3) if groups > 1 else t for t in (k, v))
+    scores = q @ k.transpose(-2, -1) * (scale or 1 / math.sqrt(q.shape[-1]))
+    if causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+    if mask is not None and mask.dtype == torch.bool:
+        shares = scores.masked_fill(~mask, -1e30).softmax(-1) * mask
+    else:
+        shares = (scores if mask is None else scores + mask).softmax(-1)
+    return shares @ v
+
+
+def made(shape, device, dtype=torch.float64):
+    return torch.randn(*shape, device=device, dtype=dtype).requires_grad_()
+
+
+def close(found, expected, tolerance=1e-12):
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    if expected.numel():
+        assert float((found - expected).abs().max()) <= tolerance
+
+
+# Query, key and value; lengths about those of tiles on the CPU (128, 256) and on a GPU
+# (64), head sizes about those of its chunks.
+SHAPES = [
+    ((2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 6), 1),
+    ((4, 8), (5, 8), (5, 6), 1),
+    ((2, 2, 3, 4, 2), (2, 1, 3, 5, 2), (3, 5, 1), 1),
+    ((1, 2, 70, 9), (1, 1, 65, 9), (1, 1, 65, 70), 2),
+    ((130, 65), (66, 65), (66, 3), 1),
+    ((66, 3), (130, 3), (130, 129), 1),
+]
+LONG = [
+    ((1, 2, 257, 5), (1, 2, 30, 5), (1, 2, 30, 7), 1),
+    ((1, 2, 129, 16), (1, 2, 515, 16), (1, 2, 515, 20), 1),
+    ((2, 6, 300, 16), (2, 2, 300, 16), (2, 2, 300, 20), 3),
+    ((6, 2, 140, 3), (6, 2, 258, 3), (6, 2, 258, 4), 1),
+]
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "bool", "float"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_tiles_give_what_the_whole_matrix_gives(device, dtype, kind):
+    torch.manual_seed(1)
+    for shape, key, value, groups in SHAPES + (LONG if device == "cpu" else []):
+        of = [made(s, device, dtype) for s in (shape, key, value)]
+        mask = None
+        if kind == "bool":
+            mask = torch.rand(shape[-2], key[-2], device=device) > 0.3
+            mask[1] = False
+        elif kind == "float":
+            mask = torch.randn(shape[-2], key[-2], device=device, dtype=dtype)
+        causal = kind == "causal"
+        found = sdpa(*of, mask, 0.0, causal, scale=0.4, enable_gqa=groups > 1)
+        expected = whole(*of, mask, causal, 0.4, groups)
+        close(found, expected, TOLERANCE[dtype])
+        weight = torch.randn(*found.shape, device=device, dtype=dtype)
+        pairs = zip(
+            torch.autograd.grad((found * weight).sum(), of),
+            torch.autograd.grad((expected * weight).sum(), of),
+            strict=True,
+        )
+        for one, other in pairs:
+            close(one, other, 20 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "bool", "float"])
+def test_first_and_second_derivatives(device, kind):
+    torch.manual_seed(2)
+    q, k, v = (made(s, device) for s in ((4, 3, 2), (2, 4, 2), (2, 4, 1)))
+    mask = None
+    if kind == "bool":
+        mask = torch.rand(3, 4, device=device) > 0.3
+        mask[1] = False
+    elif kind == "float":
+        mask = torch.randn(3, 4, device=device, dtype=torch.float64)
+        mask[0, 1:] = -math.inf
+
+    def run(q, k, v):
+        return sdpa(q, k, v, mask, 0.0, kind == "causal", enable_gqa=True)
+
+    assert gradcheck(run, (q, k, v))
+    assert gradgradcheck(run, (q, k, v))
+
+
+def test_a_mask_that_learns(device):
+    torch.manual_seed(3)
+    q, k, v, mask = (made(s, device) for s in ((2, 3, 2), (2, 4, 2), (2, 4, 1), (3, 4)))
+    assert gradcheck(lambda *of: sdpa(*of), (q, k, v, mask))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_types_of_16_bits(device, dtype):
+    torch.manual_seed(4)
+    of = [torch.randn(2, 5, 4, device=device).to(dtype).requires_grad_() for _ in "qkv"]
+    wide = [t.detach().float().requires_grad_() for t in of]
+    found, expected = sdpa(*of, is_causal=True), sdpa(*wide, is_causal=True)
+    assert found.dtype == dtype
+    close(found.float(), expected, 2e-2)
+    found.float().sum().backward()
+    expected.sum().backward()
+    for one, other in zip(of, wide, strict=True):
+        assert one.grad.dtype == dtype
+        close(one.grad.float(), other.grad, 3e-2)
+
+
+def test_layouts(device):
+    torch.manual_seed(5)
+    plain = [made((2, 3, 6, 4), device).detach() for _ in "qkv"]
+    expected = sdpa(*plain)
+    turned = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in plain]
+    steps = [torch.stack([t, t * 0], -1)[..., 0] for t in plain]
+    columns = [t.transpose(2, 3).contiguous().transpose(2, 3) for t in plain]
+    for given in (turned, steps, columns):
+        close(sdpa(*given), expected)
+    # The heads of one element lie next to each other, as the next layer takes them.
+    assert expected.transpose(1, 2).is_contiguous()
+    row = torch.randn(1, 4, device=device, dtype=torch.float64).expand(6, 4)
+    close(sdpa(row, plain[1], plain[2]), whole(row, plain[1], plain[2]))
+    mask = torch.rand(6, 2, 6, device=device).permute(1, 2, 0)[:, None] > 0.4
+    mask[..., 0] = True
+    close(sdpa(*plain, mask), whole(*plain, mask))
+
+
+def test_nothing_to_attend_to(device):
+    q, k, v = (made(s, device) for s in ((2, 3, 4), (2, 0, 4), (2, 0, 5)))
+    out = sdpa(q, k, v)
+    assert out.tolist() == torch.zeros(2, 3, 5).tolist()
+    out.sum().backward()
+    assert q.grad.tolist() == torch.zeros(2, 3, 4).tolist()
+    assert k.grad.shape == (2, 0, 4)
+    assert sdpa(q[:, :0], q, q).shape == (2, 0, 4)
+    assert sdpa(q[:0], q[:0], q[:0]).shape == (0, 3, 4)
+    assert sdpa(q, q, q[..., :0]).shape == (2, 3, 0)
+    close(sdpa(q[..., :0], q[..., :0], q), q.mean(1, keepdim=True).expand(2, 3, 4))
+
+
+def test_numbers_that_are_none(device):
+    q = torch.tensor([[1.0], [math.nan], [2.0]], device=device)
+    out = sdpa(q, q[:1], q[:1])
+    assert out[0].item() == out[2].item() == 1
+    assert out[1].isnan().all()
+    close(sdpa(q[:1] * 1e4, q[::2] * 1e4, q[::2]), q[2:])
+
+
+def test_dropout_draws_as_dropout_does():
+    q, v = torch.zeros(1, 2, 4), torch.eye(5)[None]
+    k = torch.zeros(1, 5, 4)
+    torch.manual_seed(1)
+    found = sdpa(q, k, v, dropout_p=0.5)
+    torch.manual_seed(1)
+    close(found, F.dropout(torch.full((1, 2, 5), 0.2), 0.5), 1e-6)
+
+
+def test_memory_grows_with_the_length_alone():
+    # In a process of its own: the peak of this one may be higher already.
+    source = """
+import resource, pydevtensor as torch
+x = torch.randn(1, 1, 8192, 8, requires_grad=True)
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+before = peak()
+torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
+print(peak() - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", source], capture_output=True, text=True, check=True
+    )
+    # A matrix of scores has 256 MB.
+    assert int(done.stdout) < 64
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_a_long_call():
+    x = torch.randn(1, 8, 12000, 64)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(20):
+            sdpa(x, x, x)
+    timer.join()
+
+
+def test_messages_say_what_to_do():
+    x = torch.ones(2, 3, 4)
+    for call, words in (
+        (lambda: sdpa(x, x, x, torch.ones(3, 3), is_causal=True), "give one of them"),
+        (lambda: sdpa(x, x, x, torch.ones(2, 2)), r"\[2, 2\].*\[2, 3, 3\]"),
+        (lambda: sdpa(x, x[..., :2], x), r"query \[2, 3, 4\], key \[2, 3, 2\]"),
+        (lambda: sdpa(x, x.double(), x), "convert them to one"),
+        (lambda: torch._C._attention(x, x[..., :2], x), r"\(\.\.\., L, E\)"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call()
+    with pytest.raises(AssertionError, match="not divisible"):
+        nn.MultiheadAttention(8, 3)
+    with pytest.raises(RuntimeError, match="batch_first"):
+        nn.MultiheadAttention(4, 2)(x, x[:, :1], x[:, :1])
+    with pytest.raises(TypeError, match="key has to be a Tensor"):
+        nn.MultiheadAttention(4, 2)(x, [1.0], [1.0])
+
+
+def test_choices_of_kernels_change_nothing():
+    from pydevtensor.nn.attention import SDPBackend, sdpa_kernel
+
+    x = torch.randn(2, 3, 4)
+    with sdpa_kernel([SDPBackend.MATH, SDPBackend.FLASH_ATTENTION]):
+        inside = sdpa(x, x, x)
+    assert inside.tolist() == sdpa(x, x, x).tolist()
+    with pytest.raises(TypeError, match="SDPBackend"), sdpa_kernel("math"):
+        pass
+
+
+# --- layers
+
+
+def test_a_decoder_looks_at_nothing_later(device):
+    torch.manual_seed(6)
+    layer = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2).to(device)
+    layer.eval()
+    x, memory = torch.randn(5, 2, 8, device=device), torch.randn(3, 2, 8, device=device)
+    mask = nn.Transformer.generate_square_subsequent_mask(5, device=device)
+    before = layer(x, memory, tgt_mask=mask)
+    x[3:] = 7
+    after = layer(x, memory, tgt_mask=mask)
+    close(after[:3], before[:3], 1e-5)
+    assert float((after[3:] - before[3:]).abs().max()) > 1e-3
+
+
+def test_copies_of_a_layer_start_alike_and_learn_apart():
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), 2)
+    one, other = encoder.layers
+    assert one.linear1.weight.tolist() == other.linear1.weight.tolist()
+    encoder(torch.randn(3, 2, 4)).pow(2).sum().backward()
+    assert one.linear1.weight.grad.tolist() != other.linear1.weight.grad.tolist()
+
+
+def test_a_transformer_learns_to_reverse(device):
+    torch.manual_seed(0)
+    model = nn.Transformer(16, 2, 1, 1, 32, 0.0, batch_first=True)
+    words, head = nn.Embedding(6, 16), nn.Linear(16, 6)
+    parts = nn.ModuleList([model, words, head]).to(device)
+    optimizer = torch.optim.Adam(parts.parameters(), lr=1e-2)
+    place = torch.randn(5, 16).to(device)
+    mask = model.generate_square_subsequent_mask(4, device=device)
+    losses = []
+    for _ in range(15):
+        source = torch.randint(1, 6, (16, 4)).to(device)
+        target = torch.cat([torch.zeros_like(source[:, :1]), source.flip(1)], 1)
+        out = model(
+            words(source) + place[:4], words(target[:, :-1]) + place[:4], tgt_mask=mask
+        )
+        loss = F.cross_entropy(head(out).flatten(0, 1), target[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert sum(losses[-3:]) < 0.8 * sum(losses[:3])
+
+
+def test_a_layer_is_copied_and_loaded():
+    torch.manual_seed(7)
+    layer = nn.MultiheadAttention(4, 2, batch_first=True)
+    other = nn.MultiheadAttention(4, 2, batch_first=True)
+    other.load_state_dict(layer.state_dict())
+    x = torch.randn(2, 3, 4)
+    for each in (other, copy.deepcopy(layer)):
+        close(each(x, x, x)[0], layer(x, x, x)[0], 0)
