@@ -1,4 +1,4 @@
-"""Which kernel computes F.scaled_dot_product_attention: here always the one by tiles."""
+"""The choice of a kernel for attention, of which there is one here."""
 
 from __future__ import annotations
 

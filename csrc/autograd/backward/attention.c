@@ -11,9 +11,10 @@
  * a row has nothing else. */
 #define LEFT_OUT NUMBER(-1e30)
 
-#define PRODUCT(a, b)    CALL_OP(matmul, TENSOR(a), TENSOR(b))
-#define TRANSPOSED(a)    CALL_OP(transpose, TENSOR(a), dt_value_int(-2), dt_value_int(-1))
-#define SUM(x, dim, ...) CALL_OP(sum, TENSOR(x), dt_value_ints(1, &(int64_t){dim}), ##__VA_ARGS__)
+#define PRODUCT(a, b) CALL_OP(matmul, TENSOR(a), TENSOR(b))
+#define TRANSPOSED(a) CALL_OP(transpose, TENSOR(a), dt_value_int(-2), dt_value_int(-1))
+#define SUM(x, dim, ...)                                                               \
+    CALL_OP(sum, TENSOR(x), dt_value_ints(1, &(int64_t){dim}), ##__VA_ARGS__)
 
 /* Shape (..., heads, n, m) of keys and values becomes that of the query's heads, and for
  * gradients back. */
@@ -63,7 +64,8 @@ static dt_arg counting(dt_grad *g, const dt_attention *a)
 static int set_recorded(dt_grad *g, const dt_attention *a)
 {
     dt_scope *scope = g->scope;
-    dt_arg Q = dt_arg_tensor(a->query), K = grouped(g, dt_arg_tensor(a->key), a->groups, false),
+    dt_arg Q = dt_arg_tensor(a->query),
+           K = grouped(g, dt_arg_tensor(a->key), a->groups, false),
            V = grouped(g, dt_arg_tensor(a->value), a->groups, false), G = GRAD,
            scale = NUMBER(a->scale);
     dt_arg counts = counting(g, a), scores = MUL(PRODUCT(Q, TRANSPOSED(K)), scale);

@@ -54,7 +54,8 @@ static int finish(const job *j, int status)
 static char *at(const job *j, const dt_attention_matrices *m, int64_t batch,
                 int64_t head, int64_t row)
 {
-    return (char *)m->data + (batch * m->batch + head * m->head + row * m->row) * j->size;
+    return (char *)m->data +
+           (batch * m->batch + head * m->head + row * m->row) * j->size;
 }
 
 static int64_t key_head(const job *j, int64_t head)
@@ -182,7 +183,8 @@ static void run_rows(job *j, tile t, char *scores)
         matrix query = {rows_of(j, &c->query, &t), c->query.row, 1};
         matrix key = {keys_of(j, &c->key, &t), c->key.row, 1};
         matrix value = {keys_of(j, &c->value, &t), c->value.row, 1};
-        product(j, t.rows, t.keys, c->size, query, transposed(key), scores, KEYS, false);
+        product(j, t.rows, t.keys, c->size, query, transposed(key), scores, KEYS,
+                false);
         for (int64_t i = 0; i < t.rows; i++) {
             char *row = scores + i * KEYS * j->size;
             int64_t count = count_of(j, &t, i);
@@ -210,9 +212,9 @@ static void run_forward(void *context, int64_t begin, int64_t end)
         int64_t head = item / j->row_tiles;
         /* Of a causal call the last rows have the most keys: they go first. */
         int64_t rows = j->row_tiles - 1 - item % j->row_tiles;
-        run_rows(j,
-                 rows_from(j, head / j->call->heads, head % j->call->heads, rows * ROWS),
-                 scores);
+        run_rows(
+            j, rows_from(j, head / j->call->heads, head % j->call->heads, rows * ROWS),
+            scores);
     }
     free(scores);
 }
@@ -229,9 +231,9 @@ int dt_cpu_attention(dt_stream stream, const dt_attention_call *call)
     job j = begin(call);
     double work = multiplications(call);
     DT_WITHOUT_GIL(work > LONG);
-    return finish(&j, dt_pool_try(run_forward, &j,
-                                  call->batch * call->heads * j.row_tiles,
-                                  work > LONG ? 1 : INT64_MAX));
+    return finish(&j,
+                  dt_pool_try(run_forward, &j, call->batch * call->heads * j.row_tiles,
+                              work > LONG ? 1 : INT64_MAX));
 }
 
 /* --- backward --- */
@@ -267,9 +269,9 @@ static void run_tile(job *j, tile t, char *tiles, bool for_rows, bool rows_add,
             false);
     for (int64_t i = 0; i < t.rows; i++) {
         int64_t row = i * KEYS * j->size;
-        double out_dot =
-            j->kernel->dot(c->value_size, (const char *)grad.data + i * grad.row * j->size,
-                           out + i * c->out.row * j->size);
+        double out_dot = j->kernel->dot(
+            c->value_size, (const char *)grad.data + i * grad.row * j->size,
+            out + i * c->out.row * j->size);
         j->kernel->product_gradients(t.keys, shares + row, gradients + row, out_dot,
                                      c->scale);
     }

@@ -85,7 +85,8 @@ double shares(int64_t n, void *scores, double scale, const dt_attention_mask *ma
     T most = joined(n, old, [=](int64_t i) { return s[i]; }, larger<T>);
     exponentials(n, s, most);
     double factor = (double)attention::correction(old, most);
-    *sum = *sum * factor + (double)joined(n, (T)0, [=](int64_t i) { return s[i]; }, plus<T>);
+    *sum = *sum * factor +
+           (double)joined(n, (T)0, [=](int64_t i) { return s[i]; }, plus<T>);
     *top = (double)most;
     return factor;
 }
@@ -132,10 +133,9 @@ void product_gradients(int64_t n, const void *shares, void *gradients, double ou
 }
 
 #define KERNELS(T)                                                                     \
-    {                                                                                  \
-        shares<T>, finish<T>, multiply<T>, shares_again<T>, dot<T>, product_gradients<T> \
-    }
+    {shares<T>, finish<T>, multiply<T>, shares_again<T>, dot<T>, product_gradients<T>}
 
 } // namespace
 
-const dt_attention_kernels DT_ISA_NAME(dt_attention) = {KERNELS(float), KERNELS(double)};
+const dt_attention_kernels DT_ISA_NAME(dt_attention) = {KERNELS(float),
+                                                        KERNELS(double)};

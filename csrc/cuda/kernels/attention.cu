@@ -44,7 +44,8 @@ struct Square {
     template <class F>
     __device__ __forceinline__ void each(F f)
     {
-        int row = (int)threadIdx.x / SIDE * EACH, column = (int)threadIdx.x % SIDE * EACH;
+        int row = (int)threadIdx.x / SIDE * EACH,
+            column = (int)threadIdx.x % SIDE * EACH;
         UNROLL
         for (int i = 0; i < EACH; i++)
             UNROLL
@@ -161,9 +162,8 @@ static __device__ __forceinline__ bool is_left_out(const dt_attention_call &c,
 }
 
 template <typename T>
-static __device__ __forceinline__ void find_scores(const dt_attention_call &c,
-                                                   const Place &p, Shared<T> &s,
-                                                   Square<T> &scores)
+static __device__ __forceinline__ void
+find_scores(const dt_attention_call &c, const Place &p, Shared<T> &s, Square<T> &scores)
 {
     Rows<T> query = rows_of<T>(c, c.query, p, c.size);
     Rows<T> key = keys_of<T>(c, c.key, p, c.size);
@@ -211,7 +211,8 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
     __shared__ Shared<T> s;
     const dt_attention_call &c = task.call;
     int64_t head = blockIdx.x / task.row_tiles;
-    Place p = {head / c.heads, head % c.heads, 0, blockIdx.x % task.row_tiles * TILE, 0};
+    Place p = {head / c.heads, head % c.heads, 0, blockIdx.x % task.row_tiles * TILE,
+               0};
     p.key_head = p.head / (c.heads / c.key_heads);
     Rows<T> out = rows_of<T>(c, c.out, p, c.value_size);
     Square<T> scores, kept, sums;
@@ -239,8 +240,8 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
             UNROLL
             for (int k = 0; k < EACH; k++)
                 mine += scores.v[i][k] = attention::share(scores.v[i][k], most);
-            sum[i] = sum[i] * factor[i] +
-                     along_row(mine, [](T a, T b) { return a + b; });
+            sum[i] =
+                sum[i] * factor[i] + along_row(mine, [](T a, T b) { return a + b; });
         }
         show(s, scores);
         /* The first columns of the result stay in registers. */
@@ -357,7 +358,8 @@ __global__ void attention_backward_rows(GRID_CONSTANT(AttentionTask) task)
     __shared__ Shared<T> s;
     const dt_attention_call &c = task.call;
     int64_t head = blockIdx.x / task.row_tiles;
-    Place p = {head / c.heads, head % c.heads, 0, blockIdx.x % task.row_tiles * TILE, 0};
+    Place p = {head / c.heads, head % c.heads, 0, blockIdx.x % task.row_tiles * TILE,
+               0};
     p.key_head = p.head / (c.heads / c.key_heads);
     Rows<T> into = rows_of<T>(c, c.query_grad, p, c.size);
     Square<T> kept, gradients;
@@ -365,8 +367,7 @@ __global__ void attention_backward_rows(GRID_CONSTANT(AttentionTask) task)
     ROLLED
     for (; p.key < c.key_length && !is_left_out(c, p); p.key += TILE) {
         find_gradients(task, p, s, gradients, [](Square<T> &) {});
-        add_product<false>(s, into, kept, p.key > 0,
-                           keys_of<T>(c, c.key, p, c.size));
+        add_product<false>(s, into, kept, p.key > 0, keys_of<T>(c, c.key, p, c.size));
     }
     into.store(kept, 0);
 }
@@ -428,9 +429,8 @@ static int run(dt_stream stream, AttentionTask &task)
                               c.batch * c.heads * task.row_tiles, task);
     Scratch dots(stream, (size_t)rows * sizeof(T));
     task.dots = dots.data;
-    if (!task.dots ||
-        START_BARRIERS("starting attention", stream, (attention_dots<T>),
-                       (rows + BLOCK / 32 - 1) / (BLOCK / 32), task))
+    if (!task.dots || START_BARRIERS("starting attention", stream, (attention_dots<T>),
+                                     (rows + BLOCK / 32 - 1) / (BLOCK / 32), task))
         return -1;
     if (c.query_grad.data &&
         START_BARRIERS("starting attention", stream, (attention_backward_rows<T>),

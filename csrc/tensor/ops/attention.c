@@ -199,9 +199,10 @@ static int forward(plan *p, dt_tensor *out, dt_tensor *log_sum, const dt_attenti
         dt_storage_use(log_sum->storage))
         return -1;
     c->log_sum = dt_tensor_data(log_sum);
-    int status = is_empty(c) ? dt_fill_into(NAME, &made, dt_scalar_float(0))
-                             : dt_backend_of(p->device)->attention(
-                                   dt_stream_current(p->device), c);
+    int status =
+        is_empty(c)
+            ? dt_fill_into(NAME, &made, dt_scalar_float(0))
+            : dt_backend_of(p->device)->attention(dt_stream_current(p->device), c);
     return status ? -1 : deliver(p, out, &made, 1, (dt_dtype)a->query->dtype);
 }
 
@@ -249,9 +250,9 @@ static int gradients(plan *p, dt_tensor *const *into, const dt_tensor *g,
             dt_stream_current(p->device), c);
     for (int i = 0; i < 3 && !status; i++)
         if (into[i])
-            status = (is_empty(c) &&
-                      dt_fill_into(NAME, &made[i], dt_scalar_float(0))) ||
-                     deliver(p, into[i], &made[i], i ? a->groups : 1, dtype);
+            status =
+                (is_empty(c) && dt_fill_into(NAME, &made[i], dt_scalar_float(0))) ||
+                deliver(p, into[i], &made[i], i ? a->groups : 1, dtype);
     for (int i = 0; i < 3; i++)
         dt_tensor_clear(&made[i]);
     return status ? -1 : 0;

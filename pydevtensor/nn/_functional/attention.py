@@ -194,7 +194,7 @@ def _check_inputs(query: Any, key: Any, value: Any, padding: Any, mask: Any) -> 
 
 
 def _as_added(mask: Any, name: str, dtype: Any) -> Any:
-    """A mask as numbers that are added: bool, true for what is left out, becomes -inf."""
+    """A mask as numbers that are added: where a bool is True, -inf."""
     if mask is None:
         return None
     if mask.dtype == _C.bool:
@@ -306,7 +306,9 @@ def multi_head_attention_forward(
         )
 
     if use_separate_proj_weight:
-        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+        biases: Any = (None,) * 3
+        if in_proj_bias is not None:
+            biases = in_proj_bias.chunk(3)
         weights = q_proj_weight, k_proj_weight, v_proj_weight
         q, k, v = map(linear, (query, key, value), weights, biases)
     elif same:

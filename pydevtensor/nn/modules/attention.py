@@ -22,16 +22,16 @@ class NonDynamicallyQuantizableLinear(Linear):
 class MultiheadAttention(Module):
     """Attention of num_heads heads, each on embed_dim / num_heads of the sizes.
 
-    query, key and value are projected, each head computes softmax(q k^T / sqrt(size)) v,
-    and the results, side by side, are projected again. Inputs are (L, N, embed_dim), (S,
-    N, kdim) and (S, N, vdim), with N first if batch_first, or without N. Returns the
-    result and, with need_weights, the shares (N, L, S), averaged over heads or (N,
-    num_heads, L, S); else None, which is faster.
+    query, key and value are projected, each head computes softmax(q k^T / sqrt(size))
+    v, and the results, side by side, are projected again. Inputs are (L, N,
+    embed_dim), (S, N, kdim) and (S, N, vdim), with N first if batch_first, or without
+    N. Returns the result and, with need_weights, the shares (N, L, S), averaged over
+    heads or (N, num_heads, L, S); else None, which is faster.
 
-    key_padding_mask (N, S) and attn_mask (L, S) or (N * num_heads, L, S): True leaves a
-    key out, or numbers are added. is_causal says that attn_mask is causal. add_bias_kv
-    and add_zero_attn add a key: learned, or zeros. Raises AssertionError or RuntimeError
-    for inputs and masks of other shapes.
+    key_padding_mask (N, S) and attn_mask (L, S) or (N * num_heads, L, S): True leaves
+    a key out, or numbers are added. is_causal says that attn_mask is causal.
+    add_bias_kv and add_zero_attn add a key: learned, or zeros. Raises AssertionError
+    or RuntimeError for inputs and masks of other shapes.
 
     >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = torch.ones(5, 3, 8)

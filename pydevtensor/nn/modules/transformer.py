@@ -1,4 +1,4 @@
-"""The Transformer and its layers (Vaswani et al., 2017, "Attention Is All You Need")."""
+"""The Transformer and its layers (Vaswani et al., 2017, Attention Is All You Need)."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ class TransformerEncoderLayer(_Layer):
 
     d_model: size of an element; nhead: heads of attention, which divide d_model;
     dim_feedforward: size between the linear layers; activation: 'relu', 'gelu' or a
-    function; norm_first: normalize the input of each part instead of its sum. Inputs are
-    (S, N, d_model), or (N, S, d_model) with batch_first. For masks see
+    function; norm_first: normalize the input of each part instead of its sum. Inputs
+    are (S, N, d_model), or (N, S, d_model) with batch_first. For masks see
     nn.MultiheadAttention. Raises RuntimeError for another activation, AssertionError
     for sizes that do not fit.
 
