@@ -65,6 +65,8 @@ _LATER = {
     "random": "random",
     "get_rng_state": "random",
     "set_rng_state": "random",
+    "are_deterministic_algorithms_enabled": "_determinism",
+    "use_deterministic_algorithms": "_determinism",
     "backends": "backends",
     "compile": "compiler",
     "compiler": "compiler",

@@ -511,7 +511,7 @@ def test_workers_notice_that_their_reader_is_gone(reader, status, tmp_path):
 @pytest.mark.parametrize("reader", ["pass", "del iterator"])
 def test_workers_that_ignore_signals_are_killed(reader, tmp_path):
     stop = (
-        "import pydevtensor.utils.data.loader as module; module._PATIENCE = 0.2; "
+        "import pydevtensor.utils.data.dataloader as module; module._PATIENCE = 0.2; "
         "time.sleep(1); os.kill(iterator.processes[1].pid, signal.SIGSTOP); "
     )
     worker = "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"

@@ -290,6 +290,14 @@ def test_settings_are_remembered(monkeypatch):
         _ = torch.backends.nnpack
 
 
+def test_the_same_bits_each_time(gpu):
+    with pytest.warns(UserWarning, match="an order that varies"):
+        torch.use_deterministic_algorithms(True)
+    assert torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(False, warn_only=True)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
 def test_tf32_is_the_precision_of_products():
     matmul = torch.backends.cuda.matmul
     assert matmul.allow_tf32 is False

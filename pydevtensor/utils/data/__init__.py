@@ -13,6 +13,7 @@ tensor([0]) tensor([0])
 
 from pydevtensor._names import publish as _publish
 from pydevtensor.utils.data.collate import default_collate, default_convert
+from pydevtensor.utils.data.dataloader import DataLoader
 from pydevtensor.utils.data.dataset import (
     ConcatDataset,
     Dataset,
@@ -22,7 +23,6 @@ from pydevtensor.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
-from pydevtensor.utils.data.loader import DataLoader
 from pydevtensor.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
