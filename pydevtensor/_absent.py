@@ -19,8 +19,6 @@ _WAY_ROUND = {
     "hub": "download the file with another program, build the module yourself, and "
     "call load_state_dict(torch.load(path))",
     "library": "derive a class from torch.autograd.Function",
-    "multiprocessing": "use Python's multiprocessing; DataLoader(num_workers=...) "
-    "starts its own processes",
     "onnx": "save the state_dict() and export the model where PyTorch is installed",
     "package": _STATE_DICT,
     "profiler": "use torch.cuda.Event(enable_timing=True), time.perf_counter() or "
@@ -28,6 +26,8 @@ _WAY_ROUND = {
     "quantization": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
     "sparse": "use dense tensors, or indices and torch.scatter_add()",
     "special": "most of its functions are also torch's own, e.g. torch.erf()",
+    "utils.data.distributed": "use all GPUs from one process: nn.DataParallel divides "
+    "each batch",
     "utils.bottleneck": "use cProfile",
     "utils.checkpoint": "use smaller batches and add up the gradients of several",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",

@@ -36,6 +36,28 @@ class TensorType(type):
         return _C.empty(size or (0,), dtype=cls.dtype, device="cpu")
 
 
+def set_default_tensor_type(t: Any) -> None:
+    """set_default_dtype() by a class such as torch.DoubleTensor, or by its name.
+
+    TypeError for a type that is no floating one, and for a class of GPUs, instead of
+    which set_default_device('cuda') makes new tensors there.
+
+    >>> torch.set_default_tensor_type(torch.DoubleTensor)
+    >>> torch.ones(1).dtype
+    torch.float64
+    >>> torch.set_default_tensor_type('torch.FloatTensor')
+    """
+    name = f"torch.{t.__name__}" if isinstance(t, TensorType) else t
+    kind = globals().get(str(name).removeprefix("torch."))
+    if not isinstance(kind, TensorType) or not kind.dtype.is_floating_point:
+        raise TypeError(
+            f"set_default_tensor_type(): {t!r} is no floating type of the CPU; give "
+            "torch.FloatTensor or another, and for GPUs call "
+            "torch.set_default_device('cuda')"
+        )
+    _C.set_default_dtype(kind.dtype)
+
+
 def _is_index(value: Any) -> bool:
     if isinstance(value, _C.Tensor):
         return False

@@ -108,7 +108,7 @@ BOOK = {
     "programs around the book": """
         __version__ version.cuda compile inference_mode enable_grad set_grad_enabled
         use_deterministic_algorithms backends.cudnn.benchmark backends.cudnn.deterministic
-        backends.mps.is_available cuda.manual_seed cuda.manual_seed_all cuda.memory_allocated
+        backends.mps.is_available accelerator.current_accelerator multiprocessing cuda.manual_seed cuda.manual_seed_all cuda.memory_allocated
         cuda.max_memory_allocated cuda.amp.autocast cuda.amp.GradScaler autocast
         amp.autocast amp.GradScaler set_num_threads get_num_threads testing.assert_close
         utils.data.Subset utils.data.SubsetRandomSampler utils.data.WeightedRandomSampler

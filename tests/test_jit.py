@@ -401,3 +401,58 @@ def test_close_on_devices(gpu):
     with pytest.raises(AssertionError, match="devices are"):
         torch.testing.assert_close(x, ONES)
     torch.testing.assert_close(x, ONES, check_device=False)
+
+
+# --- other modules that programs name -----------------------------------------------
+
+
+def test_the_accelerator_is_the_gpu(gpu):
+    accelerator = torch.accelerator
+    assert (
+        accelerator.is_available()
+        and accelerator.device_count() == torch.cuda.device_count()
+    )
+    assert accelerator.current_accelerator() == torch.device("cuda")
+    accelerator.set_device_index(torch.device(gpu).index)
+    assert accelerator.current_device_index() == torch.device(gpu).index
+    accelerator.synchronize()
+    accelerator.synchronize(gpu)
+
+
+def test_without_an_accelerator():
+    python("""
+import pydevtensor as torch
+assert torch.accelerator.current_accelerator() is None
+assert not (torch.accelerator.is_available() or torch.mps.is_available() or torch.xpu.is_available())
+assert torch.accelerator.device_count() == torch.xpu.device_count() == torch.mps.device_count() == 0
+import pydevtensor.multiprocessing as mp, multiprocessing
+assert mp.Process is multiprocessing.Process and mp.get_context("spawn")
+""")
+
+
+def test_the_default_type_by_a_class():
+    torch.set_default_tensor_type("torch.DoubleTensor")
+    assert torch.get_default_dtype() is torch.float64
+    torch.set_default_tensor_type(torch.FloatTensor)
+    assert torch.get_default_dtype() is torch.float32
+    for wrong in (torch.LongTensor, "torch.cuda.FloatTensor", torch.float64, "Tensor"):
+        with pytest.raises(TypeError, match="set_default_device"):
+            torch.set_default_tensor_type(wrong)
+
+
+def test_data_sets_that_follow_each_other():
+    class Range(torch.utils.data.IterableDataset):
+        def __len__(self):
+            return 2
+
+        def __iter__(self):
+            return iter([1, 2])
+
+    both = Range() + Range()
+    assert isinstance(both, torch.utils.data.ChainDataset) and len(both) == 4
+    assert [b.tolist() for b in torch.utils.data.DataLoader(both, 3)] == [
+        [1, 2, 1],
+        [2],
+    ]
+    with pytest.raises(TypeError, match="ConcatDataset"):
+        list(torch.utils.data.ChainDataset([[1, 2]]))

@@ -679,6 +679,17 @@ class Module:
         else:
             self._buffers[name] = given
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Changes nothing, and warns the first time: see torch.compile().
+
+        >>> import warnings
+        >>> with warnings.catch_warnings(action='ignore'):
+        ...     nn.ReLU().compile()
+        """
+        from pydevtensor.compiler import say_once
+
+        say_once("nn.Module.compile")
+
     # --- text
 
     def extra_repr(self) -> str:

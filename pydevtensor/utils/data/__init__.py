@@ -15,6 +15,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.utils.data.collate import default_collate, default_convert
 from pydevtensor.utils.data.dataloader import DataLoader
 from pydevtensor.utils.data.dataset import (
+    ChainDataset,
     ConcatDataset,
     Dataset,
     IterableDataset,
@@ -33,7 +34,14 @@ from pydevtensor.utils.data.sampler import (
 )
 from pydevtensor.utils.data.worker import WorkerInfo, get_worker_info
 
-__all__ = ["BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset"]
+__all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
+]
 __all__ += ["RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset"]
 __all__ += ["SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler"]
 __all__ += ["WorkerInfo", "default_collate", "default_convert", "get_worker_info"]

@@ -51,12 +51,37 @@ class IterableDataset(Dataset):
         )
 
     def __add__(self, other):
-        raise NotImplementedError(
-            "IterableDatasets do not support +; use itertools.chain in an __iter__"
-        )
+        return ChainDataset([self, other])
 
     def __iter__(self):
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
+
+
+class ChainDataset(IterableDataset):
+    """IterableDatasets one after the other.
+
+    >>> class Countdown(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([2, 1])
+    >>> list(torch.utils.data.ChainDataset([Countdown(), Countdown()]))
+    [2, 1, 2, 1]
+    """
+
+    def __init__(self, datasets):
+        super().__init__()
+        self.datasets = datasets
+
+    def __iter__(self):
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise TypeError(
+                    f"ChainDataset: a {type(dataset).__name__} is no IterableDataset; "
+                    "use ConcatDataset for data sets with indices"
+                )
+            yield from dataset
+
+    def __len__(self):
+        return sum(len(dataset) for dataset in self.datasets)
 
 
 class TensorDataset(Dataset):
