@@ -7,8 +7,8 @@
     prof.export_chrome_trace("trace.json")  # opens in Perfetto
 
 An event is what reaches a device: a kernel by its name ("add", "matmul"), a copy, a
-wait or an allocation. Times of GPUs come from their events; those of simulated GPUs are what
-simulating took. While no profile runs, recording costs nothing.
+wait or an allocation. Times of GPUs come from their events; those of simulated GPUs are
+what simulating took. While no profile runs, recording costs nothing.
 """
 
 from __future__ import annotations
