@@ -6,6 +6,7 @@ import re
 import threading
 import warnings
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -186,6 +187,38 @@ def test_a_trace(tmp_path, gpu):
     assert "test_a_trace" in (tmp_path / "stacks").read_text()
     with pytest.raises(FileNotFoundError):
         prof.export_chrome_trace(str(tmp_path / "missing" / "t.json"))
+
+
+def test_a_timeline(tmp_path, gpu):
+    stream = torch.cuda.Stream(gpu)
+    with profiler.profile(profile_memory=True) as prof:
+        x = torch.ones(300_000, device=gpu)
+        with profiler.record_function("<part>"), torch.cuda.stream(stream):
+            x.exp().sum().item()
+    prof.timeline().save(tmp_path / "t.svg")
+    root = ElementTree.parse(tmp_path / "t.svg").getroot()
+    text = prof.timeline()._repr_svg_()
+    assert ElementTree.fromstring(text).tag == root.tag
+    for shown in (
+        "host",
+        f"{gpu}, stream 1",
+        f"memory of {gpu}",
+        "exp: ",
+        "&lt;part&gt;",
+    ):
+        assert shown in text
+
+
+def test_a_timeline_of_many_events_stays_small():
+    with profiler.profile() as prof:
+        x = torch.ones(3)
+        for _ in range(20_000):
+            x + 1
+    text = prof.timeline().svg()
+    assert len(text) < 500_000
+    merged = int(re.search(r"(\d+) events are drawn", text)[1])
+    assert merged + text.count("<title>") == len(prof.events()) == 20_001
+    assert profiler.profile().timeline().svg().startswith("<svg")
 
 
 def test_only_so_many_events_are_kept():

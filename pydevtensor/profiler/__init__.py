@@ -23,6 +23,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.profiler._events import Event, EventList, Events, Place, Transfers
+from pydevtensor.profiler._timeline import Timeline
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function"]
 __all__ += ["schedule", "supported_activities", "tensorboard_trace_handler"]
@@ -326,6 +327,19 @@ class profile:
         0
         """
         return self._events.transfers()
+
+    def timeline(self) -> Timeline:
+        """A drawing: the host and each stream as lanes, waits hatched, memory below.
+
+        A notebook shows it; save(path) writes it as SVG. Events that lie too close to
+        be told apart are drawn as one.
+
+        >>> with torch.profiler.profile() as prof:
+        ...     _ = torch.zeros(3) + 1
+        >>> prof.timeline().svg()[:4]
+        '<svg'
+        """
+        return Timeline(self._events.events)
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events as JSON that Perfetto and chrome://tracing open.
