@@ -9,6 +9,8 @@ _STATE_DICT = "save and load a state_dict() with torch.save() and torch.load()"
 _WAY_ROUND = {
     "_dynamo": "call the function itself; nothing is compiled here",
     "_inductor": "call the function itself; nothing is compiled here",
+    "_utils": "pickles of PyTorch's tensors do not load; write them there with "
+    "torch.save(), and read them with torch.load()",
     "ao": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
     "autograd.functional": "call torch.autograd.grad() once for each row",
     "distributed": "use all GPUs from one process: x.to('cuda:1') copies to the second",

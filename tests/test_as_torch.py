@@ -98,6 +98,7 @@ def test_the_version_compares_as_that_of_the_release():
             "AttributeError",
             "load_state_dict(torch.load(path))",
         ),
+        ("import torch._utils", "ModuleNotFoundError", "with torch.load()"),
         ("torch.utils.tensorboard", "AttributeError", "csv module"),
         ("from torch.utils import tensorboard", "ModuleNotFoundError", "csv module"),
         (

@@ -42,11 +42,14 @@ def idx(values):
     return head + sizes + values.astype(values.dtype.newbyteorder(">")).tobytes()
 
 
-def write_mnist(root, name="MNIST", train=True, packed=False, count=5):
+def write_mnist(root, name="MNIST", train=True, packed=False, count=5, bars=False):
     folder = root / name / "raw"
     folder.mkdir(parents=True, exist_ok=True)
     images = np.arange(count * 28 * 28).astype(np.uint8).reshape(count, 28, 28)
     labels = np.arange(count, dtype=np.uint8) % 10
+    for image, label in zip(images, labels, strict=True) if bars else ():
+        image[:] = 0
+        image[2 * label : 2 * label + 4] = 250
     part = "train" if train else "t10k"
     for what, values in (("images-idx3", images), ("labels-idx1", labels)):
         data = idx(values)
@@ -84,6 +87,49 @@ def test_a_loader_of_mnist(tmp_path):
     loader = torch.utils.data.DataLoader(data, 5, num_workers=1)
     ((x, y),) = loader
     assert x.shape == (5, 1, 28, 28) and y.tolist() == [0, 1, 2, 3, 4]
+
+
+PROGRAM = """
+import sys
+import torch
+import torchvision
+from torch import nn
+from torchvision import transforms
+
+def loaders(root):
+    change = transforms.Compose([transforms.Resize(14), transforms.ToTensor()])
+    for train in (True, False):
+        data = torchvision.datasets.FashionMNIST(
+            root=root, train=train, transform=change, download=True)
+        yield torch.utils.data.DataLoader(data, 16, shuffle=train, num_workers=2)
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    train, test = loaders(sys.argv[1])
+    net = nn.Sequential(nn.Flatten(), nn.LazyLinear(32), nn.ReLU(), nn.LazyLinear(10))
+    losses = []
+    optimizer = None
+    for epoch in range(8):
+        for x, y in train:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer = optimizer or torch.optim.Adam(net.parameters(), lr=0.02)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+    x, y = next(iter(test))
+    right = (net(x).argmax(axis=1).type(y.dtype) == y).float().mean()
+    print(losses[-1] < 0.2 * losses[0], float(right))
+"""
+
+
+def test_a_program_of_the_book(tmp_path):
+    """Unchanged: it names torch and torchvision."""
+    for train in (True, False):
+        write_mnist(tmp_path, "FashionMNIST", train, count=40, bars=True)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    arguments = ["-m", "pydevtensor", "run", tmp_path / "program.py", tmp_path]
+    assert python("", arguments=arguments) == "True 1.0\n"
 
 
 def test_missing_files_are_named(tmp_path):
