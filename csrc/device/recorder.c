@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/attention.h"
 #include "device/nn.h"
 #include "device/stream.h"
 
@@ -166,6 +167,18 @@ static int64_t nn_bytes(const dt_nn_call *c)
     return sized(c->dtype, rows * c->n * (operands < 3 ? operands : 3));
 }
 
+static int64_t attention_bytes(const dt_attention_call *c)
+{
+    int64_t queries = c->heads * c->length, keys = c->key_heads * c->key_length;
+    return sized(c->dtype, c->batch * (queries + keys) * (c->size + c->value_size));
+}
+
+static double attention_flops(const dt_attention_call *c)
+{
+    return 2.0 * (double)(c->batch * c->heads * c->length) * (double)c->key_length *
+           (double)(c->size + c->value_size) / (c->causal ? 2 : 1);
+}
+
 static int64_t optim_numel(const dt_optim_call *c)
 {
     const dt_optim_entry *last = &c->entries[c->count - 1];
@@ -216,6 +229,11 @@ static int64_t optim_numel(const dt_optim_call *c)
          sized(s->dtype, s->rows * s->m) + s->rows * s->m * 8, 0)                      \
     WORK(nn, (dt_stream stream, const struct dt_nn_call *c), (stream, c),              \
          nn_names[c->op], nn_bytes(c), 4 * (double)(c->outer * c->inner * c->n))       \
+    WORK(attention, (dt_stream stream, const struct dt_attention_call *c),             \
+         (stream, c), "attention", attention_bytes(c), attention_flops(c))             \
+    WORK(attention_backward, (dt_stream stream, const struct dt_attention_call *c),    \
+         (stream, c), "attention_backward", 2 * attention_bytes(c),                    \
+         2.5 * attention_flops(c))                                                     \
     WORK(foreach_norm,                                                                 \
          (dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *c),           \
          (stream, op, c), "foreach_norm",                                              \

@@ -210,7 +210,7 @@ class Timeline:
         legend = [("kernel", "kernel"), ("copy", "copy"), ("wait", "wait of the host")]
         legend.append(("call", "call of the host"))
         for i, (look, text) in enumerate(legend):
-            x = LEFT + 150 * i
+            x = LEFT + 120 * i
             parts.append(
                 f'<rect class="{look}" x="{x}" y="{y}" width="14" height="11"/>'
             )
