@@ -12,7 +12,9 @@ _WAY_ROUND = {
     "_utils": "pickles of PyTorch's tensors do not load; write them there with "
     "torch.save(), and read them with torch.load()",
     "ao": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
+    "autograd.detect_anomaly": "x.register_hook(print) shows the gradients of x",
     "autograd.functional": "call torch.autograd.grad() once for each row",
+    "autograd.set_detect_anomaly": "x.register_hook(print) shows the gradients of x",
     "distributed": "use all GPUs from one process: x.to('cuda:1') copies to the second",
     "export": _STATE_DICT,
     "func": "call torch.autograd.grad()",

@@ -430,6 +430,18 @@ assert mp.Process is multiprocessing.Process and mp.get_context("spawn")
 """)
 
 
+def test_variable_is_the_tensor(device):
+    x = torch.ones(2, device=device)
+    for requires in (False, True):
+        v = torch.autograd.Variable(x, requires_grad=requires)
+        assert type(v) is torch.Tensor and v.requires_grad is requires and v.is_leaf
+        assert v.data_ptr() == x.data_ptr() and isinstance(v, torch.autograd.Variable)
+    assert not torch.autograd.Variable(v * 2).requires_grad and not x.requires_grad
+    assert torch.autograd.Variable().shape == (0,)
+    with pytest.raises(TypeError, match="a list was given"):
+        torch.autograd.Variable([1, 2])
+
+
 def test_the_default_type_by_a_class():
     torch.set_default_tensor_type("torch.DoubleTensor")
     assert torch.get_default_dtype() is torch.float64
