@@ -306,8 +306,8 @@ class Variable(metaclass=_TensorName):
             data = _C.empty(0)
         if not _is_tensor(data):
             raise TypeError(
-                f"Variable(): a {type(data).__name__} was given; give a tensor, as from "
-                "torch.tensor()"
+                f"Variable(): a {type(data).__name__} was given; give a tensor, as "
+                "from torch.tensor()"
             )
         return data.detach().requires_grad_(requires_grad)
 

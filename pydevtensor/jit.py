@@ -20,7 +20,6 @@ __all__ = ["annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing
 __all__ += ["load", "optimize_for_inference", "save", "script", "trace", "unused"]
 
 _FORMAT = "pydevtensor.jit"
-_FUNCTIONS = types.FunctionType, types.BuiltinFunctionType
 # What Module itself keeps, and save() writes in another way or not at all.
 _OWN = {"training", "_parameters", "_buffers", "_modules", "_has_hooks"}
 _OWN |= {"_non_persistent_buffers_set", "_scripted"}
@@ -254,7 +253,7 @@ def _record(module: Any, layers: dict[str, type], known: dict, path: str) -> dic
     for name, value in values.items():
         if name in _OWN or name.endswith("_hooks"):
             continue
-        if isinstance(value, _FUNCTIONS):
+        if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
             function: Any = value
             if getattr(functional, function.__name__, None) is not value:
                 raise RuntimeError(

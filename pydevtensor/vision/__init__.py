@@ -9,7 +9,10 @@ tensor([[[ 5,  6],
          [ 9, 10]]])
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydevtensor.vision import datasets, io, models, ops, transforms, utils
 
 __version__ = (
     "0.28.0+pydevtensor"  # the torchvision that goes with the PyTorch followed
