@@ -23,7 +23,9 @@ def learn(shape, causal):
     torch.autograd.grad(
         F.scaled_dot_product_attention(q, k, v, is_causal=causal).sum(), (q, k, v)
     )
+"""
 
+MODELS = """
 class Attention(nn.Module):
     def __init__(self, size, heads):
         super().__init__()
@@ -115,7 +117,7 @@ def main():
     scopes = {}
     for name, torch in libraries("pydevtensor", "torch").items():
         scopes[name] = {"torch": torch, "SHAPES": SHAPES}
-        exec(SETUP, scopes[name])
+        exec(SETUP + MODELS, scopes[name])
     compare(CASES, scopes, "ms", 7)
     print(f"memory of {SHAPES[-1]}, forward and backward:")
     for name in scopes:

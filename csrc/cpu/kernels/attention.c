@@ -10,9 +10,12 @@
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 
-/* Rows and keys of a tile, whose scores stay in the second cache. */
-#define ROWS 128
-#define KEYS 256
+/* Rows and keys of a tile, whose scores stay in the second cache. Many rows take each
+ * key from memory less often; few leave less of a causal call's tiles unused. */
+#define ROWS      256
+#define ROWS_FEW  64
+#define ROWS_LONG 2048 /* from this length on there are many */
+#define KEYS      512
 
 #define LONG 5e5 /* multiplications from which on the GIL is released */
 
@@ -20,6 +23,7 @@ typedef struct job {
     const dt_attention_call *call;
     const dt_attention_kernel *kernel;
     int64_t size; /* bytes of an element */
+    int64_t rows; /* of a tile */
     int64_t row_tiles, key_tiles;
     bool whole; /* of the backward pass: a piece of work is all of a head */
     int failed;
@@ -33,11 +37,13 @@ typedef struct tile {
 static job begin(const dt_attention_call *call)
 {
     bool narrow = call->dtype == DT_FLOAT32;
+    int64_t rows = call->length < ROWS_LONG ? ROWS_FEW : ROWS;
     return (job){.call = call,
                  .kernel = narrow ? &dt_cpu_kernels.attention->float32
                                   : &dt_cpu_kernels.attention->float64,
                  .size = narrow ? 4 : 8,
-                 .row_tiles = (call->length + ROWS - 1) / ROWS,
+                 .rows = rows,
+                 .row_tiles = (call->length + rows - 1) / rows,
                  .key_tiles = (call->key_length + KEYS - 1) / KEYS};
 }
 
@@ -76,7 +82,7 @@ static char *keys_of(const job *j, const dt_attention_matrices *m, const tile *t
 static tile rows_from(const job *j, int64_t batch, int64_t head, int64_t first)
 {
     int64_t left = j->call->length - first;
-    return (tile){batch, head, first, left < ROWS ? left : ROWS, 0, 0};
+    return (tile){batch, head, first, left < j->rows ? left : j->rows, 0, 0};
 }
 
 /* Goes to the keys from `first` on; false: none of them counts for a row of the tile. */
@@ -131,8 +137,8 @@ static matrix transposed(matrix m)
     return (matrix){m.data, m.column, m.row};
 }
 
-static void product(job *j, int64_t m, int64_t n, int64_t k, matrix a, matrix b,
-                    void *out, int64_t out_row, bool adds)
+static void product(job *j, double scale, int64_t m, int64_t n, int64_t k, matrix a,
+                    matrix b, void *out, int64_t out_row, bool adds)
 {
     const dt_gemm g = {.dtype = j->call->dtype,
                        .batch = 1,
@@ -147,7 +153,7 @@ static void product(job *j, int64_t m, int64_t n, int64_t k, matrix a, matrix b,
                        .b_col = b.column,
                        .c = out,
                        .c_row = out_row,
-                       .alpha = 1,
+                       .alpha = scale,
                        .beta = adds};
     if (m && n && dt_cpu_tile_product(&g))
         __atomic_store_n(&j->failed, 1, __ATOMIC_RELAXED);
@@ -162,7 +168,7 @@ static void clear(const job *j, char *rows, int64_t count, int64_t row, int64_t 
 /* Scratch of `tiles` tiles for a run of pieces of work. */
 static char *tiles_new(job *j, int tiles)
 {
-    char *data = aligned_alloc(64, (size_t)(ROWS * KEYS * j->size * tiles));
+    char *data = aligned_alloc(64, (size_t)(j->rows * KEYS * j->size * tiles));
     if (!data)
         __atomic_store_n(&j->failed, 1, __ATOMIC_RELAXED);
     return data;
@@ -183,21 +189,20 @@ static void run_rows(job *j, tile t, char *scores)
         matrix query = {rows_of(j, &c->query, &t), c->query.row, 1};
         matrix key = {keys_of(j, &c->key, &t), c->key.row, 1};
         matrix value = {keys_of(j, &c->value, &t), c->value.row, 1};
-        product(j, t.rows, t.keys, c->size, query, transposed(key), scores, KEYS,
-                false);
+        product(j, c->scale, t.rows, t.keys, c->size, query, transposed(key), scores,
+                KEYS, false);
         for (int64_t i = 0; i < t.rows; i++) {
             char *row = scores + i * KEYS * j->size;
             int64_t count = count_of(j, &t, i);
             dt_attention_mask mask = mask_of(j, &t, i);
             double factor =
-                j->kernel->shares(count, row, c->scale, &mask, &top[i], &sum[i]);
-            memset(row + count * j->size, 0, (size_t)((t.keys - count) * j->size));
+                j->kernel->shares(t.keys, count, row, &mask, &top[i], &sum[i]);
             if (first && factor != 1)
                 j->kernel->multiply(c->value_size, out + i * c->out.row * j->size,
                                     factor);
         }
-        product(j, t.rows, c->value_size, t.keys, (matrix){scores, KEYS, 1}, value, out,
-                c->out.row, first > 0);
+        product(j, 1, t.rows, c->value_size, t.keys, (matrix){scores, KEYS, 1}, value,
+                out, c->out.row, first > 0);
     }
     for (int64_t i = 0; i < t.rows; i++)
         j->kernel->multiply(c->value_size, out + i * c->out.row * j->size,
@@ -213,7 +218,8 @@ static void run_forward(void *context, int64_t begin, int64_t end)
         /* Of a causal call the last rows have the most keys: they go first. */
         int64_t rows = j->row_tiles - 1 - item % j->row_tiles;
         run_rows(
-            j, rows_from(j, head / j->call->heads, head % j->call->heads, rows * ROWS),
+            j,
+            rows_from(j, head / j->call->heads, head % j->call->heads, rows * j->rows),
             scores);
     }
     free(scores);
@@ -244,29 +250,29 @@ static void run_tile(job *j, tile t, char *tiles, bool for_rows, bool rows_add,
                      bool for_keys, bool keys_add)
 {
     const dt_attention_call *c = j->call;
-    char *shares = tiles, *gradients = tiles + ROWS * KEYS * j->size;
+    char *shares = tiles, *gradients = tiles + j->rows * KEYS * j->size;
     matrix query = {rows_of(j, &c->query, &t), c->query.row, 1};
     matrix key = {keys_of(j, &c->key, &t), c->key.row, 1};
     matrix value = {keys_of(j, &c->value, &t), c->value.row, 1};
     matrix grad = {rows_of(j, &c->grad, &t), c->grad.row, 1};
     const char *out = rows_of(j, &c->out, &t);
-    product(j, t.rows, t.keys, c->size, query, transposed(key), shares, KEYS, false);
+    product(j, c->scale, t.rows, t.keys, c->size, query, transposed(key), shares, KEYS,
+            false);
     for (int64_t i = 0; i < t.rows; i++) {
         char *row = shares + i * KEYS * j->size;
         int64_t count = count_of(j, &t, i);
         dt_attention_mask mask = mask_of(j, &t, i);
-        j->kernel->shares_again(count, row, c->scale, &mask, log_sum_of(j, &t, i));
-        memset(row + count * j->size, 0, (size_t)((t.keys - count) * j->size));
+        j->kernel->shares_again(t.keys, count, row, &mask, log_sum_of(j, &t, i));
     }
     if (for_keys && c->value_grad.data)
-        product(j, t.keys, c->value_size, t.rows, (matrix){shares, 1, KEYS}, grad,
+        product(j, 1, t.keys, c->value_size, t.rows, (matrix){shares, 1, KEYS}, grad,
                 keys_of(j, &c->value_grad, &t), c->value_grad.row, keys_add);
     for_rows = for_rows && c->query_grad.data;
     for_keys = for_keys && c->key_grad.data;
     if (!for_rows && !for_keys)
         return;
-    product(j, t.rows, t.keys, c->value_size, grad, transposed(value), gradients, KEYS,
-            false);
+    product(j, 1, t.rows, t.keys, c->value_size, grad, transposed(value), gradients,
+            KEYS, false);
     for (int64_t i = 0; i < t.rows; i++) {
         int64_t row = i * KEYS * j->size;
         double out_dot = j->kernel->dot(
@@ -276,10 +282,10 @@ static void run_tile(job *j, tile t, char *tiles, bool for_rows, bool rows_add,
                                      c->scale);
     }
     if (for_rows)
-        product(j, t.rows, c->size, t.keys, (matrix){gradients, KEYS, 1}, key,
+        product(j, 1, t.rows, c->size, t.keys, (matrix){gradients, KEYS, 1}, key,
                 rows_of(j, &c->query_grad, &t), c->query_grad.row, rows_add);
     if (for_keys)
-        product(j, t.keys, c->size, t.rows, (matrix){gradients, 1, KEYS}, query,
+        product(j, 1, t.keys, c->size, t.rows, (matrix){gradients, 1, KEYS}, query,
                 keys_of(j, &c->key_grad, &t), c->key_grad.row, keys_add);
 }
 
@@ -297,7 +303,7 @@ static void run_keys(job *j, int64_t batch, int64_t head, int64_t first, char *t
         clear(j, keys_of(j, &c->value_grad, &t), t.keys, c->value_grad.row,
               c->value_size);
     for (int64_t k = head * group; k < (head + 1) * group; k++)
-        for (int64_t row = 0; row < c->length; row += ROWS, adds = true) {
+        for (int64_t row = 0; row < c->length; row += j->rows, adds = true) {
             t = rows_from(j, batch, k, row);
             if (take_keys(j, &t, first))
                 run_tile(j, t, tiles, j->whole, first > 0, true, adds);
@@ -324,7 +330,7 @@ static void run_rows_backward(void *context, int64_t begin, int64_t end)
     for (int64_t item = begin; tiles && item < end; item++) {
         int64_t head = item / j->row_tiles;
         tile t = rows_from(j, head / j->call->heads, head % j->call->heads,
-                           item % j->row_tiles * ROWS);
+                           item % j->row_tiles * j->rows);
         for (int64_t first = 0; take_keys(j, &t, first); first += KEYS)
             run_tile(j, t, tiles, true, first > 0, false, false);
     }

@@ -45,48 +45,41 @@ DT_FN T larger(T a, T b)
     return b > a ? b : a;
 }
 
-/* scores = scale * scores + mask */
+/* Adds the mask; what does not count becomes -inf. */
 template <typename T>
-DT_FN void add_mask(int64_t n, T *scores, T scale, const dt_attention_mask *mask)
+DT_FN void add_mask(int64_t n, int64_t count, T *scores, const dt_attention_mask *mask)
 {
     const int64_t step = mask->step;
-    if (!mask->data) {
-        for (int64_t i = 0; i < n; i++)
-            scores[i] *= scale;
-    } else if (mask->is_bool) {
-        const bool *counts = (const bool *)mask->data;
-        for (int64_t i = 0; i < n; i++)
-            scores[i] = counts[i * step] ? scores[i] * scale : -(T)INFINITY;
+    const bool *counts = (const bool *)mask->data;
+    const T *added = (const T *)mask->data;
+    for (int64_t i = count; i < n; i++)
+        scores[i] = -(T)INFINITY;
+    if (!mask->data)
+        return;
+    if (mask->is_bool) {
+        for (int64_t i = 0; i < count; i++)
+            scores[i] = counts[i * step] ? scores[i] : -(T)INFINITY;
     } else if (step == 1) {
-        const T *added = (const T *)mask->data;
-        for (int64_t i = 0; i < n; i++)
-            scores[i] = scores[i] * scale + added[i];
+        for (int64_t i = 0; i < count; i++)
+            scores[i] += added[i];
     } else {
-        const T *added = (const T *)mask->data;
-        for (int64_t i = 0; i < n; i++)
-            scores[i] = scores[i] * scale + added[i * step];
+        for (int64_t i = 0; i < count; i++)
+            scores[i] += added[i * step];
     }
 }
 
 template <typename T>
-DT_FN void exponentials(int64_t n, T *scores, T top)
-{
-    DT_VECTOR_LOOP
-    for (int64_t i = 0; i < n; i++)
-        scores[i] = attention::share(scores[i], top);
-}
-
-template <typename T>
-double shares(int64_t n, void *scores, double scale, const dt_attention_mask *mask,
+double shares(int64_t n, int64_t count, void *scores, const dt_attention_mask *mask,
               double *top, double *sum)
 {
     T *s = (T *)scores, old = (T)*top;
-    add_mask(n, s, (T)scale, mask);
-    T most = joined(n, old, [=](int64_t i) { return s[i]; }, larger<T>);
-    exponentials(n, s, most);
-    double factor = (double)attention::correction(old, most);
-    *sum = *sum * factor +
-           (double)joined(n, (T)0, [=](int64_t i) { return s[i]; }, plus<T>);
+    add_mask(n, count, s, mask);
+    const T most = joined(n, old, [=](int64_t i) { return s[i]; }, larger<T>);
+    const double factor = (double)attention::correction(old, most);
+    const T part = joined(
+        n, (T)0, [=](int64_t i) { return s[i] = attention::share(s[i], most); },
+        plus<T>);
+    *sum = *sum * factor + (double)part;
     *top = (double)most;
     return factor;
 }
@@ -107,11 +100,15 @@ void multiply(int64_t n, void *row, double factor)
 }
 
 template <typename T>
-void shares_again(int64_t n, void *scores, double scale, const dt_attention_mask *mask,
+void shares_again(int64_t n, int64_t count, void *scores, const dt_attention_mask *mask,
                   const void *log_sum)
 {
-    add_mask(n, (T *)scores, (T)scale, mask);
-    exponentials(n, (T *)scores, *(const T *)log_sum);
+    T *s = (T *)scores;
+    const T top = *(const T *)log_sum;
+    add_mask(n, count, s, mask);
+    DT_VECTOR_LOOP
+    for (int64_t i = 0; i < n; i++)
+        s[i] = attention::share(s[i], top);
 }
 
 template <typename T>

@@ -170,15 +170,15 @@ typedef struct dt_attention_mask {
 
 /* Rows of a tile of attention: see ops/attention.h. */
 typedef struct dt_attention_kernel {
-    /* Products of query and key become shares relative to the row's maximum, *top, which
-     * they may raise, and are added to *sum. Returns the correction of what came
-     * before. */
-    double (*shares)(int64_t n, void *scores, double scale,
+    /* n scaled products of query and key, of which the first `count` count, become
+     * shares relative to the row's maximum, *top, which they may raise, and are added to
+     * *sum. Returns the correction of what came before. */
+    double (*shares)(int64_t n, int64_t count, void *scores,
                      const dt_attention_mask *mask, double *top, double *sum);
     /* Sets the row's log_sum and returns what its result is multiplied by. */
     double (*finish)(double top, double sum, void *log_sum);
     void (*multiply)(int64_t n, void *row, double factor);
-    void (*shares_again)(int64_t n, void *scores, double scale,
+    void (*shares_again)(int64_t n, int64_t count, void *scores,
                          const dt_attention_mask *mask, const void *log_sum);
     double (*dot)(int64_t n, const void *a, const void *b);
     /* Gradients of shares become those of products. */
