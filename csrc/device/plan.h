@@ -8,7 +8,7 @@
 #include "base/shape.h"
 #include "ops/ops.h"
 
-#define DT_MAX_OPERANDS 4
+#define DT_MAX_OPERANDS 5
 
 /* --- elementwise, fill, copy --- */
 

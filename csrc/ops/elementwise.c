@@ -41,6 +41,9 @@
 #define COS(a)             (a)
 #define SINH(a)            (a)
 #define COSH(a)            (a)
+#define TANH(a)            (a)
+#define SIGMOID(a)         (a)
+#define ERF(a)             (a)
 #define TRUNC(a)           (a)
 #define SINC(a)            (a)
 #define DIGAMMA(a)         (a)
@@ -59,9 +62,9 @@ const dt_elementwise_row dt_elementwise_rows[DT_NELEMENTWISE] = {
                     ...)                                                               \
     ROW(name, class, arity, flags, LIST(READS_##arity derivatives), low, high)
 #include "ops/elementwise.def"
-#define NONE {DT_READS_NOTHING, DT_READS_NOTHING}
+#define NONE {DT_READS_NOTHING, DT_READS_NOTHING, DT_READS_NOTHING, DT_READS_NOTHING}
 #define ELEMENTWISE(...)
 #define FUSED(name, arity, class, flags, low, high, ...)                               \
-    ROW(name##_backward, FLOAT, 2, 0, LIST(NONE), low, high)
+    ROW(name##_backward, FLOAT, arity + 1, flags, LIST(NONE), low, high)
 #include "ops/elementwise.def"
 };

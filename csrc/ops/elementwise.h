@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/* The most inputs: a derivative has one more than its row. */
+#define DT_MAX_INPUTS 4
+
 /* Flags of a row. */
 enum {
     /* Among elements of 16 bits a number stays float32; else it is rounded to them. */
@@ -30,7 +33,7 @@ enum {
 typedef struct dt_elementwise_row {
     const char *name, *class_name;
     unsigned char arity, flags;
-    unsigned char reads[3]; /* for the gradient of each input */
+    unsigned char reads[DT_MAX_INPUTS]; /* for the gradient of each input */
     double low, high;
     dt_class class_;
 } dt_elementwise_row;

@@ -28,13 +28,14 @@
 #define SINH(a)         DT_F(sinh)(a)
 #define COSH(a)         DT_F(cosh)(a)
 #define TANH(a)         DT_F(tanh)(a)
+#define SIGMOID(a)      DIV(ONE, ADD(ONE, EXP(NEG(a))))
 #define ASIN(a)         op_asin(a)
 #define ACOS(a)         op_acos(a)
 #define ATAN(a)         op_atan(a)
 #define ASINH(a)        op_asinh(a)
 #define ACOSH(a)        op_acosh(a)
 #define ATANH(a)        op_atanh(a)
-#define ERF(a)          op_erf(a)
+#define ERF(a)          DT_F(erf)(a)
 #define ERFC(a)         op_erfc(a)
 #define LGAMMA(a)       op_lgamma(a)
 #define DIGAMMA(a)      op_digamma(a)
@@ -78,10 +79,10 @@
 
 /* The column `operands` of ops/elementwise_kernels.def: the inputs of a kernel by the
  * names that the formula has for them, FIRST being the type of the first. */
-#define FORWARD(FIRST, a, b, c)                                                        \
+#define FORWARD(FIRST, a, b, c, d)                                                     \
     const FIRST A = a;                                                                 \
     const T B = b, C = c;                                                              \
-    (void)A, (void)B, (void)C;
-#define BACKWARD(FIRST, a, b, c)                                                       \
-    const T G = a, A = b, Y = A;                                                       \
-    (void)A, (void)Y, (void)(c);
+    (void)A, (void)B, (void)C, (void)(d);
+#define BACKWARD(FIRST, a, b, c, d)                                                    \
+    const T G = a, A = b, Y = A, B = c, C = d;                                         \
+    (void)A, (void)Y, (void)B, (void)C;

@@ -550,10 +550,11 @@ static int add_row(PyObject *module, int i, const char *alias)
             add(module, name, function_signatures[i], rows[i].function, NULL, doc) < 0)
             return -1;
     }
-    if (!(flags & DT_IN_PLACE))
+    const unsigned in_place = DT_IN_PLACE | DT_IN_PLACE_TOO;
+    if (!(flags & in_place))
         return 0;
     if (!in_place_signatures[i])
-        in_place_signatures[i] = make_signature(i, DT_IN_PLACE, false, true);
+        in_place_signatures[i] = make_signature(i, in_place, false, true);
     what = alias ? text_of("The same as %s_.", first) : in_place_doc(op);
     doc = dt_doc_with_example(what, first, op->example, op->prints, true);
     free(what);
@@ -561,7 +562,7 @@ static int add_row(PyObject *module, int i, const char *alias)
         return -1;
     return add(module, text_of("%s_", name), in_place_signatures[i],
                flags & DT_IN_PLACE_TOO ? rows[i].in_place_function : NULL,
-               rows[i].in_place_method, doc);
+               flags & DT_IN_PLACE ? rows[i].in_place_method : NULL, doc);
 }
 
 int dt_setup_operations(PyObject *module)

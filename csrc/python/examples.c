@@ -35,8 +35,8 @@ static const char *closing(const char *c)
 }
 
 /* What the example of `name` does to its receiver, in place: "torch.ones(2).exp()"
- * becomes "x = torch.ones(2)" and "x.exp_() is x". Gives the end; out where the example
- * does not call the method. */
+ * becomes "x = torch.ones(2)" and "x.exp_() is x", and "torch.selu(y)" becomes
+ * "torch.selu_(y)". Gives the end; out where the example does not call the method. */
 static char *write_in_place(char *out, const example *e)
 {
     char call[48];
@@ -46,7 +46,9 @@ static char *write_in_place(char *out, const example *e)
     const char *dot = strstr(last, call);
     if (!dot)
         return out;
-    bool named = dot == last + 1; /* x.exp() after lines that say what x is */
+    bool of_module = dot == last + 5 && !strncmp(last, "torch", 5);
+    /* x.exp() after lines that say what x is */
+    bool named = of_module || dot == last + 1;
     const char *arguments = dot + strlen(call) - 1;
     const char *end = closing(arguments);
     out = prompt(out, e->code, last);
@@ -55,12 +57,15 @@ static char *write_in_place(char *out, const example *e)
         memcpy(out, last, (size_t)(dot - last));
         out = stpcpy(out + (dot - last), "\n");
     }
-    out = stpcpy(out, ">>> ");
-    *out++ = named ? *last : 'x';
+    out = stpcpy(out, of_module ? ">>> torch" : ">>> ");
+    if (!of_module)
+        *out++ = named ? *last : 'x';
     memcpy(out, dot, (size_t)(arguments - dot));
     out = stpcpy(out + (arguments - dot), "_");
     memcpy(out, arguments, (size_t)(end - arguments));
     out += end - arguments;
+    if (of_module)
+        return stpcpy(stpcpy(out, "\n"), e->result);
     out = stpcpy(out, " is ");
     *out++ = named ? *last : 'x';
     return stpcpy(out, "\nTrue");

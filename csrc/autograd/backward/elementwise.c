@@ -32,8 +32,8 @@ static dt_arg gradient_of(dt_scope *scope, dt_elementwise_op op, int input, dt_a
     }
 }
 
-/* Derivatives that are also one kernel, of the gradient and of A or Y; 0: not this one.
- */
+/* Derivatives for the first input that are also one kernel, of the gradient, A or Y, and
+ * the row's other inputs; 0: not this one. */
 static const dt_elementwise_op fused[DT_NELEMENTWISE] = {
 #define ELEMENTWISE(...)
 #define FUSED(name, ...) [DT_OP_##name] = DT_OP_##name##_backward,
@@ -85,7 +85,7 @@ static int apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
                  dt_tensor **into)
 {
     const elementwise_data *data = node->data;
-    dt_tensor *g = gradients[0], *kept = NULL;
+    dt_tensor *g = gradients[0];
     dt_arg values[4]; /* A, B, C and Y */
     if (!g)
         return 0;
@@ -93,20 +93,25 @@ static int apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
         values[i] = i < 3 ? dt_arg_scalar(data->numbers[i]) : ZERO;
         if (!(data->saved >> i & 1))
             continue;
-        kept = dt_node_saved(node, slot++, scope);
+        const dt_tensor *kept = dt_node_saved(node, slot++, scope);
         if (!kept)
             return -1;
         values[i] = dt_arg_tensor(kept);
     }
-    if (!dt_grad_enabled && fused[data->op]) {
-        into[0] = dt_scope_slot(scope);
-        return into[0] ? dt_elementwise(fused[data->op], into[0],
-                                        DT_ARGS(dt_arg_tensor(g), dt_arg_tensor(kept)))
-                       : -1;
-    }
     for (int i = 0; i < node->nedges; i++) {
         if (!dt_node_wants(node, i))
             continue;
+        /* The third input of a fused kernel's row is a number. */
+        if (!i && !dt_grad_enabled && fused[data->op] && !values[2].tensor) {
+            const bool of_result = dt_elementwise_rows[data->op].reads[0] & DT_READS_Y;
+            into[0] = dt_scope_slot(scope);
+            if (!into[0] ||
+                dt_elementwise(fused[data->op], into[0],
+                               DT_ARGS(dt_arg_tensor(g), values[of_result ? 3 : 0],
+                                       values[1], values[2])))
+                return -1;
+            continue;
+        }
         dt_arg value = gradient_of(scope, data->op, i, dt_arg_tensor(g), values[0],
                                    values[1], values[2], values[3]);
         into[i] = dt_scope_tensor(scope, value, g);

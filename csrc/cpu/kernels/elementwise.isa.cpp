@@ -16,37 +16,39 @@ namespace {
         static constexpr int arity = inputs;                                           \
         static constexpr dt_class row_class = DT_CLASS_VALUE(DT_CLASS_##class);        \
         template <typename R, typename Maths, typename First, typename T>              \
-        static DT_INLINE R value_of(First a, T b, T c)                                 \
+        static DT_INLINE R value_of(First a, T b, T c, T d)                            \
         {                                                                              \
-            operands(First, a, b, c) return (R)(value);                                \
+            operands(First, a, b, c, d) return (R)(value);                             \
         }                                                                              \
     };
 #include "ops/elementwise_kernels.def"
 
 /* One after the other; where `each_b` is false, b is a single element, and so for c. */
 template <class Row, bool each_b, bool each_c, typename R, typename First, typename T>
-DT_INLINE void run_dense(int64_t n, R *out, const First *a, const T *b, const T *c)
+DT_INLINE void run_dense(int64_t n, R *out, const First *a, const T *b, const T *c, T d)
 {
     const T b0 = *b, c0 = *c;
     DT_VECTOR_LOOP
     for (int64_t i = 0; i < n; i++)
         out[i] = Row::template value_of<R, Quick>(a[i], each_b ? b[i] : b0,
-                                                  each_c ? c[i] : c0);
+                                                  each_c ? c[i] : c0, d);
 }
 
-/* A function of 1 to 3 inputs. Where elements are next to each other, and inputs behind
- * the first are that or a single element, a loop is made for the case. For an input
- * that the function lacks stands one that it has: the compiler drops it, and the loops
- * of its cases. */
+/* A function of 1 to 4 inputs, a fourth one being a number. Where elements are next to
+ * each other, and inputs behind the first are that or a single element, a loop is made
+ * for the case. For an input that the function lacks stands one that it has: the compiler
+ * drops it, and the loops of its cases. */
 template <class Row, typename T>
 void run(int64_t n, char *const *data, const int64_t *strides)
 {
     typedef std::conditional_t<Row::row_class.truth, bool, T> R;
     /* A bool is of the type that gcc makes vectors of. */
     typedef std::conditional_t<Row::row_class.choice, uint8_t, T> First;
-    constexpr int second = Row::arity > 1 ? 2 : 1, third = Row::arity;
+    constexpr int second = Row::arity > 1 ? 2 : 1;
+    constexpr int third = Row::arity > 2 ? 3 : Row::arity;
     const int64_t as = strides[1], bs = strides[second], cs = strides[third];
     const int64_t size = (int64_t)sizeof(T);
+    const T d = *(const T *)data[Row::arity];
     /* The square is by far the commonest power. */
     if constexpr (std::is_same_v<Row, row_pow> && is_float<T>)
         if (!bs && *(const T *)data[second] == 2)
@@ -57,26 +59,26 @@ void run(int64_t n, char *const *data, const int64_t *strides)
         const First *a = (const First *)data[1];
         const T *b = (const T *)data[second], *c = (const T *)data[third];
         if (bs && cs)
-            run_dense<Row, true, true>(n, out, a, b, c);
+            run_dense<Row, true, true>(n, out, a, b, c, d);
         else if (bs)
-            run_dense<Row, true, false>(n, out, a, b, c);
+            run_dense<Row, true, false>(n, out, a, b, c, d);
         else if (cs)
-            run_dense<Row, false, true>(n, out, a, b, c);
+            run_dense<Row, false, true>(n, out, a, b, c, d);
         else
-            run_dense<Row, false, false>(n, out, a, b, c);
+            run_dense<Row, false, false>(n, out, a, b, c, d);
         return;
     }
     char *out = data[0];
     const char *a = data[1], *b = data[second], *c = data[third];
     for (int64_t i = 0; i < n; i++, out += strides[0], a += as, b += bs, c += cs)
         *(R *)out = Row::template value_of<R, Quick>(*(const First *)a, *(const T *)b,
-                                                     *(const T *)c);
+                                                     *(const T *)c, d);
 }
 
 template <class Row, typename T>
 __attribute__((noinline)) T exactly(T x)
 {
-    return Row::template value_of<T, Exact>(x, x, x);
+    return Row::template value_of<T, Exact>(x, x, x, x);
 }
 
 /* A function of one float by the quick functions, in blocks: elements of a block for
@@ -96,7 +98,8 @@ void run_quick(int64_t n, char *const *data, const int64_t *strides)
                 from = (const T *)memcpy(kept, x, (size_t)some * sizeof(T));
             DT_VECTOR_LOOP
             for (int i = 0; i < some; i++)
-                out[i] = Row::template value_of<T, Quick>(from[i], from[i], from[i]);
+                out[i] = Row::template value_of<T, Quick>(from[i], from[i], from[i],
+                                                          from[i]);
             int odd = 0;
             DT_VECTOR_LOOP
             for (int i = 0; i < some; i++)
@@ -110,7 +113,7 @@ void run_quick(int64_t n, char *const *data, const int64_t *strides)
     char *out = data[0];
     const char *x = data[1];
     for (int64_t i = 0; i < n; i++, out += strides[0], x += strides[1]) {
-        const T a = *(const T *)x, quick = Row::template value_of<T, Quick>(a, a, a);
+        const T a = *(const T *)x, quick = Row::template value_of<T, Quick>(a, a, a, a);
         *(T *)out = quick == quick ? quick : exactly<Row>(a);
     }
 }

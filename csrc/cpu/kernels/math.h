@@ -50,7 +50,6 @@ LIBRARY(atan, atan)
 LIBRARY(asinh, asinh)
 LIBRARY(acosh, acosh)
 LIBRARY(atanh, atanh)
-LIBRARY(erf, erf)
 LIBRARY(erfc, erfc)
 LIBRARY(floor, floor)
 LIBRARY(ceil, ceil)
@@ -116,6 +115,7 @@ struct Exact {
     EXACT(sinh)
     EXACT(cosh)
     EXACT(tanh)
+    EXACT(erf)
 #undef EXACT
 };
 
@@ -223,6 +223,27 @@ static inline float quick_tanh(float x)
     float small = mad(a * z, q, a);
     float large = 1.0f - 2.0f / (quick_exp(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
     return copysignf(a < 0.63f ? small : large, x);
+}
+
+static inline float quick_erf(float x)
+{
+    float a = fabsf(x), z = a * a;
+    float q = mad(z, 0x1.6626a6p-14f, -0x1.acf87ap-11f);
+    q = mad(z, q, 0x1.551402p-8f);
+    q = mad(z, q, -0x1.b8162cp-6f);
+    q = mad(z, q, 0x1.ce2e60p-4f);
+    q = mad(z, q, -0x1.812744p-2f);
+    float small = mad(a * z, q, a * 0x1.20dd76p+0f);
+    /* The logarithm of 1 - erf; a NaN stays one. */
+    float b = a > 3.95f ? 3.95f : a;
+    q = mad(b, 0x1.9fb2eap-13f, -0x1.91cd18p-9f);
+    q = mad(b, q, 0x1.6d9cdep-6f);
+    q = mad(b, q, -0x1.aa732cp-4f);
+    q = mad(b, q, -0x1.4621b8p-1f);
+    q = mad(b, q, -0x1.20b752p+0f);
+    q = mad(b, q, -0x1.5d0c70p-13f);
+    float large = 1.0f - quick_exp(q);
+    return copysignf(a < 0.9f ? small : large, x);
 }
 
 /* --- float32 in double --- */
@@ -431,6 +452,7 @@ struct Quick : Exact {
     QUICK(sinh)
     QUICK(cosh)
     QUICK(tanh)
+    QUICK(erf)
 #undef QUICK
     static float exp(float x) { return quick_exp(x); }
     static double exp(double x) { return quick_exp(x); }

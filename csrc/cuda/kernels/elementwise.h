@@ -7,7 +7,7 @@
 /* Starts the row `op`. The row takes the plan's type. */
 typedef int (*elementwise_fn)(dt_stream stream, int op, const dt_plan *plan);
 typedef struct elementwise_kernels {
-    elementwise_fn fn[2][3]; /* [whether the result is of bool][arity - 1] */
+    elementwise_fn fn[2][4]; /* [whether the result is of bool][arity - 1] */
     elementwise_fn choice;   /* for DT_RULE_CHOICE */
 } elementwise_kernels;
 

@@ -2,4 +2,5 @@
  * are compiled side by side. */
 #include "cuda/kernels/elementwise_kernels.h"
 
-ELEMENTWISE_TYPE(FLOAT32, float, ELEMENTWISE_TERNARY(float), nullptr)
+ELEMENTWISE_TYPE(FLOAT32, float, ELEMENTWISE_TERNARY(float),
+                 ELEMENTWISE_QUATERNARY(float), nullptr)

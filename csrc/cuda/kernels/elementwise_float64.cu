@@ -2,4 +2,5 @@
  * are compiled side by side. */
 #include "cuda/kernels/elementwise_kernels.h"
 
-ELEMENTWISE_TYPE(FLOAT64, double, ELEMENTWISE_TERNARY(double), nullptr)
+ELEMENTWISE_TYPE(FLOAT64, double, ELEMENTWISE_TERNARY(double),
+                 ELEMENTWISE_QUATERNARY(double), nullptr)

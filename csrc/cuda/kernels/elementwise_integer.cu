@@ -2,9 +2,9 @@
 #include "cuda/kernels/elementwise_kernels.h"
 
 #define DT_DTYPE_BOOL(ID, name, alias, type)                                           \
-    ELEMENTWISE_TYPE(ID, type, nullptr, nullptr)
+    ELEMENTWISE_TYPE(ID, type, nullptr, nullptr, nullptr)
 #define DT_DTYPE_INTEGER(ID, name, alias, type)                                        \
-    ELEMENTWISE_TYPE(ID, type, ELEMENTWISE_TERNARY(type),                              \
+    ELEMENTWISE_TYPE(ID, type, ELEMENTWISE_TERNARY(type), nullptr,                     \
                      (elementwise_start<bool, type, type, 3>))
 #define DT_DTYPE_FLOAT(...)
 #include "ops/dtype.def"

@@ -1,4 +1,4 @@
-/* The kernels for rows of one to three inputs, of any element type and any layout. All
+/* The kernels for rows of one to four inputs, of any element type and any layout. All
  * rows of a type and arity lie in one kernel, each of them once, since a kernel costs a wheel
  * some kilobytes for each architecture and there are hundreds of rows; the threads of a
  * launch take the same branch. */
@@ -26,16 +26,16 @@ static __host__ __device__ constexpr bool runs(const dt_class &c)
 template <int INPUTS, typename First, typename T, typename R, int N>
 static __device__ __forceinline__ void
 apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
-          const Vector<T, N> &c, Vector<R, N> &out)
+          const Vector<T, N> &c, T d, Vector<R, N> &out)
 {
     switch (op) {
 #define KERNEL(name, arity, class, low, high, operands, value)                         \
     case DT_OP_##name:                                                                 \
-        if constexpr (arity == INPUTS &&                                               \
+        if constexpr ((arity) == INPUTS &&                                             \
                       runs<First, T, R>(DT_CLASS_VALUE(DT_CLASS_##class))) {           \
             UNROLL                                                                     \
             for (int k = 0; k < N; k++) {                                              \
-                operands(First, a.v[k], b.v[k], c.v[k]) out.v[k] = (R)(value);         \
+                operands(First, a.v[k], b.v[k], c.v[k], d) out.v[k] = (R)(value);      \
             }                                                                          \
         }                                                                              \
         break;
@@ -64,19 +64,23 @@ static __device__ __forceinline__ void push(Vector<T, N> &vector, T last)
 template <typename T>
 constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 
+/* How many inputs may be tensors: a fourth one is always a number. */
+constexpr int tensors_of(int inputs)
+{
+    return inputs < 3 ? inputs : 3;
+}
+
 /* An input that is NULL is its value. `vectors`: everything lies in one run, and vectors
  * are aligned; then a block whose elements are all there moves vectors. Else a thread's
  * elements are a block apart, so that neighbours have neighbouring ones. */
 template <typename First, typename T, typename R, int INPUTS>
-__global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *a,
-                                                 const char *b, const char *c,
-                                                 First a_value, T b_value, T c_value,
-                                                 Half half, bool vectors, int64_t n,
-                                                 GRID_CONSTANT(Layout<INPUTS + 1>)
-                                                     layout)
+__global__ void ENOUGH_BLOCKS elementwise_kernel(
+    int op, char *out, const char *a, const char *b, const char *c, First a_value,
+    T b_value, T c_value, T d_value, Half half, bool vectors, int64_t n,
+    GRID_CONSTANT(Layout<tensors_of(INPUTS) + 1>) layout)
 {
-    constexpr int N = elements_each<T>;
-    int64_t at[INPUTS + 1], first = (int64_t)blockIdx.x * (BLOCK * N);
+    constexpr int N = elements_each<T>, TENSORS = tensors_of(INPUTS);
+    int64_t at[TENSORS + 1], first = (int64_t)blockIdx.x * (BLOCK * N);
     bool whole = vectors && first + BLOCK * N <= n;
     first += whole ? threadIdx.x * N : threadIdx.x;
     Vector<First, N> x;
@@ -104,11 +108,11 @@ __global__ void ENOUGH_BLOCKS elementwise_kernel(int op, char *out, const char *
             if (INPUTS > 1 && b)
                 push(y, element_at<T>(b + at[INPUTS > 1 ? 2 : 1], half));
             if (INPUTS > 2 && c)
-                push(z, element_at<T>(c + at[INPUTS], half));
+                push(z, element_at<T>(c + at[TENSORS], half));
         }
     }
     Vector<R, N> results = {};
-    apply_row<INPUTS>(op, x, y, z, results);
+    apply_row<INPUTS>(op, x, y, z, d_value, results);
     if (whole) {
         put_elements(out + first * stored_size<R>(half), results, half);
         return;
@@ -144,12 +148,12 @@ T value_of(const dt_operand &operand)
 template <typename First, typename T, typename R, int INPUTS>
 int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
 {
-    constexpr int N = elements_each<T>;
+    constexpr int N = elements_each<T>, TENSORS = tensors_of(INPUTS);
     Half half = half_of(dt_plan_type(plan, false));
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand *operands = piece->operands;
         const dt_operand &a = operands[1], &b = operands[INPUTS > 1 ? 2 : 1],
-                         &c = operands[INPUTS];
+                         &c = operands[TENSORS], &d = operands[INPUTS];
         char *out = (char *)operands[0].data;
         bool vectors = piece->contiguous &&
                        is_aligned(out, (size_t)N * stored_size<R>(half)) &&
@@ -161,19 +165,20 @@ int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
                      (piece->numel + N - 1) / N, op, out, (const char *)a.data,
                      INPUTS > 1 ? (const char *)b.data : nullptr,
                      INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
-                     value_of<T>(b), value_of<T>(c), half, vectors, piece->numel,
-                     layout_of<INPUTS + 1>(piece));
+                     value_of<T>(b), value_of<T>(c), value_of<T>(d), half, vectors,
+                     piece->numel, layout_of<TENSORS + 1>(piece));
     });
 }
 
 /* What cuda/kernels/elementwise.h says of an element type. */
-#define ELEMENTWISE_TYPE(ID, type, ternary, choice)                                    \
+#define ELEMENTWISE_TYPE(ID, type, ternary, quaternary, choice)                        \
     const elementwise_kernels elementwise_##ID = {                                     \
         {{elementwise_start<type, type, type, 1>,                                      \
-          elementwise_start<type, type, type, 2>, ternary},                            \
+          elementwise_start<type, type, type, 2>, ternary, quaternary},                \
          {elementwise_start<type, type, bool, 1>,                                      \
-          elementwise_start<type, type, bool, 2>, nullptr}},                           \
+          elementwise_start<type, type, bool, 2>, nullptr, nullptr}},                  \
         choice};
-#define ELEMENTWISE_TERNARY(type) elementwise_start<type, type, type, 3>
+#define ELEMENTWISE_TERNARY(type)    elementwise_start<type, type, type, 3>
+#define ELEMENTWISE_QUATERNARY(type) elementwise_start<type, type, type, 4>
 
 #endif

@@ -217,7 +217,7 @@ static int find_device(const dt_elementwise_row *row, const dt_tensor *target,
                        const dt_arg *args, dt_device *device)
 {
     static const char *const names[] = {"condition", "input", "other",
-                                        "the third operand"};
+                                        "the third operand", "the fourth operand"};
     const char *const *name = names + !row->class_.choice;
     const dt_tensor *home = target;
     const char *home_name = "target";
@@ -273,9 +273,12 @@ static int run(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
     if (target && dt_check_cast(row->name, result, (dt_dtype)target->dtype))
         return -1;
 
-    dt_input inputs[3];
-    dt_tensor copies[3], made; /* initializers would clear all of each, at every call */
-    copies[0].storage = copies[1].storage = copies[2].storage = made.storage = NULL;
+    dt_input inputs[DT_MAX_INPUTS];
+    dt_tensor copies[DT_MAX_INPUTS],
+        made; /* initializers would clear all of each, at every call */
+    for (int i = 0; i < arity; i++)
+        copies[i].storage = NULL;
+    made.storage = NULL;
     dt_plan plan;
     int status = -1;
     for (int i = 0; i < arity; i++) {
