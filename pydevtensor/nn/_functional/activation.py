@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
 from pydevtensor import _C
 
 __all__ = [
+    "celu",
+    "celu_",
     "elu",
+    "elu_",
     "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
     "leaky_relu",
+    "leaky_relu_",
     "log_softmax",
     "logsigmoid",
+    "mish",
+    "prelu",
     "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "softmax",
     "softmin",
     "softplus",
+    "softshrink",
+    "softsign",
     "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
 ]
 
 
@@ -33,16 +56,13 @@ def relu(input: Any, inplace: bool = False) -> Any:
     return input.relu_() if inplace else input.relu()
 
 
-def _widened(input: Any) -> Any:
-    """The input, in float32 if it is half-precision: rounds the result only once."""
-    half = getattr(input, "dtype", None) in (_C.float16, _C.bfloat16)
-    return input.float() if half else input
+def relu_(input: Any) -> Any:
+    """relu, in place.
 
-
-def _finished(name: str, result: Any, input: Any, inplace: bool = False) -> Any:
-    """The result of an activation, in the input's type, named by its derivative."""
-    result = result.to(input.dtype)
-    return input.copy_(result) if inplace else _C._named(result, name + "Backward0")
+    >>> nn.functional.relu_(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return input.relu_()
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
@@ -51,8 +71,94 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     >>> nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    result = _C.where(input > 0, input, input * negative_slope)
-    return _finished("LeakyRelu", result, input, inplace)
+    if inplace:
+        return _C._leaky_relu_(input, negative_slope)
+    return _C._leaky_relu(input, negative_slope)
+
+
+def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+    """leaky_relu, in place.
+
+    >>> nn.functional.leaky_relu_(torch.tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
+    return _C._leaky_relu_(input, negative_slope)
+
+
+def prelu(input: Any, weight: Any) -> Any:
+    """x, or weight * x where x is negative; weight has one element or one a channel.
+
+    Channels are dimension 1. Raises RuntimeError for another number of weights.
+
+    >>> nn.functional.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
+    tensor([-0.2500,  2.0000])
+    """
+    if weight.ndim > 1:
+        raise RuntimeError(
+            f"prelu: weight has shape {[*weight.shape]}; give a vector, or a tensor "
+            "without dimensions"
+        )
+    if input.ndim and weight.ndim:
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if weight.numel() not in (1, channels):
+            raise RuntimeError(
+                f"prelu: weight has {weight.numel()} elements; give 1, or {channels} "
+                f"for the channels of an input of shape {[*input.shape]}"
+            )
+        weight = weight.reshape([-1] + [1] * (input.ndim - 2))
+    elif weight.numel() > 1:
+        raise RuntimeError(
+            f"prelu: weight has {weight.numel()} elements; give 1 for an input without "
+            "dimensions"
+        )
+    elif weight.ndim:
+        weight = weight.reshape([])
+    return _C._prelu(input, weight)
+
+
+def rrelu(
+    input: Any,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Any:
+    """leaky_relu with a slope of each element, random in training.
+
+    In training it is uniform between lower and upper, else their mean. Raises
+    RuntimeError where lower is greater than upper.
+
+    >>> nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
+    if not lower <= upper:
+        raise RuntimeError(
+            f"rrelu: lower is {lower} and upper {upper}; give a lower that is not "
+            "greater than upper"
+        )
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slopes = _C.ones_like(input)
+    low = input.detach() <= 0
+    if input.device.type == "cpu":  # PyTorch draws where a slope is needed only
+        drawn = _C.empty(int(low.sum()), dtype=_C.float64).uniform_(lower, upper)
+        slopes.masked_scatter_(low, drawn.to(input.dtype))
+    else:
+        slopes = _C.where(low, _C.empty_like(input).uniform_(lower, upper), slopes)
+    if inplace:
+        return input.mul_(slopes)
+    return _C._named(input * slopes, "RreluWithNoiseBackward0")
+
+
+def rrelu_(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> Any:
+    """rrelu, in place.
+
+    >>> nn.functional.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
+    return rrelu(input, lower, upper, training, True)
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
@@ -61,11 +167,56 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     >>> nn.functional.elu(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    # The exponential of a large x would overflow, and so would its gradient.
-    x = _widened(input)
-    low = _C.minimum(x, _C.zeros_like(x))
-    result = _C.where(x > 0, x, alpha * low.expm1())
-    return _finished("Elu", result, input, inplace)
+    return _C._elu_(input, alpha) if inplace else _C._elu(input, alpha)
+
+
+def elu_(input: Any, alpha: float = 1.0) -> Any:
+    """elu, in place.
+
+    >>> nn.functional.elu_(torch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+    return _C._elu_(input, alpha)
+
+
+def selu(input: Any, inplace: bool = False) -> Any:
+    """1.0507 * x, or 1.7581 * (e^x - 1) where x is negative.
+
+    >>> nn.functional.selu(torch.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    return _C.selu_(input) if inplace else _C.selu(input)
+
+
+def selu_(input: Any) -> Any:
+    """selu, in place.
+
+    >>> nn.functional.selu_(torch.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    return _C.selu_(input)
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """x, or alpha * (e^(x / alpha) - 1) where x is negative.
+
+    Raises RuntimeError where alpha is 0.
+
+    >>> nn.functional.celu(torch.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.4323,  2.0000])
+    """
+    if alpha == 0:
+        raise RuntimeError("celu: alpha is 0, which divides; give another number")
+    return _C.celu_(input, alpha) if inplace else _C.celu(input, alpha)
+
+
+def celu_(input: Any, alpha: float = 1.0) -> Any:
+    """celu, in place.
+
+    >>> nn.functional.celu_(torch.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.4323,  2.0000])
+    """
+    return celu(input, alpha, True)
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
@@ -74,16 +225,11 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     >>> nn.functional.gelu(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
     """
-    x = _widened(input)
     if approximate == "none":
-        twice = 1 + _C.erf(x * math.sqrt(0.5))
-    elif approximate == "tanh":
-        twice = 1 + (math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)).tanh()
-    else:
-        raise RuntimeError(
-            f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'"
-        )
-    return _finished("Gelu", 0.5 * x * twice, input)
+        return _C._gelu(input)
+    if approximate == "tanh":
+        return _C._gelu_tanh(input)
+    raise RuntimeError(f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'")
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
@@ -92,8 +238,132 @@ def silu(input: Any, inplace: bool = False) -> Any:
     >>> nn.functional.silu(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
     """
-    x = _widened(input)
-    return _finished("Silu", x * x.sigmoid(), input, inplace)
+    return _C._silu_(input) if inplace else _C._silu(input)
+
+
+def mish(input: Any, inplace: bool = False) -> Any:
+    """x * tanh(log(1 + e^x)).
+
+    >>> nn.functional.mish(torch.tensor([-1.0, 2.0]))
+    tensor([-0.3034,  1.9440])
+    """
+    return _C._mish_(input) if inplace else _C._mish(input)
+
+
+def hardtanh(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Any:
+    """Each element, or the bound that it exceeds; at a bound the gradient is 0.
+
+    Raises ValueError where min_val is greater than max_val.
+
+    >>> nn.functional.hardtanh(torch.tensor([-3.0, 0.5, 2.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+    if min_val > max_val:
+        raise ValueError(
+            f"hardtanh: min_val is {min_val} and max_val {max_val}; give a min_val "
+            "that is not greater than max_val"
+        )
+    if input.dtype == _C.bool:
+        raise RuntimeError("hardtanh: the input holds bools; convert it with .int()")
+    call = _C._hardtanh_ if inplace else _C._hardtanh
+    return call(input, min_val, max_val)
+
+
+def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    """hardtanh, in place.
+
+    >>> nn.functional.hardtanh_(torch.tensor([-3.0, 0.5, 2.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+    return hardtanh(input, min_val, max_val, True)
+
+
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """min(max(x, 0), 6) of each element.
+
+    >>> nn.functional.relu6(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([0., 2., 6.])
+    """
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def hardswish(input: Any, inplace: bool = False) -> Any:
+    """x * min(max(x + 3, 0), 6) / 6.
+
+    >>> nn.functional.hardswish(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([-0.3333,  1.6667,  9.0000])
+    """
+    return _C._hardswish_(input) if inplace else _C._hardswish(input)
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+    """min(max(x + 3, 0), 6) / 6.
+
+    >>> nn.functional.hardsigmoid(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([0.3333, 0.8333, 1.0000])
+    """
+    return _C._hardsigmoid_(input) if inplace else _C._hardsigmoid(input)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """Each element that is greater than threshold, and value for the others.
+
+    >>> nn.functional.threshold(torch.tensor([-1.0, 2.0]), 0.5, 9)
+    tensor([9., 2.])
+    """
+    call = _C.threshold_ if inplace else _C.threshold
+    return call(input, threshold, value)
+
+
+def threshold_(input: Any, threshold: float, value: float) -> Any:
+    """threshold, in place.
+
+    >>> nn.functional.threshold_(torch.tensor([-1.0, 2.0]), 0.5, 9)
+    tensor([9., 2.])
+    """
+    return _C.threshold_(input, threshold, value)
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Any:
+    """x moved towards 0 by lambd, and 0 where it is nearer than that.
+
+    Raises RuntimeError for a negative lambd.
+
+    >>> nn.functional.softshrink(torch.tensor([-1.0, 0.2, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
+    if not lambd >= 0:
+        raise RuntimeError(f"softshrink: lambd is {lambd}; give 0 or more")
+    return _C._softshrink(input, lambd)
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+    """x, and 0 where it is not beyond lambd on either side.
+
+    >>> nn.functional.hardshrink(torch.tensor([-1.0, 0.2, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
+    return _C._hardshrink(input, lambd)
+
+
+def tanhshrink(input: Any) -> Any:
+    """x - tanh(x).
+
+    >>> nn.functional.tanhshrink(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2384,  1.0360])
+    """
+    return input - input.tanh()
+
+
+def softsign(input: Any) -> Any:
+    """x / (1 + |x|).
+
+    >>> nn.functional.softsign(torch.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
+    return input / (input.abs() + 1)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
@@ -102,11 +372,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     >>> nn.functional.softplus(torch.tensor([-1.0, 2.0]))
     tensor([0.3133, 2.1269])
     """
-    x = _widened(input)
-    scaled = x * beta
-    low = _C.minimum(scaled, _C.full_like(scaled, threshold))
-    result = _C.where(scaled > threshold, x, low.exp().log1p() / beta)
-    return _finished("Softplus", result, input)
+    return _C._softplus(input, beta, threshold)
 
 
 def logsigmoid(input: Any) -> Any:
@@ -115,9 +381,7 @@ def logsigmoid(input: Any) -> Any:
     >>> nn.functional.logsigmoid(torch.tensor([-1.0, 2.0]))
     tensor([-1.3133, -0.1269])
     """
-    x = _widened(input)
-    result = _C.minimum(x, _C.zeros_like(x)) - (-x.abs()).exp().log1p()
-    return _finished("LogSigmoid", result, input)
+    return _C._log_sigmoid(input)
 
 
 def sigmoid(input: Any) -> Any:
@@ -136,6 +400,25 @@ def tanh(input: Any) -> Any:
     tensor([-0.7616,  0.9640])
     """
     return input.tanh()
+
+
+def glu(input: Any, dim: int = -1) -> Any:
+    """The first half of input along dim, times the sigmoid of the second half.
+
+    Raises RuntimeError for a dimension of odd size.
+
+    >>> nn.functional.glu(torch.tensor([1.0, 2.0, 0.0, 100.0]))
+    tensor([0.5000, 2.0000])
+    """
+    if not input.ndim:
+        raise RuntimeError("glu: the input has no dimensions; give at least 1")
+    size = input.size(dim)
+    if size % 2:
+        raise RuntimeError(
+            f"glu: dimension {dim} of the input has size {size}, an odd number; give "
+            "an even one, which can be halved"
+        )
+    return _C._glu(*input.split(size // 2, dim)) if size else input
 
 
 def softmax_dim(name: str, dim: Any, ndim: int) -> int:
@@ -181,3 +464,24 @@ def log_softmax(
     """
     dim = softmax_dim("log_softmax", dim, input.ndim)
     return _C.log_softmax(input, dim, dtype)
+
+
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """softmax((logits + g) / tau) along dim, g being samples of Gumbel's distribution.
+
+    hard: one-hot vectors of the greatest elements, with the gradient of the soft ones.
+    eps has no effect.
+
+    >>> y = nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True)
+    >>> y.sum(-1)
+    tensor([1., 1.])
+    """
+    noise = -_C.empty_like(logits).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    greatest = soft.max(dim, keepdim=True)[1]
+    one = _C.zeros_like(logits).scatter_(dim, greatest, 1.0)
+    return one - soft.detach() + soft

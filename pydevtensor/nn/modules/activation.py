@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+from pydevtensor import _C
 from pydevtensor.nn import functional as F
+from pydevtensor.nn.init import constant_
+from pydevtensor.nn.modules._layer import explain
 from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.parameter import Parameter
 
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
+    "GLU",
+    "SELU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
     "LeakyReLU",
+    "LogSigmoid",
     "LogSoftmax",
+    "Mish",
+    "PReLU",
+    "RReLU",
     "ReLU",
+    "ReLU6",
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "Softmax2d",
+    "Softmin",
     "Softplus",
+    "Softshrink",
+    "Softsign",
     "Tanh",
+    "Tanhshrink",
+    "Threshold",
 ]
 
 
@@ -117,6 +140,274 @@ class GELU(_Activation):
         return F.gelu(input, self.approximate)
 
 
+class Mish(_Activation):
+    """x * tanh(log(1 + e^x)) of each element.
+
+    >>> nn.Mish()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.3034,  1.9440])
+    """
+
+    _options = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.mish(input, self.inplace)
+
+
+class SELU(_Activation):
+    """1.0507 * x, or 1.7581 * (e^x - 1) where x is negative.
+
+    >>> nn.SELU()(torch.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+
+    _options = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.selu(input, self.inplace)
+
+
+class CELU(_Activation):
+    """x, or alpha * (e^(x / alpha) - 1) where x is negative.
+
+    >>> nn.CELU(0.5)(torch.tensor([-1.0, 2.0]))
+    tensor([-0.4323,  2.0000])
+    """
+
+    _options = ("alpha", "inplace")
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(alpha, inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.celu(input, self.alpha, self.inplace)
+
+
+class Hardswish(_Activation):
+    """x * min(max(x + 3, 0), 6) / 6 of each element.
+
+    >>> nn.Hardswish()(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([-0.3333,  1.6667,  9.0000])
+    """
+
+    _options = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.hardswish(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""  # PyTorch does not show inplace here
+
+
+class Hardsigmoid(_Activation):
+    """min(max(x + 3, 0), 6) / 6 of each element.
+
+    >>> nn.Hardsigmoid()(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([0.3333, 0.8333, 1.0000])
+    """
+
+    _options = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""  # PyTorch does not show inplace here
+
+
+class Threshold(_Activation):
+    """Each element that is greater than threshold, and value for the others.
+
+    >>> nn.Threshold(0.5, 9)(torch.tensor([-1.0, 2.0]))
+    tensor([9., 2.])
+    """
+
+    _options = ("threshold", "value", "inplace")
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(threshold, value, inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+
+class Softshrink(_Activation):
+    """x moved towards 0 by lambd, and 0 where it is nearer than that.
+
+    >>> nn.Softshrink()(torch.tensor([-1.0, 0.2, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
+
+    _options = ("lambd",)
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd)
+
+    def forward(self, input: Any) -> Any:
+        return F.softshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Hardshrink(_Activation):
+    """x, and 0 where it is not beyond lambd on either side.
+
+    >>> nn.Hardshrink()(torch.tensor([-1.0, 0.2, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
+
+    _options = ("lambd",)
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd)
+
+    def forward(self, input: Any) -> Any:
+        return F.hardshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class GLU(_Activation):
+    """The first half of input along dim, times the sigmoid of the second half.
+
+    >>> nn.GLU()(torch.tensor([1.0, 2.0, 0.0, 100.0]))
+    tensor([0.5000, 2.0000])
+    """
+
+    _options = ("dim",)
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__(dim)
+
+    def forward(self, input: Any) -> Any:
+        return F.glu(input, self.dim)
+
+
+class Hardtanh(_Activation):
+    """Each element, or the bound that it exceeds.
+
+    At a bound the gradient is 0. Raises ValueError where min_val is not less than
+    max_val.
+
+    >>> nn.Hardtanh()(torch.tensor([-3.0, 0.5, 2.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+
+    _options = ("min_val", "max_val", "inplace")
+
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
+        low = min_val if min_value is None else min_value
+        high = max_val if max_value is None else max_value
+        for new, old in (("min_val", min_value), ("max_val", max_value)):
+            if old is not None:
+                warnings.warn(
+                    f"keyword argument `{new}ue` is deprecated; give `{new}`",
+                    FutureWarning,
+                    stacklevel=2,
+                )
+        if not high > low:
+            raise AssertionError(
+                f"Hardtanh: min_val is {low} and max_val {high}; give a min_val that "
+                "is less than max_val"
+            )
+        super().__init__(low, high, inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+
+class ReLU6(Hardtanh):
+    """min(max(x, 0), 6) of each element.
+
+    >>> nn.ReLU6()(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([0., 2., 6.])
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+
+class RReLU(_Activation):
+    """LeakyReLU with a slope of each element, random in training.
+
+    In training it is uniform between lower and upper; after eval() it is their mean.
+
+    >>> nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2000,  2.0000])
+    """
+
+    _options = ("lower", "upper", "inplace")
+
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
+        super().__init__(lower, upper, inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
+class PReLU(Module):
+    """x, or weight * x where x is negative; weight is learned.
+
+    It has num_parameters elements, 1 or one for each channel (dimension 1), which
+    start as init. Raises RuntimeError for inputs with another number of channels.
+
+    >>> nn.PReLU()(torch.tensor([-1.0, 2.0])).detach()
+    tensor([-0.2500,  2.0000])
+    """
+
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(_C.empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set weight to init again."""
+        constant_(self.weight, self.init)
+
+    def forward(self, input: Any) -> Any:
+        try:
+            return F.prelu(input, self.weight)
+        except Exception as error:
+            explain(self, error, input=input)
+            raise
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
 class Sigmoid(Module):
     """1 / (1 + e^-x) of each element.
 
@@ -153,6 +444,73 @@ class Softplus(_Activation):
 
     def forward(self, input: Any) -> Any:
         return F.softplus(input, self.beta, self.threshold)
+
+
+class LogSigmoid(Module):
+    """log(sigmoid(x)) of each element, computed stably.
+
+    >>> nn.LogSigmoid()(torch.tensor([-1.0, 2.0]))
+    tensor([-1.3133, -0.1269])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.logsigmoid(input)
+
+
+class Softsign(Module):
+    """x / (1 + |x|) of each element.
+
+    >>> nn.Softsign()(torch.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """x - tanh(x) of each element.
+
+    >>> nn.Tanhshrink()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2384,  1.0360])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.tanhshrink(input)
+
+
+class Softmin(_Activation):
+    """Softmax of -input.
+
+    >>> nn.Softmin(dim=0)(torch.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
+
+    _options = ("dim",)
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__(dim)
+
+    def forward(self, input: Any) -> Any:
+        return F.softmin(input, self.dim)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (N, C, H, W) or (C, H, W).
+
+    Raises ValueError for another number of dimensions.
+
+    >>> nn.Softmax2d()(torch.zeros(1, 2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
+
+    def forward(self, input: Any) -> Any:
+        if input.ndim not in (3, 4):
+            raise ValueError(
+                f"Softmax2d: the input has {input.ndim} dimensions; give (N, C, H, W) "
+                "or (C, H, W)"
+            )
+        return F.softmax(input, -3)
 
 
 class Softmax(_Activation):
