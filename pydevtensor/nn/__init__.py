@@ -14,8 +14,10 @@ from pydevtensor.nn.modules.activation import *
 from pydevtensor.nn.modules.attention import *
 from pydevtensor.nn.modules.batchnorm import *
 from pydevtensor.nn.modules.container import *
+from pydevtensor.nn.modules.distance import *
 from pydevtensor.nn.modules.dropout import *
 from pydevtensor.nn.modules.flatten import *
+from pydevtensor.nn.modules.instancenorm import *
 from pydevtensor.nn.modules.linear import *
 from pydevtensor.nn.modules.loss import *
 from pydevtensor.nn.modules.module import *
@@ -23,6 +25,11 @@ from pydevtensor.nn.modules.normalization import *
 from pydevtensor.nn.modules.sparse import *
 from pydevtensor.nn.modules.transformer import *
 from pydevtensor.nn.parallel.data_parallel import DataParallel
-from pydevtensor.nn.parameter import Buffer, Parameter, UninitializedParameter
+from pydevtensor.nn.parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+)
 
 _publish(__name__)

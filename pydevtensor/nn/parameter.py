@@ -1,4 +1,4 @@
-"""Parameter, Buffer and UninitializedParameter."""
+"""Parameter, Buffer and their uninitialized forms."""
 
 from __future__ import annotations
 
@@ -103,13 +103,53 @@ class UninitializedParameter(Parameter):
         self.__class__ = known
 
 
+class UninitializedBuffer(_C.Tensor):
+    """A buffer whose shape depends on the first input.
+
+    >>> nn.LazyBatchNorm1d().running_mean
+    <UninitializedBuffer>
+    """
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None
+    ) -> Any:
+        data = _C.empty(0, device=device, dtype=dtype)
+        return _C._make_subclass(cls, data, requires_grad)
+
+    def __repr__(self) -> str:
+        return "<UninitializedBuffer>"
+
+    @property
+    def shape(self) -> Any:
+        """Raises RuntimeError: there is no shape yet."""
+        raise RuntimeError(
+            "this buffer has no shape yet; call the module once, which sets it"
+        )
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
+    def materialize(
+        self, shape: tuple[int, ...], device: Any = None, dtype: Any = None
+    ) -> None:
+        """Become an uninitialized Tensor of that shape."""
+        self.data = _C.empty(
+            shape, device=device or self.device, dtype=dtype or self.dtype
+        )
+        known: Any = _C.Tensor
+        self.__class__ = known
+
+
 def is_lazy(value: Any) -> bool:
-    """Whether value is an UninitializedParameter.
+    """Whether value is an UninitializedParameter or an UninitializedBuffer.
 
     >>> nn.parameter.is_lazy(nn.LazyLinear(2).weight)
     True
     """
-    return isinstance(value, UninitializedParameter)
+    return isinstance(value, (UninitializedParameter, UninitializedBuffer))
 
 
-__all__ = ["Buffer", "Parameter", "UninitializedParameter", "is_lazy"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
+__all__ += ["is_lazy"]

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pydevtensor import _C
 
-__all__ = ["batch_norm", "layer_norm", "normalize"]
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
 
 
 def layer_norm(
@@ -71,3 +80,168 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> A
     """
     norm = input.norm(p, dim, keepdim=True)
     return input / _C.maximum(norm, _C.full_like(norm, eps))
+
+
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """Normalize each group of channels of each sample, then scale and shift channels.
+
+    input: (N, C, ...), C being a multiple of num_groups (RuntimeError where not);
+    weight and bias: (C,). Raises ValueError where a group has one element in all.
+
+    >>> nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)
+    tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"group_norm: the input has shape {[*input.shape]}; give (N, C, ...)"
+        )
+    batch, channels = input.shape[:2]
+    if num_groups <= 0 or channels % num_groups:
+        raise RuntimeError(
+            f"group_norm: num_groups is {num_groups}, and the input of shape "
+            f"{[*input.shape]} has {channels} channels; give a divisor of these"
+        )
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and (*given.shape,) != (channels,):
+            raise RuntimeError(
+                f"group_norm: {name} has shape {[*given.shape]}; give {[channels]}, an "
+                f"element for each channel of the input of shape {[*input.shape]}"
+            )
+    if input.numel() == batch * num_groups == num_groups:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{[*input.shape]}; use fewer groups"
+        )
+    # Rows of groups, then channels by statistics that change nothing.
+    wide = input.float() if input.itemsize < 4 else input
+    result = wide.reshape(
+        batch * num_groups, input.numel() // max(batch * num_groups, 1)
+    )
+    if input.numel():
+        result = _C.layer_norm(result, result.shape[1:], None, None, eps)
+    result = result.view(input.shape)
+    if weight is not None or bias is not None:
+        mean, variance = result.new_zeros(channels), result.new_ones(channels)
+        scale, shift = (t if t is None else t.to(wide.dtype) for t in (weight, bias))
+        result = _C.batch_norm(result, scale, shift, mean, variance, False, 0.0, 0.0)
+    return _C._named(result.to(input.dtype), "NativeGroupNormBackward0")
+
+
+def instance_norm(
+    input: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Normalize each channel of each sample, then multiply by weight and add bias.
+
+    input: (N, C, ...); weight, bias and the running statistics: (C,). With
+    use_input_stats=False by the running statistics, else by the input's, with whose
+    means over the batch the running ones are updated by momentum. Raises ValueError for
+    one element a channel.
+
+    >>> nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    if use_input_stats and input.numel() <= math.prod(input.shape[:2]):
+        raise ValueError(
+            "Expected more than 1 spatial element when training, got input size "
+            f"{input.shape}; give (N, C, ...)"
+        )
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(
+                "instance_norm: running_mean and running_var have to be given where "
+                "use_input_stats is False"
+            )
+        return _C.batch_norm(
+            input, weight, bias, running_mean, running_var, False, momentum, eps
+        )
+    batch, channels = input.shape[:2]
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and given.numel() != channels:
+            raise RuntimeError(
+                f"instance_norm: {name} has {given.numel()} elements; give {channels}, "
+                "one for each channel"
+            )
+    # Each channel of each sample is a channel of one big sample.
+    scale, shift, means, variances = (
+        None if t is None else t.repeat(batch)
+        for t in (weight, bias, running_mean, running_var)
+    )
+    flat = input.reshape(1, batch * channels, *input.shape[2:])
+    result = _C.batch_norm(flat, scale, shift, means, variances, True, momentum, eps)
+    for running, own in ((running_mean, means), (running_var, variances)):
+        if own is not None:
+            running.copy_(own.view(batch, channels).mean(0))
+    return result.view(input.shape)
+
+
+def local_response_norm(
+    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Any:
+    """input / (k + alpha * mean)^beta, the mean of squares over size channels around.
+
+    input: (N, C, ...), of 3 dimensions or more (ValueError where not). Beyond the first
+    and last channel are zeros. Krizhevsky et al., 2012.
+
+    >>> x = torch.tensor([[[1.0], [2.0]]])
+    >>> nn.functional.local_response_norm(x, 2, alpha=1.0, beta=1.0, k=0.5).flatten()
+    tensor([1.0000, 0.6667])
+    """
+    if input.ndim < 3:
+        raise ValueError(
+            f"local_response_norm: the input has {input.ndim} dimensions; give 3 or "
+            "more"
+        )
+    if not input.numel():
+        return input
+    before, channels = size // 2, input.shape[1]
+    shape = [*input.shape]
+    shape[1] = channels + size - 1
+    squares = input.new_zeros(shape)
+    squares = squares.slice_scatter(input.square(), 1, before, before + channels)
+    total = squares.unfold(1, size, 1).mean(-1)
+    return input / (total * alpha + k) ** beta
+
+
+def rms_norm(
+    input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
+) -> Any:
+    """Divide by the root of the mean of squares over the last dimensions.
+
+    normalized_shape is their shape and that of weight, by which the result is
+    multiplied. eps is added to the mean; None: the least step from 1 of input's type.
+    Raises RuntimeError if input's shape does not end with normalized_shape.
+
+    >>> nn.functional.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
+    tensor([[0.8485, 1.1314]])
+    """
+    shape = tuple(normalized_shape)
+    if not shape or tuple(input.shape[-len(shape) :]) != shape:
+        raise RuntimeError(
+            f"rms_norm: normalized_shape={[*shape]} does not end the shape of the "
+            f"input, {[*input.shape]}; give inputs whose last sizes those are"
+        )
+    if weight is not None and tuple(weight.shape) != shape:
+        raise RuntimeError(
+            f"rms_norm: weight has shape {[*weight.shape]}; give one of "
+            f"normalized_shape, {[*shape]}"
+        )
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"rms_norm: the input is of {input.dtype}; convert it with .float()"
+        )
+    wide = input.float() if input.itemsize < 4 else input
+    least = _C._float_limits(wide.dtype)[1] if eps is None else eps
+    dims = [*range(-len(shape), 0)]
+    result = wide * (wide.square().mean(dims, keepdim=True) + least).rsqrt()
+    if weight is not None:
+        result = result * weight
+    return result.to(input.dtype)

@@ -7,13 +7,29 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.modules._layer import Layer, explain
+from pydevtensor.nn.parameter import (
+    UninitializedBuffer,
+    UninitializedParameter,
+    is_lazy,
+)
 
-__all__ = ["BatchNorm1d", "BatchNorm2d"]
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
 
 
-class _BatchNorm(Layer):
+class _NormBase(Layer):
+    """Channels, their running statistics and their parameters."""
+
     _dims: tuple[int, ...] = ()
     _version = 2  # since PyTorch counts batches
+    num_features: int
 
     def __init__(
         self,
@@ -53,12 +69,24 @@ class _BatchNorm(Layer):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def _check_shape(self, input: Any) -> None:
+    def _check_dims(self, input: Any) -> None:
         if input.ndim not in self._dims:
             wanted = " or ".join(f"{d}D" for d in self._dims)
             raise ValueError(
                 f"{self}: expected {wanted} input (got {input.ndim}D input)"
             )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_NormBase):
+    def _check_shape(self, input: Any) -> None:
+        self._check_dims(input)
         if input.shape[1] != self.num_features:
             raise RuntimeError(
                 f"{self}: the input of shape {[*input.shape]} has {input.shape[1]} "
@@ -92,13 +120,6 @@ class _BatchNorm(Layer):
             self.num_batches_tracked.add_(1)
         return result
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
-
 
 class BatchNorm1d(_BatchNorm):
     """Normalizes each channel of (N, C) or (N, C, L).
@@ -127,3 +148,129 @@ class BatchNorm2d(_BatchNorm):
     """
 
     _dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Normalizes each channel of (N, C, D, H, W), as BatchNorm1d.
+
+    >>> nn.BatchNorm3d(3)(torch.rand(2, 3, 4, 4, 4)).shape
+    torch.Size([2, 3, 4, 4, 4])
+    """
+
+    _dims = (5,)
+
+
+class _LazyNorm(_NormBase):
+    """Takes num_features from its first input, then becomes the class _becomes."""
+
+    _becomes: type[_NormBase]
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        made = {"device": device, "dtype": dtype}
+        super().__init__(0, eps, momentum, False, track_running_stats, **made)
+        self.affine = affine
+        if affine:
+            self.weight = UninitializedParameter(**made)
+            if bias:
+                self.bias = UninitializedParameter(**made)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(**made)
+            self.running_var = UninitializedBuffer(**made)
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the first input is still to come."""
+        own = (*self.parameters(False), *self.buffers(False))
+        return any(is_lazy(value) for value in own)
+
+    def reset_parameters(self) -> None:
+        """Initialize all again, if num_features is known."""
+        if self.num_features:
+            super().reset_parameters()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.has_uninitialized_params():
+            self._check_dims(args[0])
+            self.num_features = args[0].shape[self._channel_dim(args[0])]
+            for name in ("weight", "bias", "running_mean", "running_var"):
+                value = getattr(self, name)
+                if is_lazy(value):
+                    value.materialize((self.num_features,))
+            self.reset_parameters()
+        if "_becomes" in vars(type(self)):
+            self.__class__ = self._becomes  # type: ignore[assignment]
+        return self(*args, **kwargs)
+
+    def _channel_dim(self, input: Any) -> int:
+        return 1
+
+    def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
+        super()._load_one(name, value, given, assign)
+        if is_lazy(value) or name in ("weight", "running_mean"):
+            self.num_features = given.shape[0]
+
+
+class LazyBatchNorm1d(_LazyNorm, _BatchNorm):
+    """A BatchNorm1d that takes num_features from its first input.
+
+    >>> norm = nn.LazyBatchNorm1d()
+    >>> norm(torch.rand(4, 3)).shape
+    torch.Size([4, 3])
+    >>> norm.num_features
+    3
+    """
+
+    _dims = (2, 3)
+    _becomes = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
+    """A BatchNorm2d that takes num_features from its first input.
+
+    >>> norm = nn.LazyBatchNorm2d()
+    >>> norm(torch.rand(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+    """
+
+    _dims = (4,)
+    _becomes = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
+    """A BatchNorm3d that takes num_features from its first input.
+
+    >>> norm = nn.LazyBatchNorm3d()
+    >>> norm(torch.rand(2, 3, 4, 4, 4)).shape
+    torch.Size([2, 3, 4, 4, 4])
+    """
+
+    _dims = (5,)
+    _becomes = BatchNorm3d
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Not available: there are no groups of processes to share statistics with.
+
+    Raises RuntimeError. Use BatchNorm1d, BatchNorm2d or BatchNorm3d.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            "SyncBatchNorm: there are no groups of processes here to share statistics "
+            "with; use BatchNorm1d, BatchNorm2d or BatchNorm3d, which normalize by the "
+            "batch of their device"
+        )
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """Raises RuntimeError, as the class does."""
+        return cls()
