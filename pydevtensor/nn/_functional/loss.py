@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor.autograd import no_grad
 from pydevtensor.nn._functional.activation import logsigmoid
+from pydevtensor.nn._functional.distance import pairwise_distance
 
 __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
     "cross_entropy",
+    "ctc_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
     "huber_loss",
     "kl_div",
     "l1_loss",
+    "margin_ranking_loss",
     "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
+    "poisson_nll_loss",
     "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]
 
 
@@ -280,3 +295,527 @@ def cross_entropy(
     return _C._cross_entropy(
         input, target, weight, ignore_index, reduction, label_smoothing
     )
+
+
+def poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """The negative log-likelihood of counts t: e^x - t x, x being a rate's logarithm.
+
+    log_input=False: x is the rate, and the loss x - t log(x + eps). full adds
+    Stirling's approximation of log(t!) where t is above 1.
+
+    >>> nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([2.0]))
+    tensor(1.)
+    """
+    if log_input:
+        loss = input.exp() - target * input
+    else:
+        loss = input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return _reduce("", loss, reduction, size_average, reduce)
+
+
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
+    """The negative log-likelihood of target under normal distributions.
+
+    input: their means; var: their variances, at least eps; a number, a tensor of
+    input's shape, or one without the last dimension or with size 1 there. full adds the
+    constant log(2 pi) / 2. Raises ValueError for another shape and for negative
+    variances.
+
+    >>> x, t = torch.tensor([1.0]), torch.tensor([3.0])
+    >>> nn.functional.gaussian_nll_loss(x, t, torch.tensor([4.0]))
+    tensor(1.1931)
+    """
+    if not isinstance(var, _C.Tensor):
+        var = _C.full((), var, dtype=input.dtype, device=input.device).expand(
+            input.shape
+        )
+    if (var < 0).any():
+        raise ValueError(
+            "gaussian_nll_loss: var has negative elements; give variances, such as "
+            "x.exp() or x.square()"
+        )
+    if var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
+            var = var.unsqueeze(-1)
+        elif var.ndim != input.ndim or (*input.shape[:-1], 1) != (*var.shape,):
+            raise ValueError(
+                f"gaussian_nll_loss: var has shape {[*var.shape]}; give input's shape, "
+                f"{[*input.shape]}, or that without its last size"
+            )
+    var = var.clone()
+    with no_grad():
+        var.clamp_(min=eps)
+    loss = 0.5 * (var.log() + (input - target).square() / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return _reduce("", loss, reduction)
+
+
+def hinge_embedding_loss(
+    input: Any,
+    target: Any,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """input, a distance, where target is 1; max(0, margin - input) where it is -1.
+
+    >>> x, t = torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0])
+    >>> nn.functional.hinge_embedding_loss(x, t)
+    tensor(0.5000)
+    """
+    zero = _C.zeros_like(input)
+    far = _C.where(target != 1, (margin - input).clamp_min(0), zero)
+    near = _C.where(target != -1, input, zero)
+    return _reduce("", far + near, reduction, size_average, reduce)
+
+
+def cosine_embedding_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1.
+
+    cos: the cosine of the angle between the vectors input1 and input2, of shape (N, D)
+    or (D); target: (N) or (). Raises RuntimeError for other shapes.
+
+    >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
+    >>> nn.functional.cosine_embedding_loss(x, y, torch.tensor([1.0]))
+    tensor(0.2929)
+    """
+    if target.ndim > 1 or {input1.ndim, input2.ndim} != {target.ndim + 1}:
+        raise RuntimeError(
+            f"cosine_embedding_loss: the target has shape {[*target.shape]} and the "
+            f"inputs {[*input1.shape]} and {[*input2.shape]}; give (N) and (N, D), or "
+            "() and (D)"
+        )
+    epsilon = 1e-12
+    dot = (input1 * input2).sum(-1)
+    cos = dot / ((_sum_square(input1, epsilon) * _sum_square(input2, epsilon)).sqrt())
+    zero = _C.zeros_like(cos)
+    near = _C.where(target == 1, 1 - cos, zero)
+    far = _C.where(target == -1, (cos - margin).clamp_min(0), zero)
+    return _reduce("", near + far, reduction, size_average, reduce)
+
+
+def _sum_square(x: Any, epsilon: float) -> Any:
+    return x.square().sum(-1) + epsilon
+
+
+def margin_ranking_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """max(0, margin - target * (input1 - input2)), target being 1 or -1.
+
+    Raises RuntimeError where the numbers of dimensions differ.
+
+    >>> x, y, t = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0])
+    >>> nn.functional.margin_ranking_loss(x, y, t)
+    tensor(2.)
+    """
+    _same_dims("margin_ranking_loss", input1=input1, input2=input2, target=target)
+    loss = (-target * (input1 - input2) + margin).clamp_min(0)
+    return _reduce("", loss, reduction, size_average, reduce)
+
+
+def _same_dims(name: str, **tensors: Any) -> None:
+    if len({t.ndim for t in tensors.values()}) > 1:
+        shapes = ", ".join(f"{k} {[*t.shape]}" for k, t in tensors.items())
+        raise RuntimeError(
+            f"{name}: the shapes are {shapes}; give tensors with the same number of "
+            "dimensions"
+        )
+
+
+def _class_rows(name: str, input: Any) -> Any:
+    """The input as a batch of rows of classes."""
+    if input.ndim > 2 or (not input.numel() and input.ndim < 2):
+        raise RuntimeError(
+            f"{name}: the input has shape {[*input.shape]}; give (N, C) or (C)"
+        )
+    return input.reshape(1, -1) if input.ndim < 2 else input
+
+
+def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
+    """On the CPU; a GPU would have to be synchronized, and reports it later."""
+    if target.device.type != "cpu" or not target.numel():
+        return
+    low, high = int(target.min()), int(target.max())
+    if low < least or high >= classes:
+        raise RuntimeError(
+            f"{name}: the target has the class {low if low < least else high}; give "
+            f"{least} to {classes - 1}"
+        )
+
+
+def multi_margin_loss(
+    input: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """The mean over classes i of max(0, margin - x[target] + x[i])^p, i != target.
+
+    input: scores, (N, C) or (C); target: classes, int64 of shape (N) or (); p: 1 or 2
+    (ValueError for others); weight: one for each class, shape (C). Raises RuntimeError
+    for other shapes and, on the CPU, for an index that is not a class.
+
+    >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
+    >>> nn.functional.multi_margin_loss(x, torch.tensor([3]))
+    tensor(0.3250)
+    """
+    name = "multi_margin_loss"
+    if p not in (1, 2):
+        raise ValueError(f"{name}: p is {p}; give 1 or 2")
+    rows = _class_rows(name, input)
+    count, classes = rows.shape
+    if target.ndim > 1 or target.numel() != count:
+        raise RuntimeError(
+            f"{name}: the target has shape {[*target.shape]}; give {count} classes for "
+            f"an input of shape {[*input.shape]}"
+        )
+    if weight is not None and (weight.ndim != 1 or weight.numel() != classes):
+        raise RuntimeError(
+            f"{name}: weight has shape {[*weight.shape]}; give {[classes]}"
+        )
+    index = target.reshape(-1, 1)
+    _check_classes(name, index, 0, classes)
+    gaps = (margin - rows.gather(1, index) + rows).clamp_min(0)
+    if p == 2:
+        gaps = gaps * gaps
+    if weight is not None:
+        gaps = gaps * weight[index]
+    loss = gaps.scatter(1, index, 0.0).sum(1) / classes
+    if input.ndim < 2 and not target.ndim:
+        loss = loss.squeeze(0)
+    return _reduce("MultiMarginLoss", loss, reduction, size_average, reduce)
+
+
+def multilabel_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """The sum of max(0, 1 - (x[t] - x[i])) / C over target classes t and others i.
+
+    input: scores, (N, C) or (C); target: int64 of its shape, the target classes of a
+    row, ended by -1. Raises RuntimeError for other shapes and, on the CPU, for an index
+    that is not a class.
+
+    >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
+    >>> nn.functional.multilabel_margin_loss(x, torch.tensor([[3, 0, -1, 1]]))
+    tensor(0.8500)
+    """
+    name = "multilabel_margin_loss"
+    rows = _class_rows(name, input)
+    if target.shape != input.shape:
+        raise RuntimeError(
+            f"{name}: the target has shape {[*target.shape]}; give the input's, "
+            f"{[*input.shape]}"
+        )
+    classes = rows.shape[1]
+    index = target.reshape(rows.shape)
+    _check_classes(name, index, -1, classes)
+    counts = (index < 0).cumsum(1) == 0  # those before the first -1
+    index = _C.where(counts, index, 0)
+    is_target = _C.zeros_like(rows, dtype=_C.int64).scatter_add(1, index, counts.long())
+    scores = rows.gather(1, index)
+    gaps = (1 - scores.unsqueeze(2) + rows.unsqueeze(1)).clamp_min(0)
+    pairs = counts.unsqueeze(2) & (is_target == 0).unsqueeze(1)
+    loss = _C.where(pairs, gaps, 0.0).sum((1, 2)) / classes
+    loss = loss if input.ndim == 2 else loss.squeeze(0)
+    return _reduce("MultilabelMarginLoss", loss, reduction, size_average, reduce)
+
+
+def multilabel_soft_margin_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """The mean over classes of the binary cross entropy of sigmoid(input) and target.
+
+    weight: one for each class.
+
+    >>> x = torch.tensor([[2.0, -1.0]])
+    >>> nn.functional.multilabel_soft_margin_loss(x, torch.tensor([[1.0, 0.0]]))
+    tensor(0.2201)
+    """
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    loss = loss.sum(-1) / input.shape[-1]
+    return _reduce("", loss, reduction, size_average, reduce)
+
+
+def soft_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """log(1 + e^(-target * input)), target being 1 or -1.
+
+    >>> nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
+    loss = -logsigmoid(target * input)
+    return _reduce("SoftMarginLoss", loss, reduction, size_average, reduce)
+
+
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d pairwise_distance.
+
+    swap: takes d(positive, negative) where that is less than d(anchor, negative).
+    Raises ValueError for a margin of 0 or less, RuntimeError where the numbers of
+    dimensions differ.
+
+    >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
+    >>> nn.functional.triplet_margin_loss(a, b, a)
+    tensor(6.0000)
+    """
+
+    def distance(x: Any, y: Any) -> Any:
+        return pairwise_distance(x, y, p, eps)
+
+    reduction = resolve_reduction(size_average, reduce, reduction)
+    return _triplet(
+        "triplet_margin_loss",
+        (anchor, positive, negative),
+        distance,
+        margin,
+        swap,
+        reduction,
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """triplet_margin_loss with another distance, a function of two tensors.
+
+    >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
+    >>> def largest(x, y):
+    ...     return (x - y).abs().amax(1)
+    >>> nn.functional.triplet_margin_with_distance_loss(
+    ...     a, b, a, distance_function=largest)
+    tensor(5.)
+    """
+    return _triplet(
+        "triplet_margin_with_distance_loss",
+        (anchor, positive, negative),
+        distance_function or pairwise_distance,
+        margin,
+        swap,
+        reduction,
+    )
+
+
+def _triplet(
+    name: str, three: Any, distance: Any, margin: float, swap: bool, reduction: str
+) -> Any:
+    anchor, positive, negative = three
+    if margin <= 0:
+        raise ValueError(f"{name}: margin is {margin}; give more than 0")
+    _same_dims(name, anchor=anchor, positive=positive, negative=negative)
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _C.minimum(far, distance(positive, negative))
+    return _reduce("", (near - far + margin).clamp_min(0), reduction)
+
+
+def ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """The negative log-likelihood of sequences over all alignments with the input.
+
+    log_probs: logarithms of probabilities, (T, N, C) or (T, C); targets: classes other
+    than blank, (N, S), or all sequences one after the other in one dimension; the
+    lengths: how much of each input and target counts, tensors or tuples of N integers.
+    reduction='mean' divides each loss by its target's length first. zero_infinity: an
+    infinite loss, of a target too long for its input, is 0, and so is its gradient.
+    Connectionist temporal classification: Graves et al., 2006. Raises RuntimeError for
+    lengths and classes out of range.
+
+    >>> x = torch.full((2, 1, 2), 0.5).log()
+    >>> nn.functional.ctc_loss(x, torch.tensor([[1]]), (2,), (1,))
+    tensor(0.2877)
+    """
+    name = "ctc_loss"
+    single = log_probs.ndim == 2
+    if single:
+        log_probs = log_probs.unsqueeze(1)
+    if log_probs.ndim != 3:
+        raise RuntimeError(
+            f"{name}: log_probs has shape {[*log_probs.shape]}; give (T, N, C) or (T, "
+            "C)"
+        )
+    steps, batch, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError(f"{name}: blank is {blank}; give 0 to {classes - 1}")
+    lengths = _lengths(name, "input_lengths", input_lengths, batch, steps)
+    sizes = _lengths(name, "target_lengths", target_lengths, batch, None)
+    device = log_probs.device
+    labels = _padded(name, targets.long(), sizes, blank).to(device)
+    _check_classes(name, labels, 0, classes)
+    # The states of an alignment: the labels with blanks between, before and after.
+    states = 2 * labels.shape[1] + 1
+    sequence = _C.full((batch, states), blank, dtype=_C.int64, device=device)
+    sequence[:, 1::2] = labels
+    emitted = log_probs.gather(2, sequence.expand(steps, batch, states))
+    # A step goes on by two states from label to label, if these differ.
+    least = -math.inf
+    skips = _C.zeros((batch, states), dtype=_C.bool, device=device)
+    skips[:, 3::2] = labels[:, 1:] != labels[:, :-1]
+    alpha = _C.cat(
+        [emitted[0, :, :2], emitted.new_full((batch, max(states - 2, 0)), least)], 1
+    )
+    ends = _C.tensor(lengths, device=device).unsqueeze(1)
+    never = emitted.new_full((batch, 2), least)
+    final = alpha.masked_fill(ends == 0, least)
+    if steps and any(length == 0 for length in lengths):
+        first = _C.arange(states, device=device) == 0
+        final = _C.where((ends == 0) & first, 0.0, final)
+    for t in range(1, max(lengths, default=0)):
+        shifted = _C.cat([never, alpha], 1)
+        jumped = shifted[:, :-2].masked_fill(~skips, least)
+        sums = _C.stack([alpha, shifted[:, 1:-1], jumped])
+        alpha = _log_sum(sums) + emitted[t]
+        final = _C.where(ends == t + 1, alpha, final)
+    last = 2 * _C.tensor(sizes, device=device).unsqueeze(1)
+    before = final.gather(1, (last - 1).clamp_min(0)).masked_fill(last == 0, least)
+    loss = -_log_sum(_C.stack([final.gather(1, last), before])).squeeze(1)
+    if zero_infinity:
+        loss = _C.where(loss == math.inf, 0.0, loss)
+    if reduction == "mean":
+        divisors = _C.tensor(sizes, device=device).clamp_min(1).to(loss.dtype)
+        return (loss / divisors).mean()
+    loss = loss.squeeze(0) if single and reduction == "none" else loss
+    return _reduce("CtcLoss" if reduction == "none" else "", loss, reduction)
+
+
+def _log_sum(parts: Any) -> Any:
+    """log(sum(e^x)) over the first dimension, whose gradient is 0 where all are "
+    "-inf."""
+    known = parts > -math.inf
+    some = known.any(0)
+    total = _C.where(some, parts, 0.0).logsumexp(0)
+    return _C.where(some, total, -math.inf)
+
+
+def _lengths(
+    name: str, what: str, given: Any, batch: int, most: int | None
+) -> list[int]:
+    """Lengths as ints."""
+    if isinstance(given, _C.Tensor):
+        if given.is_floating_point():
+            raise RuntimeError(f"{name}: {what} is of {given.dtype}; give integers")
+        given = given.reshape(-1).tolist()
+    given = [given] if isinstance(given, int) else [*given]
+    for each in given:
+        if not isinstance(each, int):
+            raise TypeError(
+                f"{name}: {what} has a {type(each).__name__}; give integers"
+            )
+        if each < 0 or (most is not None and each > most):
+            bound = "or more" if most is None else f"to {most}, the input's steps"
+            raise RuntimeError(f"{name}: {what} has {each}; give 0 {bound}")
+    if len(given) != batch:
+        raise RuntimeError(
+            f"{name}: {what} has {len(given)} elements; give {batch}, one for each "
+            "sequence"
+        )
+    return given
+
+
+def _padded(name: str, targets: Any, sizes: list[int], blank: int) -> Any:
+    """The targets as (N, S), filled up with some class."""
+    longest = max(sizes, default=0)
+    if targets.ndim == 1:
+        if targets.numel() != sum(sizes):
+            raise RuntimeError(
+                f"{name}: targets has {targets.numel()} elements, and target_lengths "
+                f"sum to {sum(sizes)}; give as many"
+            )
+        rows = targets.split(sizes)
+        made = targets.new_full((len(sizes), longest), 1 if blank == 0 else 0)
+        for row, given in zip(made, rows, strict=True):
+            row[: given.numel()] = given
+        return made
+    if (
+        targets.ndim != 2
+        or targets.shape[0] != len(sizes)
+        or targets.shape[1] < longest
+    ):
+        raise RuntimeError(
+            f"{name}: targets has shape {[*targets.shape]}; give ({len(sizes)}, S) "
+            f"with S at least {longest}, or all in one dimension"
+        )
+    inside = _C.arange(longest, device=targets.device) < _C.tensor(
+        sizes, device=targets.device
+    ).unsqueeze(1)
+    return _C.where(inside, targets[:, :longest], 0)
