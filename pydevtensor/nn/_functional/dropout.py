@@ -1,12 +1,21 @@
-"""Random zeros."""
+"""Random zeros, of elements or of channels."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
 from pydevtensor import _C
 
-__all__ = ["dropout"]
+__all__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+]
 
 
 def check_probability(p: float) -> None:
@@ -31,3 +40,137 @@ def dropout(
         return input.mul_(_C.empty_like(input).bernoulli_(1 - p).div_(1 - p))
     mask = _C.empty_like(input, dtype=_C.bool).bernoulli_(1 - p)
     return _C._dropout(input, mask, 1 - p)
+
+
+def _channels(input: Any) -> Any:
+    """An uninitialized element for each channel of each sample."""
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"the input of shape {[*input.shape]} has no channels; give (N, C, ...)"
+        )
+    return input.new_empty([*input.shape[:2]] + [1] * (input.ndim - 2))
+
+
+def feature_dropout(input: Any, p: float, training: bool, inplace: bool = False) -> Any:
+    """dropout of whole channels of (N, C, ...)."""
+    check_probability(p)
+    if not training or p == 0 or not input.numel():
+        return input
+    if p == 1:
+        return input.mul_(0) if inplace else input * 0
+    noise = _channels(input).bernoulli_(1 - p).div_(1 - p)
+    return input.mul_(noise) if inplace else input * noise
+
+
+def _batched(input: Any, p: float, training: bool, inplace: bool, ndim: int) -> Any:
+    """feature_dropout of an input that may lack the dimension of the batch."""
+    if input.ndim == ndim:
+        return feature_dropout(input, p, training, inplace)
+    result = feature_dropout(input.unsqueeze(0), p, training, inplace)
+    return input if inplace else result.squeeze(0)
+
+
+def dropout1d(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Any:
+    """dropout of whole channels of (N, C, L) or (C, L).
+
+    Raises RuntimeError for another number of dimensions.
+
+    >>> nn.functional.dropout1d(torch.ones(1, 2, 3), training=False).shape
+    torch.Size([1, 2, 3])
+    """
+    check_probability(p)
+    if input.ndim not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: the input has {input.ndim} dimensions; give (N, C, L) or (C, "
+            "L)"
+        )
+    return _batched(input, p, training, inplace, 3)
+
+
+def dropout2d(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Any:
+    """dropout of whole channels of (N, C, H, W); (N, C, L) is taken too.
+
+    Raises RuntimeError for an input without channels.
+
+    >>> nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
+    torch.Size([1, 2, 3, 3])
+    """
+    check_probability(p)
+    if input.ndim not in (3, 4):
+        warnings.warn(
+            f"dropout2d: the input has {input.ndim} dimensions; give (N, C, H, W)",
+            stacklevel=2,
+        )
+    elif input.ndim == 3:
+        warnings.warn(
+            "dropout2d: an input of 3 dimensions counts as (N, C, L); use dropout1d "
+            "for that, and unsqueeze(0) for (C, H, W)",
+            stacklevel=2,
+        )
+    return feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Any:
+    """dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
+    check_probability(p)
+    if input.ndim not in (4, 5):
+        warnings.warn(
+            f"dropout3d: the input has {input.ndim} dimensions; give (N, C, D, H, W) "
+            "or (C, D, H, W)",
+            stacklevel=2,
+        )
+    return _batched(input, p, training, inplace, 5)
+
+
+# The negative limit of selu.
+_ALPHA = 1.7580993408473766
+
+
+def _alpha(input: Any, p: float, training: bool, inplace: bool, whole: bool) -> Any:
+    check_probability(p)
+    if not training or p == 0 or not input.numel():
+        return input
+    if p == 1:
+        return input.mul_(0) if inplace else input * 0
+    noise = _channels(input) if whole else _C.empty_like(input)
+    noise.bernoulli_(1 - p)
+    scale = 1 / math.sqrt((_ALPHA**2 * p + 1) * (1 - p))
+    shift = (noise - 1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
+    noise.mul_(scale)
+    if inplace:
+        return input.mul_(noise).add_(shift)
+    return input * noise + shift
+
+
+def alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
+    """Set elements to selu's negative limit with probability p, in training.
+
+    The result is scaled and shifted to keep mean 0 and variance 1.
+
+    >>> nn.functional.alpha_dropout(torch.ones(3), p=0.5)
+    tensor([1., 1., 1.])
+    """
+    return _alpha(input, p, training, inplace, False)
+
+
+def feature_alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
+    """alpha_dropout of whole channels of (N, C, ...).
+
+    >>> nn.functional.feature_alpha_dropout(torch.ones(1, 2), p=0.5)
+    tensor([[1., 1.]])
+    """
+    return _alpha(input, p, training, inplace, True)
