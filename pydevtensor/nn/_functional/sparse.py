@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.autograd import no_grad
 
-__all__ = ["embedding", "one_hot"]
+__all__ = ["embedding", "embedding_bag", "one_hot"]
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
@@ -70,3 +71,152 @@ def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None
     norms = rows.double().norm(norm_type, 1, keepdim=True)
     factors = _C.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
     weight.index_copy_(0, chosen, rows * factors.to(weight.dtype))
+
+
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """The mean, sum or maximum of the rows of weight in each bag of indices.
+
+    input: a bag in each row, int64 or int32 of shape (B, L); or bags one after the
+    other, (N), where offsets, (B), says where each begins. weight: (n, size); result:
+    (B, size), 0 for an empty bag.
+
+    mode                 'mean', 'sum' or 'max' of each column
+    per_sample_weights   factors of the rows, of input's shape, for mode='sum' only
+    include_last_offset  offsets ends with one more, the end of the last bag
+    padding_idx          indices of this row do not count
+
+    The others are as for embedding. Raises ValueError for shapes that do not fit,
+    RuntimeError for offsets that do not, and IndexError for an index that is not from 0
+    to n - 1; on a GPU, AcceleratorError at the next synchronization.
+
+    >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    >>> index, offsets = torch.tensor([0, 1, 2]), torch.tensor([0, 2])
+    >>> nn.functional.embedding_bag(index, weight, offsets)
+    tensor([[1., 2.],
+            [4., 5.]])
+    """
+    name = "embedding_bag"
+    if weight.dtype in (_C.int64, _C.int32) and input.is_floating_point():
+        input, weight = weight, input  # the order of old programs
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"{name}: mode is {mode!r}; give 'sum', 'mean' or 'max'")
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise NotImplementedError(
+                f"{name}: per_sample_weights goes with mode='sum' only, not {mode!r}"
+            )
+        if per_sample_weights.shape != input.shape:
+            raise ValueError(
+                f"{name}: per_sample_weights has shape {[*per_sample_weights.shape]}; "
+                f"give the input's, {[*input.shape]}"
+            )
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError(f"{name}: scale_grad_by_freq does not go with mode='max'")
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                f"{name}: an input of 2 dimensions has a bag in each row; leave "
+                "offsets out"
+            )
+        bags = None
+        count = input.shape[0]
+    elif input.ndim == 1:
+        bags, count = _bags(name, input, offsets, include_last_offset)
+    else:
+        raise ValueError(
+            f"{name}: the input has {input.ndim} dimensions; give (B, L), or (N) with "
+            "offsets"
+        )
+    row = None
+    if padding_idx is not None:
+        try:
+            row = padding_row(padding_idx, weight.shape[0])
+        except AssertionError as error:
+            raise RuntimeError(f"{name}: {error}") from None
+    options = max_norm, norm_type, scale_grad_by_freq, sparse
+    if mode == "max" and bags is not None:
+        input, counts = _aligned(input, bags, count)
+        bags = None
+    else:
+        counts = None
+    rows = embedding(input, weight, row, *options)
+    if row is not None:
+        counts = input != row if counts is None else counts & (input != row)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    if counts is not None:
+        rows = rows.masked_fill(
+            ~counts.unsqueeze(-1), 0 if mode != "max" else -math.inf
+        )
+    return _C._named(_bagged(rows, mode, counts, bags, count), "EmbeddingBagBackward0")
+
+
+def _bags(name: str, input: Any, offsets: Any, ended: bool) -> tuple[Any, int]:
+    """The number of each index's bag, and how many there are."""
+    if offsets is None or offsets.ndim != 1:
+        given = "None" if offsets is None else f"of {offsets.ndim} dimensions"
+        raise ValueError(f"{name}: offsets is {given}; give a vector, one for each bag")
+    if offsets.dtype not in (_C.int64, _C.int32):
+        raise RuntimeError(f"{name}: offsets is of {offsets.dtype}; give integers")
+    count, indices = offsets.numel() - ended, input.numel()
+    if count < 0:
+        raise RuntimeError(f"{name}: offsets is empty; give at least the end, 0")
+    if offsets.device.type == "cpu" and offsets.numel():
+        first, last = int(offsets[0]), int(offsets[-1])
+        if first != 0 or last > indices or (offsets[1:] < offsets[:-1]).any():
+            raise RuntimeError(
+                f"{name}: offsets go from {first} to {last}; give numbers from 0 to "
+                f"the {indices} of the input that do not decrease"
+            )
+    places = _C.arange(indices, dtype=offsets.dtype, device=input.device)
+    return _C.searchsorted(offsets[:count].contiguous(), places, right=True) - 1, count
+
+
+def _aligned(input: Any, bags: Any, count: int) -> tuple[Any, Any]:
+    """The bags as rows of a matrix, and where it has an index."""
+    sizes = _C.zeros(count, dtype=_C.int64, device=input.device)
+    sizes = sizes.index_add(0, bags, _C.ones_like(bags))
+    longest = int(sizes.max()) if count else 0
+    inside = _C.arange(longest, device=input.device) < sizes.unsqueeze(1)
+    matrix = _C.zeros((count, longest), dtype=input.dtype, device=input.device)
+    return matrix.masked_scatter(inside, input), inside
+
+
+def _bagged(rows: Any, mode: str, counts: Any, bags: Any, count: int) -> Any:
+    """The rows of each bag as one; those without `counts` change nothing."""
+    size = rows.shape[-1]
+    if mode == "max":
+        if not rows.shape[1]:
+            return rows.sum(1)
+        best = rows.max(1)[0]
+        return (
+            best.masked_fill(~counts.any(1, keepdim=True), 0)
+            if counts is not None
+            else best
+        )
+    if bags is None:
+        result = rows.sum(1)
+    else:
+        result = rows.new_zeros((count, size)).index_add(0, bags, rows)
+    if mode == "sum":
+        return result
+    ones = _C.ones(rows.shape[:-1], dtype=result.dtype, device=result.device)
+    if counts is not None:
+        ones = counts.to(result.dtype)
+    if bags is None:
+        sizes = ones.sum(1)
+    else:
+        sizes = result.new_zeros(count).index_add(0, bags, ones)
+    return result / sizes.clamp_min(1).unsqueeze(1)

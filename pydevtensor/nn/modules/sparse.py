@@ -1,4 +1,4 @@
-"""The Embedding module."""
+"""Tables of which rows are chosen by index."""
 
 from __future__ import annotations
 
@@ -12,10 +12,56 @@ from pydevtensor.nn.modules._layer import explain
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag"]
 
 
-class Embedding(Module):
+class _Table(Module):
+    """Base of modules with a table of rows."""
+
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def _add_table(self, weight: Any, freeze: bool, device: Any, dtype: Any) -> None:
+        """Register the table: weight, or a new one, and initialize that."""
+        shape = [self.num_embeddings, self.embedding_dim]
+        if weight is None:
+            made = _C.empty(shape, device=device, dtype=dtype)
+            self.weight = Parameter(made, requires_grad=not freeze)
+            self.reset_parameters()
+            return
+        if [*weight.shape] != shape:
+            raise AssertionError(
+                "Shape of weight does not match num_embeddings and embedding_dim: "
+                f"{[*weight.shape]}, not {shape}"
+            )
+        self.weight = Parameter(weight, requires_grad=not freeze)
+
+    def reset_parameters(self) -> None:
+        """Initialize the table again, row padding_idx with zeros."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            init.zeros_(self.weight[self.padding_idx])
+
+    def _shown(self, *options: tuple[str, Any]) -> str:
+        """The sizes, and the options that are not as given here."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        for name, plain in options:
+            value = getattr(self, name)
+            if value != plain:
+                text += f", {name}={value!r}"
+        return text
+
+
+def _need_matrix(embeddings: Any) -> None:
+    if embeddings.dim() != 2:
+        raise AssertionError(
+            "Embeddings parameter is expected to be 2-dimensional, and has shape "
+            f"{[*embeddings.shape]}"
+        )
+
+
+class Embedding(_Table):
     """A table of num_embeddings rows, which are selected by index.
 
     From input, int64 or int32 of any shape, to (*input.shape, embedding_dim). weight,
@@ -57,26 +103,8 @@ class Embedding(Module):
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        if _weight is None:
-            self.weight = Parameter(
-                _C.empty(num_embeddings, embedding_dim, device=device, dtype=dtype),
-                requires_grad=not _freeze,
-            )
-            self.reset_parameters()
-        else:
-            if [*_weight.shape] != [num_embeddings, embedding_dim]:
-                raise AssertionError(
-                    "Shape of weight does not match num_embeddings and embedding_dim: "
-                    f"{[*_weight.shape]}, not {[num_embeddings, embedding_dim]}"
-                )
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
         self.sparse = sparse
-
-    def reset_parameters(self) -> None:
-        """Initialize the table again, row padding_idx with zeros."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            init.zeros_(self.weight[self.padding_idx])
+        self._add_table(_weight, _freeze, device, dtype)
 
     def forward(self, input: Any) -> Any:
         try:
@@ -94,18 +122,13 @@ class Embedding(Module):
             raise
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, plain in (
+        return self._shown(
             ("padding_idx", None),
             ("max_norm", None),
             ("norm_type", 2),
             ("scale_grad_by_freq", False),
             ("sparse", False),
-        ):
-            value = getattr(self, name)
-            if value != plain:
-                text += f", {name}={value}"
-        return text
+        )
 
     @classmethod
     def from_pretrained(
@@ -122,11 +145,7 @@ class Embedding(Module):
 
         freeze: the table does not require gradients.
         """
-        if embeddings.dim() != 2:
-            raise AssertionError(
-                "Embeddings parameter is expected to be 2-dimensional, and has shape "
-                f"{[*embeddings.shape]}"
-            )
+        _need_matrix(embeddings)
         rows, size = embeddings.shape
         return cls(
             rows,
@@ -139,3 +158,109 @@ class Embedding(Module):
             embeddings,
             freeze,
         )
+
+
+class EmbeddingBag(_Table):
+    """A table of rows, of which bags of indices choose some and average them.
+
+    From input, bags as rows (B, L), or one after the other (N) with offsets that say
+    where each begins, to (B, embedding_dim). mode: 'mean', 'sum' or 'max'. The other
+    options are those of nn.functional.embedding_bag and Embedding.
+
+    >>> words = nn.EmbeddingBag(100, 16, mode='sum')
+    >>> words(torch.tensor([1, 7, 5]), torch.tensor([0, 2])).shape
+    torch.Size([2, 16])
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Any = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        if padding_idx is not None:
+            padding_idx = padding_row(padding_idx, num_embeddings)
+        self.padding_idx = padding_idx
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+        self._add_table(_weight, False, device, dtype)
+
+    def forward(
+        self, input: Any, offsets: Any = None, per_sample_weights: Any = None
+    ) -> Any:
+        try:
+            return F.embedding_bag(
+                input,
+                self.weight,
+                offsets,
+                self.max_norm,
+                self.norm_type,
+                self.scale_grad_by_freq,
+                self.mode,
+                self.sparse,
+                per_sample_weights,
+                self.include_last_offset,
+                self.padding_idx,
+            )
+        except Exception as error:
+            explain(self, error, input=input)
+            raise
+
+    def extra_repr(self) -> str:
+        return self._shown(
+            ("max_norm", None),
+            ("norm_type", 2),
+            ("scale_grad_by_freq", False),
+            ("mode", None),
+            ("padding_idx", None),
+        )
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A module over the given table (n, size), which is shared, not copied.
+
+        freeze: the table does not require gradients.
+        """
+        _need_matrix(embeddings)
+        rows, size = embeddings.shape
+        made = cls(
+            rows,
+            size,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            embeddings,
+            include_last_offset,
+            padding_idx,
+        )
+        made.weight.requires_grad = not freeze
+        return made
