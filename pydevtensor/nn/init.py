@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from pydevtensor import _C
@@ -157,7 +159,7 @@ def eye_(tensor: Any) -> Any:
     return tensor.copy_(_C.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
-def _fans(tensor: Any) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
     if tensor.ndim < 2:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 "
@@ -174,7 +176,11 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     >>> (w.abs() <= 1).all()
     tensor(True)
     """
-    bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / sum(_fans(tensor)))
+    bound = (
+        math.sqrt(3.0)
+        * gain
+        * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    )
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -185,16 +191,25 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
     >>> f'{w.std():.1f}'
     '0.1'
     """
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
+    return normal_(
+        tensor,
+        0.0,
+        gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))),
+        generator,
+    )
 
 
-def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
+def _calculate_correct_fan(tensor: Any, mode: str) -> int:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(
             f"Mode {mode} not supported, please use one of fan_in, fan_out"
         )
-    fan = _fans(tensor)[mode == "fan_out"]
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+
+
+def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
+    fan = _calculate_correct_fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 
@@ -297,5 +312,60 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
             tensor[(group * per_group + channel, channel, *middle)] = 1
     return tensor
 
+
+@no_grad()
+def sparse_(
+    tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None
+) -> Any:
+    """Normal samples, of which the part sparsity of each column is 0 (Martens, 2010).
+
+    Raises ValueError for a tensor that is no matrix.
+
+    >>> w = nn.init.sparse_(torch.empty(10, 2), 0.3)
+    >>> (w == 0).sum(0)
+    tensor([3, 3])
+    """
+    if tensor.ndim != 2:
+        raise ValueError(
+            "Only tensors with 2 dimensions are supported, and this one has shape "
+            f"{[*tensor.shape]}"
+        )
+    rows, columns = tensor.shape
+    tensor.normal_(0, std, generator=generator)
+    for column in range(columns):
+        chosen = _C.randperm(rows, device=tensor.device)[: math.ceil(sparsity * rows)]
+        tensor[chosen, column] = 0
+    return tensor
+
+
+def _former_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function under the name without the underscore, which warns."""
+    name = function.__name__
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"nn.init.{name[:-1]} is deprecated; use nn.init.{name}",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    call.__name__ = name[:-1]
+    call.__doc__ = f"The same as {name}, with a warning: use that."
+    return call
+
+
+constant = _former_name(constant_)
+dirac = _former_name(dirac_)
+eye = _former_name(eye_)
+kaiming_normal = _former_name(kaiming_normal_)
+kaiming_uniform = _former_name(kaiming_uniform_)
+normal = _former_name(normal_)
+orthogonal = _former_name(orthogonal_)
+sparse = _former_name(sparse_)
+uniform = _former_name(uniform_)
+xavier_normal = _former_name(xavier_normal_)
+xavier_uniform = _former_name(xavier_uniform_)
 
 _publish(__name__)
