@@ -1,0 +1,202 @@
+"""Functions of nn.functional that are functions of the package too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydevtensor import _C
+from pydevtensor._functions import function
+
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Number, Sizes, Tensor
+
+
+@function(method=True)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x, or weight * x where x is negative; weight has one element or one a channel.
+
+    >>> torch.tensor([-1.0, 2.0]).prelu(torch.tensor([0.25]))
+    tensor([-0.2500,  2.0000])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.prelu(input, weight)
+
+
+@function(method=True, out=True)
+def hardshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
+    """x, and 0 where it is not beyond lambd on either side.
+
+    >>> torch.tensor([-1.0, 0.2, 2.0]).hardshrink()
+    tensor([-1.,  0.,  2.])
+    """
+    return _C._hardshrink(input, lambd)
+
+
+@function()
+def rrelu(
+    input: Tensor,
+    lower: float = 0.125,
+    upper: float = 0.3333333333333333,
+    training: bool = False,
+) -> Tensor:
+    """leaky_relu with a slope of each element, random in training, else their mean.
+
+    >>> torch.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.rrelu(input, lower, upper, training)
+
+
+@function()
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Zero elements with probability p and divide the others by 1 - p, if train.
+
+    >>> torch.dropout(torch.ones(3), 0.5, False)
+    tensor([1., 1., 1.])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.dropout(input, p, train)
+
+
+@function()
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """dropout of whole channels of (N, C, ...).
+
+    >>> torch.feature_dropout(torch.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+    """
+    from pydevtensor.nn._functional.dropout import feature_dropout
+
+    return feature_dropout(input, p, train)
+
+
+@function()
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Set elements to selu's negative limit with probability p, if train.
+
+    >>> torch.alpha_dropout(torch.ones(3), 0.5, False)
+    tensor([1., 1., 1.])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.alpha_dropout(input, p, train)
+
+
+@function()
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """alpha_dropout of whole channels of (N, C, ...).
+
+    >>> torch.feature_alpha_dropout(torch.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.feature_alpha_dropout(input, p, train)
+
+
+@function()
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Normalize each group of channels of each sample, then scale and shift channels.
+
+    >>> torch.group_norm(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)
+    tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.group_norm(input, num_groups, weight, bias, eps)
+
+
+@function()
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Normalize each channel of each sample, then multiply by weight and add bias.
+
+    >>> x = torch.tensor([[[1.0, 3.0]]])
+    >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    from pydevtensor.nn import functional
+
+    running = running_mean, running_var
+    return functional.instance_norm(
+        input, *running, weight, bias, use_input_stats, momentum, eps
+    )
+
+
+@function()
+def rms_norm(
+    input: Tensor,
+    normalized_shape: Sizes,
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """Divide by the root of the mean of squares over the last dimensions.
+
+    >>> torch.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
+    tensor([[0.8485, 1.1314]])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.rms_norm(input, normalized_shape, weight, eps)
+
+
+@function()
+def cosine_similarity(
+    x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08
+) -> Tensor:
+    """The cosine of the angle between vectors along dim; the shapes broadcast.
+
+    >>> x, y = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]])
+    >>> torch.cosine_similarity(x, y)
+    tensor([0.6000])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.cosine_similarity(x1, x2, dim, eps)
+
+
+@function()
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-06, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension; the shapes broadcast.
+
+    >>> x, y = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
+    >>> torch.pairwise_distance(x, y)
+    tensor([5.0000])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.pairwise_distance(x1, x2, p, eps, keepdim)
+
+
+@function()
+def pdist(input: Tensor, p: float = 2) -> Tensor:
+    """The p-norm distances between each two rows of a matrix, a vector.
+
+    >>> torch.pdist(torch.tensor([[0.0], [1.0], [3.0]]))
+    tensor([1., 3., 2.])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.pdist(input, p)
