@@ -38,6 +38,20 @@ CASES = [
         "y = F.batch_norm(images, None, None, scale, shift, True)\n"
         "learn(y.sum(), images, scale, shift)",
     ),
+    (
+        "group_norm of 8 groups, 64 x 32 x 28 x 28, both",
+        "y = F.group_norm(images, 8, scale, shift)\n"
+        "learn(y.sum(), images, scale, shift)",
+    ),
+    (
+        "instance_norm 64 x 32 x 28 x 28, both",
+        "y = F.instance_norm(images, None, None, scale, shift)\n"
+        "learn(y.sum(), images, scale, shift)",
+    ),
+    (
+        "rms_norm, forward and backward",
+        "learn(F.rms_norm(layer, (1000,), weight).sum(), layer, weight)",
+    ),
     ("cross_entropy 256 x 10, both", "learn(F.cross_entropy(few, few_classes), few)"),
     (
         "cross_entropy 8192 x 1000, both",

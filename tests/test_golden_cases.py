@@ -7,7 +7,8 @@ from golden.describe import answer, difference, load
 
 import pydevtensor as torch
 
-SETS = ("attention", "breadth", "composed", "half", "modules", "nn", "semantics")
+SETS = ("activations", "attention", "breadth", "composed", "half", "layers", "losses")
+SETS += ("modules", "nn", "semantics")
 # A message has words of its own.
 WORDS = re.compile(r"\s\S+\s")
 

@@ -182,13 +182,16 @@ def make_random(golden, torch):
 
 
 MAKERS = {
+    "activations": cases,
     "attention": cases,
     "breadth": cases,
     "checkpoints": make_checkpoints,
     "composed": cases,
     "errors": make_errors,
     "half": cases,
+    "layers": cases,
     "learning": make_learning,
+    "losses": cases,
     "modules": cases,
     "nn": cases,
     "optim": make_optim,

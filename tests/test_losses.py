@@ -1,0 +1,120 @@
+"""Losses composed of other functions: gradients, CTC, and targets out of range.
+
+tests/golden/losses.json has PyTorch's numbers.
+"""
+
+import itertools
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor import nn
+from pydevtensor.autograd import gradcheck, gradgradcheck
+
+F = nn.functional
+
+
+def rows(device, *shape, seed=1):
+    torch.manual_seed(seed)
+    return torch.randn(shape, dtype=torch.float64).to(device)
+
+
+LOSSES = {
+    "poisson_nll_loss": lambda x, y, z: F.poisson_nll_loss(x, y.exp(), full=True),
+    "gaussian_nll_loss": lambda x, y, z: F.gaussian_nll_loss(x, y, z.exp()),
+    "hinge_embedding_loss": lambda x, y, z: F.hinge_embedding_loss(
+        x, y.detach().sign()
+    ),
+    "cosine_embedding_loss": lambda x, y, z: F.cosine_embedding_loss(
+        x, y, z.detach()[:, 0].sign(), 0.1
+    ),
+    "margin_ranking_loss": lambda x, y, z: F.margin_ranking_loss(
+        x, y, z.detach().sign(), 0.3
+    ),
+    "multilabel_soft_margin_loss": lambda x, y, z: F.multilabel_soft_margin_loss(
+        x, y.sigmoid()
+    ),
+    "soft_margin_loss": lambda x, y, z: F.soft_margin_loss(x, y.detach().sign()),
+    "triplet_margin_loss": lambda x, y, z: F.triplet_margin_loss(x, y, z, 2.0),
+    "swapped triplet": lambda x, y, z: F.triplet_margin_loss(x, y, z, 2.0, swap=True),
+    "pairwise_distance": lambda x, y, z: F.pairwise_distance(x, y),
+    "cosine_similarity": lambda x, y, z: F.cosine_similarity(x, y),
+    "pdist": lambda x, y, z: F.pdist(x),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_derivatives_of_both_orders(name, device):
+    inputs = [rows(device, 3, 4, seed=s).requires_grad_() for s in (1, 2, 3)]
+    assert gradcheck(LOSSES[name], inputs)
+    assert gradgradcheck(LOSSES[name], inputs)
+
+
+def test_margins_over_classes(device):
+    x = rows(device, 3, 4).requires_grad_()
+    target = torch.tensor([1, 3, 0], device=device)
+    labels = torch.tensor([[1, 3, -1, 0], [2, -1, 0, 0], [-1, 0, 1, 2]], device=device)
+    for p in (1, 2):
+        assert gradcheck(lambda x, p=p: F.multi_margin_loss(x, target, p), x)
+    assert gradcheck(lambda x: F.multilabel_margin_loss(x, labels), x)
+
+
+def collapsed(path, blank):
+    """A path without repetitions and blanks."""
+    return [label for label, _ in itertools.groupby(path) if label != blank]
+
+
+@pytest.mark.parametrize("target", [[], [1], [2, 2], [1, 2, 1], [2, 1, 1, 2]])
+def test_ctc_loss_sums_over_all_paths(target, device):
+    steps, classes = 4, 3
+    x = rows(device, steps, 1, classes).log_softmax(2)
+    total = sum(
+        sum(x[t, 0, label] for t, label in enumerate(path)).exp().item()
+        for path in itertools.product(range(classes), repeat=steps)
+        if collapsed(path, 0) == target
+    )
+    targets = torch.tensor([target], dtype=torch.int64, device=device)
+    loss = F.ctc_loss(x, targets, (steps,), (len(target),), reduction="none")
+    assert loss.exp().item() * total == pytest.approx(1) if total else loss.isinf()
+
+
+def test_derivatives_of_ctc_loss(device):
+    x = rows(device, 5, 3, 4).requires_grad_()
+    targets = torch.tensor([[1, 2, 2], [3, 1, 1], [2, 1, 3]], device=device)
+
+    def loss(x):
+        scores = x.log_softmax(2)
+        return F.ctc_loss(scores, targets, (5, 4, 3), (3, 2, 0), reduction="sum")
+
+    assert gradcheck(loss, x)
+    assert gradgradcheck(loss, x)
+
+
+def test_infinite_losses_are_left_out(device):
+    x = rows(device, 2, 2, 3).requires_grad_()
+    targets = torch.tensor([[1, 1], [1, 2]], device=device)  # the first needs 3 steps
+    args = x.log_softmax(2), targets, (2, 2), (2, 2)
+    assert F.ctc_loss(*args, reduction="none").isinf().tolist() == [True, False]
+    loss = F.ctc_loss(*args, reduction="none", zero_infinity=True)
+    assert loss[0] == 0
+    loss.sum().backward()
+    assert not x.grad[:, 0].any()
+    assert x.grad[:, 1].isfinite().all()
+    assert x.grad[:, 1].any()
+
+
+def test_losses_of_empty_batches(device):
+    x = torch.ones(0, 3, device=device)
+    assert F.soft_margin_loss(x, x, reduction="sum") == 0
+    assert F.multi_margin_loss(x, x[:, 0].long(), reduction="none").shape == (0,)
+    assert F.pdist(x).shape == (0,)
+
+
+def test_half_precision(device):
+    x, y = rows(device, 2, 3, 4).float()
+    for dtype in (torch.float16, torch.bfloat16):
+        near = {"rtol": 3e-2, "atol": 3e-2}
+        for call in (F.soft_margin_loss, F.cosine_similarity, F.pairwise_distance):
+            found = call(x.to(dtype), y.to(dtype).sign())
+            assert found.dtype == dtype
+            assert torch.allclose(found.float(), call(x, y.sign()), **near)

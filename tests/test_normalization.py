@@ -1,0 +1,135 @@
+"""Norms of groups and channels, channel dropout, bags of embeddings: gradients, layouts.
+
+tests/golden/layers.json has PyTorch's numbers.
+"""
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor import nn
+from pydevtensor.autograd import gradcheck, gradgradcheck
+
+F = nn.functional
+
+
+def drawn(device, *shape, seed=1):
+    torch.manual_seed(seed)
+    return torch.randn(shape, dtype=torch.float64).to(device).requires_grad_()
+
+
+NORMS = {
+    "group_norm": lambda x, w, b: F.group_norm(x, 2, w, b),
+    "group_norm without parameters": lambda x, w, b: F.group_norm(x, 4),
+    "instance_norm": lambda x, w, b: F.instance_norm(x, None, None, w, b),
+    "rms_norm": lambda x, w, b: F.rms_norm(x.transpose(1, 2), (4,), w),
+    "local_response_norm": lambda x, w, b: F.local_response_norm(x, 3, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_derivatives_of_both_orders(name, device):
+    inputs = drawn(device, 2, 4, 3), drawn(device, 4), drawn(device, 4, seed=2)
+    assert gradcheck(NORMS[name], inputs)
+    assert gradgradcheck(NORMS[name], inputs)
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_layouts_and_half_precision(name, device):
+    x, w, b = (t.detach() for t in (drawn(device, 4, 2, 3), *drawn(device, 2, 4)))
+    expected = NORMS[name](x.transpose(0, 1).contiguous(), w, b)
+    assert torch.allclose(NORMS[name](x.transpose(0, 1), w, b), expected)
+    for dtype in (torch.float16, torch.bfloat16):
+        found = NORMS[name](*(t.to(dtype) for t in (x.transpose(0, 1), w, b)))
+        assert found.dtype == dtype
+        assert torch.allclose(found.double(), expected, rtol=5e-2, atol=5e-2)
+
+
+def test_groups_have_mean_0_and_variance_1(device):
+    x = drawn(device, 3, 6, 5, 2).detach() * 3 + 1
+    rows = F.group_norm(x, 2).reshape(6, 30)
+    assert torch.allclose(rows.mean(1), rows.new_zeros(6), atol=1e-12)
+    assert torch.allclose(rows.var(1, correction=0), rows.new_ones(6), atol=1e-5)
+
+
+def test_lazy_norms_learn_their_size(device):
+    norm = nn.LazyBatchNorm2d(device=device)
+    assert norm.has_uninitialized_params()
+    with pytest.raises(RuntimeError, match="no shape yet"):
+        norm.running_mean.shape  # noqa: B018
+    with pytest.raises(ValueError, match="expected 4D input"):
+        norm(torch.ones(2, 3, device=device))
+    norm(torch.ones(2, 3, 4, 4, device=device))
+    assert type(norm) is nn.BatchNorm2d
+    assert norm.num_features == 3
+    assert [*norm.state_dict()] == [*nn.BatchNorm2d(3).state_dict()]
+    assert type(norm.running_var) is torch.Tensor
+
+
+def test_lazy_norms_load_a_state(device):
+    known = nn.BatchNorm1d(3, device=device)
+    known(torch.rand(5, 3, device=device))
+    lazy = nn.LazyBatchNorm1d(device=device)
+    lazy.load_state_dict(known.state_dict())
+    x = torch.rand(4, 3, device=device)
+    assert torch.equal(lazy.eval()(x), known.eval()(x))
+    assert lazy.num_features == 3
+
+
+def test_sync_batch_norm_says_what_to_use():
+    with pytest.raises(RuntimeError, match="use BatchNorm1d"):
+        nn.SyncBatchNorm(3)
+    with pytest.raises(RuntimeError, match="use BatchNorm1d"):
+        nn.SyncBatchNorm.convert_sync_batchnorm(nn.Linear(1, 1))
+
+
+@pytest.mark.parametrize("layer", [nn.Dropout1d, nn.Dropout2d, nn.Dropout3d])
+def test_whole_channels_are_dropped(layer, device):
+    dims = int(layer.__name__[-2])
+    torch.manual_seed(0)
+    x = torch.ones([50, 20] + [2] * dims, device=device, requires_grad=True)
+    y = layer(0.25)(x)
+    channels = y.reshape(1000, -1)
+    assert torch.equal(channels, channels[:, :1].expand(channels.shape))
+    dropped = (channels[:, 0] == 0).float().mean()
+    assert 0.15 < dropped < 0.35
+    assert torch.allclose(y[y != 0], y.new_full((), 1 / 0.75))
+    y.sum().backward()
+    assert torch.equal(x.grad, y)
+
+
+def test_alpha_dropout_keeps_mean_and_variance(device):
+    torch.manual_seed(0)
+    x = torch.randn(40000, device=device)
+    y = nn.AlphaDropout(0.3)(x)
+    assert abs(y.mean()) < 0.05
+    assert abs(y.std() - 1) < 0.05
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_equal_each_other_and_have_gradients(mode, device):
+    table = drawn(device, 6, 3)
+    index = torch.tensor([4, 0, 2, 2, 1, 3, 5], device=device)
+    offsets = torch.tensor([0, 3, 3, 5], device=device)
+
+    def bagged(table, padding=None):
+        return F.embedding_bag(index, table, offsets, mode=mode, padding_idx=padding)
+
+    for padding in (None, 2):
+        assert gradcheck(lambda t, p=padding: bagged(t, p), table)
+        assert gradgradcheck(lambda t, p=padding: bagged(t, p), table)
+    first = F.embedding_bag(index[None, :3], table, mode=mode)
+    assert torch.equal(bagged(table)[:1], first)
+    assert not bagged(table)[1].any()
+
+
+def test_weights_of_samples_get_gradients(device):
+    table, weights = drawn(device, 4, 3), drawn(device, 5, seed=2)
+    index = torch.tensor([1, 1, 0, 3, 2], device=device)
+    offsets = torch.tensor([0, 2], device=device)
+
+    def bagged(table, weights):
+        return F.embedding_bag(
+            index, table, offsets, mode="sum", per_sample_weights=weights
+        )
+
+    assert gradcheck(bagged, (table, weights))
