@@ -7,8 +7,19 @@ from golden.describe import answer, difference, load
 
 import pydevtensor as torch
 
-SETS = ("activations", "attention", "breadth", "composed", "half", "layers", "losses")
-SETS += ("modules", "nn", "semantics")
+SETS = (
+    "activations",
+    "attention",
+    "breadth",
+    "composed",
+    "half",
+    "layers",
+    "losses",
+    "modules",
+    "nn",
+    "recurrent",
+    "semantics",
+)
 # A message has words of its own.
 WORDS = re.compile(r"\s\S+\s")
 

@@ -198,6 +198,7 @@ MAKERS = {
     "printing": make_printing,
     "promotion": make_promotion,
     "random": make_random,
+    "recurrent": cases,
     "semantics": cases,
 }
 

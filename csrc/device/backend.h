@@ -83,6 +83,7 @@ static inline void dt_memory_reset_peaks(dt_memory_stats *stats)
 struct dt_generator;
 struct dt_nn_call;
 struct dt_attention_call;
+struct dt_rnn_call;
 
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
 typedef void (*dt_fact_visitor)(void *context, const char *name, const char *value);
@@ -191,6 +192,8 @@ typedef struct dt_backend {
     int (*nn)(dt_stream stream, const struct dt_nn_call *call);
     int (*attention)(dt_stream stream, const struct dt_attention_call *call);
     int (*attention_backward)(dt_stream stream, const struct dt_attention_call *call);
+    /* What a step of a recurrent layer has besides products. */
+    int (*rnn)(dt_stream stream, const struct dt_rnn_call *call);
     int (*foreach_norm)(dt_stream stream, dt_reduce_op op,
                         const dt_foreach_norm_call *call);
 } dt_backend;
@@ -223,6 +226,7 @@ typedef struct dt_backend {
     MEMBER(moments)                                                                    \
     MEMBER(sort)                                                                       \
     MEMBER(search)                                                                     \
+    MEMBER(rnn)                                                                        \
     MEMBER(nn)                                                                         \
     MEMBER(attention)                                                                  \
     MEMBER(attention_backward)                                                         \

@@ -22,6 +22,7 @@ from pydevtensor.nn.modules.linear import *
 from pydevtensor.nn.modules.loss import *
 from pydevtensor.nn.modules.module import *
 from pydevtensor.nn.modules.normalization import *
+from pydevtensor.nn.modules.rnn import *
 from pydevtensor.nn.modules.sparse import *
 from pydevtensor.nn.modules.transformer import *
 from pydevtensor.nn.parallel.data_parallel import DataParallel

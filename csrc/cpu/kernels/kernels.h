@@ -7,6 +7,7 @@
 #include "cpu/runtime/isa.h"
 #include "device/nn.h"
 #include "device/plan.h"
+#include "device/rnn.h"
 #include "ops/ops.h"
 
 #define DT_FN_LONG static inline
@@ -194,6 +195,13 @@ typedef struct dt_attention_kernels {
  * something larger. -1, without an error set: no memory. */
 int dt_cpu_tile_product(const dt_gemm *gemm);
 
+/* The n elements of one row by a row of ops/rnn.def. */
+typedef void dt_rnn_kernel(void *const *row, int64_t n);
+
+typedef struct dt_rnn_kernels {
+    dt_rnn_kernel *float32[DT_NRNN], *float64[DT_NRNN];
+} dt_rnn_kernels;
+
 /* FAMILY(name, isa): every instruction set exports a dt_NAME_kernels, dt_NAME_ISA. */
 #define DT_KERNEL_FAMILIES(FAMILY, isa)                                                \
     FAMILY(elementwise, isa)                                                           \
@@ -204,7 +212,8 @@ int dt_cpu_tile_product(const dt_gemm *gemm);
     FAMILY(optim, isa)                                                                 \
     FAMILY(scan, isa)                                                                  \
     FAMILY(nn, isa)                                                                    \
-    FAMILY(attention, isa)
+    FAMILY(attention, isa)                                                             \
+    FAMILY(rnn, isa)
 
 #define FAMILY(name, isa) extern const dt_##name##_kernels dt_##name##_##isa;
 #define ISA(name, test)   DT_KERNEL_FAMILIES(FAMILY, name)

@@ -11,6 +11,7 @@
 #include "device/attention.h"
 #include "device/device.h"
 #include "device/nn.h"
+#include "device/rnn.h"
 
 #define MEMBER(name) std::remove_pointer_t<decltype(dt_backend::name)> dt_cuda_##name;
 DT_BACKEND_MEMBERS(MEMBER)

@@ -1,0 +1,193 @@
+"""Layers of recurrent networks: one node of the graph for all steps of a direction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.autograd import Function, enable_grad, grad
+from pydevtensor.nn._functional.linear import linear
+
+__all__: list[str] = []
+
+# Rows of csrc/ops/rnn.def; the gradient of a row is 4 rows later.
+TANH, RELU, LSTM, GRU = range(4)
+_BACKWARD = 4
+GATES = {TANH: 1, RELU: 1, LSTM: 4, GRU: 3}
+
+
+def run(
+    kind: int, x: Any, state: Any, weights: Any, sizes: Any, reverse: bool = False
+) -> tuple:
+    """Run one direction of a layer; returns all steps' results and the last state.
+
+    x is [rows, inputs]: the rows of step 0, then those of step 1, ...; step t has
+    sizes[t] of them, no more than the step before. state is (h,), or (h, c) of an
+    LSTM; weights are those of the input and of h, their two biases or None, and of an
+    LSTM with projections weight_hr.
+    """
+    if weights[0].dtype in (_C.float16, _C.bfloat16):
+        # Steps are computed in float32, and rounded once.
+        wide = [None if w is None else w.float() for w in weights]
+        results = run(kind, x.float(), [s.float() for s in state], wide, sizes, reverse)
+        return tuple(r.to(x.dtype) for r in results)
+    if not x.numel() or not state[0].numel() or len(weights) > 4:
+        return composed(kind, x, state, weights, sizes, reverse)
+    state = (*state, None) if len(state) == 1 else state
+    results = _Recurrence.apply(kind, tuple(sizes), reverse, x, *state, *weights)
+    return results[: 3 if kind == LSTM else 2]
+
+
+def composed(
+    kind: int, x: Any, state: Any, weights: Any, sizes: Any, reverse: bool = False
+) -> tuple:
+    """The same, composed of operations for each step, which have all derivatives."""
+    w_ih, w_hh, b_ih, b_hh, *projection = weights
+    steps = linear(x, w_ih, b_ih).split([*sizes])
+    start, state = state, [s[:0] for s in state]
+    results: list[Any] = [None] * len(steps)
+    order = range(len(steps))
+    for t in reversed(order) if reverse else order:
+        rows = sizes[t]
+        if len(state[0]) < rows:
+            # Sequences that begin here.
+            state = [
+                _C.cat([s, s0[len(s) : rows]])
+                for s, s0 in zip(state, start, strict=True)
+            ]
+        ended = [s[rows:] for s in state]
+        products = linear(state[0][:rows], w_hh, b_hh)
+        state = _cell(kind, steps[t], products, [s[:rows] for s in state])
+        for w_hr in projection:
+            state[0] = linear(state[0], w_hr)
+        results[t] = state[0]
+        state = [
+            _C.cat([s, e]) if len(e) else s for s, e in zip(state, ended, strict=True)
+        ]
+    return (_C.cat(results), *state)
+
+
+def _cell(kind: int, gates: Any, products: Any, state: Any) -> list:
+    h, width = state[0], state[-1].shape[1]
+    if kind == LSTM:
+        i, f, g, o = (gates + products).split(width, 1)
+        c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+        return [o.sigmoid() * c.tanh(), c]
+    if kind == GRU:
+        r, z, n = gates.split(width, 1)
+        hr, hz, hn = products.split(width, 1)
+        n = (n + (r + hr).sigmoid() * hn).tanh()
+        return [(h - n) * (z + hz).sigmoid() + n]
+    total = gates + products
+    return [total.tanh() if kind == TANH else total.relu()]
+
+
+def _own(t: Any) -> Any:
+    return t.clone(memory_format=_C.contiguous_format)
+
+
+class _Recurrence(Function):
+    """composed(), with the steps in one call and gradients of all steps as products."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kind: int,
+        sizes: tuple,
+        reverse: bool,
+        x: Any,
+        h: Any,
+        c: Any,
+        w_ih: Any,
+        w_hh: Any,
+        b_ih: Any,
+        b_hh: Any,
+    ) -> tuple:
+        weight, bias = w_hh.contiguous(), b_ih
+        if kind != GRU and b_ih is not None:
+            bias = b_ih + b_hh
+        gates = linear(x, w_ih, bias)
+        h_n = _own(h)
+        y = gates.new_empty((gates.shape[0], h.shape[1]))
+        before = _C.empty_like(y)
+        if kind == LSTM:
+            c_n = _own(c)
+            kept = [gates, _C.empty_like(y)]
+            operands = [gates, h_n, c_n, y, before, kept[1]]
+            results: tuple = y, h_n, c_n
+        elif kind == GRU:
+            kept = [gates, _C.empty_like(y)]
+            if b_hh is None:
+                b_hh = gates.new_zeros(weight.shape[:1])
+            hidden = gates.new_empty((len(h), weight.shape[0]))
+            bias = b_hh.contiguous()
+            operands = [hidden, h_n, gates, bias, y, before, kept[1]]
+            results = y, h_n
+        else:
+            kept = [y]
+            operands = [gates, h_n, y, before]
+            results = y, h_n
+        _C._rnn_steps(kind, [*operands, weight], sizes, reverse)
+        ctx.options = kind, sizes, reverse
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, h, c, w_ih, w_hh, b_ih, b_hh, before, *kept)
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, dy: Any, dh: Any, dc: Any = None) -> tuple:
+        kind, sizes, reverse = ctx.options
+        x, h, c, w_ih, w_hh, b_ih, b_hh, before, *kept = ctx.saved_tensors
+        wants = ctx.needs_input_grad[3:]
+        if _C.is_grad_enabled():
+            inputs = [x, h, c, w_ih, w_hh, b_ih, b_hh]
+            return (None,) * 3 + _composed_gradients(ctx, inputs, wants, [dy, dh, dc])
+        width = h.shape[1]
+        dy = before.new_zeros(before.shape) if dy is None else dy.contiguous()
+        dstate = [
+            h.new_zeros(h.shape) if d is None else _own(d)
+            for d in ([dh, dc] if kind == LSTM else [dh])
+        ]
+        dgates = before.new_empty((len(before), GATES[kind] * width))
+        dhidden = dgates
+        if kind == LSTM:
+            operands = [dgates, *dstate, dy, *kept]
+        elif kind == GRU:
+            dhidden = _C.empty_like(dgates)
+            operands = [dhidden, *dstate, dgates, dy, kept[0], before, kept[1]]
+        else:
+            operands = [dgates, *dstate, dy, *kept]
+        # Backward, the last step is the first.
+        operands.append(w_hh.contiguous())
+        _C._rnn_steps(kind + _BACKWARD, operands, sizes, not reverse)
+        bias = dgates.sum(0) if wants[5] or wants[6] else None
+        return (
+            *(None, None, None),
+            dgates @ w_ih if wants[0] else None,
+            dstate[0],
+            dstate[1] if kind == LSTM else None,
+            dgates.t() @ x if wants[3] else None,
+            dhidden.t() @ before if wants[4] else None,
+            bias if wants[5] else None,
+            (dhidden.sum(0) if kind == GRU else bias) if wants[6] else None,
+        )
+
+
+def _composed_gradients(ctx: Any, inputs: list, wants: Any, grads: list) -> tuple:
+    """The gradients of composed(), recorded for higher derivatives."""
+    kind, sizes, reverse = ctx.options
+    with enable_grad():
+        # Views, so that a tensor given twice counts as two.
+        own = [t.view_as(t) if w else t for t, w in zip(inputs, wants, strict=True)]
+        state = own[1:3] if kind == LSTM else own[1:2]
+        results = composed(kind, own[0], state, own[3:], sizes, reverse)
+    given = [(r, g) for r, g in zip(results, grads, strict=False) if g is not None]
+    found = iter(
+        grad(
+            [r for r, _ in given],
+            [t for t, w in zip(own, wants, strict=True) if w],
+            [g for _, g in given],
+            create_graph=True,
+            allow_unused=True,
+        )
+    )
+    return tuple(next(found) if w else None for w in wants)

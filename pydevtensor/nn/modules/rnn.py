@@ -1,0 +1,616 @@
+"""Recurrent layers and their cells."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.nn import functional as F
+from pydevtensor.nn import init
+from pydevtensor.nn._functional import recurrent
+from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.parameter import Parameter
+from pydevtensor.nn.utils.rnn import PackedSequence
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "GRUCell",
+    "LSTMCell",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
+]
+
+_KINDS = {
+    "RNN_TANH": recurrent.TANH,
+    "RNN_RELU": recurrent.RELU,
+    "LSTM": recurrent.LSTM,
+    "GRU": recurrent.GRU,
+}
+
+
+def _start_uniform(module: Any) -> None:
+    """All parameters uniform within 1 / sqrt(hidden_size)."""
+    size = module.hidden_size
+    bound = 1 / math.sqrt(size) if size > 0 else 0
+    for weight in module.parameters():
+        init.uniform_(weight, -bound, bound)
+
+
+def _check_home(module: Any, what: str, t: Any, home: Any) -> None:
+    """t is on the device of the parameters."""
+    if t.device != home.device:
+        raise RuntimeError(
+            f"{module}: the parameters are on {home.device} and the {what}, of shape "
+            f"{[*t.shape]}, on {t.device}; bring them together, e.g. with "
+            f"to('{home.device}')"
+        )
+
+
+def _check_tensor(module: Any, what: str, t: Any) -> None:
+    if not isinstance(t, _C.Tensor):
+        raise TypeError(
+            f"{module}: the {what} has to be a Tensor, not {type(t).__name__}"
+        )
+
+
+class RNNBase(Module):
+    """Base of RNN, LSTM and GRU.
+
+    >>> isinstance(nn.GRU(2, 3), nn.RNNBase)
+    True
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        sizes = {"input_size": input_size, "hidden_size": hidden_size}
+        for name, size in {**sizes, "num_layers": num_layers}.items():
+            if not isinstance(size, int):
+                raise TypeError(f"{name} has to be an int, not {type(size).__name__}")
+            if size < 1:
+                raise ValueError(f"{name} has to be 1 or more, but got {size}")
+        number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
+        if not number or not 0 <= dropout <= 1:
+            raise ValueError(
+                f"dropout has to be a number from 0 to 1, the share of elements that "
+                f"become 0, but got {dropout!r}"
+            )
+        if dropout and num_layers == 1:
+            warnings.warn(
+                "dropout is applied to the results of all layers but the last, so "
+                f"dropout={dropout} does nothing with num_layers=1",
+                stacklevel=3,
+            )
+        if mode not in _KINDS:
+            raise ValueError(f"there is no mode {mode!r}; give one of {[*_KINDS]}")
+        if proj_size and mode != "LSTM":
+            raise ValueError(f"proj_size={proj_size} was given; only LSTM has it")
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError(
+                f"proj_size has to be from 0 (no projection) to hidden_size - 1, "
+                f"{hidden_size - 1}, but got {proj_size}"
+            )
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._all_weights: list[list[str]] = []
+        out_size = proj_size or hidden_size
+        rows = recurrent.GATES[_KINDS[mode]] * hidden_size
+        for layer in range(num_layers):
+            inputs = input_size
+            if layer:
+                inputs = out_size * (2 if bidirectional else 1)
+            for suffix in ("", "_reverse") if bidirectional else ("",):
+                shapes: dict[str, tuple] = {
+                    "weight_ih": (rows, inputs),
+                    "weight_hh": (rows, out_size),
+                }
+                if bias:
+                    shapes.update(bias_ih=(rows,), bias_hh=(rows,))
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                names = []
+                for name, shape in shapes.items():
+                    names.append(f"{name}_l{layer}{suffix}")
+                    value = _C.empty(shape, device=device, dtype=dtype)
+                    self.register_parameter(names[-1], Parameter(value))
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize all parameters, uniform within 1 / sqrt(hidden_size)."""
+        _start_uniform(self)
+
+    def flatten_parameters(self) -> None:
+        """Has no effect: parameters need not lie in one piece of memory."""
+
+    @property
+    def all_weights(self) -> list:
+        """The parameters, a list for each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list:
+        return [weight for weights in self.all_weights for weight in weights]
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        defaults = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0,
+            "bidirectional": False,
+        }
+        parts += [
+            f"{name}={getattr(self, name)}"
+            for name, default in defaults.items()
+            if getattr(self, name) != default
+        ]
+        return ", ".join(parts)
+
+    # --- one call ---
+
+    def _check_input(self, input: Any, packed: bool) -> None:
+        _check_tensor(self, "input", input)
+        weight = self.all_weights[0][0]
+        _check_home(self, "input", input, weight)
+        if input.dtype != weight.dtype:
+            raise ValueError(
+                f"{self}: the input is of type {input.dtype} and the parameters of "
+                f"{weight.dtype}; convert one, e.g. with input.to({weight.dtype})"
+            )
+        if packed:
+            right = input.ndim == 2
+        elif input.ndim not in (2, 3):
+            layout = "(N, L, features)" if self.batch_first else "(L, N, features)"
+            raise ValueError(
+                f"{self}: the input has shape {[*input.shape]}; give {layout}, or "
+                "(L, features) without a batch"
+            )
+        else:
+            right = True
+        if not right or input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"{self}: the input has shape {[*input.shape]}; its last size has to "
+                f"be input_size, {self.input_size}"
+            )
+
+    def _states(
+        self, input: Any, hx: Any, batch: int, batched: bool, order: Any
+    ) -> list:
+        """The states before the first step: each [layers * directions, batch, size]."""
+        sizes = [self.proj_size or self.hidden_size]
+        names = ["hidden state"]
+        if self.mode == "LSTM":
+            sizes.append(self.hidden_size)
+            names.append("cell state")
+        count = len(self._all_weights)
+        if hx is None:
+            return [input.new_zeros((count, batch, size)) for size in sizes]
+        states = [hx]
+        if self.mode == "LSTM":
+            if not isinstance(hx, (tuple, list)) or len(hx) != 2:
+                raise RuntimeError(
+                    f"{self}: the states have to be a tuple of two Tensors, the "
+                    f"hidden state and the cell state, not {type(hx).__name__}"
+                )
+            states = [*hx]
+        for at, (state, size) in enumerate(zip(states, sizes, strict=True)):
+            _check_tensor(self, names[at], state)
+            wanted = [count, batch, size] if batched else [count, size]
+            if [*state.shape] != wanted:
+                raise RuntimeError(
+                    f"{self}: the {names[at]} has shape {[*state.shape]}; for this "
+                    f"input it has to be {wanted}"
+                )
+            _check_home(self, names[at], state, input)
+            if state.dtype != input.dtype:
+                raise RuntimeError(
+                    f"{self}: the {names[at]} is of type {state.dtype} and the input "
+                    f"of {input.dtype}; convert one of them"
+                )
+            if not batched:
+                states[at] = state.unsqueeze(1)
+            elif order is not None:
+                states[at] = state.index_select(1, order)
+        return states
+
+    def _run(self, x: Any, states: list, sizes: list) -> tuple:
+        """All layers over rows x; returns the rows of the last one, and the states."""
+        directions = 2 if self.bidirectional else 1
+        kind, weights = _KINDS[self.mode], self.all_weights
+        starts = [state.unbind(0) for state in states]
+        ends: list[list] = [[] for _ in states]
+        for layer in range(self.num_layers):
+            results = []
+            for direction in range(directions):
+                at = layer * directions + direction
+                own = weights[at]
+                if not self.bias:
+                    own = [*own[:2], None, None, *own[2:]]
+                state = [start[at] for start in starts]
+                y, *last = recurrent.run(kind, x, state, own, sizes, direction == 1)
+                results.append(y)
+                for end, value in zip(ends, last, strict=True):
+                    end.append(value)
+            x = results[0] if directions == 1 else _C.cat(results, 1)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, [_C.stack(end) for end in ends]
+
+    def forward(self, input: Any, hx: Any = None) -> tuple:
+        packed = isinstance(input, PackedSequence)
+        order = None
+        batched = True
+        if packed:
+            x, batch_sizes, order, undo = input
+            self._check_input(x, True)
+            sizes = batch_sizes.tolist()
+            batch = sizes[0]
+            if sum(sizes) != len(x):
+                raise RuntimeError(
+                    f"{self}: batch_sizes sum to {sum(sizes)}, and there are "
+                    f"{len(x)} rows of data; pack with pack_padded_sequence()"
+                )
+        else:
+            self._check_input(input, False)
+            batched = input.ndim == 3
+            x = input if batched else input.unsqueeze(1)
+            if batched and self.batch_first:
+                x = x.transpose(0, 1)
+            steps, batch = x.shape[:2]
+            if not steps:
+                raise RuntimeError(
+                    f"{self}: the input of shape {[*input.shape]} has no steps; give "
+                    "a sequence of one or more"
+                )
+            x, sizes = x.reshape((steps * batch, x.shape[2])), [batch] * steps
+        states = self._states(x, hx, batch, batched, order)
+        y, last = self._run(x, states, sizes)
+        if packed:
+            if order is not None:
+                last = [state.index_select(1, undo) for state in last]
+            result: Any = PackedSequence(y, batch_sizes, order, undo)
+        else:
+            result = y.reshape((steps, batch, y.shape[1]))
+            if not batched:
+                result = result.squeeze(1)
+                last = [state.squeeze(1) for state in last]
+            elif self.batch_first:
+                result = result.transpose(0, 1)
+        return result, last[0] if len(last) == 1 else tuple(last)
+
+
+class RNN(RNNBase):
+    """h' = tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh), or relu.
+
+    From an input (L, N, input_size), (N, L, input_size) with batch_first, (L,
+    input_size) or a PackedSequence, and states (num_layers * directions, N,
+    hidden_size) that are zeros if left out, to the results of the last layer (L, N,
+    directions * hidden_size) and the last states. dropout is applied between layers in
+    training. Raises RuntimeError for other sizes and devices, ValueError for another
+    type.
+
+    >>> output, state = nn.RNN(3, 4)(torch.ones(5, 2, 3))
+    >>> output.shape, state.shape
+    (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"nonlinearity is {nonlinearity!r}; give 'tanh' or 'relu'")
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory: a cell state c beside the hidden state h.
+
+    With i, f, g, o of x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh:
+    c' = sigmoid(f) * c + sigmoid(i) * tanh(g) and h' = sigmoid(o) * tanh(c'), which
+    weight_hr projects to proj_size if that is given. Shapes are those of RNN; states
+    are a tuple (h, c).
+
+    >>> output, (h, c) = nn.LSTM(3, 4, num_layers=2)(torch.ones(5, 2, 3))
+    >>> output.shape, h.shape, c.shape
+    (torch.Size([5, 2, 4]), torch.Size([2, 2, 4]), torch.Size([2, 2, 4]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
+
+
+class GRU(RNNBase):
+    """Gated recurrent units: gates of reset r and update z.
+
+    With three parts of x @ weight_ih.T + bias_ih and of h @ weight_hh.T + bias_hh:
+    r = sigmoid(xr + hr), z = sigmoid(xz + hz), n = tanh(xn + r * hn) and
+    h' = (1 - z) * n + z * h. Shapes are those of RNN.
+
+    >>> output, state = nn.GRU(3, 4, bidirectional=True)(torch.ones(5, 2, 3))
+    >>> output.shape, state.shape
+    (torch.Size([5, 2, 8]), torch.Size([2, 2, 4]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
+
+
+class RNNCellBase(Module):
+    """Base of RNNCell, LSTMCell and GRUCell.
+
+    >>> isinstance(nn.GRUCell(2, 3), nn.RNNCellBase)
+    True
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = num_chunks * hidden_size
+        shapes: dict[str, Any] = {
+            "weight_ih": (rows, input_size),
+            "weight_hh": (rows, hidden_size),
+            "bias_ih": (rows,) if bias else None,
+            "bias_hh": (rows,) if bias else None,
+        }
+        for name, shape in shapes.items():
+            value = None
+            if shape is not None:
+                value = Parameter(_C.empty(shape, device=device, dtype=dtype))
+            self.register_parameter(name, value)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize all parameters, uniform within 1 / sqrt(hidden_size)."""
+        _start_uniform(self)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if not self.bias:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+    def _step(self, kind: int, input: Any, states: Any) -> list:
+        """The states after a step; states before it may be None, each."""
+        _check_tensor(self, "input", input)
+        _check_home(self, "input", input, self.weight_ih)
+        if input.ndim not in (1, 2):
+            raise ValueError(
+                f"{self}: the input has shape {[*input.shape]}; give (N, features) or "
+                "(features,)"
+            )
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"{self}: the input has shape {[*input.shape]}; its last size has to "
+                f"be input_size, {self.input_size}"
+            )
+        x = input if input.ndim == 2 else input.unsqueeze(0)
+        before = []
+        for at, state in enumerate(states):
+            if state is None:
+                state = x.new_zeros((len(x), self.hidden_size))
+            _check_tensor(self, "state", state)
+            _check_home(self, f"state {at}", state, self.weight_ih)
+            if state.ndim not in (1, 2):
+                raise ValueError(
+                    f"{self}: state {at} has shape {[*state.shape]}; give "
+                    "(N, hidden_size) or (hidden_size,)"
+                )
+            if input.ndim == 1 and state.ndim == 1:
+                state = state.unsqueeze(0)
+            if [*state.shape] != [len(x), self.hidden_size]:
+                raise RuntimeError(
+                    f"{self}: state {at} has shape {[*states[at].shape]}; for this "
+                    f"input it has to be {[*input.shape[:-1], self.hidden_size]}"
+                )
+            before.append(state)
+        for what, t in [("input", x), *(("state", state) for state in before)]:
+            if t.dtype != self.weight_ih.dtype:
+                raise RuntimeError(
+                    f"{self}: the {what} is of type {t.dtype} and the parameters of "
+                    f"{self.weight_ih.dtype}; convert one of them"
+                )
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        _, *after = recurrent.run(kind, x, before, weights, [len(x)])
+        return after if input.ndim == 2 else [state.squeeze(0) for state in after]
+
+
+class RNNCell(RNNCellBase):
+    """One step of an RNN: from (N, input_size) and (N, hidden_size) to the next state.
+
+    The state is zeros if left out; N may be missing. Raises RuntimeError for other
+    sizes.
+
+    >>> nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        kind = {"tanh": recurrent.TANH, "relu": recurrent.RELU}.get(self.nonlinearity)
+        if kind is None:
+            raise RuntimeError(
+                f"{self}: nonlinearity is {self.nonlinearity!r}; give 'tanh' or 'relu'"
+            )
+        return self._step(kind, input, [hx])[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM: from (N, input_size) and states (h, c) to the next (h, c).
+
+    The states are zeros if left out; N may be missing. Raises RuntimeError for other
+    sizes.
+
+    >>> h, c = nn.LSTMCell(3, 4)(torch.ones(2, 3))
+    >>> h.shape, c.shape
+    (torch.Size([2, 4]), torch.Size([2, 4]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple:
+        if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
+            raise TypeError(
+                f"{self}: the states have to be a tuple of two Tensors, h and c, not "
+                f"{type(hx).__name__}"
+            )
+        return tuple(
+            self._step(recurrent.LSTM, input, [None, None] if hx is None else hx)
+        )
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU: from (N, input_size) and (N, hidden_size) to the next state.
+
+    The state is zeros if left out; N may be missing. Raises RuntimeError for other
+    sizes.
+
+    >>> nn.GRUCell(3, 4)(torch.ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        return self._step(recurrent.GRU, input, [hx])[0]
