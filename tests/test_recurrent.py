@@ -1,0 +1,263 @@
+"""Recurrent layers: gradients, half types, layouts, and what golden cases cannot show."""
+
+import copy
+import pickle
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor.autograd import gradcheck, gradgradcheck
+
+nn = torch.nn
+rnn = nn.utils.rnn
+KINDS = ["RNN", "LSTM", "GRU"]
+
+
+def numbers(*shape, device, dtype=torch.float64):
+    count = torch.Size(shape).numel()
+    values = (torch.arange(count) * 37 % 101).double() / 50 - 1
+    return values.reshape(shape).to(device, dtype)
+
+
+def network(kind, *args, device, dtype=torch.float64, **kwargs):
+    torch.manual_seed(1)
+    return getattr(nn, kind)(*args, **kwargs).to(device, dtype)
+
+
+def states(kind, *shape, device):
+    h = numbers(*shape, device=device)
+    return (h, h.flip(0).contiguous()) if kind == "LSTM" else (h,)
+
+
+def given(kind, state):
+    return tuple(state) if kind == "LSTM" else state[0]
+
+
+def flat(results):
+    output, state = results
+    return (output, *state) if isinstance(state, tuple) else (output, state)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "relu", "projection", "packed"])
+def test_both_derivatives(kind, device):
+    """The second comes from the composed steps, the first from kernels."""
+    name, options = kind, {}
+    if kind == "relu":
+        name, options = "RNN", {"nonlinearity": "relu"}
+    elif kind == "projection":
+        name, options = "LSTM", {"proj_size": 1}
+    elif kind == "packed":
+        name, options = "GRU", {"bidirectional": True}
+    layer = network(name, 2, 2, device=device, **options)
+    names = [*dict(layer.named_parameters())]
+    x = numbers(3, 2, 2, device=device)
+    h = states(name, 2 if kind == "packed" else 1, 2, 2, device=device)
+    if kind == "projection":
+        h = h[0][..., :1].contiguous(), h[1]
+
+    def run(x, *rest):
+        for each, value in zip(names, rest[len(h) :], strict=True):
+            delattr(layer, each)
+            setattr(layer, each, value)
+        if kind == "packed":
+            x = rnn.pack_padded_sequence(x, [1, 3], enforce_sorted=False)
+        output, *state = flat(layer(x, given(name, rest[: len(h)])))
+        return (output.data if kind == "packed" else output, *state)
+
+    inputs = [x, *h, *(p.detach() for p in layer.parameters())]
+    inputs = [t.clone().requires_grad_() for t in inputs]
+    assert gradcheck(run, inputs)
+    if device == "cpu":
+        assert gradgradcheck(run, inputs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_derivative_is_that_of_the_composed_steps(kind, device):
+    """backward() and grad(create_graph=True) take different ways."""
+    layer = network(kind, 3, 4, 2, bidirectional=True, device=device)
+    x = numbers(5, 2, 3, device=device).requires_grad_()
+    inputs = [x, *layer.parameters()]
+    loss = sum((part * part.cos()).sum() for part in flat(layer(x)))
+    fast = torch.autograd.grad(loss, inputs, retain_graph=True)
+    slow = torch.autograd.grad(loss, inputs, create_graph=True)
+    again = torch.autograd.grad(loss, inputs)
+    for a, b, c in zip(fast, slow, again, strict=True):
+        assert torch.allclose(a, b, rtol=1e-10, atol=1e-12)
+        assert a.equal(c)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_types(kind, dtype, device):
+    """Results are those of float32 in the type's precision, and so are gradients."""
+    layer = network(kind, 3, 4, 2, device=device, dtype=dtype)
+    wide = copy.deepcopy(layer).float()
+    x = numbers(5, 2, 3, device=device, dtype=dtype).requires_grad_()
+    y = x.detach().float().requires_grad_()
+    error = 4 * torch.finfo(dtype).eps
+    for a, b in zip(flat(layer(x)), flat(wide(y)), strict=True):
+        assert a.dtype == dtype
+        assert torch.allclose(a.float(), b, rtol=error, atol=error)
+    layer(x)[0].sum().backward()
+    wide(y)[0].sum().backward()
+    pairs = zip([x, *layer.parameters()], [y, *wide.parameters()], strict=True)
+    for a, b in pairs:
+        assert a.grad.dtype == dtype
+        assert torch.allclose(a.grad.float(), b.grad, rtol=8 * error, atol=8 * error)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layouts(kind, device):
+    """Inputs, states, weights and gradients that are not contiguous."""
+    layer = network(kind, 3, 4, device=device)
+    x, h = numbers(5, 2, 3, device=device), states(kind, 1, 2, 4, device=device)
+    expected = flat(layer(x, given(kind, h)))
+    other = copy.deepcopy(layer)
+    for weight in other.parameters():
+        if weight.ndim == 2:
+            weight.data = weight.data.t().contiguous().t()
+    wide = [s.repeat_interleave(2, -1)[..., ::2] for s in h]
+    found = flat(other(x.permute(2, 1, 0).contiguous().permute(2, 1, 0), given(kind, wide)))
+    for a, b in zip(found, expected, strict=True):
+        assert torch.allclose(a, b, rtol=1e-12, atol=1e-14)
+    for results in (found, expected):
+        # The gradient of a sum is expanded, that of a transpose has other strides.
+        sum(part.sum() + part.transpose(-1, -2).cos().sum() for part in results).backward()
+    for a, b in zip(other.parameters(), layer.parameters(), strict=True):
+        assert torch.allclose(a.grad, b.grad, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_part_of_the_results_has_a_gradient(kind, device):
+    """Only the last state, or only one parameter, takes part."""
+    layer = network(kind, 3, 4, device=device)
+    layer.requires_grad_(False)
+    layer.weight_hh_l0.requires_grad_()
+    x = numbers(5, 2, 3, device=device)
+    flat(layer(x))[-1].sum().backward()
+    full = copy.deepcopy(layer).requires_grad_()
+    flat(full(x))[-1].sum().backward()
+    assert torch.allclose(layer.weight_hh_l0.grad, full.weight_hh_l0.grad)
+    assert layer.weight_ih_l0.grad is None
+    with torch.no_grad():
+        assert not layer(x)[0].requires_grad
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cell_walks_like_the_layer(kind, device):
+    layer = network(kind, 3, 4, device=device)
+    cell = network(f"{kind}Cell", 3, 4, device=device)
+    state = layer.state_dict()
+    cell.load_state_dict({name[:-3]: value for name, value in state.items()})
+    x = numbers(20, 2, 3, device=device)
+    output, *last = flat(layer(x))
+    h = None
+    for t, step in enumerate(x):
+        h = cell(step, h)
+        seen = h[0] if kind == "LSTM" else h
+        assert torch.allclose(seen, output[t], rtol=1e-12, atol=1e-14)
+    for a, b in zip(h if kind == "LSTM" else [h], last, strict=True):
+        assert torch.allclose(a, b[0], rtol=1e-12, atol=1e-14)
+
+
+def test_packed_sequences_give_what_each_gives_alone(device):
+    layer = network("LSTM", 3, 4, 2, bidirectional=True, device=device)
+    sequences = [numbers(n, 3, device=device) for n in (2, 30, 7, 7, 1)]
+    packed = rnn.pack_sequence(sequences, enforce_sorted=False)
+    assert packed.batch_sizes.device.type == "cpu"
+    output, (h, c) = layer(packed)
+    for at, (part, x) in enumerate(
+        zip(rnn.unpack_sequence(output), sequences, strict=True)
+    ):
+        alone, (own_h, own_c) = layer(x)
+        assert torch.allclose(part, alone, rtol=1e-12, atol=1e-14)
+        assert torch.allclose(h[:, at], own_h, rtol=1e-12, atol=1e-14)
+        assert torch.allclose(c[:, at], own_c, rtol=1e-12, atol=1e-14)
+
+
+def test_a_packed_sequence_moves_and_pickles(device):
+    made = rnn.pack_sequence([torch.ones(1), torch.ones(2)], enforce_sorted=False)
+    moved = made.to(device)
+    assert str(moved.data.device) == str(moved.unsorted_indices.device) == device
+    assert moved.batch_sizes.device.type == "cpu"
+    assert moved.is_cuda == (device != "cpu")
+    assert moved.cpu().data.equal(made.data)
+    assert made.to("cpu") is made
+    again = pickle.loads(pickle.dumps(moved))
+    assert type(again) is rnn.PackedSequence and again.data.equal(moved.data)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_wrong_devices(kind):
+    torch.cuda.init()
+    layer = network(kind, 3, 4, device="cuda:0")
+    message = "the parameters are on cuda:0"
+    with pytest.raises(RuntimeError, match=message):
+        layer(numbers(5, 2, 3, device="cpu"))
+    with pytest.raises(RuntimeError, match=r"state, of shape .* on cpu"):
+        h = states(kind, 1, 2, 4, device="cpu")
+        layer(numbers(5, 2, 3, device="cuda:0"), given(kind, h))
+    with pytest.raises(RuntimeError, match=message):
+        network(f"{kind}Cell", 3, 4, device="cuda:0")(numbers(2, 3, device="cpu"))
+
+
+def test_wrong_packing():
+    x = torch.ones(3, 2, 1)
+    with pytest.raises(RuntimeError, match="a length is 4"):
+        rnn.pack_padded_sequence(x, [4, 1])
+    with pytest.raises(RuntimeError, match=r"lengths.cpu\(\)"):
+        rnn.pack_padded_sequence(x, torch.tensor([3, 1], device="cuda"))
+    with pytest.raises(ValueError, match=r"batch_sizes.cpu\(\)"):
+        rnn.PackedSequence(x, torch.tensor([2, 1], device="cuda"))
+    with pytest.raises(RuntimeError, match="sum to 2"):
+        nn.GRU(1, 2)(rnn.PackedSequence(torch.ones(3, 1), torch.tensor([1, 1])))
+    with pytest.raises(TypeError, match="has to be a Tensor, not list"):
+        nn.GRU(1, 2)([1.0])
+    with pytest.warns(UserWarning, match="num_layers=1"):
+        nn.GRU(1, 2, dropout=0.5)
+
+
+@pytest.mark.parametrize(
+    ("operands", "sizes"),
+    [
+        ([], [1]),
+        ([(2, 8), (2, 2), (8, 2)], [2]),
+        ([(2, 8), (2, 2), (2, 2), (2, 2), (2, 2), (2, 2), (8, 2)], [1]),
+        ([(2, 8), (2, 2), (2, 2), (2, 2), (2, 2), (1, 2), (8, 2)], [2]),
+        ([(2, 8), (2, 2), (2, 2), (2, 2), (2, 2), (2, 2), (8, 2)], [1, 2]),
+        ([(2, 8), (2, 2), (2, 2), (2, 2), (2, 2), (2, 2), (8, 2)], []),
+        ([(2, 8), (2, 2), (2, 2), (2, 2), (2, 2), (2, 2), (16,)], [2]),
+    ],
+)
+def test_the_kernels_check_their_operands(operands, sizes):
+    tensors = [torch.zeros(shape) for shape in operands]
+    for operation in (2, -1, 99):
+        with pytest.raises(RuntimeError, match="_rnn_steps|rnn_steps"):
+            torch._C._rnn_steps(operation, tensors, sizes, False)
+
+
+def test_a_network_learns_to_continue_a_wave(device):
+    """A GRU, trained to predict the next value of a sine, continues it by itself."""
+    torch.manual_seed(0)
+    wave = (torch.arange(200) * 0.4).sin().to(device)
+    starts = torch.arange(150)
+    windows = torch.stack([wave[s : s + 21] for s in starts.tolist()], 1).unsqueeze(2)
+    net, head = nn.GRU(1, 16).to(device), nn.Linear(16, 1).to(device)
+    parameters = [*net.parameters(), *head.parameters()]
+    optimizer = torch.optim.Adam(parameters, 0.02)
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(head(net(windows[:-1])[0]), windows[1:])
+        loss.backward()
+        nn.utils.clip_grad_norm_(parameters, 1)
+        optimizer.step()
+    with torch.no_grad():
+        output, state = net(windows[:-1, :1])
+        value, found = head(output[-1:]), []
+        for _ in range(10):
+            found.append(value.item())
+            output, state = net(value, state)
+            value = head(output)
+    expected = wave[20:30].tolist()
+    worst = max(abs(a - b) for a, b in zip(found, expected, strict=True))
+    assert worst < 0.4, (loss.item(), found, expected)
