@@ -8,16 +8,20 @@ from golden.describe import answer, difference, load
 import pydevtensor as torch
 
 SETS = (
+SETS = (
     "activations",
     "attention",
     "breadth",
     "composed",
+    "conv",
     "half",
     "layers",
     "losses",
     "modules",
     "nn",
     "recurrent",
+    "semantics",
+)
     "semantics",
 )
 # A message has words of its own.

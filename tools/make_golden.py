@@ -193,6 +193,7 @@ MAKERS = {
     "learning": make_learning,
     "losses": cases,
     "modules": cases,
+    "conv": cases,
     "nn": cases,
     "optim": make_optim,
     "printing": make_printing,

@@ -84,6 +84,7 @@ struct dt_generator;
 struct dt_nn_call;
 struct dt_attention_call;
 struct dt_rnn_call;
+struct dt_convolution;
 
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
 typedef void (*dt_fact_visitor)(void *context, const char *name, const char *value);
@@ -196,6 +197,7 @@ typedef struct dt_backend {
     int (*rnn)(dt_stream stream, const struct dt_rnn_call *call);
     int (*foreach_norm)(dt_stream stream, dt_reduce_op op,
                         const dt_foreach_norm_call *call);
+    int (*convolution)(dt_stream stream, const struct dt_convolution *call);
 } dt_backend;
 
 /* MEMBER(name): the functions above that every backend has, and those of GPUs. */
@@ -230,7 +232,8 @@ typedef struct dt_backend {
     MEMBER(nn)                                                                         \
     MEMBER(attention)                                                                  \
     MEMBER(attention_backward)                                                         \
-    MEMBER(foreach_norm)
+    MEMBER(foreach_norm)                                                               \
+    MEMBER(convolution)
 
 #define DT_BACKEND_GPU_MEMBERS(MEMBER)                                                 \
     MEMBER(stream_new)                                                                 \

@@ -14,9 +14,11 @@ from pydevtensor.nn.modules.activation import *
 from pydevtensor.nn.modules.attention import *
 from pydevtensor.nn.modules.batchnorm import *
 from pydevtensor.nn.modules.container import *
+from pydevtensor.nn.modules.conv import *
 from pydevtensor.nn.modules.distance import *
 from pydevtensor.nn.modules.dropout import *
 from pydevtensor.nn.modules.flatten import *
+from pydevtensor.nn.modules.fold import *
 from pydevtensor.nn.modules.instancenorm import *
 from pydevtensor.nn.modules.linear import *
 from pydevtensor.nn.modules.loss import *

@@ -3,6 +3,7 @@
 from pydevtensor._names import publish as _publish
 from pydevtensor.nn._functional.activation import *
 from pydevtensor.nn._functional.attention import *
+from pydevtensor.nn._functional.conv import *
 from pydevtensor.nn._functional.distance import *
 from pydevtensor.nn._functional.dropout import *
 from pydevtensor.nn._functional.linear import *

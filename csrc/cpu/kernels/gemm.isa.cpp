@@ -1,22 +1,6 @@
 /* The own matrix product: packed panels and a tile of the result in registers. For
  * integers, and for floats where no BLAS is found. */
-#include <string.h>
-#include <type_traits>
-
-#include "cpu/kernels/kernels.h"
-
-/* Bytes of a vector register, and how many of them a row of the tile has. */
-#if defined(__AVX512F__)
-#define VECTOR    64
-#define TILE_ROWS 12
-#elif defined(__AVX__)
-#define VECTOR    32
-#define TILE_ROWS 6
-#else
-#define VECTOR    16
-#define TILE_ROWS 4
-#endif
-#define TILE_VECTORS 2
+#include "cpu/kernels/gemm_tile.h"
 
 /* A block of a (BLOCK_M x BLOCK_K) stays in the second cache, a panel of b in the
  * first. */
@@ -27,20 +11,11 @@
 namespace {
 
 template <typename T>
-struct Product {
-    /* Bools are bytes that are 0 or 1, and their product the or of ands. */
-    static constexpr bool logical = std::is_same_v<T, bool>;
-    typedef std::conditional_t<logical, uint8_t, T> E;
-    typedef E V __attribute__((vector_size(VECTOR)));
-    static constexpr int64_t tile_columns = TILE_VECTORS * (VECTOR / (int)sizeof(E));
+struct Product : Tile<T> {
+    typedef typename Tile<T>::E E;
+    using Tile<T>::logical;
+    static constexpr int64_t tile_columns = Tile<T>::columns;
 
-    static DT_INLINE V multiply_add(V c, V a, V b)
-    {
-        if constexpr (logical)
-            return c | (a & b);
-        else
-            return c + a * b;
-    }
     static DT_INLINE E scaled_sum(E c, double alpha, E x)
     {
         if constexpr (logical)
@@ -74,23 +49,6 @@ struct Product {
                     out[s] = j + s < n ? from[s * col] : (E)0;
             }
     }
-    static void tile(int64_t k, const E *a, const E *b, E *out)
-    {
-        V sums[TILE_ROWS][TILE_VECTORS];
-        memset(sums, 0, sizeof sums);
-        for (int64_t p = 0; p < k; p++, a += TILE_ROWS, b += tile_columns) {
-            const V *bv = (const V *)b;
-            V b0 = bv[0], b1 = bv[1];
-#pragma GCC unroll 16
-            for (int r = 0; r < TILE_ROWS; r++) {
-                V ar = a[r] - V{}; /* the element in every lane */
-                sums[r][0] = multiply_add(sums[r][0], ar, b0);
-                sums[r][1] = multiply_add(sums[r][1], ar, b1);
-            }
-        }
-        memcpy(out, sums, sizeof sums);
-    }
-
     static void run(const dt_gemm_args *g)
     {
         E *packed_a = (E *)g->scratch, *packed_b = packed_a + BLOCK_M * BLOCK_K;
@@ -119,7 +77,7 @@ struct Product {
                                    const E *b, int64_t rows, int64_t columns, E *c)
     {
         alignas(VECTOR) E sums[TILE_ROWS * tile_columns];
-        tile(k, a, b, sums);
+        Tile<T>::template multiply<1, TILE_ROWS>(k, a, b, sums);
         for (int64_t r = 0; r < rows; r++, c += g->c_row)
             for (int64_t s = 0; s < columns; s++)
                 c[s] = scaled_sum(c[s], g->alpha, sums[r * tile_columns + s]);

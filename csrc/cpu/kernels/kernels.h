@@ -4,6 +4,7 @@
 #define DT_CPU_KERNELS_KERNELS_H
 
 #include "base/dtype.h"
+#include "cpu/kernels/convolution.h"
 #include "cpu/runtime/isa.h"
 #include "device/nn.h"
 #include "device/plan.h"
@@ -213,7 +214,8 @@ typedef struct dt_rnn_kernels {
     FAMILY(scan, isa)                                                                  \
     FAMILY(nn, isa)                                                                    \
     FAMILY(attention, isa)                                                             \
-    FAMILY(rnn, isa)
+    FAMILY(rnn, isa)                                                                   \
+    FAMILY(convolution, isa)
 
 #define FAMILY(name, isa) extern const dt_##name##_kernels dt_##name##_##isa;
 #define ISA(name, test)   DT_KERNEL_FAMILIES(FAMILY, name)

@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "device/attention.h"
 #include "device/device.h"
+#include "device/convolution.h"
 #include "device/nn.h"
 #include "device/rnn.h"
 

@@ -1,0 +1,519 @@
+/* Products with patches: convolution.h. */
+#include <stdlib.h>
+
+#include "cpu/kernels/gemm_tile.h"
+
+/* Positions whose patches are packed in one go for the gradient of a weight. */
+#define CHUNK       256
+#define CHUNK_PITCH (CHUNK + 64)
+
+namespace {
+
+static DT_INLINE int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Memory of one call of a task. */
+struct Room {
+    void *data;
+    explicit Room(int64_t bytes)
+    {
+        if (bytes < 0 || posix_memalign(&data, 64, (size_t)bytes + 64))
+            data = nullptr;
+    }
+    Room(const Room &) = delete;
+    ~Room() { free(data); }
+};
+
+template <typename T>
+struct Patches {
+    typedef Tile<T> Product;
+    static constexpr int64_t columns = Product::columns;
+    static constexpr int64_t lanes = VECTOR / (int64_t)sizeof(T);
+
+    /* A run of a panel: where it is in the stage, and its first column. */
+    struct Run {
+        int64_t from, column;
+    };
+
+    /* --- staging --- */
+
+    /* The lowest offset of an axis, from which the stage begins. */
+    static int64_t lowest(const dt_patch_axis &a)
+    {
+        return a.offset + (a.offset_step < 0 ? (a.taps - 1) * a.offset_step : 0);
+    }
+    static void zero(T *out, int64_t n)
+    {
+        for (int64_t i = 0; i < n; i++)
+            out[i] = 0;
+    }
+    /* One row of the source, or NULL for a row of zeros. */
+    static void stage_row(const dt_patches *p, const T *row, T *out)
+    {
+        const dt_patch_axis &x = p->axis[2];
+        const int64_t low = lowest(x), move = x.move;
+        if (!row) {
+            zero(out, p->row_length);
+            return;
+        }
+        for (int64_t f = 0; f < move; f++, out += p->pitch) {
+            /* Elements begin to end-1 are in the source. */
+            const int64_t at = low + f;
+            int64_t begin = at < 0 ? (-at + move - 1) / move : 0;
+            int64_t end = at < x.size ? (x.size - at + move - 1) / move : 0;
+            begin = least(begin, p->pitch);
+            end = end < begin ? begin : least(end, p->pitch);
+            zero(out, begin);
+            const T *from = row + at + begin * move;
+            if (move == 1) {
+                for (int64_t i = 0; i < end - begin; i++)
+                    out[begin + i] = from[i];
+            } else {
+                for (int64_t i = 0; i < end - begin; i++)
+                    out[begin + i] = from[i * move];
+            }
+            zero(out + end, p->pitch - end);
+        }
+    }
+    static void stage(const dt_patches *p, const dt_patch_part &part, T *out)
+    {
+        const dt_patch_axis &z = p->axis[0], &y = p->axis[1], &x = p->axis[2];
+        const int64_t plane = y.size * x.size, top = part.row * y.move + lowest(y);
+        const int64_t rows = z.taps ? p->stage_rows : 0;
+        for (int64_t c = 0; c < part.channels; c++)
+            for (int64_t q = part.plane; q < part.plane + part.planes; q++)
+                for (int64_t j = 0; j < z.taps; j++) {
+                    int64_t depth = q % z.count * z.move + z.offset + j * z.offset_step;
+                    int64_t image = q / z.count * p->groups * p->channels +
+                                    part.group * p->channels + part.channel + c;
+                    const T *from = (const T *)p->source + (image * z.size + depth) * plane;
+                    bool inside = depth >= 0 && depth < z.size;
+                    for (int64_t r = 0; r < rows; r++, out += p->row_length)
+                        stage_row(p,
+                                  inside && top + r >= 0 && top + r < y.size
+                                      ? from + (top + r) * x.size
+                                      : nullptr,
+                                  out);
+                }
+    }
+    /* Where the patches' elements are in the stage, from that of the position on. */
+    static void place_taps(const dt_patches *p, const dt_patch_part &part,
+                           int64_t *offsets)
+    {
+        const dt_patch_axis &y = p->axis[1], &x = p->axis[2];
+        const int64_t top = lowest(y) - y.offset, left = lowest(x) - x.offset;
+        const int64_t depth = p->stage_rows * p->row_length;
+        for (int64_t c = 0; c < part.channels; c++)
+            for (int64_t j0 = 0; j0 < p->axis[0].taps; j0++)
+                for (int64_t j1 = 0; j1 < y.taps; j1++)
+                    for (int64_t j2 = 0; j2 < x.taps; j2++) {
+                        int64_t across = j2 * x.offset_step - left;
+                        *offsets++ = (c * part.planes * p->axis[0].taps + j0) * depth +
+                                     (j1 * y.offset_step - top) * p->row_length +
+                                     across % x.move * p->pitch + across / x.move;
+                    }
+    }
+    /* The runs of positions begin to end-1 of a part. */
+    static int64_t find_runs(const dt_patches *p, const dt_patch_part &part,
+                             int64_t begin, int64_t end, Run *runs)
+    {
+        const dt_patch_axis &y = p->axis[1], &x = p->axis[2];
+        int64_t count = 0;
+        for (int64_t n = begin; n < end; count++) {
+            int64_t column = n % x.count, line = n / x.count;
+            runs[count].from =
+                (line / part.rows * p->axis[0].taps * p->stage_rows +
+                 line % part.rows * y.move) *
+                    p->row_length +
+                column;
+            runs[count].column = n - begin;
+            n += x.count - column;
+        }
+        return count;
+    }
+    /* Copies of W elements, which may write beyond the run: what comes next overwrites
+     * it. */
+    template <int64_t W>
+    static DT_INLINE void copy(T *out, const T *from)
+    {
+        memcpy(out, from, W * sizeof(T));
+    }
+    template <int64_t W>
+    static DT_INLINE void pack_runs(int64_t k, const int64_t *offsets, const T *stage,
+                                    const Run *runs, int64_t count, T *out)
+    {
+        for (int64_t i = 0; i < k; i++, out += columns)
+            for (int64_t r = 0; r < count; r++)
+                copy<W>(out + runs[r].column, stage + runs[r].from + offsets[i]);
+    }
+    static void pack_panel(const dt_patches *p, int64_t k, const int64_t *offsets,
+                           const T *stage, const Run *runs, int64_t count, T *out)
+    {
+        if (count == 1)
+            pack_runs<columns>(k, offsets, stage, runs, 1, out);
+        else if (count == 2)
+            pack_runs<columns>(k, offsets, stage, runs, 2, out);
+        else if (p->axis[2].count <= lanes / 2)
+            pack_runs<lanes / 2>(k, offsets, stage, runs, count, out);
+        else if (p->axis[2].count <= lanes)
+            pack_runs<lanes>(k, offsets, stage, runs, count, out);
+        else
+            pack_runs<columns>(k, offsets, stage, runs, count, out);
+    }
+    static int64_t stage_bytes(const dt_patches *p)
+    {
+        return (p->block * p->planes * p->plane_length + 2 * columns) *
+               (int64_t)sizeof(T);
+    }
+
+    /* --- items --- */
+
+    /* The part of a place, all channels of its group. */
+    static dt_patch_part part_of(const dt_patches *p, int64_t group, int64_t place)
+    {
+        const int64_t all = p->batch * p->axis[0].count;
+        dt_patch_part part;
+        part.group = group;
+        part.channel = 0;
+        part.channels = p->channels;
+        part.plane = place / p->bands * p->planes;
+        part.planes = least(p->planes, all - part.plane);
+        part.row = place % p->bands * p->band;
+        part.rows = least(p->band, p->axis[1].count - part.row);
+        return part;
+    }
+    /* Block number `block` of its channels. */
+    static void take_block(const dt_patches *p, dt_patch_part &part, int64_t block)
+    {
+        part.channel = block * p->block;
+        part.channels = least(p->block, p->channels - part.channel);
+        if (part.channels < 0)
+            part.channels = 0;
+    }
+    /* Where position n of a part is in the target's first channel of the group. */
+    static int64_t place_of(const dt_patches *p, const dt_patch_part &part, int64_t n)
+    {
+        const dt_patch_axis *a = p->axis;
+        const int64_t *size = p->target_size;
+        int64_t column = n % a[2].count, line = n / a[2].count;
+        int64_t plane = part.plane + line / part.rows,
+                row = part.row + line % part.rows;
+        int64_t depth = plane % a[0].count, image = plane / a[0].count;
+        return (((image * p->groups + part.group) * p->rows * size[0] + a[0].first +
+                 depth * a[0].step) *
+                    size[1] +
+                a[1].first + row * a[1].step) *
+                   size[2] +
+               a[2].first + column * a[2].step;
+    }
+
+    /* --- the product --- */
+
+    static void pack(const dt_patches *p, void *packed)
+    {
+        T *out = (T *)packed;
+        const T *w = (const T *)p->weight;
+        const dt_patch_axis *a = p->axis;
+        for (int64_t g = 0; g < p->groups; g++)
+            for (int64_t m = 0; m < p->rows; m += TILE_ROWS)
+                for (int64_t c = 0; c < p->channels; c++)
+                    for (int64_t j0 = 0; j0 < a[0].taps; j0++)
+                        for (int64_t j1 = 0; j1 < a[1].taps; j1++)
+                            for (int64_t j2 = 0; j2 < a[2].taps; j2++) {
+                                const T *from =
+                                    w + g * p->weight_group + m * p->weight_row +
+                                    c * p->weight_channel +
+                                    (a[0].tap_first + j0 * a[0].tap_step) *
+                                        p->weight_tap[0] +
+                                    (a[1].tap_first + j1 * a[1].tap_step) *
+                                        p->weight_tap[1] +
+                                    (a[2].tap_first + j2 * a[2].tap_step) *
+                                        p->weight_tap[2];
+                                for (int64_t r = 0; r < TILE_ROWS; r++)
+                                    *out++ = m + r < p->rows
+                                                 ? from[r * p->weight_row]
+                                                 : (T)0;
+                            }
+    }
+
+    /* Writes or adds a tile to the target. */
+    static DT_INLINE void put_row(T *target, const int64_t *at, int64_t n, bool dense,
+                                  const T *sums, T start, bool adds)
+    {
+        if (dense && n == columns) {
+            T *out = target + at[0];
+            if (adds)
+                for (int64_t i = 0; i < columns; i++)
+                    out[i] += sums[i];
+            else
+                for (int64_t i = 0; i < columns; i++)
+                    out[i] = sums[i] + start;
+            return;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            T *out = target + at[i];
+            *out = adds ? *out + sums[i] : sums[i] + start;
+        }
+    }
+
+    static void run_item(const dt_patches *p, const dt_patch_part &whole, int64_t first,
+                         int64_t last, T *stage_room, T *panel, int64_t *offsets)
+    {
+        const int64_t volume = dt_window_volume(p->target_size), k = p->channels * p->taps;
+        const int64_t positions = whole.planes * whole.rows * p->axis[2].count;
+        const int64_t tiles = (p->rows + TILE_ROWS - 1) / TILE_ROWS;
+        const T *bias = (const T *)p->bias;
+        Run runs[columns];
+        int64_t at[columns];
+        dt_patch_part part = whole;
+        for (int64_t block = 0; block < p->blocks; block++) {
+            take_block(p, part, block);
+            int64_t depth = part.channels * p->taps;
+            if (depth) {
+                stage(p, part, stage_room);
+                place_taps(p, part, offsets);
+            }
+            const T *packed = (const T *)p->weight + whole.group * tiles * TILE_ROWS * k +
+                              part.channel * p->taps * TILE_ROWS;
+            for (int64_t n = 0; n < positions; n += columns) {
+                int64_t count = least(columns, positions - n);
+                int64_t found = find_runs(p, part, n, n + count, runs);
+                if (depth)
+                    pack_panel(p, depth, offsets, stage_room, runs, found, panel);
+                bool dense = true;
+                for (int64_t i = 0; i < count; i++) {
+                    at[i] = place_of(p, part, n + i);
+                    dense &= at[i] == at[0] + i;
+                }
+                for (int64_t m = first; m < last; m += TILE_ROWS) {
+                    alignas(VECTOR) T sums[TILE_ROWS * columns];
+                    Product::template multiply<1, TILE_ROWS>(depth, packed + m * k, panel,
+                                                             sums);
+                    for (int64_t r = 0; r < least(TILE_ROWS, last - m); r++)
+                        put_row((T *)p->target + (m + r) * volume, at, count, dense,
+                                sums + r * columns,
+                                bias ? bias[whole.group * p->rows + m + r] : (T)0,
+                                block > 0);
+                }
+            }
+        }
+    }
+
+    static int64_t panel_bytes(const dt_patches *p)
+    {
+        return (p->block * p->taps + 1) * columns * (int64_t)sizeof(T);
+    }
+
+    static void product(void *patches, int64_t begin, int64_t end)
+    {
+        dt_patches *p = (dt_patches *)patches;
+        const int64_t bytes = stage_bytes(p), panel = (panel_bytes(p) + 63) / 64 * 64;
+        Room room(panel + bytes + p->block * p->taps * (int64_t)sizeof(int64_t));
+        if (!room.data) {
+            __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
+            return;
+        }
+        char *at = (char *)room.data;
+        const int64_t stage_at = panel + p->block * p->taps * (int64_t)sizeof(int64_t);
+        for (int64_t item = begin; item < end; item++) {
+            int64_t rest = item / p->row_parts, first = item % p->row_parts * p->row_part;
+            dt_patch_part part = part_of(p, rest / p->places, rest % p->places);
+            run_item(p, part, first, least(first + p->row_part, p->rows),
+                     (T *)(at + stage_at), (T *)at, (int64_t *)(at + panel));
+        }
+    }
+
+    /* --- one channel for each group --- */
+
+    static void depthwise_part(const dt_patches *p, const dt_patch_part &part, const T *stage,
+                               const int64_t *offsets, const T *weight)
+    {
+        const dt_patch_axis &x = p->axis[2];
+        const T start = p->bias ? ((const T *)p->bias)[part.group] : (T)0;
+        T *target = (T *)p->target;
+        for (int64_t line = 0; line < part.planes * part.rows; line++) {
+            Run run;
+            find_runs(p, part, line * x.count, line * x.count + 1, &run);
+            T *out = target + place_of(p, part, line * x.count);
+            for (int64_t i = 0; i < x.count; i += 4 * lanes) {
+                T sums[4 * lanes];
+                const T *from = stage + run.from + i;
+                for (int64_t s = 0; s < 4 * lanes; s++)
+                    sums[s] = start;
+                for (int64_t k = 0; k < p->taps; k++)
+                    for (int64_t s = 0; s < 4 * lanes; s++)
+                        sums[s] += weight[k] * from[offsets[k] + s];
+                int64_t n = least(4 * lanes, x.count - i);
+                for (int64_t s = 0; s < n; s++)
+                    out[(i + s) * x.step] = sums[s];
+            }
+        }
+    }
+    static void depthwise(void *patches, int64_t begin, int64_t end)
+    {
+        dt_patches *p = (dt_patches *)patches;
+        const int64_t bytes = stage_bytes(p) + 4 * VECTOR;
+        const int64_t taps = p->taps * (int64_t)sizeof(int64_t);
+        Room room(bytes + 2 * taps);
+        if (!room.data) {
+            __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
+            return;
+        }
+        int64_t *offsets = (int64_t *)room.data;
+        T *weight = (T *)(offsets + p->taps), *stage_room = (T *)((char *)room.data + 2 * taps);
+        for (int64_t item = begin; item < end; item++) {
+            dt_patch_part part = part_of(p, item / p->places, item % p->places);
+            stage(p, part, stage_room);
+            place_taps(p, part, offsets);
+            const T *w = (const T *)p->weight + part.group * p->weight_group;
+            T *out = weight;
+            const dt_patch_axis *a = p->axis;
+            for (int64_t j0 = 0; j0 < a[0].taps; j0++)
+                for (int64_t j1 = 0; j1 < a[1].taps; j1++)
+                    for (int64_t j2 = 0; j2 < a[2].taps; j2++)
+                        *out++ =
+                            w[(a[0].tap_first + j0 * a[0].tap_step) * p->weight_tap[0] +
+                              (a[1].tap_first + j1 * a[1].tap_step) * p->weight_tap[1] +
+                              (a[2].tap_first + j2 * a[2].tap_step) * p->weight_tap[2]];
+            depthwise_part(p, part, stage_room, offsets, weight);
+        }
+    }
+
+    /* --- the gradient of a weight --- */
+
+    static int64_t filled_rows(const dt_patches *p)
+    {
+        return (p->rows + columns - 1) / columns * columns;
+    }
+    /* Patches of a block, filled up to whole tiles. */
+    static int64_t filled_depth(const dt_patches *p)
+    {
+        return (p->block * p->taps + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    }
+
+    /* Rows of patches: out[k * CHUNK_PITCH + position]. */
+    static void pack_rows(int64_t k, const int64_t *offsets, const T *stage, const Run *runs,
+                          int64_t count, int64_t n, T *out)
+    {
+        for (int64_t i = 0; i < k; i++, out += CHUNK_PITCH)
+            for (int64_t r = 0; r < count; r++) {
+                const T *from = stage + runs[r].from + offsets[i];
+                int64_t begin = runs[r].column, end = r + 1 < count ? runs[r + 1].column : n;
+                for (int64_t s = begin; s < end; s += lanes)
+                    copy<lanes>(out + s, from + (s - begin));
+            }
+    }
+    /* Up to `columns` channels of the target, position after position. */
+    static void pack_target(const dt_patches *p, const dt_patch_part &part, int64_t begin,
+                            int64_t n, int64_t row, T *out)
+    {
+        const int64_t plane = part.rows * p->axis[2].count;
+        const int64_t volume = dt_window_volume(p->target_size);
+        const int64_t rows = least(columns, p->rows - row);
+        const int log = sizeof(T) == 4 ? 2 : 3;
+        if (rows < columns)
+            zero(out, n * columns);
+        for (int64_t i = 0; i < n;) {
+            int64_t some = least(n - i, plane - (begin + i) % plane);
+            const T *from =
+                (const T *)p->target + place_of(p, part, begin + i) + row * volume;
+            dt_cpu_kernels.copy->transpose[log](
+                rows, some, (char *)(out + i * columns), columns * (int64_t)sizeof(T),
+                (const char *)from, volume * (int64_t)sizeof(T));
+            i += some;
+        }
+    }
+
+    static void weight_place(const dt_patches *p, dt_patch_part &part, T *stage_room,
+                             const int64_t *offsets, T *rows, T *panel, T *sums)
+    {
+        const int64_t positions = part.planes * part.rows * p->axis[2].count;
+        const int64_t depth = part.channels * p->taps, width = filled_rows(p);
+        Run runs[CHUNK + 1];
+        for (int64_t begin = 0; begin < positions; begin += CHUNK) {
+            int64_t n = least(CHUNK, positions - begin);
+            int64_t found = find_runs(p, part, begin, begin + n, runs);
+            pack_rows(depth, offsets, stage_room, runs, found, n, rows);
+            for (int64_t m = 0; m < p->rows; m += columns) {
+                pack_target(p, part, begin, n, m, panel);
+                for (int64_t k = 0; k < depth; k += TILE_ROWS) {
+                    alignas(VECTOR) T tile[TILE_ROWS * columns];
+                    Product::template multiply<CHUNK_PITCH, 1>(n, rows + k * CHUNK_PITCH,
+                                                               panel, tile);
+                    for (int64_t r = 0; r < TILE_ROWS; r++) {
+                        T *out = sums + (k + r) * width + m;
+                        for (int64_t i = 0; i < columns; i++)
+                            out[i] += tile[r * columns + i];
+                    }
+                }
+            }
+        }
+    }
+
+    /* An item is a group, a block of channels and a range of places. */
+    static void weight(void *patches, int64_t begin, int64_t end)
+    {
+        dt_patches *p = (dt_patches *)patches;
+        const int64_t depth = filled_depth(p), taps = p->block * p->taps;
+        const int64_t panel = CHUNK * columns * (int64_t)sizeof(T);
+        const int64_t rows = (depth * CHUNK_PITCH + 2 * columns) * (int64_t)sizeof(T);
+        Room room(panel + rows + taps * (int64_t)sizeof(int64_t) + stage_bytes(p));
+        if (!room.data) {
+            __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
+            return;
+        }
+        char *at = (char *)room.data;
+        int64_t *offsets = (int64_t *)(at + panel + rows);
+        T *row_room = (T *)(at + panel), *stage_room = (T *)(offsets + taps);
+        memset(row_room, 0, (size_t)rows);
+        for (int64_t item = begin; item < end; item++) {
+            int64_t which = item / p->parts, range = item % p->parts;
+            T *sums = (T *)p->sums + item * depth * filled_rows(p);
+            zero(sums, depth * filled_rows(p));
+            for (int64_t place = p->places * range / p->parts;
+                 place < p->places * (range + 1) / p->parts; place++) {
+                dt_patch_part part = part_of(p, which / p->blocks, place);
+                take_block(p, part, which % p->blocks);
+                stage(p, part, stage_room);
+                place_taps(p, part, offsets);
+                weight_place(p, part, stage_room, offsets, row_room, (T *)at, sums);
+            }
+        }
+    }
+    /* Adds the sums of all ranges: an item is a group and a block. */
+    static void weight_sum(void *patches, int64_t begin, int64_t end)
+    {
+        dt_patches *p = (dt_patches *)patches;
+        const int64_t width = filled_rows(p), depth = filled_depth(p);
+        for (int64_t which = begin; which < end; which++) {
+            dt_patch_part part;
+            take_block(p, part, which % p->blocks);
+            T *out = (T *)(uintptr_t)p->weight + which / p->blocks * p->weight_group +
+                     part.channel * p->taps;
+            const T *sums = (const T *)p->sums + which * p->parts * depth * width;
+            for (int64_t m = 0; m < p->rows; m++, out += p->weight_row)
+                for (int64_t k = 0; k < part.channels * p->taps; k++) {
+                    T sum = 0;
+                    for (int64_t i = 0; i < p->parts; i++)
+                        sum += sums[(i * depth + k) * width + m];
+                    out[k] = sum;
+                }
+        }
+    }
+};
+
+template <typename T>
+constexpr dt_patch_kernels kernels_of = {TILE_ROWS,
+                                         Patches<T>::pack,
+                                         Patches<T>::product,
+                                         Patches<T>::depthwise,
+                                         Patches<T>::weight,
+                                         Patches<T>::weight_sum,
+                                         Patches<T>::columns};
+
+} // namespace
+
+const dt_convolution_kernels DT_ISA_NAME(dt_convolution) = {kernels_of<float>,
+                                                            kernels_of<double>};

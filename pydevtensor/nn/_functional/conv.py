@@ -1,0 +1,174 @@
+"""Convolutions, and the windows that they slide over."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydevtensor import _C
+
+__all__ = [
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "fold",
+    "unfold",
+]
+
+conv1d = _C.conv1d
+conv2d = _C.conv2d
+conv3d = _C.conv3d
+conv_transpose1d = _C.conv_transpose1d
+conv_transpose2d = _C.conv_transpose2d
+conv_transpose3d = _C.conv_transpose3d
+
+
+def padded(input: Any, padding: Any, mode: str) -> Any:
+    """The input with its last dimensions continued by elements of its own.
+
+    padding: (before, after) of each of these dimensions. mode: 'reflect', 'replicate' or
+    'circular'.
+    """
+    for dim, (before, after) in enumerate(padding, input.ndim - len(padding)):
+        size = input.shape[dim]
+        least = {"reflect": max(before, after) + 1, "circular": max(before, after)}
+        if size < least.get(mode, 1):
+            raise RuntimeError(
+                f"padding ({before}, {after}) in dimension {dim} is too large for an "
+                f"input of shape {[*input.shape]} with padding mode {mode!r}; give less"
+            )
+        places: Any = range(-before, size + after)
+        if mode == "circular":
+            places = [place % size for place in places]
+        elif mode == "replicate":
+            places = [min(max(place, 0), size - 1) for place in places]
+        else:
+            places = [size - 1 - abs(size - 1 - abs(place)) for place in places]
+        index = _C.tensor(places, dtype=_C.int64, device=input.device)
+        input = input.index_select(dim, index)
+    return input
+
+
+def _pair(name: str, value: Any, function: str, least: int) -> tuple[int, int]:
+    pair = (value, value) if isinstance(value, int) else tuple(value)
+    if len(pair) == 1:
+        pair *= 2
+    if len(pair) != 2 or min(pair) < least:
+        raise RuntimeError(
+            f"{function}: {name} is {value}; it has to be one int or two, of {least} or "
+            "more"
+        )
+    return pair
+
+
+def _blocks(function: str, sizes: Any, options: dict[str, Any]) -> Any:
+    """The numbers of windows in a plane, and of elements with the padding around it."""
+    kernel = _pair("kernel_size", options["kernel_size"], function, 1)
+    dilation = _pair("dilation", options["dilation"], function, 1)
+    padding = _pair("padding", options["padding"], function, 0)
+    stride = _pair("stride", options["stride"], function, 1)
+    covered = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    planes = [size + 2 * p for size, p in zip(sizes, padding, strict=True)]
+    if any(p < c for p, c in zip(planes, covered, strict=True)):
+        raise RuntimeError(
+            f"{function}: windows of {covered} elements do not fit into a plane of "
+            f"{planes} with its padding; give a smaller kernel_size or dilation"
+        )
+    counts = [(p - c) // s + 1 for p, c, s in zip(planes, covered, stride, strict=True)]
+
+    def windows(plane: Any) -> Any:
+        """(..., H, W) as (..., kH, kW, windows down, windows across), a view."""
+        plane = plane.unfold(-2, covered[0], stride[0])
+        plane = plane.unfold(-2, covered[1], stride[1])
+        plane = plane[..., :: dilation[0], :: dilation[1]]
+        return plane.movedim((-4, -3), (-2, -1))
+
+    return kernel, padding, planes, counts, windows
+
+
+def _inner(padding: tuple[int, int], sizes: Any) -> Any:
+    """The subscript of a plane without the padding around it."""
+    return ..., *(slice(p, p + size) for p, size in zip(padding, sizes, strict=True))
+
+
+def unfold(
+    input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Any:
+    """The elements of each window as a column: (N, C * kH * kW, windows).
+
+    input is (N, C, H, W) or (C, H, W). Raises RuntimeError where no window fits.
+
+    >>> nn.functional.unfold(torch.arange(6.0).reshape(1, 2, 3), (2, 2))
+    tensor([[0., 1.],
+            [1., 2.],
+            [3., 4.],
+            [4., 5.]])
+    """
+    if input.ndim not in (3, 4):
+        raise RuntimeError(
+            f"unfold: the input has shape {[*input.shape]}; it has to have 3 dimensions, "
+            "or 4 with a batch"
+        )
+    *outer, height, width = input.shape
+    options = {
+        "kernel_size": kernel_size,
+        "dilation": dilation,
+        "padding": padding,
+        "stride": stride,
+    }
+    kernel, pads, planes, counts, windows = _blocks("unfold", (height, width), options)
+    if any(pads):
+        inner, input = input, input.new_zeros(*outer, *planes)
+        input[_inner(pads, (height, width))] = inner
+    rows = outer[-1] * math.prod(kernel)
+    result = windows(input).reshape(*outer[:-1], rows, math.prod(counts))
+    return _C._named(result, "Im2ColBackward0")
+
+
+def fold(
+    input: Any,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Any:
+    """The reverse of unfold: a plane of sums over the windows that have an element.
+
+    input is (N, C * kH * kW, windows) or lacks N; the result (N, C, *output_size).
+    Raises RuntimeError where the numbers do not fit each other.
+
+    >>> nn.functional.fold(torch.ones(4, 2), (2, 3), (2, 2))
+    tensor([[[1., 2., 1.],
+             [1., 2., 1.]]])
+    """
+    sizes = _pair("output_size", output_size, "fold", 1)
+    if input.ndim not in (2, 3):
+        raise RuntimeError(
+            f"fold: the input has shape {[*input.shape]}; it has to have 2 dimensions, or "
+            "3 with a batch"
+        )
+    options = {
+        "kernel_size": kernel_size,
+        "dilation": dilation,
+        "padding": padding,
+        "stride": stride,
+    }
+    kernel, pads, planes, counts, windows = _blocks("fold", sizes, options)
+    *outer, rows, columns = input.shape
+    if rows % math.prod(kernel) or columns != math.prod(counts):
+        raise RuntimeError(
+            f"fold: the input has shape {[*input.shape]}; for output_size {sizes} and "
+            f"kernel_size {kernel} its last sizes have to be a multiple of "
+            f"{math.prod(kernel)}, and {math.prod(counts)}, the windows"
+        )
+    channels = rows // math.prod(kernel)
+    places = _C.arange(math.prod(planes), device=input.device).reshape(planes)
+    flat = input.reshape(math.prod(outer) * channels, math.prod(kernel) * columns)
+    zeros = input.new_zeros(flat.shape[0], math.prod(planes))
+    sums = zeros.index_add(1, windows(places).reshape(-1), flat)
+    result = sums.reshape(*outer, channels, *planes)[_inner(pads, sizes)]
+    return _C._named(result.contiguous(), "Col2ImBackward0")

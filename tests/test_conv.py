@@ -1,0 +1,318 @@
+"""Convolutions against sums in NumPy and finite differences, whatever the sizes, the layout and
+the device; golden/conv.json has PyTorch's answers.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from conftest import DEVICES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pydevtensor as torch
+from pydevtensor.autograd import gradcheck, gradgradcheck
+
+F = torch.nn.functional
+nn = torch.nn
+
+
+def correlate(x, w, stride, padding, dilation, groups, sizes):
+    """x (N, C, ...) and w (out, C / groups, ...), an element of the kernel at a time."""
+    n, _, *spatial = x.shape
+    out, per_group, *kernel = w.shape
+    need = [
+        (size - 1) * s + d * (k - 1) + 1
+        for size, s, d, k in zip(sizes, stride, dilation, kernel, strict=True)
+    ]
+    wide = np.zeros(
+        (
+            n,
+            x.shape[1],
+            *(max(a, b + p) for a, b, p in zip(need, spatial, padding, strict=True)),
+        )
+    )
+    wide[
+        (..., *(slice(p, p + size) for p, size in zip(padding, spatial, strict=True)))
+    ] = x
+    y = np.zeros((n, out, *sizes))
+    for tap in itertools.product(*(range(k) for k in kernel)):
+        places = [
+            slice(t * d, t * d + s * (size - 1) + 1, s)
+            for t, d, s, size in zip(tap, dilation, stride, sizes, strict=True)
+        ]
+        part = wide[(..., *places)].reshape(n, groups, per_group, *sizes)
+        factors = w[(..., *tap)].reshape(groups, out // groups, per_group)
+        y += np.einsum("ngc...,goc->ngo...", part, factors).reshape(y.shape)
+    return y
+
+
+def sizes_of(x, w, stride, padding, dilation):
+    return [
+        (size + 2 * p - d * (k - 1) - 1) // s + 1
+        for size, k, s, p, d in zip(
+            x[2:], w[2:], stride, padding, dilation, strict=True
+        )
+    ]
+
+
+def random(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+@st.composite
+def problems(draw):
+    """Shapes of input and weight, stride, padding, dilation, groups."""
+    n = draw(st.integers(1, 3))
+    groups = draw(st.sampled_from([1, 1, 2, 3]))
+    inner = draw(st.sampled_from([1, 2, 7, 33])) * groups
+    outer = draw(st.sampled_from([1, 3, 8, 19])) * groups
+    numbers = lambda low, high: [draw(st.integers(low, high)) for _ in range(n)]
+    kernel, stride, padding, dilation = (
+        numbers(1, 4),
+        numbers(1, 3),
+        numbers(0, 2),
+        numbers(1, 2),
+    )
+    spatial = [
+        draw(st.sampled_from([1, 4, 9, 20, 37] if n < 3 else [1, 3, 6])) + d * (k - 1)
+        for k, d in zip(kernel, dilation, strict=True)
+    ]
+    x = [draw(st.integers(1, 4)), inner, *spatial]
+    return x, [outer, inner // groups, *kernel], stride, padding, dilation, groups
+
+
+@pytest.mark.parametrize("where", DEVICES)
+@settings(max_examples=25, deadline=None)
+@given(problem=problems(), double=st.booleans())
+def test_values_and_gradients(problem, double, where):
+    shape, weight, stride, padding, dilation, groups = problem
+    dtype = torch.float64 if double else torch.float32
+    x, w, b = random(1, *shape), random(2, *weight), random(3, weight[0])
+    sizes = sizes_of(shape, weight, stride, padding, dilation)
+    expected = correlate(x, w, stride, padding, dilation, groups, sizes)
+    tx, tw, tb = (
+        torch.tensor(a, dtype=dtype, device=where, requires_grad=True)
+        for a in (x, w, b)
+    )
+    numbers = stride, padding, dilation
+    conv = [F.conv1d, F.conv2d, F.conv3d][len(stride) - 1]
+    y = conv(tx, tw, tb, *numbers, groups)
+    close = {"rtol": 1e-10, "atol": 1e-9} if double else {"rtol": 1e-4, "atol": 1e-3}
+    bias = b.reshape(-1, *(1 for _ in stride))
+    np.testing.assert_allclose(y.detach().cpu().numpy(), expected + bias, **close)
+    # A convolution is linear in each: <g, conv(x, w)> is <dx, x> and <dw, w>.
+    g = random(4, *expected.shape)
+    y.backward(torch.tensor(g, dtype=dtype, device=where))
+    total, scale = (
+        (g * expected).sum(),
+        np.abs(g).sum() * max(1, np.abs(expected).max()),
+    )
+    limit = scale * (1e-12 if double else 1e-6)
+    for t, a in ((tx, x), (tw, w)):
+        assert abs((t.grad.cpu().double().numpy() * a).sum() - total) <= limit
+    axes = 0, *range(2, g.ndim)
+    np.testing.assert_allclose(tb.grad.cpu().numpy(), g.sum(axes), **close)
+    # The gradient of one element of the weight, and of the input.
+    one = np.zeros_like(w)
+    one[-1, -1, ..., 0] = 1
+    alone = correlate(x, one, stride, padding, dilation, groups, sizes)
+    found = tw.grad[-1, -1, ..., 0].sum().item()
+    assert found == pytest.approx((alone * g).sum(), rel=1e-4, abs=scale * 1e-6)
+    one = np.zeros_like(x)
+    one[-1, -1, ..., 0] = 1
+    alone = correlate(one, w, stride, padding, dilation, groups, sizes)
+    found = tx.grad[-1, -1, ..., 0].sum().item()
+    assert found == pytest.approx((alone * g).sum(), rel=1e-4, abs=scale * 1e-6)
+
+
+CASES = {
+    "1d": (F.conv1d, (2, 4, 6), (4, 2, 3), {"stride": 2, "padding": 1, "groups": 2}),
+    "2d": (F.conv2d, (2, 2, 4, 3), (3, 2, 2, 2), {"padding": (1, 0), "dilation": 2}),
+    "same": (F.conv2d, (1, 2, 3, 4), (2, 2, 2, 3), {"padding": "same"}),
+    "depthwise": (F.conv2d, (1, 3, 4, 4), (3, 1, 3, 3), {"padding": 1, "groups": 3}),
+    "3d": (F.conv3d, (1, 2, 3, 2, 3), (2, 2, 2, 1, 2), {"stride": (1, 1, 2)}),
+    "up 1d": (F.conv_transpose1d, (2, 2, 3), (2, 3, 3), {"stride": 2, "padding": 1}),
+    "up 2d": (
+        F.conv_transpose2d,
+        (1, 2, 3, 2),
+        (2, 2, 3, 2),
+        {"stride": (2, 3), "output_padding": (1, 0), "groups": 2},
+    ),
+    "up 3d": (F.conv_transpose3d, (1, 2, 2, 2, 2), (2, 1, 2, 2, 2), {"dilation": 2}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_first_and_second_derivatives(name, device):
+    function, shape, weight, options = CASES[name]
+    bias = weight[1 if "transpose" in function.__name__ else 0]
+    bias *= options.get("groups", 1) if "transpose" in function.__name__ else 1
+    inputs = [
+        torch.tensor(random(i, *s), device=device, requires_grad=True)
+        for i, s in enumerate((shape, weight, (bias,)))
+    ]
+    call = lambda x, w, b: function(x, w, b, **options)
+    assert gradcheck(call, inputs)
+    if device == "cpu":
+        assert gradgradcheck(call, inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_rounds_once(dtype, device):
+    x = torch.tensor(random(1, 2, 5, 7, 7), device=device).to(dtype)
+    w = torch.tensor(random(2, 4, 5, 3, 3), device=device).to(dtype)
+    b = torch.tensor(random(3, 4), device=device).to(dtype)
+    for wide, found in zip(
+        conv_with_gradients(x.float(), w.float(), b.float()),
+        conv_with_gradients(x, w, b),
+        strict=True,
+    ):
+        assert found.dtype == dtype
+        limit = 2.0**-8 if dtype == torch.bfloat16 else 2.0**-11
+        assert torch.allclose(found.float(), wide, rtol=limit, atol=1e-3)
+
+
+def conv_with_gradients(x, w, b):
+    inputs = [t.detach().requires_grad_() for t in (x, w, b)]
+    y = F.conv2d(*inputs, padding=1)
+    return [y.detach(), *torch.autograd.grad(y, inputs, torch.ones_like(y))]
+
+
+def test_any_layout(device):
+    x = torch.tensor(random(1, 2, 3, 6, 5), device=device)
+    w = torch.tensor(random(2, 4, 3, 3, 2), device=device)
+    expected = F.conv2d(x, w)
+    last = x.to(memory_format=torch.channels_last)
+    assert not last.is_contiguous()
+    assert torch.equal(F.conv2d(last, w), expected)
+    assert torch.equal(
+        F.conv2d(x, w.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)), expected
+    )
+    wide = torch.zeros(2, 3, 6, 10, dtype=x.dtype, device=device)
+    wide[..., ::2] = x
+    assert torch.equal(F.conv2d(wide[..., ::2], w), expected)
+    single = torch.tensor(random(1, 1, 1, 6, 5), device=device).expand(2, 3, 6, 5)
+    assert torch.equal(F.conv2d(single, w), F.conv2d(single.contiguous(), w))
+
+
+def test_empty_batches_and_channels(device):
+    w = torch.ones(4, 3, 2, 2, device=device, requires_grad=True)
+    x = torch.ones(0, 3, 5, 5, device=device, requires_grad=True)
+    y = F.conv2d(x, w, torch.ones(4, device=device))
+    assert y.shape == (0, 4, 4, 4)
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+    assert torch.equal(w.grad, torch.zeros_like(w))
+    none = F.conv2d(
+        x.new_zeros(2, 0, 5, 5),
+        w.new_zeros(4, 0, 2, 2),
+        torch.arange(4.0, device=device),
+    )
+    assert none[1, :, 3, 3].tolist() == [0, 1, 2, 3]
+    assert F.conv_transpose2d(x.new_zeros(0, 4, 5, 5), w).shape == (0, 3, 6, 6)
+
+
+def test_integers_are_exact(device):
+    x = torch.arange(50, device=device).reshape(1, 2, 5, 5)
+    w = torch.arange(18, device=device).reshape(1, 2, 3, 3)
+    y = F.conv2d(x, w)
+    assert y.dtype == torch.int64
+    assert torch.equal(y, F.conv2d(x.double(), w.double()).long())
+
+
+def test_results_do_not_depend_on_threads():
+    x, w = torch.randn(9, 20, 17, 18), torch.randn(24, 20, 3, 3)
+    threads, found = torch.get_num_threads(), []
+    try:
+        for count in (1, 2, 5):
+            torch.set_num_threads(count)
+            found.append(conv_with_gradients(x, w, torch.zeros(24)))
+    finally:
+        torch.set_num_threads(threads)
+    for others in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], others, strict=True))
+
+
+def test_fold_is_the_reverse_of_unfold(device):
+    x = torch.tensor(random(1, 2, 3, 7, 6), device=device, requires_grad=True)
+    numbers = {"kernel_size": (3, 2), "dilation": (1, 2), "padding": 1, "stride": 2}
+    columns = F.unfold(x, **numbers)
+    g = torch.tensor(random(2, *columns.shape), device=device)
+    (found,) = torch.autograd.grad(columns, x, g)
+    assert torch.allclose(found, F.fold(g, (7, 6), **numbers))
+    assert gradcheck(lambda t: F.fold(t, (7, 6), **numbers), (g.requires_grad_(),))
+    # A convolution is a product with the columns.
+    w = torch.tensor(random(3, 4, 3, 3, 2), device=device)
+    product = (w.flatten(1) @ columns).reshape(2, 4, 4, 3)
+    options = {"dilation": (1, 2), "padding": 1, "stride": 2}
+    assert torch.allclose(F.conv2d(x, w, **options), product)
+
+
+def test_messages_name_what_was_given_and_expected():
+    x, w = torch.ones(2, 4, 5, 5), torch.ones(6, 4, 3, 3)
+    for call, words in [
+        (
+            lambda: F.conv2d(x, w[:, :3]),
+            ["conv2d", "[2, 4, 5, 5]", "has 4 channels", "have 3"],
+        ),
+        (
+            lambda: F.conv2d(x, w, groups=4),
+            ["groups=4", "[6, 4, 3, 3]", "multiple of 4"],
+        ),
+        (
+            lambda: F.conv2d(x, w, torch.ones(5)),
+            ["bias has shape [5]", "have 6 elements"],
+        ),
+        (
+            lambda: F.conv2d(x, w.double()),
+            ["input holds", "float32", "weight", "float64"],
+        ),
+        (lambda: F.conv2d(x, w, dilation=3), ["kernel covers 7", "size 5", "has 5"]),
+        (lambda: F.conv2d(x, w, padding="same", stride=2), ["'same'", "stride is 2"]),
+        (lambda: F.conv2d(x, w, padding="x"), ["'x'", "'same' or 'valid'"]),
+        (
+            lambda: F.conv2d(x, w, stride=(1, 2, 3)),
+            ["stride has 3 numbers", "one, or 2"],
+        ),
+        (lambda: F.conv2d(x, w, stride=0), ["stride is 0", "1 or more"]),
+        (lambda: F.conv2d(x[0, 0], w), ["[5, 5]", "3 dimensions, or 4"]),
+        (lambda: F.conv_transpose2d(x, w), ["has 4 channels", "have 6"]),
+        (
+            lambda: F.conv_transpose2d(x, w[:4], stride=2, output_padding=2),
+            ["output_padding is 2", "stride, 2"],
+        ),
+        (lambda: nn.Conv2d(3, 4, 3)(x), ["Conv2d(3, 4", "has 4 channels", "have 3"]),
+    ]:
+        with pytest.raises(RuntimeError) as error:
+            call()
+        for word in words:
+            assert word in str(error.value)
+    huge = 2**62
+    with pytest.raises(RuntimeError, match="too large"):
+        F.conv2d(x, w, padding=huge)
+    with pytest.raises(RuntimeError, match="too large"):
+        F.conv_transpose2d(x, w[:4], stride=huge)
+
+
+def test_a_small_network_learns(device):
+    torch.manual_seed(1)
+    net = nn.Sequential(
+        nn.LazyConv2d(4, kernel_size=3, padding=1, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(4, 8, kernel_size=3, stride=2),
+        nn.Flatten(),
+        nn.LazyLinear(2),
+    ).to(device)
+    x = torch.randn(16, 1, 8, 8, device=device)
+    y = (x[:, 0, :, :4].sum((1, 2)) > x[:, 0, :, 4:].sum((1, 2))).long()
+    net(x)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
+    losses = []
+    for _ in range(40):
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 2
