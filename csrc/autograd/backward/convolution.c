@@ -25,8 +25,8 @@ int dt_convolve_backward(dt_grad *g)
         dt_arg input = dt_grad_input(g, 0);
         dt_grad_set(g, 1,
                     CALL_OP(convolve_weight, TENSOR(transposed ? GRAD : input),
-                            TENSOR(transposed ? input : GRAD), spatial(g, 1), v[3], v[4],
-                            v[5], v[7]));
+                            TENSOR(transposed ? input : GRAD), spatial(g, 1), v[3],
+                            v[4], v[5], v[7]));
     }
     static const int64_t others[] = {0, 2, 3, 4};
     SET_WANTED(8, CALL_OP(sum, TENSOR(GRAD), dt_value_ints(v[2].count + 1, others),
@@ -85,8 +85,8 @@ static int batched(dt_call *c, dt_convolution_args *a, int ndim)
     a->input = &one;
     return DT_CALL(unsqueeze, &one, dt_value_tensor(x), dt_value_int(0)) ||
                    convolve(&inner, a) ||
-                   DT_CALL_AS("SqueezeBackward1", squeeze, c->out[0], dt_value_tensor(&result),
-                           dt_value_ints(1, &first))
+                   DT_CALL_AS("SqueezeBackward1", squeeze, c->out[0],
+                              dt_value_tensor(&result), dt_value_ints(1, &first))
                ? -1
                : 0;
 }
@@ -99,7 +99,7 @@ static int conv(dt_call *c, int ndim, bool named)
                              .bias = v[2].tensor,
                              .stride = &v[3],
                              .padding = named ? NULL : &v[4],
-                             .padding_text = !named    ? NULL
+                             .padding_text = !named      ? NULL
                                              : v[4].text ? v[4].text
                                                          : "valid",
                              .dilation = &v[5],

@@ -89,16 +89,16 @@ static void cut(dt_patches *p, int64_t size, int64_t depth)
     int64_t plane = a[1].count * a[2].count, planes = p->batch * a[0].count;
     p->taps = a[0].taps * a[1].taps * a[2].taps;
     p->planes = plane < POSITIONS ? least(POSITIONS / plane, planes) : 1;
-    p->bands = plane < POSITIONS ? 1
-                                 : up(a[1].count, a[2].count < POSITIONS
-                                                      ? POSITIONS / a[2].count
-                                                      : 1);
+    p->bands =
+        plane < POSITIONS
+            ? 1
+            : up(a[1].count, a[2].count < POSITIONS ? POSITIONS / a[2].count : 1);
     p->band = up(a[1].count, p->bands);
     p->bands = up(a[1].count, p->band);
     p->places = up(planes, p->planes) * p->bands;
-    int64_t across = a[2].taps ? a[2].taps - 1 : 0, down = a[1].taps ? a[1].taps - 1 : 0;
-    int64_t width =
-        (a[2].count - 1) * a[2].move + across * llabs(a[2].offset_step) + 1;
+    int64_t across = a[2].taps ? a[2].taps - 1 : 0,
+            down = a[1].taps ? a[1].taps - 1 : 0;
+    int64_t width = (a[2].count - 1) * a[2].move + across * llabs(a[2].offset_step) + 1;
     p->stage_rows = (p->band - 1) * a[1].move + down * llabs(a[1].offset_step) + 1;
     p->pitch = up(width, a[2].move);
     p->row_length = p->pitch * a[2].move;
@@ -169,12 +169,14 @@ static int run_weight(dt_patches *p, const dt_patch_kernels *kernels, int64_t si
     int64_t rows = up(p->rows, kernels->sum_rows) * kernels->sum_rows;
     p->parts = least(up(WEIGHT_ITEMS, which), p->places);
     void *sums = NULL;
-    if (posix_memalign(&sums, 64, (size_t)(which * p->parts * depth * rows * size) + 64))
+    if (posix_memalign(&sums, 64,
+                       (size_t)(which * p->parts * depth * rows * size) + 64))
         return no_memory();
     p->sums = sums;
     int status = dt_pool_try(kernels->weight, p, which * p->parts, 1) < 0 ? -1
-                 : p->failed                                             ? no_memory()
-                 : dt_pool_try(kernels->weight_sum, p, which, up(16384, depth * rows));
+                 : p->failed ? no_memory()
+                             : dt_pool_try(kernels->weight_sum, p, which,
+                                           up(16384, depth * rows));
     free(sums);
     return status < 0 ? -1 : 0;
 }

@@ -88,7 +88,8 @@ struct Patches {
                     int64_t depth = q % z.count * z.move + z.offset + j * z.offset_step;
                     int64_t image = q / z.count * p->groups * p->channels +
                                     part.group * p->channels + part.channel + c;
-                    const T *from = (const T *)p->source + (image * z.size + depth) * plane;
+                    const T *from =
+                        (const T *)p->source + (image * z.size + depth) * plane;
                     bool inside = depth >= 0 && depth < z.size;
                     for (int64_t r = 0; r < rows; r++, out += p->row_length)
                         stage_row(p,
@@ -123,11 +124,10 @@ struct Patches {
         int64_t count = 0;
         for (int64_t n = begin; n < end; count++) {
             int64_t column = n % x.count, line = n / x.count;
-            runs[count].from =
-                (line / part.rows * p->axis[0].taps * p->stage_rows +
-                 line % part.rows * y.move) *
-                    p->row_length +
-                column;
+            runs[count].from = (line / part.rows * p->axis[0].taps * p->stage_rows +
+                                line % part.rows * y.move) *
+                                   p->row_length +
+                               column;
             runs[count].column = n - begin;
             n += x.count - column;
         }
@@ -222,19 +222,18 @@ struct Patches {
                     for (int64_t j0 = 0; j0 < a[0].taps; j0++)
                         for (int64_t j1 = 0; j1 < a[1].taps; j1++)
                             for (int64_t j2 = 0; j2 < a[2].taps; j2++) {
-                                const T *from =
-                                    w + g * p->weight_group + m * p->weight_row +
-                                    c * p->weight_channel +
-                                    (a[0].tap_first + j0 * a[0].tap_step) *
-                                        p->weight_tap[0] +
-                                    (a[1].tap_first + j1 * a[1].tap_step) *
-                                        p->weight_tap[1] +
-                                    (a[2].tap_first + j2 * a[2].tap_step) *
-                                        p->weight_tap[2];
+                                const T *from = w + g * p->weight_group +
+                                                m * p->weight_row +
+                                                c * p->weight_channel +
+                                                (a[0].tap_first + j0 * a[0].tap_step) *
+                                                    p->weight_tap[0] +
+                                                (a[1].tap_first + j1 * a[1].tap_step) *
+                                                    p->weight_tap[1] +
+                                                (a[2].tap_first + j2 * a[2].tap_step) *
+                                                    p->weight_tap[2];
                                 for (int64_t r = 0; r < TILE_ROWS; r++)
-                                    *out++ = m + r < p->rows
-                                                 ? from[r * p->weight_row]
-                                                 : (T)0;
+                                    *out++ = m + r < p->rows ? from[r * p->weight_row]
+                                                             : (T)0;
                             }
     }
 
@@ -261,7 +260,8 @@ struct Patches {
     static void run_item(const dt_patches *p, const dt_patch_part &whole, int64_t first,
                          int64_t last, T *stage_room, T *panel, int64_t *offsets)
     {
-        const int64_t volume = dt_window_volume(p->target_size), k = p->channels * p->taps;
+        const int64_t volume = dt_window_volume(p->target_size),
+                      k = p->channels * p->taps;
         const int64_t positions = whole.planes * whole.rows * p->axis[2].count;
         const int64_t tiles = (p->rows + TILE_ROWS - 1) / TILE_ROWS;
         const T *bias = (const T *)p->bias;
@@ -275,7 +275,8 @@ struct Patches {
                 stage(p, part, stage_room);
                 place_taps(p, part, offsets);
             }
-            const T *packed = (const T *)p->weight + whole.group * tiles * TILE_ROWS * k +
+            const T *packed = (const T *)p->weight +
+                              whole.group * tiles * TILE_ROWS * k +
                               part.channel * p->taps * TILE_ROWS;
             for (int64_t n = 0; n < positions; n += columns) {
                 int64_t count = least(columns, positions - n);
@@ -289,8 +290,8 @@ struct Patches {
                 }
                 for (int64_t m = first; m < last; m += TILE_ROWS) {
                     alignas(VECTOR) T sums[TILE_ROWS * columns];
-                    Product::template multiply<1, TILE_ROWS>(depth, packed + m * k, panel,
-                                                             sums);
+                    Product::template multiply<1, TILE_ROWS>(depth, packed + m * k,
+                                                             panel, sums);
                     for (int64_t r = 0; r < least(TILE_ROWS, last - m); r++)
                         put_row((T *)p->target + (m + r) * volume, at, count, dense,
                                 sums + r * columns,
@@ -318,7 +319,8 @@ struct Patches {
         char *at = (char *)room.data;
         const int64_t stage_at = panel + p->block * p->taps * (int64_t)sizeof(int64_t);
         for (int64_t item = begin; item < end; item++) {
-            int64_t rest = item / p->row_parts, first = item % p->row_parts * p->row_part;
+            int64_t rest = item / p->row_parts,
+                    first = item % p->row_parts * p->row_part;
             dt_patch_part part = part_of(p, rest / p->places, rest % p->places);
             run_item(p, part, first, least(first + p->row_part, p->rows),
                      (T *)(at + stage_at), (T *)at, (int64_t *)(at + panel));
@@ -327,8 +329,8 @@ struct Patches {
 
     /* --- one channel for each group --- */
 
-    static void depthwise_part(const dt_patches *p, const dt_patch_part &part, const T *stage,
-                               const int64_t *offsets, const T *weight)
+    static void depthwise_part(const dt_patches *p, const dt_patch_part &part,
+                               const T *stage, const int64_t *offsets, const T *weight)
     {
         const dt_patch_axis &x = p->axis[2];
         const T start = p->bias ? ((const T *)p->bias)[part.group] : (T)0;
@@ -362,7 +364,8 @@ struct Patches {
             return;
         }
         int64_t *offsets = (int64_t *)room.data;
-        T *weight = (T *)(offsets + p->taps), *stage_room = (T *)((char *)room.data + 2 * taps);
+        T *weight = (T *)(offsets + p->taps),
+          *stage_room = (T *)((char *)room.data + 2 * taps);
         for (int64_t item = begin; item < end; item++) {
             dt_patch_part part = part_of(p, item / p->places, item % p->places);
             stage(p, part, stage_room);
@@ -394,20 +397,21 @@ struct Patches {
     }
 
     /* Rows of patches: out[k * CHUNK_PITCH + position]. */
-    static void pack_rows(int64_t k, const int64_t *offsets, const T *stage, const Run *runs,
-                          int64_t count, int64_t n, T *out)
+    static void pack_rows(int64_t k, const int64_t *offsets, const T *stage,
+                          const Run *runs, int64_t count, int64_t n, T *out)
     {
         for (int64_t i = 0; i < k; i++, out += CHUNK_PITCH)
             for (int64_t r = 0; r < count; r++) {
                 const T *from = stage + runs[r].from + offsets[i];
-                int64_t begin = runs[r].column, end = r + 1 < count ? runs[r + 1].column : n;
+                int64_t begin = runs[r].column,
+                        end = r + 1 < count ? runs[r + 1].column : n;
                 for (int64_t s = begin; s < end; s += lanes)
                     copy<lanes>(out + s, from + (s - begin));
             }
     }
     /* Up to `columns` channels of the target, position after position. */
-    static void pack_target(const dt_patches *p, const dt_patch_part &part, int64_t begin,
-                            int64_t n, int64_t row, T *out)
+    static void pack_target(const dt_patches *p, const dt_patch_part &part,
+                            int64_t begin, int64_t n, int64_t row, T *out)
     {
         const int64_t plane = part.rows * p->axis[2].count;
         const int64_t volume = dt_window_volume(p->target_size);
@@ -440,8 +444,8 @@ struct Patches {
                 pack_target(p, part, begin, n, m, panel);
                 for (int64_t k = 0; k < depth; k += TILE_ROWS) {
                     alignas(VECTOR) T tile[TILE_ROWS * columns];
-                    Product::template multiply<CHUNK_PITCH, 1>(n, rows + k * CHUNK_PITCH,
-                                                               panel, tile);
+                    Product::template multiply<CHUNK_PITCH, 1>(
+                        n, rows + k * CHUNK_PITCH, panel, tile);
                     for (int64_t r = 0; r < TILE_ROWS; r++) {
                         T *out = sums + (k + r) * width + m;
                         for (int64_t i = 0; i < columns; i++)
@@ -505,12 +509,9 @@ struct Patches {
 };
 
 template <typename T>
-constexpr dt_patch_kernels kernels_of = {TILE_ROWS,
-                                         Patches<T>::pack,
-                                         Patches<T>::product,
-                                         Patches<T>::depthwise,
-                                         Patches<T>::weight,
-                                         Patches<T>::weight_sum,
+constexpr dt_patch_kernels kernels_of = {TILE_ROWS,           Patches<T>::pack,
+                                         Patches<T>::product, Patches<T>::depthwise,
+                                         Patches<T>::weight,  Patches<T>::weight_sum,
                                          Patches<T>::columns};
 
 } // namespace

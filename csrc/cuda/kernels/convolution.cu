@@ -10,9 +10,10 @@
  * channels outermost. */
 struct Chunk {
     dt_window w;
-    int64_t image, images;      /* of the batch */
-    int64_t channel, channels;  /* of the group */
-    int64_t volume, taps, windows; /* elements: of an image's channel, a window; windows */
+    int64_t image, images;     /* of the batch */
+    int64_t channel, channels; /* of the group */
+    int64_t volume, taps,
+        windows; /* elements: of an image's channel, a window; windows */
     int64_t image_step, row_step; /* from an image, or a tap, to the next */
     int64_t x_step;               /* elements of an image, all its channels */
 };
@@ -48,12 +49,14 @@ __global__ void gather_patches(T *patches, const T *x, GRID_CONSTANT(Chunk) c)
     int64_t at = element_of(c.w, window, row % c.taps);
     const T *channel =
         x + (c.image + image) * c.x_step + (c.channel + row / c.taps) * c.volume;
-    patches[image * c.image_step + row * c.row_step + window] = at < 0 ? T(0) : channel[at];
+    patches[image * c.image_step + row * c.row_step + window] =
+        at < 0 ? T(0) : channel[at];
 }
 
 /* The reverse: the sum of what the windows have of each element. */
 template <typename T>
-__global__ void sum_patches(T *x, const T *patches, const T *bias, GRID_CONSTANT(Chunk) c)
+__global__ void sum_patches(T *x, const T *patches, const T *bias,
+                            GRID_CONSTANT(Chunk) c)
 {
     int64_t i = thread_number();
     if (i >= c.images * c.channels * c.volume)
@@ -75,8 +78,8 @@ __global__ void sum_patches(T *x, const T *patches, const T *bias, GRID_CONSTANT
         for (int d = DT_WINDOW_DIMS - 1; d >= 0; d--) {
             int64_t start = at[d] - left % c.w.kernel[d] * c.w.dilation[d];
             int64_t number = start / c.w.stride[d];
-            meets &= start >= 0 && start == number * c.w.stride[d] &&
-                     number < c.w.output[d];
+            meets &=
+                start >= 0 && start == number * c.w.stride[d] && number < c.w.output[d];
             window += number * size;
             size *= c.w.output[d];
             left /= c.w.kernel[d];
@@ -124,8 +127,8 @@ struct Convolution {
     int gather(T *patches)
     {
         return START(doing, stream, gather_patches<T>,
-                     chunk.images * chunk.channels * chunk.taps * chunk.windows, patches,
-                     (const T *)x, chunk);
+                     chunk.images * chunk.channels * chunk.taps * chunk.windows,
+                     patches, (const T *)x, chunk);
     }
     int output(T *patches)
     {
@@ -223,9 +226,9 @@ static int run(dt_stream stream, const dt_convolution *call)
     images = channels < call->in ? 1 : CHUNK / (each * call->in);
     images = images > call->batch ? call->batch : images < 1 ? 1 : images;
     Scratch patches(stream, (size_t)(images * channels * each) * sizeof(T));
-    Scratch targets(stream, of_weight ? (size_t)(call->out * images * chunk.windows) *
-                                            sizeof(T)
-                                      : 1);
+    Scratch targets(stream,
+                    of_weight ? (size_t)(call->out * images * chunk.windows) * sizeof(T)
+                              : 1);
     if (!patches.data || !targets.data)
         return -1;
     int64_t numel = call->batch * call->groups * call->out * chunk.windows;
@@ -239,18 +242,21 @@ static int run(dt_stream stream, const dt_convolution *call)
         c.y = (T *)call->y + g * call->out * chunk.windows;
         c.bias = call->bias ? (const T *)call->bias + g * call->in : nullptr;
         for (chunk.image = 0; chunk.image < call->batch; chunk.image += images)
-            for (chunk.channel = 0; chunk.channel < call->in; chunk.channel += channels) {
+            for (chunk.channel = 0; chunk.channel < call->in;
+                 chunk.channel += channels) {
                 chunk.images = call->batch - chunk.image;
                 chunk.images = chunk.images > images ? images : chunk.images;
                 chunk.channels = call->in - chunk.channel;
                 chunk.channels = chunk.channels > channels ? channels : chunk.channels;
                 chunk.row_step = (of_weight ? chunk.images : 1) * chunk.windows;
-                chunk.image_step = of_weight ? chunk.windows
-                                             : chunk.channels * chunk.taps * chunk.windows;
+                chunk.image_step = of_weight
+                                       ? chunk.windows
+                                       : chunk.channels * chunk.taps * chunk.windows;
                 T *room = (T *)patches.data;
-                if (call->part == DT_CONVOLUTION_OUTPUT  ? c.output(room)
-                    : call->part == DT_CONVOLUTION_INPUT ? c.input(room)
-                                                         : c.weight(room, (T *)targets.data))
+                if (call->part == DT_CONVOLUTION_OUTPUT ? c.output(room)
+                    : call->part == DT_CONVOLUTION_INPUT
+                        ? c.input(room)
+                        : c.weight(room, (T *)targets.data))
                     return -1;
             }
     }

@@ -24,11 +24,12 @@ static int check_types(const char *op_name, const dt_convolution_args *a)
     static const char *const names[] = {"weight", "bias"};
     for (int i = 0; i < 2; i++)
         if (others[i] && others[i]->dtype != a->input->dtype)
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: the input holds %s and the %s %s; they have to be of one "
-                           "type, convert one with .to()",
-                           op_name, dt_dtype_name((dt_dtype)a->input->dtype), names[i],
-                           dt_dtype_name((dt_dtype)others[i]->dtype));
+            return dt_fail(
+                DT_ERROR_RUNTIME,
+                "%s: the input holds %s and the %s %s; they have to be of one "
+                "type, convert one with .to()",
+                op_name, dt_dtype_name((dt_dtype)a->input->dtype), names[i],
+                dt_dtype_name((dt_dtype)others[i]->dtype));
     if (a->input->dtype == DT_BOOL)
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "%s: not defined for tensors of type bool; convert them first, "
@@ -99,9 +100,8 @@ static int pad_by_name(const char *op_name, const dt_convolution_args *a,
                            "convolutions, and stride is %" PRId64
                            "; give padding as numbers",
                            op_name, out->stride[d]);
-        if (check_overflow(op_name,
-                           __builtin_mul_overflow(a->weight->shape[2 + d] - 1,
-                                                  out->dilation[d], &covered)))
+        if (check_overflow(op_name, __builtin_mul_overflow(a->weight->shape[2 + d] - 1,
+                                                           out->dilation[d], &covered)))
             return -1;
         out->padding[d] = covered / 2;
         out->size[d] = a->input->shape[2 + d];
@@ -115,8 +115,8 @@ static int transposed_sizes(const char *op_name, const dt_convolution_args *a,
     int64_t more[DT_WINDOW_DIMS];
     const dt_value none = dt_value_none();
     if (dt_window_numbers(op_name, "output_padding",
-                          a->output_padding ? a->output_padding : &none, out->ndim, 0, 0,
-                          more))
+                          a->output_padding ? a->output_padding : &none, out->ndim, 0,
+                          0, more))
         return -1;
     for (int d = 0; d < out->ndim; d++) {
         int64_t steps, covered, padded = 0;
@@ -126,15 +126,14 @@ static int transposed_sizes(const char *op_name, const dt_convolution_args *a,
                            "; it has to be smaller than stride, %" PRId64
                            ", or dilation, %" PRId64,
                            op_name, more[d], out->stride[d], out->dilation[d]);
-        if (check_overflow(
-                op_name,
-                __builtin_mul_overflow(a->input->shape[2 + d] - 1, out->stride[d],
-                                       &steps) ||
-                    __builtin_mul_overflow(a->weight->shape[2 + d] - 1,
-                                           out->dilation[d], &covered) ||
-                    __builtin_add_overflow(steps, covered, &steps) ||
-                    __builtin_add_overflow(steps, more[d] + 1, &steps) ||
-                    __builtin_mul_overflow(out->padding[d], 2, &padded)))
+        if (check_overflow(op_name,
+                           __builtin_mul_overflow(a->input->shape[2 + d] - 1,
+                                                  out->stride[d], &steps) ||
+                               __builtin_mul_overflow(a->weight->shape[2 + d] - 1,
+                                                      out->dilation[d], &covered) ||
+                               __builtin_add_overflow(steps, covered, &steps) ||
+                               __builtin_add_overflow(steps, more[d] + 1, &steps) ||
+                               __builtin_mul_overflow(out->padding[d], 2, &padded)))
             return -1;
         out->size[d] = steps - padded;
         if (out->size[d] < 0)
@@ -163,8 +162,8 @@ int dt_convolution_check(const char *op_name, const dt_convolution_args *a,
     if (dt_window_numbers(op_name, "stride", a->stride, ndim, 1, 1, out->stride) ||
         dt_window_numbers(op_name, "dilation", a->dilation, ndim, 1, 1,
                           out->dilation) ||
-        (!a->padding_text && dt_window_numbers(op_name, "padding", a->padding, ndim, 0,
-                                               0, out->padding)) ||
+        (!a->padding_text &&
+         dt_window_numbers(op_name, "padding", a->padding, ndim, 0, 0, out->padding)) ||
         check_types(op_name, a) || check_channels(op_name, a) ||
         (a->padding_text && pad_by_name(op_name, a, out)))
         return -1;
@@ -186,7 +185,7 @@ int dt_convolution_check(const char *op_name, const dt_convolution_args *a,
 /* Halves are computed in float32 and integers in float64. */
 static dt_dtype computed(dt_dtype dtype)
 {
-    return dt_dtype_is_half(dtype) ? DT_FLOAT32
+    return dt_dtype_is_half(dtype)    ? DT_FLOAT32
            : dt_dtype_is_float(dtype) ? dtype
                                       : DT_FLOAT64;
 }
@@ -217,7 +216,9 @@ static int run(const dt_call *c, dt_convolution *call, int ndim, const int64_t *
     dt_device device = dt_tensor_device(a);
     const bool of_weight = call->part == DT_CONVOLUTION_WEIGHT;
     const bool transposed = call->part == DT_CONVOLUTION_INPUT;
-    const dt_tensor *x = transposed ? NULL : a, *y = of_weight ? b : transposed ? a : NULL;
+    const dt_tensor *x = transposed ? NULL : a, *y = of_weight    ? b
+                                                     : transposed ? a
+                                                                  : NULL;
     const int64_t *weight = of_weight ? shape : b->shape;
     dt_window *w = &call->window;
     DT_LOCAL(own_a);
@@ -234,7 +235,8 @@ static int run(const dt_call *c, dt_convolution *call, int ndim, const int64_t *
     if (dt_tensor_empty(c->name, out, call->dtype, ndim, shape, device))
         return -1;
     if (!out->numel || !a->numel || !b->numel)
-        return (out->numel && without_input(out, bias)) || dt_retype(out, dtype) ? -1 : 0;
+        return (out->numel && without_input(out, bias)) || dt_retype(out, dtype) ? -1
+                                                                                 : 0;
     if (dt_contiguous_as(&own_a, a, call->dtype, device) ||
         dt_contiguous_as(&own_b, b, call->dtype, device) ||
         (bias && dt_contiguous_as(&own_bias, bias, call->dtype, device)))
@@ -248,7 +250,8 @@ static int run(const dt_call *c, dt_convolution *call, int ndim, const int64_t *
     return dt_storage_use(own_a.storage) || dt_storage_use(own_b.storage) ||
                    dt_storage_use(out->storage) ||
                    (bias && dt_storage_use(own_bias.storage)) ||
-                   dt_backend_of(device)->convolution(dt_stream_current(device), call) ||
+                   dt_backend_of(device)->convolution(dt_stream_current(device),
+                                                      call) ||
                    dt_retype(out, dtype)
                ? -1
                : 0;

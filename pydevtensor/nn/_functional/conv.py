@@ -29,8 +29,8 @@ conv_transpose3d = _C.conv_transpose3d
 def padded(input: Any, padding: Any, mode: str) -> Any:
     """The input with its last dimensions continued by elements of its own.
 
-    padding: (before, after) of each of these dimensions. mode: 'reflect', 'replicate' or
-    'circular'.
+    padding: (before, after) of each of these dimensions. mode: 'reflect', 'replicate'
+    or 'circular'.
     """
     for dim, (before, after) in enumerate(padding, input.ndim - len(padding)):
         size = input.shape[dim]
@@ -58,8 +58,8 @@ def _pair(name: str, value: Any, function: str, least: int) -> tuple[int, int]:
         pair *= 2
     if len(pair) != 2 or min(pair) < least:
         raise RuntimeError(
-            f"{function}: {name} is {value}; it has to be one int or two, of {least} or "
-            "more"
+            f"{function}: {name} is {value}; it has to be one int or two, of {least} "
+            "or more"
         )
     return pair
 
@@ -109,8 +109,8 @@ def unfold(
     """
     if input.ndim not in (3, 4):
         raise RuntimeError(
-            f"unfold: the input has shape {[*input.shape]}; it has to have 3 dimensions, "
-            "or 4 with a batch"
+            f"unfold: the input has shape {[*input.shape]}; it has to have 3 "
+            "dimensions, or 4 with a batch"
         )
     *outer, height, width = input.shape
     options = {
@@ -148,8 +148,8 @@ def fold(
     sizes = _pair("output_size", output_size, "fold", 1)
     if input.ndim not in (2, 3):
         raise RuntimeError(
-            f"fold: the input has shape {[*input.shape]}; it has to have 2 dimensions, or "
-            "3 with a batch"
+            f"fold: the input has shape {[*input.shape]}; it has to have 2 dimensions, "
+            "or 3 with a batch"
         )
     options = {
         "kernel_size": kernel_size,

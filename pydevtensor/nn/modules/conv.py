@@ -78,8 +78,8 @@ class _ConvNd(Layer):
             channels = getattr(self, kind)
             if channels % groups:
                 raise ValueError(
-                    f"{name}: {kind} must be divisible by groups, and {channels} is not "
-                    f"by {groups}"
+                    f"{name}: {kind} must be divisible by groups, and {channels} is "
+                    f"not by {groups}"
                 )
         if isinstance(self.padding, str):
             if self.padding not in ("same", "valid"):
@@ -89,8 +89,8 @@ class _ConvNd(Layer):
                 )
             if self.padding == "same" and any(step != 1 for step in self.stride):
                 raise ValueError(
-                    f"{name}: padding='same' is not supported for strided convolutions, "
-                    f"and stride is {self.stride}"
+                    f"{name}: padding='same' is not supported for strided "
+                    f"convolutions, and stride is {self.stride}"
                 )
         if self.padding_mode not in _MODES:
             raise ValueError(
@@ -180,10 +180,10 @@ class Conv1d(_ConvNd):
     """Convolves (N, C, L) or (C, L) with out_channels kernels.
 
     weight is (out_channels, in_channels / groups, *kernel_size); weight and bias start
-    uniform between -k and k, k = 1 / sqrt(in_channels / groups * kernel elements). padding
-    is also 'same' or 'valid'; padding_mode: 'zeros', 'reflect', 'replicate' or 'circular'.
-    Raises ValueError for channels that groups does not divide, RuntimeError for an input
-    of another shape, dtype or device.
+    uniform between -k and k, k = 1 / sqrt(in_channels / groups * kernel elements).
+    padding is also 'same' or 'valid'; padding_mode: 'zeros', 'reflect', 'replicate' or
+    'circular'. Raises ValueError for channels that groups does not divide, RuntimeError
+    for an input of another shape, dtype or device.
 
     >>> nn.Conv1d(2, 4, 3, padding='same')(torch.ones(5, 2, 8)).shape
     torch.Size([5, 4, 8])
@@ -196,7 +196,8 @@ class Conv1d(_ConvNd):
 class Conv2d(_ConvNd):
     """Convolves (N, C, H, W) or (C, H, W), as Conv1d.
 
-    >>> nn.Conv2d(3, 6, kernel_size=3, stride=2, padding=1)(torch.ones(2, 3, 8, 8)).shape
+    >>> net = nn.Conv2d(3, 6, kernel_size=3, stride=2, padding=1)
+    >>> net(torch.ones(2, 3, 8, 8)).shape
     torch.Size([2, 6, 4, 4])
     >>> nn.Conv2d(3, 6, kernel_size=(3, 5), bias=False)
     Conv2d(3, 6, kernel_size=(3, 5), stride=(1, 1), bias=False)
