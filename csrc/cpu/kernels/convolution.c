@@ -85,7 +85,11 @@ static void axis_of_input(dt_patch_axis *a, const dt_window *w, int d, int64_t f
 /* Cuts the work. */
 static void cut(dt_patches *p, int64_t size, int64_t depth)
 {
-    const dt_patch_axis *a = p->axis;
+    dt_patch_axis *a = p->axis;
+    /* A single position makes no step, and a large one would be staged. */
+    for (int d = 0; d < DT_WINDOW_DIMS; d++)
+        if (a[d].count == 1)
+            a[d].move = 1;
     int64_t plane = a[1].count * a[2].count, planes = p->batch * a[0].count;
     p->taps = a[0].taps * a[1].taps * a[2].taps;
     p->planes = plane < POSITIONS ? least(POSITIONS / plane, planes) : 1;

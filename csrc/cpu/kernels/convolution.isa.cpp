@@ -141,26 +141,35 @@ struct Patches {
         memcpy(out, from, W * sizeof(T));
     }
     template <int64_t W>
-    static DT_INLINE void pack_runs(int64_t k, const int64_t *offsets, const T *stage,
-                                    const Run *runs, int64_t count, T *out)
+    static DT_INLINE void pack_pieces(int64_t k, const int64_t *offsets, const T *stage,
+                                      const Run *pieces, int64_t count, T *out)
     {
         for (int64_t i = 0; i < k; i++, out += columns)
             for (int64_t r = 0; r < count; r++)
-                copy<W>(out + runs[r].column, stage + runs[r].from + offsets[i]);
+                copy<W>(out + pieces[r].column, stage + pieces[r].from + offsets[i]);
     }
-    static void pack_panel(const dt_patches *p, int64_t k, const int64_t *offsets,
-                           const T *stage, const Run *runs, int64_t count, T *out)
+    /* Runs of n columns in all, in pieces of W elements. */
+    template <int64_t W>
+    static DT_INLINE void pack_panel(int64_t k, const int64_t *offsets, const T *stage,
+                                     const Run *runs, int64_t count, int64_t n, T *out)
     {
-        if (count == 1)
-            pack_runs<columns>(k, offsets, stage, runs, 1, out);
-        else if (count == 2)
-            pack_runs<columns>(k, offsets, stage, runs, 2, out);
-        else if (p->axis[2].count <= lanes / 2)
-            pack_runs<lanes / 2>(k, offsets, stage, runs, count, out);
-        else if (p->axis[2].count <= lanes)
-            pack_runs<lanes>(k, offsets, stage, runs, count, out);
+        Run pieces[columns];
+        int64_t found = 0;
+        for (int64_t r = 0; r < count; r++) {
+            int64_t end = r + 1 < count ? runs[r + 1].column : n;
+            for (int64_t s = 0; runs[r].column + s < end; s += W, found++) {
+                pieces[found].from = runs[r].from + s;
+                pieces[found].column = runs[r].column + s;
+            }
+        }
+        if (found == 2)
+            pack_pieces<W>(k, offsets, stage, pieces, 2, out);
+        else if (found == 3)
+            pack_pieces<W>(k, offsets, stage, pieces, 3, out);
+        else if (found == 4)
+            pack_pieces<W>(k, offsets, stage, pieces, 4, out);
         else
-            pack_runs<columns>(k, offsets, stage, runs, count, out);
+            pack_pieces<W>(k, offsets, stage, pieces, found, out);
     }
     static int64_t stage_bytes(const dt_patches *p)
     {
@@ -281,12 +290,20 @@ struct Patches {
             for (int64_t n = 0; n < positions; n += columns) {
                 int64_t count = least(columns, positions - n);
                 int64_t found = find_runs(p, part, n, n + count, runs);
-                if (depth)
-                    pack_panel(p, depth, offsets, stage_room, runs, found, panel);
+                if (depth && p->axis[2].count <= lanes / 2)
+                    pack_panel<lanes / 2>(depth, offsets, stage_room, runs, found,
+                                          count, panel);
+                else if (depth)
+                    pack_panel<lanes>(depth, offsets, stage_room, runs, found, count,
+                                      panel);
                 bool dense = true;
-                for (int64_t i = 0; i < count; i++) {
-                    at[i] = place_of(p, part, n + i);
-                    dense &= at[i] == at[0] + i;
+                for (int64_t r = 0, i = 0; r < found; r++) {
+                    int64_t end = r + 1 < found ? runs[r + 1].column : count;
+                    int64_t start = place_of(p, part, n + i);
+                    for (int64_t begin = i; i < end; i++) {
+                        at[i] = start + (i - begin) * p->axis[2].step;
+                        dense &= at[i] == at[0] + i;
+                    }
                 }
                 for (int64_t m = first; m < last; m += TILE_ROWS) {
                     alignas(VECTOR) T sums[TILE_ROWS * columns];
