@@ -127,7 +127,7 @@ typedef struct dt_tensor_list {
 /* The arguments of a bound call, and what they refer to until dt_values_release. */
 typedef struct dt_values {
     dt_value v[DT_MAX_PARAMETERS];
-    int64_t ints[4][DT_MAX_NDIM]; /* of Dims and Sizes */
+    int64_t ints[DT_MAX_INTS][DT_MAX_NDIM]; /* of Dims and Sizes */
     int nints;
     int64_t numel;    /* of all tensors: how long the call may take */
     dt_device device; /* of a factory's result */

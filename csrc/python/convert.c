@@ -471,7 +471,7 @@ int dt_convert_ints(dt_values *s, const dt_args *args, int i)
     } else if (take_dims(args, i, &v->count, ints) < 0) {
         return -1;
     }
-    if (v->count < 0 && p->required)
+    if (v->count < 0 && (p->required || (args->slots[i] && !p->none)))
         return dt_argument_error(args, i);
     v->given = v->count >= 0;
     s->nints++;

@@ -92,6 +92,7 @@ static const char *read_parameter(const char *c, dt_parameter *p, bool rest)
 int dt_schema_parse(dt_schema *out, const char *text, const char **end)
 {
     dt_parameter parameters[DT_MAX_PARAMETERS];
+    int ints = 0;
     memset(parameters, 0, sizeof parameters);
     memset(out, 0, sizeof *out);
     out->positional = out->rest = out->out = -1;
@@ -115,7 +116,8 @@ int dt_schema_parse(dt_schema *out, const char *text, const char **end)
             return malformed(text);
         dt_parameter *p = &parameters[out->count];
         c = read_parameter(c, p, rest);
-        if (!c || (*c != ',' && *c != ')'))
+        ints += p->type == DT_PARAM_DIMS || p->type == DT_PARAM_SIZES;
+        if (!c || (*c != ',' && *c != ')') || ints > DT_MAX_INTS)
             return malformed(text);
         if (!strcmp(p->name, "out"))
             out->out = out->count;
