@@ -124,6 +124,7 @@ struct job {
     dt_index_op op;
     row_fn *run;
     int64_t size;
+    int64_t apart; /* rows that one thread writes */
 };
 
 void run_rows(void *context, int64_t begin, int64_t end)
@@ -170,8 +171,33 @@ void run_rows(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Elements from which on a read is shared among threads. */
+void run_parts(void *context, int64_t begin, int64_t end)
+{
+    const job *j = (const job *)context;
+    run_rows(context, begin * j->apart, end * j->apart);
+}
+
+/* Elements from which on a call is shared among threads. */
 constexpr int64_t SHARED = 32768;
+
+/* The rows of a part of the outermost dimension longer than 1, if its parts of the table
+ * have no element in common, so that several threads may write them; else 0. */
+int64_t rows_apart(const dt_index_call *s, int64_t size)
+{
+    int outer = 0;
+    while (outer < s->ndim - 1 && s->shape[outer] == 1)
+        outer++;
+    if (outer == s->ndim - 1)
+        return 0;
+    int64_t reach = size, rows = 1;
+    for (int d = outer + 1; d < s->ndim; d++) {
+        reach += (s->shape[d] - 1) * s->table_strides[d];
+        rows *= d < s->ndim - 1 ? s->shape[d] : 1;
+    }
+    for (int k = 0; k < s->nindices; k++)
+        reach += (s->indices[k].size - 1) * s->indices[k].stride;
+    return reach <= s->table_strides[outer] ? rows : 0;
+}
 
 } // namespace
 
@@ -182,13 +208,16 @@ int dt_cpu_index(dt_stream, dt_index_op op, const dt_index_call *s)
         if (check_index(s, &s->indices[k]))
             return -1;
     int64_t inner = s->shape[s->ndim - 1], rows = s->numel / inner;
-    job j = {s, op, nullptr, (int64_t)dt_dtype_size(s->dtype)};
+    job j = {s, op, nullptr, (int64_t)dt_dtype_size(s->dtype), 0};
     int power = __builtin_ctzll((unsigned long long)j.size);
     j.run = op == DT_INDEX_READ    ? reads[power]
             : op == DT_INDEX_WRITE ? writes[power]
                                    : accumulates[op - DT_INDEX_ADD][s->dtype];
     if (op == DT_INDEX_READ && s->numel >= SHARED && rows > 1)
         dt_pool_run(run_rows, &j, rows, inner < SHARED / 2 ? SHARED / 2 / inner : 1);
+    else if (op != DT_INDEX_READ && s->numel >= SHARED &&
+             (j.apart = rows_apart(s, j.size)))
+        dt_pool_run(run_parts, &j, rows / j.apart, SHARED / 2 / (j.apart * inner) + 1);
     else
         run_rows(&j, 0, rows);
     return 0;
