@@ -85,6 +85,8 @@ struct dt_nn_call;
 struct dt_attention_call;
 struct dt_rnn_call;
 struct dt_convolution;
+struct dt_pooling_call;
+struct dt_resample_call;
 
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
 typedef void (*dt_fact_visitor)(void *context, const char *name, const char *value);
@@ -198,6 +200,8 @@ typedef struct dt_backend {
     int (*foreach_norm)(dt_stream stream, dt_reduce_op op,
                         const dt_foreach_norm_call *call);
     int (*convolution)(dt_stream stream, const struct dt_convolution *call);
+    int (*pooling)(dt_stream stream, const struct dt_pooling_call *call);
+    int (*resample)(dt_stream stream, const struct dt_resample_call *call);
 } dt_backend;
 
 /* MEMBER(name): the functions above that every backend has, and those of GPUs. */
@@ -233,7 +237,9 @@ typedef struct dt_backend {
     MEMBER(attention)                                                                  \
     MEMBER(attention_backward)                                                         \
     MEMBER(foreach_norm)                                                               \
-    MEMBER(convolution)
+    MEMBER(convolution)                                                                \
+    MEMBER(pooling)                                                                    \
+    MEMBER(resample)
 
 #define DT_BACKEND_GPU_MEMBERS(MEMBER)                                                 \
     MEMBER(stream_new)                                                                 \

@@ -7,6 +7,8 @@
 
 #include "device/attention.h"
 #include "device/nn.h"
+#include "device/pooling.h"
+#include "device/resample.h"
 #include "device/stream.h"
 
 bool dt_recording;
@@ -119,6 +121,8 @@ static const char *const index_names[] = {"index_read", "index_write", "index_ad
                                           "index_multiply"};
 static const char *const scan_names[] = {"cumsum", "cumprod", "logcumsumexp", "cummax",
                                          "cummin"};
+static const char *const pooling_names[] = {"max_pool", "avg_pool",
+                                            "avg_pool_backward"};
 static const char *const random_names[] = {"uniform", "normal", "random_integers",
                                            "bernoulli"};
 
@@ -179,6 +183,20 @@ static double attention_flops(const dt_attention_call *c)
            (double)(c->size + c->value_size) / (c->causal ? 2 : 1);
 }
 
+static int64_t pooling_bytes(const dt_pooling_call *c)
+{
+    const dt_window *w = &c->window;
+    return sized(c->dtype, c->planes * (dt_window_volume(w->input) +
+                                        dt_window_volume(w->output)));
+}
+
+static double pooling_flops(const dt_pooling_call *c)
+{
+    const dt_window *w = &c->window;
+    return (double)(c->planes * dt_window_volume(w->output)) *
+           (double)dt_window_volume(w->kernel);
+}
+
 static int64_t optim_numel(const dt_optim_call *c)
 {
     const dt_optim_entry *last = &c->entries[c->count - 1];
@@ -234,6 +252,11 @@ static int64_t optim_numel(const dt_optim_call *c)
     WORK(attention_backward, (dt_stream stream, const struct dt_attention_call *c),    \
          (stream, c), "attention_backward", 2 * attention_bytes(c),                    \
          2.5 * attention_flops(c))                                                     \
+    WORK(pooling, (dt_stream stream, const struct dt_pooling_call *c), (stream, c),    \
+         pooling_names[c->op], pooling_bytes(c), pooling_flops(c))                     \
+    WORK(resample, (dt_stream stream, const struct dt_resample_call *c), (stream, c),  \
+         "resample", sized(c->dtype, c->outer * c->inner * (c->inputs + c->outputs)),  \
+         2 * (double)(c->outer * c->inner) * (double)c->starts[c->outputs])            \
     WORK(foreach_norm,                                                                 \
          (dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *c),           \
          (stream, op, c), "foreach_norm",                                              \

@@ -9,6 +9,8 @@
 #include "device/nn.h"
 #include "device/plan.h"
 #include "device/rnn.h"
+#include "device/pooling.h"
+#include "device/resample.h"
 #include "ops/ops.h"
 
 #define DT_FN_LONG static inline
@@ -202,6 +204,16 @@ typedef void dt_rnn_kernel(void *const *row, int64_t n);
 typedef struct dt_rnn_kernels {
     dt_rnn_kernel *float32[DT_NRNN], *float64[DT_NRNN];
 } dt_rnn_kernels;
+typedef struct dt_pooling_kernels {
+    /* Rows of windows, or in a backward pass planes, begin to end-1. */
+    void (*run)(const dt_pooling_call *call, int64_t begin, int64_t end);
+} dt_pooling_kernels;
+
+typedef struct dt_resample_kernels {
+    /* Elements along the dimension, of all outer ones, begin to end-1; where the dimension
+     * is the last one, rows. */
+    void (*run)(const dt_resample_call *call, int64_t begin, int64_t end);
+} dt_resample_kernels;
 
 /* FAMILY(name, isa): every instruction set exports a dt_NAME_kernels, dt_NAME_ISA. */
 #define DT_KERNEL_FAMILIES(FAMILY, isa)                                                \
@@ -215,7 +227,9 @@ typedef struct dt_rnn_kernels {
     FAMILY(nn, isa)                                                                    \
     FAMILY(attention, isa)                                                             \
     FAMILY(rnn, isa)                                                                   \
-    FAMILY(convolution, isa)
+    FAMILY(convolution, isa)                                                           \
+    FAMILY(pooling, isa)                                                               \
+    FAMILY(resample, isa)
 
 #define FAMILY(name, isa) extern const dt_##name##_kernels dt_##name##_##isa;
 #define ISA(name, test)   DT_KERNEL_FAMILIES(FAMILY, name)

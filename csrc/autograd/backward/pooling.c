@@ -1,0 +1,77 @@
+/* Pooling and resampling, which but for the maximum are linear: each is the derivative of
+ * its own backward pass. */
+#include "tensor/ops/pooling.h"
+
+#include <string.h>
+
+#include "autograd/dispatch.h"
+#include "autograd/recorded.h"
+
+/* --- resampling --- */
+
+int dt_resample_backward(dt_grad *g)
+{
+    dt_value args[DT_MAX_PARAMETERS];
+    int64_t dim = g->args[1].i, ndim = dt_grad_like(g, 0)->ndim;
+    memcpy(args, g->args, 9 * sizeof *args);
+    args[0] = TENSOR(GRAD);
+    args[2] = dt_value_int(dt_grad_like(g, 0)->shape[dim < 0 ? dim + ndim : dim]);
+    args[8] = dt_value_bool(!g->args[8].b);
+    return dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 9, args));
+}
+
+/* --- maxima --- */
+
+int dt_max_pool_forward(dt_call *c)
+{
+    return dt_max_pool(c, c->args[8].b || dt_recording(c->args[0].tensor));
+}
+
+/* The maxima's gradients are added to zeros where the maxima were. */
+int dt_max_pool_backward(dt_grad *g)
+{
+    const dt_result *x = dt_grad_like(g, 0);
+    int first = x->ndim - (int)g->args[1].i;
+    int64_t flat = -1, count = first + 1, shape[DT_MAX_NDIM];
+    memcpy(shape, x->shape, (size_t)first * sizeof *shape);
+    shape[first] = 1;
+    for (int d = first; d < x->ndim; d++)
+        shape[first] *= x->shape[d];
+    dt_arg zeros = dt_grad_zeros(g, 0);
+    dt_value from = dt_value_int(first), to = dt_value_int(-1);
+    dt_arg planes = CALL_OP(reshape, TENSOR(zeros), dt_value_ints((int)count, shape));
+    dt_arg index = CALL_OP(flatten, TENSOR(dt_grad_output(g, 1)), from, to);
+    dt_arg grad = CALL_OP(flatten, TENSOR(GRAD), from, to);
+    if (g->scope->failed ||
+        DT_CALL_INTO(scatter_add, (dt_tensor *)planes.tensor, dt_value_int(flat),
+                     TENSOR(index), TENSOR(grad)) < 0)
+        return -1;
+    return dt_grad_set(
+        g, 0, CALL_OP(reshape, TENSOR(planes), dt_value_ints(x->ndim, x->shape)));
+}
+
+/* --- averages --- */
+
+int dt_avg_pool_backward(dt_grad *g)
+{
+    dt_value args[DT_MAX_PARAMETERS];
+    const dt_result *x = dt_grad_like(g, 0);
+    int ndim = (int)g->args[1].i;
+    memcpy(args, g->args, 10 * sizeof *args);
+    args[0] = TENSOR(GRAD);
+    args[9] = g->args[9].count > 0 ? dt_value_none()
+                                   : dt_value_ints(ndim, x->shape + x->ndim - ndim);
+    return dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 10, args));
+}
+
+/* --- padding --- */
+
+int dt_constant_pad_nd_backward(dt_grad *g)
+{
+    int64_t pad[2 * DT_MAX_NDIM];
+    int count = g->args[1].count;
+    for (int i = 0; i < count; i++)
+        pad[i] = -g->args[1].ints[i];
+    return dt_grad_set(
+        g, 0, CALL_OP(constant_pad_nd, TENSOR(GRAD), dt_value_ints(count, pad)));
+}

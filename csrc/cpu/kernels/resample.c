@@ -1,0 +1,25 @@
+#include "base/gil.h"
+#include "cpu/runtime/backend.h"
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/runtime/pool.h"
+
+#define WORK 16384 /* products in a piece of parallel work, at least */
+
+static void run(void *context, int64_t begin, int64_t end)
+{
+    dt_cpu_kernels.resample->run(context, begin, end);
+}
+
+int dt_cpu_resample(dt_stream stream, const dt_resample_call *call)
+{
+    (void)stream;
+    dt_resample_call own = *call;
+    bool rows = call->inner == 1;
+    int64_t items = rows ? call->outer : call->outer * call->outputs;
+    /* Of an item, on the average; y is written where there are no taps, too. */
+    int64_t products = call->starts[call->outputs] + call->outputs;
+    int64_t work = rows ? products : (products / call->outputs + 1) * call->inner;
+    DT_WITHOUT_GIL((double)work * (double)items >= 2 * WORK);
+    return dt_pool_try(run, &own, items, WORK / work + 1);
+}

@@ -1,0 +1,127 @@
+/* Pooling of one window, for both backends. A maximum is the first one of its window in
+ * row-major order, or the last NaN, as in PyTorch.
+ *
+ * The includer has device/pooling.h, and DT_FN, the qualifiers of functions. */
+#ifndef DT_OPS_POOLING_H
+#define DT_OPS_POOLING_H
+
+#include <math.h>
+#include <stdint.h>
+#include <type_traits>
+
+#include "ops/window.h"
+
+namespace {
+namespace pooling {
+
+/* A window along one dimension: elements first, first + dilation, ... below end. `whole`
+ * counts those in the padding too; windows of averages have no dilation. */
+struct Span {
+    int64_t first, end, whole;
+};
+
+DT_FN int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+DT_FN Span span_of(const dt_pooling_call &c, int d, int64_t o)
+{
+    const dt_window &w = c.window;
+    const int64_t input = w.input[d], output = w.output[d], dilation = w.dilation[d];
+    if (c.adaptive) {
+        const int64_t first = o * input / output;
+        const int64_t end = ((o + 1) * input + output - 1) / output;
+        return {first, end, end - first};
+    }
+    int64_t first = o * w.stride[d] - w.padding[d];
+    const int64_t reach = (w.kernel[d] - 1) * dilation + 1;
+    const int64_t whole = smaller(reach, input + w.padding[d] - first);
+    const int64_t end = smaller(first + reach, input);
+    if (first < 0)
+        first += (dilation - 1 - first) / dilation * dilation;
+    return {first, end, whole};
+}
+
+/* The windows, first to end-1, that have element i of dimension d, where there is no
+ * dilation. */
+struct Windows {
+    int64_t first, end;
+};
+DT_FN Windows windows_of(const dt_pooling_call &c, int d, int64_t i)
+{
+    const dt_window &w = c.window;
+    const int64_t input = w.input[d], output = w.output[d];
+    if (c.adaptive)
+        return {i * output / input, ((i + 1) * output + input - 1) / input};
+    const int64_t at = i + w.padding[d], before = at - w.kernel[d];
+    return {before < 0 ? 0 : before / w.stride[d] + 1,
+            smaller(at / w.stride[d] + 1, output)};
+}
+
+template <typename T>
+struct Found {
+    T value;
+    int64_t at; /* in the plane */
+};
+
+template <typename T>
+DT_FN Found<T> max_of(const dt_pooling_call &c, const T *plane, const Span &d,
+                      const Span &h, const Span &w)
+{
+    const int64_t height = c.window.input[1], width = c.window.input[2];
+    Found<T> best = {std::is_integral_v<T> ? (T)INT64_MIN : -(T)INFINITY, 0};
+    if (d.first < d.end && h.first < h.end && w.first < w.end)
+        best.at = (d.first * height + h.first) * width + w.first;
+    for (int64_t i = d.first; i < d.end; i += c.window.dilation[0])
+        for (int64_t j = h.first; j < h.end; j += c.window.dilation[1]) {
+            const int64_t row = (i * height + j) * width;
+            for (int64_t k = w.first; k < w.end; k += c.window.dilation[2]) {
+                const T v = plane[row + k];
+                if (v > best.value || v != v)
+                    best = {v, row + k};
+            }
+        }
+    return best;
+}
+
+/* What the sum over a window is divided by; 0: there is no element. */
+DT_FN int64_t divisor_of(const dt_pooling_call &c, const Span &d, const Span &h,
+                         const Span &w)
+{
+    if (d.first >= d.end || h.first >= h.end || w.first >= w.end)
+        return 0;
+    return c.divisor ? c.divisor
+           : c.counts_padding
+               ? d.whole * h.whole * w.whole
+               : (d.end - d.first) * (h.end - h.first) * (w.end - w.first);
+}
+
+/* Integers wrap, and lose what is behind the point. */
+template <typename T>
+DT_FN T divided(T sum, int64_t divisor)
+{
+    if constexpr (std::is_integral_v<T>)
+        if (divisor == -1)
+            return (T)(0 - (uint64_t)sum);
+    return sum / (T)divisor;
+}
+
+template <typename T>
+DT_FN T average_of(const dt_pooling_call &c, const T *plane, const Span &d,
+                   const Span &h, const Span &w)
+{
+    const int64_t height = c.window.input[1], width = c.window.input[2];
+    const int64_t divisor = divisor_of(c, d, h, w);
+    std::conditional_t<std::is_integral_v<T>, uint64_t, T> sum = 0;
+    for (int64_t i = d.first; i < d.end; i++)
+        for (int64_t j = h.first; j < h.end; j++)
+            for (int64_t k = w.first; k < w.end; k++)
+                sum += plane[(i * height + j) * width + k];
+    return divisor ? divided((T)sum, divisor) : 0;
+}
+
+} // namespace pooling
+} // namespace
+
+#endif

@@ -1,0 +1,289 @@
+/* Interpolation and padding with a tensor's own elements: sums with weights along one
+ * dimension, for which a table of indices and weights is made. The weights are PyTorch's,
+ * computed in the type of the elements, at least float32. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/resample.h"
+#include "device/stream.h"
+#include "tensor/call.h"
+#include "tensor/ops/copy.h"
+#include "tensor/ops/ops.h"
+
+typedef enum resampling {
+    NEAREST,
+    NEAREST_EXACT,
+    LINEAR,
+    CUBIC,
+    REFLECT,
+    REPLICATE,
+    CIRCULAR,
+    MODES
+} resampling;
+static const char *const mode_names[MODES] = {
+    "nearest", "nearest-exact", "linear", "cubic", "reflect", "replicate", "circular"};
+
+/* What an element of the result is made of. */
+typedef struct rule {
+    resampling mode;
+    int64_t inputs, outputs;
+    int64_t lead; /* elements that padding puts before the first one */
+    double scale; /* elements of the input for one of the output */
+    bool corners; /* the first and the last elements lie over each other */
+    bool smooth;  /* antialias: a filter as wide as the elements that it joins */
+    bool single;  /* computed in float32 */
+    int64_t most; /* taps of one element, at most */
+} rule;
+
+static double rounded(const rule *r, double value)
+{
+    return r->single ? (double)(float)value : value;
+}
+
+/* floor(value), from low to high; a NaN is low. */
+static int64_t floor_within(double value, int64_t low, int64_t high)
+{
+    return !(value > (double)low)  ? low
+           : value >= (double)high ? high
+                                   : (int64_t)floor(value);
+}
+
+/* The filters: a triangle, and Keys' cubic convolution (1981) with slope a. */
+static double filter(resampling mode, double a, double x)
+{
+    x = fabs(x);
+    if (mode == LINEAR)
+        return x < 1 ? 1 - x : 0;
+    return x < 1   ? ((a + 2) * x - (a + 3)) * x * x + 1
+           : x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+                   : 0;
+}
+
+/* A filter stretched over the elements that one of the result stands for; its weights add
+ * up to 1. */
+static int64_t smooth_taps(const rule *r, int64_t o, dt_tap *taps)
+{
+    double half = r->mode == LINEAR ? 1 : 2, total = 0;
+    double wide = r->scale >= 1 ? r->scale : 1, support = rounded(r, half * wide);
+    double center = rounded(r, r->scale * ((double)o + 0.5));
+    int64_t first = floor_within(rounded(r, center - support + 0.5), 0, r->inputs);
+    int64_t end = floor_within(rounded(r, center + support + 0.5), 0, r->inputs), n;
+    for (n = 0; n < end - first && n < r->most; n++) {
+        double x = rounded(r, ((double)(first + n) - center + 0.5) / wide);
+        taps[n] = (dt_tap){first + n, rounded(r, filter(r->mode, -0.5, x))};
+        total += taps[n].weight;
+    }
+    for (int64_t i = 0; i < n && total != 0; i++)
+        taps[i].weight = rounded(r, taps[i].weight / total);
+    return n;
+}
+
+static int64_t taps_of(const rule *r, int64_t o, dt_tap *taps)
+{
+    const int64_t last = r->inputs - 1, i = o - r->lead;
+    double at = (double)o, place;
+    taps[0].weight = 1;
+    switch (r->mode) {
+    case NEAREST:
+    case NEAREST_EXACT:
+        at += r->mode == NEAREST ? 0 : 0.5;
+        taps[0].index =
+            r->inputs == r->outputs ? o : floor_within((float)(at * r->scale), 0, last);
+        return 1;
+    case REFLECT:
+    case REPLICATE:
+    case CIRCULAR:
+        taps[0].index = i >= 0 && i <= last    ? i
+                        : r->mode == REPLICATE ? (i < 0 ? 0 : last)
+                        : r->mode == REFLECT   ? (i < 0 ? -i : 2 * last - i)
+                                               : (i < 0 ? i + last + 1 : i - last - 1);
+        return 1;
+    default:
+        if (r->smooth)
+            return smooth_taps(r, o, taps);
+    }
+    if (r->mode == LINEAR && r->inputs == r->outputs) {
+        taps[0].index = o;
+        return 1;
+    }
+    at = r->corners ? rounded(r, r->scale * at)
+                    : rounded(r, rounded(r, r->scale * (at + 0.5)) - 0.5);
+    at = r->mode == LINEAR && at < 0 ? 0 : at;
+    int64_t below = floor_within(at, -2, last);
+    place = rounded(r, at - (double)below);
+    place = !(place > 0) ? 0 : place > 1 ? 1 : place;
+    for (int t = 0; t < r->most; t++) {
+        int64_t index = below + t - (r->mode == CUBIC);
+        double away = r->mode == CUBIC ? (double)(t - 1) - place : (double)t - place;
+        taps[t].index = index < 0 ? 0 : index > last ? last : index;
+        taps[t].weight = rounded(r, filter(r->mode, -0.75, away));
+    }
+    return r->most;
+}
+
+typedef struct table {
+    int64_t *starts;
+    dt_tap *taps;
+} table;
+
+static void clear(table *t)
+{
+    free(t->starts);
+    free(t->taps);
+}
+
+static int allocate(const char *op_name, table *t, int64_t rows, int64_t taps)
+{
+    t->starts = calloc((size_t)rows + 1, sizeof *t->starts);
+    t->taps = calloc((size_t)taps, sizeof *t->taps);
+    return t->starts && t->taps
+               ? 0
+               : dt_fail(DT_ERROR_HOST_MEMORY,
+                         "%s: no memory is left for a table of %" PRId64
+                         " weights; free some, or give a smaller size",
+                         op_name, taps);
+}
+
+static int make(const char *op_name, table *t, const rule *r)
+{
+    if (allocate(op_name, t, r->outputs, r->outputs * r->most))
+        return -1;
+    for (int64_t o = 0; o < r->outputs; o++)
+        t->starts[o + 1] = t->starts[o] + taps_of(r, o, t->taps + t->starts[o]);
+    return 0;
+}
+
+/* The table of the gradient: which elements of the result each element went into. */
+static int transpose(const char *op_name, table *t, const rule *r)
+{
+    table turned;
+    int64_t count = t->starts[r->outputs];
+    int status = allocate(op_name, &turned, r->inputs, count);
+    for (int64_t n = 0; n < count && !status; n++)
+        turned.starts[t->taps[n].index + 1]++;
+    for (int64_t i = 0; i < r->inputs && !status; i++)
+        turned.starts[i + 1] += turned.starts[i];
+    for (int64_t o = r->outputs - 1; o >= 0 && !status; o--)
+        for (int64_t n = t->starts[o + 1] - 1; n >= t->starts[o]; n--)
+            /* From the last one down, so that each row's end becomes its start. */
+            turned.taps[--turned.starts[t->taps[n].index + 1]] =
+                (dt_tap){o, t->taps[n].weight};
+    if (!status)
+        memmove(turned.starts, turned.starts + 1,
+                (size_t)r->inputs * sizeof *turned.starts);
+    if (!status)
+        turned.starts[r->inputs] = count;
+    table old = *t;
+    *t = turned;
+    clear(&old);
+    return status;
+}
+
+/* r, from the arguments of the call and the sizes that it has. */
+static int set_rule(dt_call *c, rule *r)
+{
+    const char *name = c->args[3].text;
+    double factor = c->args[4].f;
+    int m = 0;
+    while (m < MODES && strcmp(name, mode_names[m]) != 0)
+        m++;
+    r->mode = (resampling)m;
+    r->corners = c->args[5].b;
+    r->smooth = c->args[6].b;
+    r->lead = c->args[7].i;
+    if (m == MODES)
+        return dt_fail(DT_ERROR_VALUE,
+                       "%s: there is no mode '%s'; give 'nearest', 'linear', 'cubic', "
+                       "'reflect', 'replicate' or 'circular'",
+                       c->name, name);
+    if (r->outputs && !r->inputs)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: a dimension of size 0 cannot become one of size %" PRId64
+                       "; give elements",
+                       c->name, r->outputs);
+    bool pads = m >= REFLECT;
+    int64_t room = r->mode == REFLECT    ? r->inputs - 1
+                   : r->mode == CIRCULAR ? r->inputs
+                                         : INT64_MAX / 4;
+    if (pads && (r->lead < 0 || r->lead > room || r->outputs - r->lead < r->inputs ||
+                 r->outputs - r->lead - r->inputs > room))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: '%s' cannot pad %" PRId64 " elements to %" PRId64
+                       " with %" PRId64 " before them; give a smaller padding",
+                       c->name, name, r->inputs, r->outputs, r->lead);
+    double sizes =
+        rounded(r, (double)r->inputs / (double)(r->outputs ? r->outputs : 1));
+    r->scale = factor > 0 ? rounded(r, 1 / factor) : sizes;
+    if (m < LINEAR)
+        r->scale = (double)(float)r->scale;
+    else if (r->corners)
+        r->scale = r->outputs > 1
+                       ? rounded(r, (double)(r->inputs - 1) / (double)(r->outputs - 1))
+                       : 0;
+    double wide = r->scale > 1 ? r->scale : 1;
+    r->most = m == LINEAR ? 2 : m == CUBIC ? 4 : 1;
+    if (r->smooth && !pads)
+        r->most = floor_within(ceil((double)r->most / 2 * wide) * 2 + 1, 1, r->inputs);
+    return 0;
+}
+
+int dt_resample_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    dt_tensor *out = c->out[0];
+    int dim = dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
+    int64_t size = c->args[2].i, shape[DT_MAX_NDIM];
+    bool transposed = c->args[8].b;
+    dt_dtype dtype = (dt_dtype)x->dtype;
+    dt_dtype compute = dtype == DT_FLOAT64        ? DT_FLOAT64
+                       : dt_dtype_is_float(dtype) ? DT_FLOAT32
+                                                  : DT_INT64;
+    dt_device device = dt_tensor_device(x);
+    table t = {NULL, NULL};
+    int status = -1;
+    DT_LOCAL(input);
+    if (dim < 0)
+        return -1;
+    if (x->ndim == 0 || size < 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the size is %" PRId64
+                       " for a Tensor of %d dimensions; give "
+                       "0 or more, for one of at least 1",
+                       c->name, size, x->ndim);
+    memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
+    shape[dim] = size;
+    rule r = {.inputs = transposed ? size : x->shape[dim],
+              .outputs = transposed ? x->shape[dim] : size,
+              .single = compute != DT_FLOAT64};
+    if (set_rule(c, &r) || dt_contiguous_as(&input, x, compute, device) ||
+        dt_tensor_empty(c->name, out, compute, x->ndim, shape, device))
+        return -1;
+    dt_resample_call call = {.dtype = compute,
+                             .outer = 1,
+                             .inputs = x->shape[dim],
+                             .outputs = size,
+                             .inner = 1,
+                             .x = dt_tensor_data(&input),
+                             .y = dt_tensor_data(out)};
+    for (int d = 0; d < x->ndim; d++)
+        if (d != dim)
+            *(d < dim ? &call.outer : &call.inner) *= x->shape[d];
+    if (out->numel && !x->numel)
+        return dt_fill_into(c->name, out, dt_scalar_int(0)) ? -1
+                                                            : dt_retype(out, dtype);
+    if (!out->numel)
+        return dt_retype(out, dtype);
+    if (make(c->name, &t, &r) || (transposed && transpose(c->name, &t, &r)))
+        goto end;
+    call.starts = t.starts;
+    call.taps = t.taps;
+    if (dt_tensor_use(&input) || dt_tensor_use(out) ||
+        dt_backend_of(device)->resample(dt_stream_current(device), &call))
+        goto end;
+    status = dt_retype(out, dtype);
+end:
+    clear(&t);
+    return status;
+}
