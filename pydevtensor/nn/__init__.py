@@ -13,6 +13,7 @@ from pydevtensor.nn import (
 from pydevtensor.nn.modules.activation import *
 from pydevtensor.nn.modules.attention import *
 from pydevtensor.nn.modules.batchnorm import *
+from pydevtensor.nn.modules.channelshuffle import *
 from pydevtensor.nn.modules.container import *
 from pydevtensor.nn.modules.conv import *
 from pydevtensor.nn.modules.distance import *
@@ -24,9 +25,13 @@ from pydevtensor.nn.modules.linear import *
 from pydevtensor.nn.modules.loss import *
 from pydevtensor.nn.modules.module import *
 from pydevtensor.nn.modules.normalization import *
+from pydevtensor.nn.modules.padding import *
+from pydevtensor.nn.modules.pixelshuffle import *
+from pydevtensor.nn.modules.pooling import *
 from pydevtensor.nn.modules.rnn import *
 from pydevtensor.nn.modules.sparse import *
 from pydevtensor.nn.modules.transformer import *
+from pydevtensor.nn.modules.upsampling import *
 from pydevtensor.nn.parallel.data_parallel import DataParallel
 from pydevtensor.nn.parameter import (
     Buffer,

@@ -9,6 +9,9 @@ from pydevtensor.nn._functional.dropout import *
 from pydevtensor.nn._functional.linear import *
 from pydevtensor.nn._functional.loss import *
 from pydevtensor.nn._functional.normalization import *
+from pydevtensor.nn._functional.padding import *
+from pydevtensor.nn._functional.pooling import *
 from pydevtensor.nn._functional.sparse import *
+from pydevtensor.nn._functional.vision import *
 
 _publish(__name__)

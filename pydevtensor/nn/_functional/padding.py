@@ -1,0 +1,79 @@
+"""Elements around a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+
+__all__ = ["pad"]
+
+_NODES = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """input with elements before and after it along its last dimensions.
+
+    pad: two numbers for each dimension, the last one first; negative ones take elements
+    away. mode: 'constant' (value, by default 0), 'reflect' (without the border),
+    'replicate' (the border) or 'circular'. All but the first pad the last one of 2 or 3
+    dimensions, two of 3 or 4, or three of 4 or 5. Raises RuntimeError for more elements
+    than there are to reflect.
+
+    >>> nn.functional.pad(torch.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
+    tensor([[3., 2., 1., 2., 3., 2.]])
+    """
+    if mode == "constant":
+        return _C.constant_pad_nd(input, pad, 0 if value is None else value)
+    sizes = _checked(input, pad, mode, value)
+    x = input
+    count = len(sizes) // 2
+    for d in range(count):
+        x = _pad_one(x, x.dim() - 1 - d, sizes[2 * d], sizes[2 * d + 1], mode)
+    if mode == "circular" or x is input:
+        return x
+    return _C._named(x, f"{_NODES[mode]}{count}DBackward0")
+
+
+def _checked(input: Any, pad: Any, mode: str, value: Any) -> list[int]:
+    if isinstance(pad, int) or not all(isinstance(n, int) for n in pad):
+        raise TypeError(f"pad(): pad is {pad!r}; give a tuple of ints")
+    if len(pad) % 2:
+        raise RuntimeError(
+            f"pad(): pad has {len(pad)} numbers; give two for each dimension"
+        )
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(
+            f"pad(): there is no mode {mode!r}; give 'constant', 'reflect', "
+            "'replicate' or 'circular'"
+        )
+    if value:
+        raise RuntimeError(f"pad(): mode {mode!r} takes no value; leave it out")
+    count = len(pad) // 2
+    if count not in (1, 2, 3) or input.dim() not in (count + 1, count + 2):
+        raise NotImplementedError(
+            f"pad(): mode {mode!r} cannot pad {count} dimensions of a Tensor of "
+            f"{input.dim()}; give 2 numbers for 2 or 3 dimensions, 4 for 3 or 4, or 6 "
+            "for 4 or 5"
+        )
+    if 0 in input.shape[input.dim() - count - 1 :]:
+        raise RuntimeError(
+            f"pad(): the input has shape {[*input.shape]}; only the batch may be empty"
+        )
+    return [*pad]
+
+
+def _pad_one(x: Any, dim: int, before: int, after: int, mode: str) -> Any:
+    if before < 0 or after < 0:
+        begin, end = max(-before, 0), x.shape[dim] - max(-after, 0)
+        if end <= begin:
+            raise RuntimeError(
+                f"pad(): {before} and {after} leave no element of dimension {dim} of "
+                f"size {x.shape[dim]}; take away fewer"
+            )
+        x = x.narrow(dim, begin, end - begin)
+    before, after = max(before, 0), max(after, 0)
+    if not before and not after:
+        return x
+    size = x.shape[dim] + before + after
+    return _C._resample(x, dim, size, mode, lead=before)

@@ -1,0 +1,733 @@
+"""Pooling: one number for each window over the last dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydevtensor import _C
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
+
+
+def numbers(name: str, value: Any, ndim: int) -> list[int]:
+    """The value for each of ndim dimensions: one for all, or a sequence of them."""
+    if isinstance(value, int):
+        return [value] * ndim
+    if len(value) not in (1, ndim):
+        raise RuntimeError(
+            f"{name} has {len(value)} numbers; give one, or {ndim}: one for each "
+            "dimension that the window slides along"
+        )
+    return [*value] * (ndim // len(value))
+
+
+def _maximum(
+    ndim: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    return_indices: bool,
+    adaptive: bool = False,
+) -> Any:
+    pair: Any = _C._max_pool(
+        input,
+        ndim,
+        kernel_size,
+        stride,
+        padding,
+        dilation,
+        ceil_mode,
+        adaptive,
+        return_indices,
+    )
+    # The backward pass needs the indices, else only the maxima were made.
+    return pair[0] if isinstance(pair, tuple) and not return_indices else pair
+
+
+def max_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window of (..., length).
+
+    stride: from one window to the next, by default kernel_size. padding: elements on
+    both sides that are never a maximum. ceil_mode: a last window may end beyond them.
+    return_indices: also where the maxima are, int64. Raises RuntimeError for a window
+    larger than the input.
+
+    >>> nn.functional.max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0, 0.0]]), 3, 2)
+    tensor([[3., 4.]])
+    """
+    return _maximum(
+        1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    )
+
+
+def max_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window of (..., height, width): see max_pool1d.
+
+    >>> nn.functional.max_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
+    """
+    return _maximum(
+        2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    )
+
+
+def max_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window of (..., depth, height, width): see max_pool1d.
+
+    >>> nn.functional.max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
+    tensor([[[[7.]]]])
+    """
+    return _maximum(
+        3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    )
+
+
+def max_pool1d_with_indices(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """max_pool1d with return_indices=True.
+
+    >>> x = torch.tensor([[1.0, 3.0, 2.0, 4.0]])
+    >>> nn.functional.max_pool1d_with_indices(x, 2)
+    (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
+    return _maximum(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool2d_with_indices(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """max_pool2d with return_indices=True.
+
+    >>> nn.functional.max_pool2d_with_indices(torch.tensor([[[1.0, 3.0]]]), (1, 2))
+    (tensor([[[3.]]]), tensor([[[1]]]))
+    """
+    return _maximum(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool3d_with_indices(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """max_pool3d with return_indices=True.
+
+    >>> x = torch.arange(8.0).reshape(1, 2, 2, 2)
+    >>> nn.functional.max_pool3d_with_indices(x, 2)
+    (tensor([[[[7.]]]]), tensor([[[[7]]]]))
+    """
+    return _maximum(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+# --- averages ---
+
+
+def avg_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """The average of each window of (..., length).
+
+    padding: zeros on both sides, which count_include_pad=False does not count. Raises
+    RuntimeError for a window larger than the input.
+
+    >>> nn.functional.avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
+    tensor([[2., 3.]])
+    """
+    return _C._avg_pool(
+        input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad
+    )
+
+
+def _divisor(divisor: int | None) -> int:
+    if divisor == 0:
+        raise RuntimeError("divisor_override is 0; give another number, or None")
+    return divisor or 0
+
+
+def avg_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """The average of each window of (..., height, width): see avg_pool1d.
+
+    divisor_override: what sums are divided by, instead of the window's size.
+
+    >>> nn.functional.avg_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 2.5000,  4.5000],
+             [10.5000, 12.5000]]])
+    """
+    divisor = _divisor(divisor_override)
+    return _C._avg_pool(
+        input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor
+    )
+
+
+def avg_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """The average of each window of (..., depth, height, width): see avg_pool2d.
+
+    >>> nn.functional.avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
+    tensor([[[[3.5000]]]])
+    """
+    divisor = _divisor(divisor_override)
+    return _C._avg_pool(
+        input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor
+    )
+
+
+def lp_pool1d(
+    input: Any,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Any:
+    """The p-th root of the sum of x^p over each window of (..., length).
+
+    >>> nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 0.0, 2.0]]), 2, 2)
+    tensor([[5., 2.]])
+    """
+    return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Any,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Any:
+    """The p-th root of the sum of x^p over each window of (..., height, width).
+
+    >>> nn.functional.lp_pool2d(torch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
+    tensor([[[5.]]])
+    """
+    return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Any,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Any:
+    """The p-th root of the sum of x^p over each window of (..., depth, height, width).
+
+    >>> nn.functional.lp_pool3d(torch.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
+    tensor([[[[5.]]]])
+    """
+    return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _power_mean(
+    ndim: int, input: Any, p: float, kernel_size: Any, stride: Any, ceil_mode: bool
+) -> Any:
+    out = _C._avg_pool(input.pow(p), ndim, kernel_size, stride, 0, ceil_mode)
+    size = math.prod(numbers("kernel_size", kernel_size, ndim))
+    return (out.sign() * out.abs().relu() * size).pow(1.0 / p)
+
+
+# --- adaptive ---
+
+
+def _adaptive_sizes(input: Any, output_size: Any, ndim: int) -> Any:
+    """The sizes with None replaced by the input's."""
+    if isinstance(output_size, int):
+        return output_size
+    sizes = [*output_size] if output_size is not None else [None] * ndim
+    if len(sizes) != ndim:
+        raise RuntimeError(
+            f"output_size has {len(sizes)} numbers; give one, or {ndim}: one for each "
+            "of the last dimensions"
+        )
+    if input.dim() <= ndim:
+        raise ValueError(
+            f"the input has {input.dim()} dimensions; give one of at least {ndim + 1}"
+        )
+    given = input.shape[-ndim:]
+    return [
+        had if size is None else size for size, had in zip(sizes, given, strict=True)
+    ]
+
+
+def _adaptive_maximum(
+    ndim: int, input: Any, output_size: Any, return_indices: bool
+) -> Any:
+    sizes = _adaptive_sizes(input, output_size, ndim)
+    return _maximum(ndim, input, sizes, None, 0, 1, False, return_indices, True)
+
+
+def _adaptive_average(ndim: int, input: Any, output_size: Any) -> Any:
+    sizes = _adaptive_sizes(input, output_size, ndim)
+    one = sizes in (1, [1] * ndim) and input.dim() in (ndim + 1, ndim + 2)
+    if one and input.is_floating_point() and 0 not in input.shape[-ndim:]:
+        return input.mean([*range(-ndim, 0)], keepdim=True)
+    return _C._avg_pool(input, ndim, sizes, None, 0, False, True, 0, True)
+
+
+def adaptive_max_pool1d(
+    input: Any, output_size: Any, return_indices: bool = False
+) -> Any:
+    """The maximum of each of output_size windows that divide (..., length) evenly.
+
+    return_indices: also where the maxima are, int64.
+
+    >>> nn.functional.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
+    tensor([[3., 4.]])
+    """
+    return _adaptive_maximum(1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(
+    input: Any, output_size: Any, return_indices: bool = False
+) -> Any:
+    """The maximum of each of the windows that divide (..., height, width) evenly.
+
+    output_size: one number or two, None being the input's size.
+
+    >>> nn.functional.adaptive_max_pool2d(torch.arange(9.0).reshape(1, 3, 3), (1, None))
+    tensor([[[6., 7., 8.]]])
+    """
+    return _adaptive_maximum(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(
+    input: Any, output_size: Any, return_indices: bool = False
+) -> Any:
+    """The maximum of each of the windows that divide the last three dimensions evenly.
+
+    >>> nn.functional.adaptive_max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1)
+    tensor([[[[7.]]]])
+    """
+    return _adaptive_maximum(3, input, output_size, return_indices)
+
+
+def adaptive_max_pool1d_with_indices(
+    input: Any, output_size: Any, return_indices: bool = False
+) -> Any:
+    """adaptive_max_pool1d with return_indices=True.
+
+    >>> x = torch.tensor([[1.0, 3.0, 2.0, 4.0]])
+    >>> nn.functional.adaptive_max_pool1d_with_indices(x, 2)
+    (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
+    return _adaptive_maximum(1, input, output_size, True)
+
+
+def adaptive_max_pool2d_with_indices(
+    input: Any, output_size: Any, return_indices: bool = False
+) -> Any:
+    """adaptive_max_pool2d with return_indices=True.
+
+    >>> x = torch.arange(4.0).reshape(1, 2, 2)
+    >>> nn.functional.adaptive_max_pool2d_with_indices(x, 1)
+    (tensor([[[3.]]]), tensor([[[3]]]))
+    """
+    return _adaptive_maximum(2, input, output_size, True)
+
+
+def adaptive_max_pool3d_with_indices(
+    input: Any, output_size: Any, return_indices: bool = False
+) -> Any:
+    """adaptive_max_pool3d with return_indices=True.
+
+    >>> x = torch.arange(8.0).reshape(1, 2, 2, 2)
+    >>> nn.functional.adaptive_max_pool3d_with_indices(x, 1)
+    (tensor([[[[7.]]]]), tensor([[[[7]]]]))
+    """
+    return _adaptive_maximum(3, input, output_size, True)
+
+
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    """The average of each of output_size windows that divide (..., length) evenly.
+
+    >>> nn.functional.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
+    tensor([[2., 3.]])
+    """
+    return _adaptive_average(1, input, output_size)
+
+
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    """The average of each of the windows that divide (..., height, width) evenly.
+
+    output_size: one number or two, None being the input's size.
+
+    >>> nn.functional.adaptive_avg_pool2d(torch.arange(9.0).reshape(1, 3, 3), 1)
+    tensor([[[4.]]])
+    """
+    return _adaptive_average(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+    """The average of each of the windows that divide the last three dimensions evenly.
+
+    >>> nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1)
+    tensor([[[[3.5000]]]])
+    """
+    return _adaptive_average(3, input, output_size)
+
+
+# --- fractional ---
+
+
+def _starts(samples: Any, size: int, output: int, kernel: int) -> Any:
+    """Where the windows of each plane begin (Graham, 2014), int64."""
+    if output == 1:
+        return _C.full_like(samples, size - kernel, dtype=_C.int64).unsqueeze(-1)
+    alpha = _C.full_like(samples, size - kernel).div(output - 1).unsqueeze(-1)
+    u = samples.unsqueeze(-1)
+    steps = _C.arange(output - 1, device=samples.device)
+    starts = ((steps + u) * alpha).long() - (u * alpha).long()
+    last = _C.full_like(starts[..., :1], size - kernel)
+    return _C.cat([starts, last], -1)
+
+
+def _fractional(
+    ndim: int,
+    input: Any,
+    kernel_size: Any,
+    output_size: Any,
+    output_ratio: Any,
+    return_indices: bool,
+    samples: Any,
+) -> Any:
+    name = f"fractional_max_pool{ndim}d"
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} needs an output_size or an output_ratio; give one")
+    if input.dim() not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"{name}: the input has {input.dim()} dimensions; give {ndim + 1} or "
+            f"{ndim + 2}"
+        )
+    given = input.shape[-ndim:]
+    if output_size is None:
+        if len(output_ratio) != ndim:
+            raise ValueError(
+                f"{name}: output_ratio has {len(output_ratio)} numbers; give {ndim}"
+            )
+        pairs = zip(given, output_ratio, strict=True)
+        output_size = [int(size * ratio) for size, ratio in pairs]
+    kernel = numbers("kernel_size", kernel_size, ndim)
+    output = numbers("output_size", output_size, ndim)
+    x = input if input.dim() == ndim + 2 else input.unsqueeze(0)
+    for had, made, taps in zip(given, output, kernel, strict=True):
+        # PyTorch wants one element more than are needed in three dimensions.
+        if taps < 1 or made < 1 or made + taps - 1 > had - (ndim == 3):
+            raise RuntimeError(
+                f"{name}: {made} windows of {taps} elements do not fit into {had}; "
+                "give fewer or smaller ones"
+            )
+    if samples is None:
+        samples = _C.rand(*x.shape[:2], ndim, dtype=x.dtype, device=x.device)
+    # In two dimensions the first number is the width's.
+    order = range(ndim) if ndim == 3 else range(ndim - 1, -1, -1)
+    flat: Any = None
+    for d, which in enumerate(order):
+        begin = _starts(samples[..., which], given[d], output[d], kernel[d])
+        at = begin.unsqueeze(-1) + _C.arange(kernel[d], device=x.device)
+        shape = [1] * (2 * ndim)
+        shape[d], shape[ndim + d] = output[d], kernel[d]
+        at = at.reshape(*x.shape[:2], *shape)
+        flat = at if flat is None else flat * given[d] + at
+    flat = flat.flatten(2 + ndim)
+    windows = x.flatten(2).gather(-1, flat.flatten(2)).reshape(flat.shape)
+    values, places = windows.max(-1)
+    indices = flat.gather(-1, places.unsqueeze(-1)).squeeze(-1)
+    if input.dim() == ndim + 1:
+        values, indices = values.squeeze(0), indices.squeeze(0)
+    values = _C._named(values, f"FractionalMaxPool{ndim}DBackward0")
+    return (values, indices) if return_indices else values
+
+
+def fractional_max_pool2d(
+    input: Any,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
+) -> Any:
+    """The maximum of windows of (..., height, width) at random distances.
+
+    output_size: the number of windows; or output_ratio, that number for each element.
+    _random_samples: numbers from 0 to 1, of shape (N, C, 2), instead of random ones.
+
+    >>> nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, (3, 3)).shape
+    torch.Size([1, 3, 3])
+    """
+    return _fractional(
+        2,
+        input,
+        kernel_size,
+        output_size,
+        output_ratio,
+        return_indices,
+        _random_samples,
+    )
+
+
+def fractional_max_pool3d(
+    input: Any,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
+) -> Any:
+    """The maximum of windows of the last three dimensions at random distances.
+
+    >>> nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, 3).shape
+    torch.Size([1, 3, 3, 3])
+    """
+    return _fractional(
+        3,
+        input,
+        kernel_size,
+        output_size,
+        output_ratio,
+        return_indices,
+        _random_samples,
+    )
+
+
+def fractional_max_pool2d_with_indices(
+    input: Any,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
+) -> Any:
+    """fractional_max_pool2d with return_indices=True.
+
+    >>> x = torch.arange(4.0).reshape(1, 2, 2)
+    >>> nn.functional.fractional_max_pool2d_with_indices(x, 2, 1)
+    (tensor([[[3.]]]), tensor([[[3]]]))
+    """
+    return _fractional(
+        2, input, kernel_size, output_size, output_ratio, True, _random_samples
+    )
+
+
+def fractional_max_pool3d_with_indices(
+    input: Any,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
+) -> Any:
+    """fractional_max_pool3d with return_indices=True.
+
+    >>> x = torch.arange(27.0).reshape(1, 3, 3, 3)
+    >>> nn.functional.fractional_max_pool3d_with_indices(x, 2, 1)
+    (tensor([[[[26.]]]]), tensor([[[[26]]]]))
+    """
+    return _fractional(
+        3, input, kernel_size, output_size, output_ratio, True, _random_samples
+    )
+
+
+# --- back ---
+
+
+def _unpool(
+    ndim: int,
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    output_size: Any,
+) -> Any:
+    name = f"max_unpool{ndim}d"
+    kernel = numbers("kernel_size", kernel_size, ndim)
+    steps = numbers("stride", stride, ndim) if stride is not None else kernel
+    border = numbers("padding", padding, ndim)
+    if input.dim() not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"{name}: the input has {input.dim()} dimensions; give {ndim + 1} or "
+            f"{ndim + 2}"
+        )
+    if indices.dtype != _C.int64:
+        raise RuntimeError(
+            f"{name}: the indices are of {indices.dtype}; convert them with .long()"
+        )
+    if indices.shape != input.shape:
+        raise RuntimeError(
+            f"{name}: the input has shape {[*input.shape]} and the indices have "
+            f"{[*indices.shape]}; give the indices of max_pool{ndim}d"
+        )
+    if min(steps) < 1:
+        raise RuntimeError(f"{name}: the stride is {stride}; give 1 or more")
+    sizes = [
+        (size - 1) * steps[d] - 2 * border[d] + kernel[d]
+        for d, size in enumerate(input.shape[-ndim:])
+    ]
+    if output_size is not None:
+        given = [*output_size][-ndim:]
+        if len(output_size) not in (ndim, ndim + 1, ndim + 2):
+            raise ValueError(
+                f"{name}: output_size has {len(output_size)} numbers; give {ndim} or "
+                f"{ndim + 2}"
+            )
+        for d, size in enumerate(given):
+            low, high = sizes[d] - steps[d], sizes[d] + steps[d]
+            if not low < size < high:
+                raise ValueError(
+                    f"{name}: invalid output_size {[*output_size]}: dimension {d} must "
+                    f"be between {low} and {high}"
+                )
+        sizes = given
+    if min(sizes) < 1:
+        raise RuntimeError(f"{name}: the output would have sizes {sizes}; give more")
+    planes = input.new_zeros(*input.shape[:-ndim], math.prod(sizes))
+    flat = planes.scatter(-1, indices.flatten(-ndim), input.flatten(-ndim))
+    result = flat.reshape(*input.shape[:-ndim], *sizes)
+    return _C._named(result, f"MaxUnpool{ndim}DBackward0")
+
+
+def max_unpool1d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Any:
+    """Maxima put back to where max_pool1d found them, in zeros.
+
+    output_size: which of the sizes that give this many maxima. Raises RuntimeError for
+    an index outside of the output; on a GPU, AcceleratorError at the next
+    synchronization.
+
+    >>> nn.functional.max_unpool1d(torch.tensor([[3.0]]), torch.tensor([[1]]), 2)
+    tensor([[0., 3.]])
+    """
+    return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Any:
+    """Maxima put back to where max_pool2d found them, in zeros: see max_unpool1d.
+
+    >>> nn.functional.max_unpool2d(torch.tensor([[[3.0]]]), torch.tensor([[[1]]]), 2)
+    tensor([[[0., 3.],
+             [0., 0.]]])
+    """
+    return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Any:
+    """Maxima put back to where max_pool3d found them, in zeros: see max_unpool1d.
+
+    >>> index = torch.tensor([[[[1]]]])
+    >>> nn.functional.max_unpool3d(torch.tensor([[[[3.0]]]]), index, (1, 1, 2))
+    tensor([[[[0., 3.]]]])
+    """
+    return _unpool(3, input, indices, kernel_size, stride, padding, output_size)

@@ -1,0 +1,466 @@
+"""Images of other sizes: interpolation, shuffled pixels, samples at given places."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.nn._functional.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+)
+
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "grid_sample",
+    "interpolate",
+    "native_channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
+
+# --- interpolation ---
+
+# By mode: how one dimension is resampled, how many there may be, and the node's name.
+_MODES = {
+    "nearest": ("nearest", (1, 2, 3), "Nearest"),
+    "nearest-exact": ("nearest-exact", (1, 2, 3), "NearestExact"),
+    "linear": ("linear", (1,), "Linear"),
+    "bilinear": ("linear", (2,), "Bilinear"),
+    "trilinear": ("linear", (3,), "Trilinear"),
+    "bicubic": ("cubic", (2,), "Bicubic"),
+    "area": ("area", (1, 2, 3), ""),
+}
+_AVERAGES = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
+
+
+def _each(name: str, value: Any, input: Any) -> list:
+    """value for each dimension that is interpolated."""
+    ndim = input.dim() - 2
+    if not isinstance(value, (tuple, list)):
+        return [value] * ndim
+    if len(value) != ndim:
+        raise ValueError(
+            f"interpolate: {name} is {value} for an input of shape {[*input.shape]}; "
+            f"give one number, or {ndim}: one for each dimension after the channels"
+        )
+    return [*value]
+
+
+def interpolate(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:
+    """input (N, C, and 1 to 3 dimensions) with those dimensions in another size.
+
+    size or scale_factor: one number, or one for each dimension. mode: 'nearest',
+    'nearest-exact', 'area', 'linear' (of 1 dimension), 'bilinear' and 'bicubic' (of 2)
+    or 'trilinear' (of 3). align_corners: the first and the last elements stay where
+    they are, else the borders. antialias: smaller results are averages ('bilinear' and
+    'bicubic'). recompute_scale_factor: the ratio of the sizes counts, not scale_factor.
+
+    >>> x = torch.tensor([[[1.0, 3.0]]])
+    >>> nn.functional.interpolate(x, scale_factor=2, mode="linear")
+    tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+    """
+    ndim = input.dim() - 2
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "interpolate: align_corners is for 'linear', 'bilinear', 'bicubic' and "
+            f"'trilinear', not for {mode!r}; leave it out"
+        )
+    if (size is None) == (scale_factor is None):
+        raise ValueError("interpolate: give either size or scale_factor, and one only")
+    factors = (
+        None if scale_factor is None else _each("scale_factor", scale_factor, input)
+    )
+    sizes = None if size is None else _each("size", size, input)
+    if sizes is not None:
+        if recompute_scale_factor:
+            raise ValueError(
+                "interpolate: recompute_scale_factor has no meaning with size; leave "
+                "it out"
+            )
+        for one in sizes:
+            if not isinstance(one, int):
+                raise TypeError(f"interpolate: size is {size!r}; give ints")
+    if antialias and not (mode in ("bilinear", "bicubic") and ndim == 2):
+        raise ValueError(
+            "interpolate: antialias is for 'bilinear' and 'bicubic' of 4 dimensions; "
+            "leave it out"
+        )
+    way, dims, node = _MODES.get(mode, ("", (), ""))
+    if ndim not in dims:
+        raise NotImplementedError(
+            f"interpolate: mode {mode!r} of an input of {ndim + 2} dimensions; give "
+            "'nearest', 'nearest-exact' or 'area' for 3 to 5, 'linear' for 3, "
+            "'bilinear' or 'bicubic' for 4, 'trilinear' for 5"
+        )
+    given = input.shape[2:]
+    if sizes is None:
+        for factor in factors or ():
+            if not isinstance(factor, (int, float)):
+                raise TypeError(
+                    f"interpolate: scale_factor is {scale_factor!r}; give numbers"
+                )
+        pairs = zip(given, factors or (), strict=True)
+        sizes = [math.floor(float(had) * factor) for had, factor in pairs]
+        if recompute_scale_factor or way == "area":
+            factors = None
+    if way == "area":
+        return _AVERAGES[ndim - 1](input, sizes)
+    if min(*given, *sizes) < 1 or not input.shape[1]:
+        raise RuntimeError(
+            f"interpolate: from shape {[*input.shape]} to sizes {sizes}; only the "
+            "batch may be empty"
+        )
+    if not (input.is_floating_point() or input.dtype == _C.uint8):
+        raise NotImplementedError(
+            f"interpolate: not defined for tensors of type {input.dtype}; convert it "
+            "first, e.g. with .float()"
+        )
+    # Half-precision is rounded only once. Integers are moved, or computed in float32.
+    exact = way in ("nearest", "nearest-exact")
+    wide = input.dtype in (_C.float32, _C.float64) or exact
+    x = input if wide else input.float()
+    for d in range(ndim - 1, -1, -1):
+        factor = 0.0 if factors is None else float(factors[d])
+        x = _C._resample(
+            x, 2 + d, sizes[d], way, factor, bool(align_corners), antialias
+        )
+    if input.dtype == _C.uint8 and not exact:
+        x = x.round().clamp(0, 255)
+    x = x.to(input.dtype)
+    return _C._named(x, f"Upsample{node}{ndim}D{'Aa' * antialias}Backward0")
+
+
+def upsample(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Any:
+    """interpolate by its older name.
+
+    >>> nn.functional.upsample(torch.tensor([[[1.0, 3.0]]]), 4)
+    tensor([[[1., 1., 3., 3.]]])
+    """
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """interpolate with mode='nearest'.
+
+    >>> nn.functional.upsample_nearest(torch.tensor([[[1.0, 3.0]]]), 4)
+    tensor([[[1., 1., 3., 3.]]])
+    """
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """interpolate with mode='bilinear' and align_corners=True.
+
+    >>> nn.functional.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), (1, 3))
+    tensor([[[[1., 2., 3.]]]])
+    """
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+# --- shuffles ---
+
+
+def _positive(name: str, value: int) -> None:
+    if value < 1:
+        raise RuntimeError(f"{name} is {value}; give 1 or more")
+
+
+def _need_dims(name: str, input: Any) -> None:
+    if input.dim() < 3:
+        raise RuntimeError(
+            f"{name}: the input has {input.dim()} dimensions; give at least 3: "
+            "channels and two more"
+        )
+
+
+def _divides(name: str, what: str, size: int, by: int) -> None:
+    if size % by:
+        raise RuntimeError(f"{name}: {size} {what} cannot be divided by {by}")
+
+
+def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+    """Channels as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r).
+
+    >>> nn.functional.pixel_shuffle(torch.arange(4.0).reshape(4, 1, 1), 2)
+    tensor([[[0., 1.],
+             [2., 3.]]])
+    """
+    r = upscale_factor
+    _need_dims("pixel_shuffle", input)
+    _positive("pixel_shuffle: upscale_factor", r)
+    *batch, channels, height, width = input.shape
+    _divides("pixel_shuffle", "channels", channels, r * r)
+    split = input.reshape(*batch, channels // (r * r), r, r, height, width)
+    n = len(batch)
+    order = [*range(n), n, n + 3, n + 1, n + 4, n + 2]
+    result = split.permute(order).reshape(
+        *batch, channels // (r * r), height * r, width * r
+    )
+    return _C._named(result, "PixelShuffleBackward0")
+
+
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+    """Pixels as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
+
+    >>> nn.functional.pixel_unshuffle(torch.arange(4.0).reshape(1, 2, 2), 2).flatten()
+    tensor([0., 1., 2., 3.])
+    """
+    r = downscale_factor
+    _need_dims("pixel_unshuffle", input)
+    _positive("pixel_unshuffle: downscale_factor", r)
+    *batch, channels, height, width = input.shape
+    _divides("pixel_unshuffle", "rows", height, r)
+    _divides("pixel_unshuffle", "columns", width, r)
+    split = input.reshape(*batch, channels, height // r, r, width // r, r)
+    n = len(batch)
+    order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
+    result = split.permute(order).reshape(
+        *batch, channels * r * r, height // r, width // r
+    )
+    return _C._named(result, "PixelUnshuffleBackward0")
+
+
+def channel_shuffle(input: Any, groups: int) -> Any:
+    """The channels of (N, C, ...), one of each of the groups in turn.
+
+    >>> nn.functional.channel_shuffle(torch.arange(4.0).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
+    _need_dims("channel_shuffle", input)
+    _positive("channel_shuffle: groups", groups)
+    batch, channels, *rest = input.shape
+    _divides("channel_shuffle", "channels", channels, groups)
+    split = input.reshape(batch, groups, channels // groups, *rest)
+    result = split.transpose(1, 2).reshape(input.shape)
+    return _C._named(result, "ChannelShuffleBackward0")
+
+
+def native_channel_shuffle(input: Any, groups: int) -> Any:
+    """channel_shuffle by another name.
+
+    >>> x = torch.arange(4.0).reshape(1, 4, 1)
+    >>> nn.functional.native_channel_shuffle(x, 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
+    return channel_shuffle(input, groups)
+
+
+# --- samples ---
+
+
+def _clip(x: Any, size: int) -> Any:
+    """x from 0 to size - 1, without a gradient from there on; a NaN is 0."""
+    inside = (x > 0) & (x < size - 1)
+    return _C.where(inside, x, x.detach().nan_to_num(0.0).clamp(0, size - 1))
+
+
+def _reflect(x: Any, low: float, high: float) -> Any:
+    """x mirrored at low and high as often as is needed."""
+    span = high - low
+    if not span:
+        return _C.zeros_like(x)
+    away = (x - low).abs()
+    turns = (away.detach() / span).floor()
+    extra = away - turns * span
+    return low + _C.where(turns % 2 == 0, extra, span - extra)
+
+
+def _padded(x: Any, size: int, padding: str, align: bool) -> Any:
+    """Places outside of 0 to size - 1, brought back as the mode of padding says."""
+    if padding == "reflection":
+        x = _reflect(x, 0, size - 1) if align else _reflect(x, -0.5, size - 0.5)
+    return x if padding == "zeros" else _clip(x, size)
+
+
+def _cubic(t: Any) -> list[Any]:
+    """The weights of four elements for a place t behind the second one (Keys, 1981)."""
+    a = -0.75
+
+    def near(x: Any) -> Any:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Any) -> Any:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _taps(x: Any, size: int, mode: str, padding: str, align: bool) -> list[Any]:
+    """(index, weight) of the elements that a place x of one dimension is made of."""
+    x = ((x + 1) * (size - 1) if align else (x + 1) * size - 1) / 2
+    if mode == "bicubic":
+        below = x.detach().floor()
+        weights = _cubic(x - below)
+        places = [_padded(below + k, size, padding, align) for k in range(-1, 3)]
+    else:
+        x = _padded(x, size, padding, align)
+        below = x.detach().floor()
+        places = [below, below + 1]
+        weights = [below + 1 - x, x - below]
+        if mode == "nearest":
+            places = [x.detach().round()]
+            weights = [_C.ones_like(x)]
+    taps = []
+    for place, weight in zip(places, weights, strict=True):
+        inside = (place >= 0) & (place <= size - 1)
+        index = place.nan_to_num(0.0).clamp(0, size - 1).long()
+        taps.append((index, _C.where(inside, weight, 0 * weight)))
+    return taps
+
+
+def _check_grid(input: Any, grid: Any, mode: str, padding_mode: str) -> None:
+    name = "grid_sample"
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            f"{name}: mode is {mode!r}; give 'bilinear', 'nearest' or 'bicubic'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            f"{name}: padding_mode is {padding_mode!r}; give 'zeros', 'border' or "
+            "'reflection'"
+        )
+    ndim = input.dim() - 2
+    if ndim not in (2, 3) or grid.dim() != ndim + 2 or grid.shape[-1] != ndim:
+        raise RuntimeError(
+            f"{name}: the input has shape {[*input.shape]} and the grid "
+            f"{[*grid.shape]}; give (N, C, H, W) and (N, h, w, 2), or (N, C, D, H, W) "
+            "and (N, d, h, w, 3)"
+        )
+    if input.shape[0] != grid.shape[0] or 0 in input.shape[2:]:
+        raise RuntimeError(
+            f"{name}: the input has shape {[*input.shape]} and the grid "
+            f"{[*grid.shape]}; give batches of one size, and no empty images"
+        )
+    if mode == "bicubic" and ndim != 2:
+        raise RuntimeError(f"{name}: 'bicubic' is for inputs of 4 dimensions")
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"{name}: not defined for tensors of type {input.dtype}; convert it first, "
+            "e.g. with .float()"
+        )
+    if input.dtype != grid.dtype:
+        raise RuntimeError(
+            f"{name}: the input is of {input.dtype} and the grid of {grid.dtype}; "
+            "convert one of them with .to()"
+        )
+
+
+def grid_sample(
+    input: Any,
+    grid: Any,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Any:
+    """What input (N, C, H, W) is at the places grid (N, h, w, 2): (N, C, h, w).
+
+    Or input (N, C, D, H, W) and grid (N, d, h, w, 3). A place is x, y (and z), from -1
+    to 1: the centers of the first and the last pixel if align_corners, else their outer
+    borders. mode: 'bilinear', 'nearest' or 'bicubic'. padding_mode: what is outside is
+    'zeros', the 'border' or a 'reflection'.
+
+    >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    >>> nn.functional.grid_sample(x, torch.zeros(1, 1, 1, 2), align_corners=True)
+    tensor([[[[2.5000]]]])
+    """
+    _check_grid(input, grid, mode, padding_mode)
+    align = _corners("grid_sample", align_corners)
+    half = input.dtype in (_C.float16, _C.bfloat16)
+    x, places = (input.float(), grid.float()) if half else (input, grid)
+    ndim = input.dim() - 2
+    sizes = input.shape[2:]
+    # The grid has x first, which is the last dimension.
+    taps = [
+        _taps(places[..., ndim - 1 - d], sizes[d], mode, padding_mode, align)
+        for d in range(ndim)
+    ]
+    planes = x.flatten(2)
+    result: Any = 0
+    for corner in itertools.product(*taps):
+        index, weight = corner[0]
+        for d in range(1, ndim):
+            index = index * sizes[d] + corner[d][0]
+            weight = weight * corner[d][1]
+        flat = index.flatten(1).unsqueeze(1).expand(-1, x.shape[1], -1)
+        result = result + planes.gather(2, flat) * weight.flatten(1).unsqueeze(1)
+    result = result.reshape(*x.shape[:2], *grid.shape[1:-1]).to(input.dtype)
+    return _C._named(result, f"GridSampler{ndim}DBackward0")
+
+
+def _corners(name: str, align_corners: bool | None) -> bool:
+    if align_corners is None:
+        warnings.warn(
+            f"{name}: align_corners is not given, so it is False; give it", stacklevel=3
+        )
+    return bool(align_corners)
+
+
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
+    """The grid for grid_sample where each place is theta @ (x, y, 1).
+
+    theta (N, 2, 3) and size (N, C, H, W) give (N, H, W, 2); (N, 3, 4) and (N, C, D, H,
+    W) give (N, D, H, W, 3). align_corners: as in grid_sample.
+
+    >>> theta = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    >>> nn.functional.affine_grid(theta, (1, 1, 1, 2), align_corners=True)
+    tensor([[[[-1.,  0.],
+              [ 1.,  0.]]]])
+    """
+    if not theta.is_floating_point():
+        raise ValueError(f"affine_grid: theta is of {theta.dtype}; give floats")
+    ndim = len(size) - 2
+    if ndim not in (2, 3):
+        raise NotImplementedError(
+            f"affine_grid: size is {tuple(size)}; give (N, C, H, W) or (N, C, D, H, W)"
+        )
+    if theta.dim() != 3 or tuple(theta.shape[1:]) != (ndim, ndim + 1):
+        raise ValueError(
+            f"affine_grid: theta has shape {[*theta.shape]}; for size {tuple(size)} "
+            f"give (N, {ndim}, {ndim + 1})"
+        )
+    if min(size) < 1:
+        raise ValueError(
+            f"affine_grid: size is {tuple(size)}; give sizes of at least 1"
+        )
+    if theta.shape[0] != size[0]:
+        raise RuntimeError(
+            f"affine_grid: {theta.shape[0]} matrices for a batch of {size[0]}; give "
+            "one for each image"
+        )
+    align = _corners("affine_grid", align_corners)
+    spatial = [*size[2:]]
+    columns = []
+    for d in range(ndim - 1, -1, -1):
+        n = spatial[d]
+        line = _C.linspace(-1, 1, n, dtype=theta.dtype, device=theta.device)
+        line = line * 0 if n == 1 else line if align else line * ((n - 1) / n)
+        shape = [1] * ndim
+        shape[d] = n
+        columns.append(line.reshape(shape).expand(spatial))
+    columns.append(_C.ones_like(columns[0]))
+    base = _C.stack(columns, -1).reshape(-1, ndim + 1)
+    grid = (base @ theta.transpose(1, 2)).reshape(size[0], *spatial, ndim)
+    return _C._named(grid, "AffineGridGeneratorBackward0")

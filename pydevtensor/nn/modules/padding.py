@@ -1,0 +1,247 @@
+"""Layers that put elements around their input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor.nn import functional as F
+from pydevtensor.nn.modules.module import Module
+
+__all__ = [
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
+]
+
+
+class _PadNd(Module):
+    """Base of the padding layers: padding is one number, or two for each dimension."""
+
+    _ndim = 1
+    _mode = "constant"
+    value: Any = None
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        if isinstance(padding, int):
+            padding = (padding,) * (2 * self._ndim)
+        self.padding = tuple(padding)
+
+    def forward(self, input: Any) -> Any:
+        return F.pad(input, self.padding, self._mode, self.value)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPadNd(_PadNd):
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPadNd(_PadNd):
+    value = 0.0
+
+
+class _ReflectionPadNd(_PadNd):
+    _mode = "reflect"
+
+
+class _ReplicationPadNd(_PadNd):
+    _mode = "replicate"
+
+
+class _CircularPadNd(_PadNd):
+    _mode = "circular"
+
+
+class ConstantPad1d(_ConstantPadNd):
+    """Puts value before and after the last dimension.
+
+    padding: one number, or two for each dimension, the last one first; negative ones
+    take elements away.
+
+    >>> nn.ConstantPad1d(1, 9.0)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[9., 1., 2., 3., 9.]])
+    """
+
+
+class ConstantPad2d(_ConstantPadNd):
+    """Puts value before and after the last two dimensions.
+
+    padding: one number, or two for each dimension, the last one first; negative ones
+    take elements away.
+
+    >>> nn.ConstantPad2d(1, 9.0)(torch.ones(1, 3, 3)).shape
+    torch.Size([1, 5, 5])
+    """
+
+    _ndim = 2
+
+
+class ConstantPad3d(_ConstantPadNd):
+    """Puts value before and after the last three dimensions.
+
+    padding: one number, or two for each dimension, the last one first; negative ones
+    take elements away.
+
+    >>> nn.ConstantPad3d(1, 9.0)(torch.ones(1, 3, 3, 3)).shape
+    torch.Size([1, 5, 5, 5])
+    """
+
+    _ndim = 3
+
+
+class ZeroPad1d(_ZeroPadNd):
+    """Puts zeros before and after the last dimension.
+
+    padding: one number, or two for each dimension, the last one first; negative ones
+    take elements away.
+
+    >>> nn.ZeroPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[0., 1., 2., 3., 0.]])
+    """
+
+
+class ZeroPad2d(_ZeroPadNd):
+    """Puts zeros before and after the last two dimensions.
+
+    padding: one number, or two for each dimension, the last one first; negative ones
+    take elements away.
+
+    >>> nn.ZeroPad2d(1)(torch.ones(1, 3, 3)).shape
+    torch.Size([1, 5, 5])
+    """
+
+    _ndim = 2
+
+
+class ZeroPad3d(_ZeroPadNd):
+    """Puts zeros before and after the last three dimensions.
+
+    padding: one number, or two for each dimension, the last one first; negative ones
+    take elements away.
+
+    >>> nn.ZeroPad3d(1)(torch.ones(1, 3, 3, 3)).shape
+    torch.Size([1, 5, 5, 5])
+    """
+
+    _ndim = 3
+
+
+class ReflectionPad1d(_ReflectionPadNd):
+    """Mirrors the last dimension at the first and the last element.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.ReflectionPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[2., 1., 2., 3., 2.]])
+    """
+
+
+class ReflectionPad2d(_ReflectionPadNd):
+    """Mirrors the last two dimensions at the first and the last element.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.ReflectionPad2d(1)(torch.ones(1, 3, 3)).shape
+    torch.Size([1, 5, 5])
+    """
+
+    _ndim = 2
+
+
+class ReflectionPad3d(_ReflectionPadNd):
+    """Mirrors the last three dimensions at the first and the last element.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.ReflectionPad3d(1)(torch.ones(1, 3, 3, 3)).shape
+    torch.Size([1, 5, 5, 5])
+    """
+
+    _ndim = 3
+
+
+class ReplicationPad1d(_ReplicationPadNd):
+    """Repeats the first and the last element of the last dimension.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.ReplicationPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[1., 1., 2., 3., 3.]])
+    """
+
+
+class ReplicationPad2d(_ReplicationPadNd):
+    """Repeats the first and the last element of the last two dimensions.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.ReplicationPad2d(1)(torch.ones(1, 3, 3)).shape
+    torch.Size([1, 5, 5])
+    """
+
+    _ndim = 2
+
+
+class ReplicationPad3d(_ReplicationPadNd):
+    """Repeats the first and the last element of the last three dimensions.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.ReplicationPad3d(1)(torch.ones(1, 3, 3, 3)).shape
+    torch.Size([1, 5, 5, 5])
+    """
+
+    _ndim = 3
+
+
+class CircularPad1d(_CircularPadNd):
+    """Continues the last dimension from the other end.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
+
+
+class CircularPad2d(_CircularPadNd):
+    """Continues the last two dimensions from the other end.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.CircularPad2d(1)(torch.ones(1, 3, 3)).shape
+    torch.Size([1, 5, 5])
+    """
+
+    _ndim = 2
+
+
+class CircularPad3d(_CircularPadNd):
+    """Continues the last three dimensions from the other end.
+
+    padding: one number, or two for each dimension, the last one first.
+
+    >>> nn.CircularPad3d(1)(torch.ones(1, 3, 3, 3)).shape
+    torch.Size([1, 5, 5, 5])
+    """
+
+    _ndim = 3
