@@ -19,7 +19,9 @@ SETS = (
     "losses",
     "modules",
     "nn",
+    "pooling",
     "recurrent",
+    "resampling",
     "semantics",
 )
     "semantics",

@@ -196,10 +196,12 @@ MAKERS = {
     "conv": cases,
     "nn": cases,
     "optim": make_optim,
+    "pooling": cases,
     "printing": make_printing,
     "promotion": make_promotion,
     "random": make_random,
     "recurrent": cases,
+    "resampling": cases,
     "semantics": cases,
 }
 

@@ -212,6 +212,7 @@ BY_WORD = {
     "Order": lambda: 2,
     "Dims": lambda: 0,
     "Sizes": lambda: (2, 3),
+    "Ints": lambda: (1, 0, 0, 1),
     "Dtype": lambda: torch.float32,
     "Device": lambda: "cpu",
     "Generator": lambda: None,

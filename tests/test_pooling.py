@@ -1,0 +1,185 @@
+"""Pooling against a slow computation of each window, and what the golden file cannot hold."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import pydevtensor as torch
+
+F = torch.nn.functional
+
+
+def windows(size, kernel, stride, padding, dilation, ceil_mode):
+    """The places of each window's elements in one dimension, padding included."""
+    room = size + 2 * padding - dilation * (kernel - 1) - 1
+    count = -(-room // stride) + 1 if ceil_mode else room // stride + 1
+    if ceil_mode and (count - 1) * stride >= size + padding:
+        count -= 1
+    taps = np.arange(kernel) * dilation - padding
+    return [taps + o * stride for o in range(count)]
+
+
+def slow(x, kernel, stride, padding, dilation, ceil_mode, reduce):
+    """reduce(elements, their places, those of the window) for each window of each plane."""
+    spans = [
+        windows(
+            x.shape[d + 1], kernel[d], stride[d], padding[d], dilation[d], ceil_mode
+        )
+        for d in range(len(kernel))
+    ]
+    strides = [math.prod(x.shape[d + 2 :]) for d in range(len(kernel))]
+    results = []
+    for plane in x:
+        for window in itertools.product(*spans):
+            held = [
+                taps[(taps >= 0) & (taps < size)]
+                for taps, size in zip(window, plane.shape, strict=True)
+            ]
+            places = sum(
+                part.reshape([-1 if k == d else 1 for k in range(len(held))])
+                * strides[d]
+                for d, part in enumerate(held)
+            ).reshape(-1)
+            within = math.prod(
+                int((taps < size + pad).sum())
+                for taps, size, pad in zip(window, plane.shape, padding, strict=True)
+            )
+            results.append(reduce(plane.reshape(-1)[places], places, within))
+    return np.array(results).reshape(len(x), *map(len, spans))
+
+
+CASES = [
+    # size, kernel, stride, padding, dilation, ceil_mode
+    ((37,), (2,), (2,), (0,), (1,), False),
+    ((40,), (3,), (2,), (1,), (1,), True),
+    ((5, 33), (3, 3), (2, 2), (1, 1), (1, 1), False),
+    ((6, 30), (2, 3), (1, 1), (1, 1), (1, 2), True),
+    ((4, 50), (2, 3), (2, 3), (0, 1), (2, 1), False),
+    ((3, 4, 21), (2, 2, 2), (1, 2, 2), (1, 0, 1), (1, 1, 1), True),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "padding", "dilation", "ceil_mode"), CASES
+)
+def test_every_window(
+    size, kernel, stride, padding, dilation, ceil_mode, dtype, device
+):
+    x = np.random.default_rng(1).integers(-9, 9, (3, *size)).astype(dtype)
+    given = torch.tensor(x, device=device)
+    ndim = len(size)
+    pool = getattr(F, f"max_pool{ndim}d_with_indices")
+    maxima, places = pool(given, kernel, stride, padding, dilation, ceil_mode)
+    geometry = (x, kernel, stride, padding, dilation, ceil_mode)
+    assert np.array_equal(maxima.cpu(), slow(*geometry, lambda v, at, n: v.max()))
+    assert np.array_equal(
+        places.cpu(), slow(*geometry, lambda v, at, n: at[v.argmax()])
+    )
+    without = getattr(F, f"max_pool{ndim}d")(
+        given, kernel, stride, padding, dilation, ceil_mode
+    )
+    assert torch.equal(without, maxima)
+    if max(dilation) > 1:
+        return
+    pool = getattr(F, f"avg_pool{ndim}d")
+    for counted in (True, False):
+        found = pool(given, kernel, stride, padding, ceil_mode, counted)
+
+        def mean(v, at, n, counted=counted):
+            total = v.sum() / (n if counted else len(v))
+            return math.trunc(total) if dtype == "int64" else total
+
+        expected = slow(*geometry, mean)
+        assert np.allclose(found.cpu(), expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("indices", [False, True])
+def test_large_pooling_by_several_threads(indices):
+    x = torch.randn(6, 5, 64, 48)
+    every = F.max_pool2d(x, 3, 2, 1, return_indices=indices)
+    single = [F.max_pool2d(plane, 3, 2, 1, return_indices=indices) for plane in x]
+    if not indices:
+        assert torch.equal(every, torch.stack(single))
+        return
+    for k in (0, 1):
+        assert torch.equal(every[k], torch.stack([each[k] for each in single]))
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        lambda x: F.max_pool2d(x, 3, 2, 1),
+        lambda x: F.avg_pool2d(x, 3, 2, 1),
+        lambda x: F.adaptive_avg_pool2d(x, 7),
+    ],
+)
+def test_gradients_of_a_large_batch_are_those_of_its_images(pool, device):
+    x = torch.randn(4, 3, 40, 36, device=device, requires_grad=True)
+    pool(x).square().sum().backward()
+    for k in range(4):
+        one = x.detach()[k].clone().requires_grad_()
+        pool(one).square().sum().backward()
+        assert torch.allclose(one.grad, x.grad[k])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: F.max_pool2d(x, 2, 1),
+        lambda x: F.max_pool1d(x[0], 3, 2, 1),
+        lambda x: F.avg_pool2d(x, 2, 1, 1, count_include_pad=False),
+        lambda x: F.avg_pool3d(x, 2, 1),
+        lambda x: F.adaptive_avg_pool2d(x, (2, 3)),
+        lambda x: F.adaptive_max_pool2d(x, 2),
+        lambda x: F.lp_pool2d(x, 3, 2),
+    ],
+)
+def test_derivatives(f, device):
+    values = torch.arange(24.0, dtype=torch.float64) * 7 % 25 / 5 + 1
+    x = values.reshape(1, 2, 3, 4).to(device).transpose(2, 3).requires_grad_()
+    assert torch.autograd.gradcheck(f, x)
+    assert torch.autograd.gradgradcheck(f, x)
+
+
+def test_no_indices_without_need():
+    x = torch.randn(1, 2, 4, 4)
+    assert isinstance(torch._C._max_pool(x, 2, 2), torch.Tensor)
+    assert len(torch._C._max_pool(x, 2, 2, return_indices=True)) == 2
+    assert len(torch._C._max_pool(x.requires_grad_(), 2, 2)) == 2
+
+
+def test_unpooling_with_an_index_out_of_range(device):
+    x = torch.ones(1, 1, 1, 1, device=device)
+    index = torch.full((1, 1, 1, 1), 4, device=device)
+    if device == "cpu":
+        with pytest.raises(RuntimeError, match=r"index 4 .* size 4"):
+            F.max_unpool2d(x, index, 2)
+        return
+    F.max_unpool2d(x, index, 2)
+    with pytest.raises(torch.AcceleratorError, match=r"index 4 .* size 4"):
+        torch.cuda.synchronize(device)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch._C._max_pool(x, 4, 2),
+        lambda x: torch._C._max_pool(x, 2, 2**62, 1, 2**61, 2),
+        lambda x: torch._C._avg_pool(x, 2, 2, 2, size=(11, 11)),
+        lambda x: torch._C._avg_pool(x, 2, 2, 2, size=(9, -9)),
+        lambda x: torch._C._avg_pool(x, 2, 2, 2, size=(9,)),
+        lambda x: torch._C._max_pool(x, 2, -1, adaptive=True),
+    ],
+)
+def test_numbers_that_make_no_sense(call):
+    with pytest.raises(RuntimeError, match=r"pool: \w+ .* \w+"):
+        call(torch.ones(1, 1, 4, 4))
+
+
+def test_the_smallest_integers_survive():
+    low = torch.full((1, 2, 2), -(2**63))
+    assert F.avg_pool2d(low[:, :1, :1], 1, divisor_override=-1).item() == -(2**63)
+    assert F.max_pool2d(low, 2).item() == -(2**63)

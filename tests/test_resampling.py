@@ -1,0 +1,99 @@
+"""Padding and interpolation beyond the golden file: sizes, threads, derivatives, hostile calls."""
+
+import pytest
+
+import pydevtensor as torch
+
+F = torch.nn.functional
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_a_large_batch_is_its_images(mode, device):
+    x = torch.randn(5, 3, 30, 41, device=device, requires_grad=True)
+    whole = F.interpolate(x, (47, 25), mode=mode)
+    whole.square().sum().backward()
+    for k in range(5):
+        one = x.detach()[k : k + 1].clone().requires_grad_()
+        part = F.interpolate(one, (47, 25), mode=mode)
+        part.square().sum().backward()
+        assert torch.allclose(part[0], whole[k])
+        assert torch.allclose(one.grad[0], x.grad[k], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: F.pad(x, (1, 2, 0, 1), value=2.0),
+        lambda x: F.pad(x, (-1, 2, 2, 1), "reflect"),
+        lambda x: F.pad(x, (3, 2, 0, 1), "replicate"),
+        lambda x: F.pad(x, (2, 1, 1, -1), "circular"),
+        lambda x: F.interpolate(x, (5, 2), mode="nearest"),
+        lambda x: F.interpolate(x, (5, 2), mode="bilinear"),
+        lambda x: F.interpolate(x, (5, 2), mode="bicubic", align_corners=True),
+        lambda x: F.interpolate(x, (2, 3), mode="bicubic", antialias=True),
+        lambda x: F.pixel_unshuffle(F.pixel_shuffle(x.repeat(1, 2, 1, 1), 2), 2),
+        lambda x: F.grid_sample(
+            x, x[:, :, :2].permute(0, 2, 3, 1), align_corners=False
+        ),
+    ],
+)
+def test_derivatives(f, device):
+    values = torch.arange(24.0, dtype=torch.float64) * 7 % 25 / 31 - 0.4
+    x = values.reshape(1, 2, 3, 4).to(device).requires_grad_()
+    assert torch.autograd.gradcheck(f, x)
+    assert torch.autograd.gradgradcheck(f, x)
+
+
+def test_images_of_bytes_are_rounded(device):
+    x = torch.tensor([[[[0, 255, 1], [3, 200, 7]]]], dtype=torch.uint8, device=device)
+    found = F.interpolate(x, (4, 5), mode="bicubic")
+    expected = F.interpolate(x.float(), (4, 5), mode="bicubic").round().clamp(0, 255)
+    assert found.dtype == torch.uint8
+    assert torch.equal(found, expected.byte())
+
+
+def test_nearest_keeps_infinities_and_nans(device):
+    x = torch.tensor([[[1.0, float("inf"), float("nan")]]], device=device)
+    found = F.interpolate(x, 6).tolist()[0][0]
+    assert found[:4] == [1.0, 1.0, float("inf"), float("inf")]
+    assert all(value != value for value in found[4:])
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_samples_at_places_that_are_no_numbers(padding, device):
+    x = torch.ones(1, 1, 3, 3, device=device)
+    for place in ("nan", "inf", "-inf"):
+        grid = torch.full((1, 1, 1, 2), float(place), device=device)
+        found = F.grid_sample(x, grid, "nearest", padding, True)
+        assert found.shape == (1, 1, 1, 1)
+    if device != "cpu":
+        torch.cuda.synchronize(device)  # no index was out of range
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (0, 3, "foo"),
+        (0, -1, "nearest"),
+        (0, 9, "reflect", 0.0, False, False, 5),
+        (0, 9, "reflect"),
+        (0, 9, "circular", 0.0, False, False, -1),
+        (0, 3, "replicate", 0.0, False, False, 1),
+        (0, 2**62, "linear"),
+        (0, 3, "nearest", 0.0, False, False, 0, True, 9),
+    ],
+)
+def test_calls_that_make_no_sense(args):
+    with pytest.raises((RuntimeError, ValueError, TypeError)):
+        torch._C._resample(torch.ones(4), *args)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300, float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "cubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_any_scale_stays_in_the_input(mode, scale, antialias, device):
+    x = torch.ones(4, 2, device=device)
+    found = torch._C._resample(x, 0, 6, mode, scale, False, antialias)
+    assert found.shape == (6, 2)
+    back = torch._C._resample(found, 0, 4, mode, scale, False, antialias, 0, True)
+    assert back.shape == (4, 2)
