@@ -495,7 +495,8 @@ class Function:
                 None if any(o is u for u in ctx._undifferentiable) else o
                 for o in outputs
             )
-            _C._record_function(f"{cls.__name__}Backward", cls._run(ctx), args, made)
+            name = getattr(cls, "_node", f"{cls.__name__}Backward")
+            _C._record_function(name, cls._run(ctx), args, made)
         return outputs[0] if one else outputs
 
     @classmethod

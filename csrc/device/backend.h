@@ -87,6 +87,7 @@ struct dt_rnn_call;
 struct dt_convolution;
 struct dt_pooling_call;
 struct dt_resample_call;
+struct dt_lapack_call;
 
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
 typedef void (*dt_fact_visitor)(void *context, const char *name, const char *value);
@@ -202,6 +203,7 @@ typedef struct dt_backend {
     int (*convolution)(dt_stream stream, const struct dt_convolution *call);
     int (*pooling)(dt_stream stream, const struct dt_pooling_call *call);
     int (*resample)(dt_stream stream, const struct dt_resample_call *call);
+    int (*lapack)(dt_stream stream, const struct dt_lapack_call *call);
 } dt_backend;
 
 /* MEMBER(name): the functions above that every backend has, and those of GPUs. */
@@ -239,7 +241,8 @@ typedef struct dt_backend {
     MEMBER(foreach_norm)                                                               \
     MEMBER(convolution)                                                                \
     MEMBER(pooling)                                                                    \
-    MEMBER(resample)
+    MEMBER(resample)                                                                   \
+    MEMBER(lapack)
 
 #define DT_BACKEND_GPU_MEMBERS(MEMBER)                                                 \
     MEMBER(stream_new)                                                                 \
@@ -270,6 +273,8 @@ typedef struct dt_host {
     struct dt_lock_table *locks;
     /* The CPU's matrix product, for simulated cuBLAS. */
     int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
+    /* The CPU's LAPACK, for simulated cuSOLVER. */
+    int (*cpu_lapack)(dt_stream stream, const struct dt_lapack_call *call);
     int simulated_devices; /* number of simulated devices (simulator only) */
     int virtual_devices;   /* 0: physical GPUs; n: n devices that share the first GPU */
     /* Directories of Python packages, colon-separated; borrowed. */

@@ -103,6 +103,14 @@ static int gemm_of_simulator(dt_stream stream, const dt_gemm *gemm)
     return status;
 }
 
+static int lapack_of_simulator(dt_stream stream, const struct dt_lapack_call *call)
+{
+    bool yielded = dt_gil_yield(false);
+    int status = dt_backends[DT_CPU]->lapack(stream, call);
+    dt_gil_yield(yielded);
+    return status;
+}
+
 /* Loads the chosen backend. On failure, cuda.why says what is wrong. */
 static const dt_backend *open_cuda(void)
 {
@@ -145,6 +153,7 @@ static const dt_backend *open_cuda(void)
         .error_slot = dt_error_slot,
         .locks = dt_locks,
         .cpu_gemm = gemm_of_simulator,
+        .cpu_lapack = lapack_of_simulator,
         .simulated_devices = simulated,
         .virtual_devices = virtual_devices,
         .library_directories = cuda.packages ? cuda.packages : "",

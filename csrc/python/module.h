@@ -26,6 +26,7 @@
     SETUP(operations)                                                                  \
     SETUP(composite)                                                                   \
     SETUP(indexing)                                                                    \
+    SETUP(lapack)                                                                      \
     SETUP(updates)                                                                     \
     SETUP(conversions)                                                                 \
     SETUP(properties)                                                                  \

@@ -37,12 +37,12 @@ def function(
     """Make a function of the package of the decorated one.
 
     method    a method of Tensor too
-    out       adds the argument out, for the result or a tuple for both results
+    out       adds the argument out, for the result or a tuple for all results
     in_place  adds the method x_(), which copies the result into its tensor; "both": and
               a function x_()
     factory   adds dtype, layout, device, requires_grad and pin_memory, passed on as
               keywords
-    results   the names of two results
+    results   the names of several results
     aliases   further names
     """
     return _unchanged

@@ -130,7 +130,9 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 @function(method=True, out=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """Square matrix, or a batch of them, raised to the power n, which is 0 or more.
+    """Square matrix, or a batch of them, raised to the power n.
+
+    A negative n is for matrices with an inverse.
 
     >>> torch.tensor([[1, 1], [0, 1]]).matrix_power(3)
     tensor([[1, 3],
@@ -142,9 +144,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             "batch of them"
         )
     if n < 0:
-        raise NotImplementedError(
-            f"n is {n}, and inverses are not there yet; give 0 or more"
-        )
+        input, n = _C.inverse(input), -n
     if n == 0:
         one = _C.eye(input.shape[-1], dtype=input.dtype, device=input.device)
         return one.expand(input.shape).clone()

@@ -23,6 +23,15 @@ typedef void sgemm32(int, int, int, int, int, int, float, const float *, int,
 typedef void dgemm32(int, int, int, int, int, int, double, const double *, int,
                      const double *, int, double, double *, int);
 
+/* How builds decorate symbols: a prefix, and a suffix that tells the integer size. */
+static const struct naming {
+    const char *prefix, *suffix;
+    bool wide;
+} namings[] = {
+    {"scipy_", "64_", true}, {"scipy_", "", false}, {"", "64_", true},
+    {"", "_64", true},       {"", "", false},
+};
+
 static struct {
     bool opened;
     char *search;
@@ -30,6 +39,8 @@ static struct {
     dgemm64 *d64;
     sgemm32 *s32;
     dgemm32 *d32;
+    void *library;
+    const struct naming *naming;
     bool shared; /* has its own threads, so products are not cut into slices */
     char path[4096], config[256], core[64];
 } blas;
@@ -44,15 +55,6 @@ void dt_cpu_blas_set_search(const char *directories)
     blas.search = copy;
     dt_unlock(DT_LOCK_BLAS);
 }
-
-/* How builds decorate symbols: a prefix, and a suffix that tells the integer size. */
-static const struct naming {
-    const char *prefix, *suffix;
-    bool wide;
-} namings[] = {
-    {"scipy_", "64_", true}, {"scipy_", "", false}, {"", "64_", true},
-    {"", "_64", true},       {"", "", false},
-};
 
 static void *symbol(void *library, const struct naming *n, const char *name)
 {
@@ -92,6 +94,8 @@ static bool open_library(const char *path, bool shared)
         SET_FUNCTION(set_threads, symbol(library, n, "openblas_set_num_threads"));
         SET_FUNCTION(config, symbol(library, n, "openblas_get_config"));
         SET_FUNCTION(core, symbol(library, n, "openblas_get_corename"));
+        blas.library = library;
+        blas.naming = n;
         blas.shared = shared && set_threads;
         if (set_threads && !shared)
             set_threads(1);
@@ -175,6 +179,23 @@ bool dt_blas_has(dt_dtype dtype)
         return false;
     ensure_opened();
     return blas.s64 || blas.s32;
+}
+
+void *dt_lapack_find(const char *name, bool *out_wide)
+{
+    char text[128];
+    ensure_opened();
+    if (!blas.library)
+        return NULL;
+    *out_wide = blas.naming->wide;
+    snprintf(text, sizeof text, "%s%s_%s", blas.naming->prefix, name,
+             blas.naming->wide ? "64_" : "");
+    void *found = dlsym(blas.library, text);
+    if (!found && !blas.naming->wide) { /* Debian has LAPACK in a library of its own */
+        void *lapack = dlopen("liblapack.so.3", RTLD_NOW | RTLD_LOCAL);
+        found = lapack ? dlsym(lapack, text) : NULL; /* never closed */
+    }
+    return found;
 }
 
 bool dt_blas_has_threads(void)

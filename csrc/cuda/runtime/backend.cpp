@@ -6,10 +6,13 @@
 #include <string>
 
 #include "cuda/runtime/cublas.h"
+#include "device/lapack.h"
 #ifdef DT_SIMULATED
 #include "sim/sim.h"
 void sim_cublas_set_gemm(int (*gemm)(dt_stream stream,
                                      const dt_gemm *gemm)); /* sim/blas.cpp */
+void sim_lapack_set(int (*lapack)(dt_stream stream,
+                                  const dt_lapack_call *call)); /* sim/lapack.cpp */
 #endif
 
 static void visit_version(dt_fact_visitor visit, void *context, const char *name,
@@ -84,6 +87,7 @@ dt_backend_open(const dt_host *host)
     cublas_set_search(host->library_directories);
 #ifdef DT_SIMULATED
     sim_cublas_set_gemm(host->cpu_gemm);
+    sim_lapack_set(host->cpu_lapack);
     if (dt_sim_set("devices", std::to_string(host->simulated_devices).c_str())) {
         dt_fail(DT_ERROR_VALUE, "%s", dt_sim_complaint());
         return nullptr;

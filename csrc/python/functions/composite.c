@@ -16,7 +16,7 @@ typedef struct composite {
     bool in_place; /* the result is copied into the first argument */
     /* Set at the first call: */
     PyObject *body;
-    const char *results; /* the names of two results, "(values, indices)"; or NULL */
+    const char *results; /* the names of results, "(values, indices)"; or NULL */
 } composite;
 
 /* --- arguments --- */
@@ -195,15 +195,17 @@ static PyObject *copied(const composite *c, PyObject *result, PyObject *target)
     return status < 0 ? NULL : Py_NewRef(target);
 }
 
-/* The two results by name. */
-static PyObject *named(const composite *c, const dt_args *args, PyObject *pair)
+/* The results by name. */
+static PyObject *named(const composite *c, const dt_args *args, PyObject *tuple)
 {
     PyTypeObject *type = dt_named_tuple_type(c->signature.name, c->results);
-    dt_tensor_object *results[2];
-    for (int i = 0; type && i < 2; i++)
-        results[i] = (dt_tensor_object *)Py_NewRef(PyTuple_GET_ITEM(pair, i));
-    Py_DECREF(pair);
-    return type ? dt_finish_results(args, c->signature.out, type, 2, results) : NULL;
+    dt_tensor_object *results[DT_MAX_RESULTS];
+    int count = (int)PyTuple_GET_SIZE(tuple);
+    for (int i = 0; type && i < count; i++)
+        results[i] = (dt_tensor_object *)Py_NewRef(PyTuple_GET_ITEM(tuple, i));
+    Py_DECREF(tuple);
+    return type ? dt_finish_results(args, c->signature.out, type, count, results)
+                : NULL;
 }
 
 static PyObject *call(composite *c, DT_CALL_PARAMETERS)

@@ -10,10 +10,9 @@ from pydevtensor import _C
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import at_least, dimension, floating, named
 from pydevtensor._functions.linalg import chain
-from pydevtensor._names import publish as _publish
 
-__all__ = ["cross", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm"]
-__all__ += ["vector_norm"]
+__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm"]
+__all__ += ["vander", "vecdot", "vector_norm"]
 
 
 def _finish(result, out):
@@ -56,9 +55,10 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of the matrices in the two dimensions dim.
 
-    ord is "fro" (the root of the sum of squares), 1 or -1 (the greatest or least sum of
-    a column's magnitudes), inf or -inf (of a row's). RuntimeError for other orders and
-    for Tensors of integers; NotImplementedError for those that want singular values.
+    ord is "fro" (the root of the sum of squares), "nuc" (the sum of singular values), 2
+    or -2 (the greatest or least of them), 1 or -1 (the greatest or least sum of a
+    column's magnitudes), inf or -inf (of a row's). RuntimeError for other orders and for
+    Tensors of integers.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
@@ -79,13 +79,16 @@ def matrix_norm(
     if ord == "fro":
         return _finish(A.norm(2, dim=(rows, columns), keepdim=keepdim), out)
     if ord in ("nuc", 2, -2):
-        raise NotImplementedError(
-            f"ord {ord!r} wants singular values, which are not there yet; use 'fro', 1 "
-            "or inf"
-        )
+        from pydevtensor.linalg._spectral import svdvals
+
+        S = svdvals(A.movedim((rows, columns), (-2, -1)))
+        value = S.sum(-1) if ord == "nuc" else S.amax(-1) if ord == 2 else S.amin(-1)
+        for place in sorted((rows, columns)) if keepdim else ():
+            value = value.unsqueeze(place)
+        return _finish(value, out)
     if ord not in (1, -1, inf, -inf):
         raise RuntimeError(
-            f"there is no norm of order {ord!r}; use 'fro', 1, -1, inf or -inf"
+            f"there is no norm of order {ord!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         )
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(first, keepdim=True)
@@ -192,4 +195,48 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     return _C.matrix_power(A, n, out=out)
 
 
-_publish(__name__)
+
+
+@named
+def vecdot(
+    x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None
+) -> Tensor:
+    """The inner products of vectors along dim, broadcasting.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.vecdot(torch.ones(2, 3), torch.tensor([1.0, 2.0, 3.0]))
+    tensor([6., 6.])
+    """
+    return _finish((x * y).sum(dim, dtype=_C.result_type(x, y)), out)
+
+
+@named
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Powers 0 to N - 1 of each element of vectors, as rows.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.vander(torch.tensor([2, 3]))
+    tensor([[1, 2],
+            [1, 3]])
+    """
+    if x.dim() < 1:
+        raise RuntimeError("the input has no dimensions; give vectors")
+    if N is not None and N <= 1:
+        raise RuntimeError(f"N is {N}; give more than 1")
+    count = x.shape[-1] if N is None else N
+    if x.dtype == _C.bool:
+        x = x.long()
+    first = _C.ones_like(x).unsqueeze(-1)
+    rest = x.unsqueeze(-1).expand(*x.shape, count - 1).cumprod(-1)
+    return _C.cat([first, rest.to(x.dtype)], -1)
+
+
+def diagonal(
+    A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1
+) -> Tensor:
+    """The diagonals of matrices, a view.
+
+    >>> torch.linalg.diagonal(torch.eye(2))
+    tensor([1., 1.])
+    """
+    return _C.diagonal(A, offset, dim1, dim2)

@@ -1,0 +1,346 @@
+/* Factorizations and solvers, by the LAPACK that comes with the BLAS found at run time. */
+#include "device/lapack.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/gil.h"
+#include "cpu/runtime/backend.h"
+#include "cpu/runtime/blas.h"
+#include "cpu/runtime/pool.h"
+
+namespace {
+
+/* The routine of each operation for float32 and float64; orgqr and trsm are looked up like
+ * the others. */
+const char *const names[DT_NLAPACK] = {
+#define LAPACK_OP(name, ...) #name,
+#include "ops/lapack.def"
+};
+
+struct Routine {
+    void *function; /* NULL: not looked up yet */
+    bool wide;      /* integers of 64 bits */
+};
+Routine routines[DT_NLAPACK][2];
+
+constexpr double SERIAL = 1e5; /* operations that are not worth another thread */
+constexpr double LONG = 2e4;   /* operations that are worth releasing the GIL */
+
+int find(dt_lapack_op op, dt_dtype dtype, Routine *out)
+{
+    Routine *kept = &routines[op][dtype == DT_FLOAT64];
+    /* Threads that look at once find the same. */
+    void *function = __atomic_load_n(&kept->function, __ATOMIC_ACQUIRE);
+    if (!function) {
+        char name[16] = {dtype == DT_FLOAT64 ? 'd' : 's'};
+        strcpy(name + 1, names[op]);
+        function = dt_lapack_find(name, &out->wide);
+        if (!function)
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "this needs LAPACK, and %s%s has no %s; install one with "
+                           "pip install scipy-openblas64, or name an OpenBLAS in "
+                           "PYDEVTENSOR_BLAS",
+                           *dt_blas_path() ? "the BLAS at " : "there is no library that",
+                           dt_blas_path(), name);
+        __atomic_store_n(&kept->wide, out->wide, __ATOMIC_RELAXED);
+        __atomic_store_n(&kept->function, function, __ATOMIC_RELEASE);
+    }
+    out->function = function;
+    out->wide = __atomic_load_n(&kept->wide, __ATOMIC_RELAXED);
+    return 0;
+}
+
+struct Memory { /* freed at the end of the block */
+    void *data = nullptr;
+    Memory() = default;
+    Memory(const Memory &) = delete;
+    ~Memory() { free(data); }
+    bool get(int64_t count, size_t size)
+    {
+        free(data);
+        data = malloc((size_t)(count > 0 ? count : 1) * size);
+        return data != nullptr;
+    }
+};
+
+template <class T> bool is_finite(const T *x, int64_t n)
+{
+    T sum = 0; /* NaN where an element is not finite */
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * 0;
+    return sum == 0;
+}
+
+/* A number of elements that a routine gives as one of type T, which may have been rounded
+ * down. */
+template <class T> int64_t room(T asked)
+{
+    return (int64_t)((double)asked * (sizeof(T) == 4 ? 1.000001 : 1)) + 1;
+}
+
+/* A call of a Fortran routine: all arguments are addresses, and the lengths of texts, which
+ * are 1, follow. Routines ignore what they have no parameter for. */
+template <class... A> void fortran(void *routine, A... arguments)
+{
+    void (*function)(A..., size_t, size_t, size_t);
+    memcpy(&function, &routine, sizeof function);
+    function(arguments..., 1, 1, 1);
+}
+
+/* One matrix after another; workspaces are kept between them. False: no memory is left. */
+template <class T, class Int> struct Solver {
+    const dt_lapack_call *c;
+    void *routine;
+    Memory work_memory, ints_memory, pivots_memory;
+    T *work = nullptr;
+    Int *ints = nullptr, *pivots = nullptr;
+    Int work_size = 0, ints_size = 0, info = 0;
+
+    bool flag(int which) const { return (c->flags & which) != 0; }
+    char triangle() const { return flag(DT_LAPACK_UPPER) ? 'U' : 'L'; }
+    char turn() const { return flag(DT_LAPACK_TRANSPOSED) ? 'T' : 'N'; }
+
+    bool take_pivots(int64_t count)
+    {
+        if (!pivots && pivots_memory.get(count, sizeof(Int)))
+            pivots = (Int *)pivots_memory.data;
+        return pivots != nullptr;
+    }
+    bool take_ints(int64_t count)
+    {
+        if (!ints && ints_memory.get(count, sizeof(Int)))
+            ints = (Int *)ints_memory.data;
+        ints_size = (Int)count;
+        return ints != nullptr;
+    }
+    bool take_work(T asked)
+    {
+        work_size = (Int)room(asked);
+        if (!work && work_memory.get(work_size, sizeof(T)))
+            work = (T *)work_memory.data;
+        return work != nullptr;
+    }
+
+    /* call(work, size, ints, ints_size), once to ask for the sizes (-1). */
+    template <class Call> bool with_workspace(Call call)
+    {
+        if (!work) {
+            T asked = 0;
+            Int some[2] = {0, 0}, query = -1;
+            call(&asked, &query, ints ? ints : some, &query);
+            if ((!ints && !take_ints(some[0] > 1 ? some[0] : 1)) || !take_work(asked))
+                return false;
+        }
+        call(work, &work_size, ints, &ints_size);
+        return true;
+    }
+
+    bool solve_least_squares(T *a, Int *m, Int *n, void *const *at)
+    {
+        Int k = (Int)c->k, ldb = *m > *n ? *m : *n, rank = 0;
+        T *b = (T *)at[1], *s = (T *)at[2], condition = (T)c->number;
+        int32_t *out_rank = (int32_t *)at[3];
+        char normal = 'N';
+        bool done = false;
+        switch (c->op) {
+        case DT_LAPACK_gels:
+            done = with_workspace([&](T *w, Int *size, Int *, Int *) {
+                fortran(routine, &normal, m, n, &k, a, m, b, &ldb, w, size, &info);
+            });
+            break;
+        case DT_LAPACK_gelsy:
+            done = take_pivots(*n);
+            if (done)
+                memset(pivots, 0, (size_t)*n * sizeof(Int));
+            done = done && with_workspace([&](T *w, Int *size, Int *, Int *) {
+                       fortran(routine, m, n, &k, a, m, b, &ldb, pivots, &condition,
+                               &rank, w, size, &info);
+                   });
+            break;
+        case DT_LAPACK_gelsd:
+            done = with_workspace([&](T *w, Int *size, Int *i, Int *) {
+                fortran(routine, m, n, &k, a, m, b, &ldb, s, &condition, &rank, w, size,
+                        i, &info);
+            });
+            break;
+        default:
+            done = with_workspace([&](T *w, Int *size, Int *, Int *) {
+                fortran(routine, m, n, &k, a, m, b, &ldb, s, &condition, &rank, w, size,
+                        &info);
+            });
+        }
+        *out_rank = (int32_t)rank;
+        return done;
+    }
+
+    bool run(void *const *at)
+    {
+        Int m = (Int)c->m, n = (Int)c->n, k = (Int)c->k;
+        const int64_t least = c->m < c->n ? c->m : c->n;
+        T *a = (T *)at[0], one = 1;
+        char uplo = triangle(), trans = turn(), left = 'L',
+             unit = flag(DT_LAPACK_UNIT) ? 'U' : 'N',
+             job = flag(DT_LAPACK_VECTORS) ? 'V' : 'N';
+        int32_t *out_info = nullptr;
+        bool done = true;
+        info = 0;
+        switch (c->op) {
+        case DT_LAPACK_getrf:
+            out_info = (int32_t *)at[2];
+            if (!take_pivots(least))
+                return false;
+            fortran(routine, &m, &n, a, &m, pivots, &info);
+            for (int64_t i = 0; i < least; i++)
+                ((int32_t *)at[1])[i] = (int32_t)pivots[i];
+            break;
+        case DT_LAPACK_getrs:
+            if (!take_pivots(n))
+                return false;
+            for (int64_t i = 0; i < n; i++) {
+                int32_t p = ((int32_t *)at[1])[i]; /* the program may have made it */
+                pivots[i] = p < 1 ? 1 : p > n ? n : p;
+            }
+            fortran(routine, &trans, &n, &k, a, &n, pivots, (T *)at[2], &n, &info);
+            break;
+        case DT_LAPACK_potrf:
+            out_info = (int32_t *)at[1];
+            fortran(routine, &uplo, &n, a, &n, &info);
+            break;
+        case DT_LAPACK_trsm:
+            fortran(routine, &left, &uplo, &trans, &unit, &n, &k, &one, a, &n,
+                    (T *)at[1], &n);
+            break;
+        case DT_LAPACK_geqrf:
+            done = with_workspace([&](T *w, Int *size, Int *, Int *) {
+                fortran(routine, &m, &n, a, &m, (T *)at[1], w, size, &info);
+            });
+            break;
+        case DT_LAPACK_orgqr:
+            done = with_workspace([&](T *w, Int *size, Int *, Int *) {
+                fortran(routine, &m, &n, &k, a, &m, (T *)at[1], w, size, &info);
+            });
+            break;
+        case DT_LAPACK_gesdd: {
+            out_info = (int32_t *)at[4];
+            T *u = (T *)at[1], *vh = (T *)at[3];
+            Int ldv = flag(DT_LAPACK_FULL) ? n : (Int)least;
+            job = !flag(DT_LAPACK_VECTORS) ? 'N' : flag(DT_LAPACK_FULL) ? 'A' : 'S';
+            if (!is_finite(a, c->m * c->n))
+                info = DT_LAPACK_NOT_FINITE;
+            else
+                done =
+                    take_ints(8 * least) &&
+                    with_workspace([&](T *w, Int *size, Int *i, Int *) {
+                        fortran(routine, &job, &m, &n, a, &m, (T *)at[2],
+                                u ? u : w, &m, vh ? vh : w, &ldv, w, size, i, &info);
+                    });
+            break;
+        }
+        case DT_LAPACK_syevd:
+            out_info = (int32_t *)at[2];
+            if (!is_finite(a, c->n * c->n))
+                info = DT_LAPACK_NOT_FINITE;
+            else
+                done = with_workspace([&](T *w, Int *size, Int *i, Int *isize) {
+                    fortran(routine, &job, &uplo, &n, a, &n, (T *)at[1], w, size, i,
+                            isize, &info);
+                });
+            break;
+        case DT_LAPACK_geev: {
+            out_info = (int32_t *)at[4];
+            T *right = (T *)at[3];
+            char none = 'N';
+            if (!is_finite(a, c->n * c->n))
+                info = DT_LAPACK_NOT_FINITE;
+            else
+                done = with_workspace([&](T *w, Int *size, Int *, Int *) {
+                    fortran(routine, &none, &job, &n, a, &n, (T *)at[1], (T *)at[2], w,
+                            &n, right ? right : w, &n, w, size, &info);
+                });
+            break;
+        }
+        default:
+            out_info = (int32_t *)at[4];
+            if (!is_finite(a, c->m * c->n) ||
+                !is_finite((T *)at[1], (c->m > c->n ? c->m : c->n) * c->k))
+                info = DT_LAPACK_NOT_FINITE;
+            else
+                done = solve_least_squares(a, &m, &n, at);
+        }
+        if (out_info)
+            *out_info = (int32_t)info;
+        return done;
+    }
+};
+
+struct Batch {
+    const dt_lapack_call *call;
+    Routine routine;
+    dt_lapack_operand operands[DT_LAPACK_OPERANDS];
+    int count;
+    bool failed;
+};
+
+template <class T, class Int> void run_some(Batch *b, int64_t begin, int64_t end)
+{
+    Solver<T, Int> solver;
+    solver.c = b->call;
+    solver.routine = b->routine.function;
+    for (int64_t i = begin; i < end; i++) {
+        void *at[DT_LAPACK_OPERANDS] = {};
+        for (int o = 0; o < b->count; o++) {
+            const dt_lapack_operand *each = &b->operands[o];
+            size_t size = each->ints ? sizeof(int32_t) : sizeof(T);
+            if (each->size)
+                at[o] =
+                    (char *)b->call->operands[o] + (size_t)(i * each->size) * size;
+        }
+        if (!solver.run(at)) {
+            __atomic_store_n(&b->failed, true, __ATOMIC_RELAXED);
+            return;
+        }
+    }
+}
+
+void run(void *context, int64_t begin, int64_t end)
+{
+    Batch *b = (Batch *)context;
+    bool wide = b->routine.wide;
+    if (b->call->dtype == DT_FLOAT64)
+        (wide ? run_some<double, int64_t> : run_some<double, int32_t>)(b, begin, end);
+    else
+        (wide ? run_some<float, int64_t> : run_some<float, int32_t>)(b, begin, end);
+}
+
+} // namespace
+
+int dt_cpu_lapack(dt_stream, const dt_lapack_call *call)
+{
+    Batch b = {call, {}, {}, 0, false};
+    if (find(call->op, call->dtype, &b.routine))
+        return -1;
+    const int64_t sizes[] = {call->m, call->n, call->k};
+    for (int64_t size : sizes)
+        if (size > INT_MAX / 64) /* workspaces are some times the size */
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "a matrix has a size of %lld; LAPACK takes sizes up to %d",
+                           (long long)size, INT_MAX / 64);
+    b.count = dt_lapack_operands(call, b.operands);
+    double work = (double)call->m * (double)call->n *
+                  (double)(call->m < call->n ? call->m : call->n);
+    int64_t grain = call->batch;
+    if (!dt_blas_has_threads())
+        grain = work < SERIAL ? (int64_t)(SERIAL / (work + 1)) + 1 : 1;
+    DT_WITHOUT_GIL(work * (double)call->batch > LONG);
+    if (call->batch <= grain)
+        run(&b, 0, call->batch);
+    else if (dt_pool_try(run, &b, call->batch, grain) < 0)
+        return -1;
+    return b.failed ? dt_fail(DT_ERROR_HOST_MEMORY,
+                              "no memory is left for LAPACK to work in; delete some "
+                              "tensors first")
+                    : 0;
+}

@@ -1,0 +1,82 @@
+/* The calls of factorizations and solvers: ops/lapack.def. */
+#ifndef DT_DEVICE_LAPACK_H
+#define DT_DEVICE_LAPACK_H
+
+#include "base/dtype.h"
+
+typedef enum dt_lapack_op {
+#define LAPACK_OP(name, ...) DT_LAPACK_##name,
+#include "ops/lapack.def"
+    DT_NLAPACK
+} dt_lapack_op;
+
+#define DT_LAPACK_OPERANDS 5
+
+/* dt_lapack_call.flags */
+enum {
+    DT_LAPACK_UPPER = 1,
+    DT_LAPACK_TRANSPOSED = 2,
+    DT_LAPACK_UNIT = 4,
+    DT_LAPACK_VECTORS = 8,
+    DT_LAPACK_FULL = 16,
+};
+
+/* info of a matrix with elements that are not finite, where they would keep an iteration
+ * from ending. */
+#define DT_LAPACK_NOT_FINITE (-1000)
+
+/* One operation on `batch` matrices, which follow one another in each operand. */
+typedef struct dt_lapack_call {
+    dt_lapack_op op;
+    dt_dtype dtype; /* float32 or float64 */
+    int flags;
+    int64_t batch, m, n, k; /* batch, m and n at least 1 */
+    double number;
+    void *operands[DT_LAPACK_OPERANDS];
+} dt_lapack_call;
+
+typedef struct dt_lapack_operand {
+    int64_t size; /* elements of one matrix */
+    bool ints;    /* int32; else the call's type */
+    bool written;
+} dt_lapack_operand;
+
+/* The operands of a call; how many there are. */
+static inline int dt_lapack_operands(const dt_lapack_call *call,
+                                     dt_lapack_operand *operands)
+{
+    const int64_t m = call->m, n = call->n, k = call->k;
+    const int64_t LEAST = m < n ? m : n, MOST = m < n ? n : m;
+    const int64_t VECTORS = (call->flags & DT_LAPACK_VECTORS) != 0;
+    const bool FULL = (call->flags & DT_LAPACK_FULL) != 0;
+    int count = 0;
+    (void)k, (void)LEAST, (void)MOST, (void)VECTORS, (void)FULL;
+#define OPERAND(...)                                                                   \
+    {                                                                                  \
+        __VA_ARGS__                                                                    \
+    }
+#define FLOATS(size)    OPERAND(size, false, true)
+#define INTS(size)      OPERAND(size, true, true)
+#define IN_FLOATS(size) OPERAND(size, false, false)
+#define IN_INTS(size)   OPERAND(size, true, false)
+#define LAPACK_OP(name, ...)                                                           \
+    case DT_LAPACK_##name: {                                                           \
+        const dt_lapack_operand all[] = {__VA_ARGS__};                                 \
+        for (; count < (int)(sizeof all / sizeof *all); count++)                       \
+            operands[count] = all[count];                                              \
+        break;                                                                         \
+    }
+    switch (call->op) {
+#include "ops/lapack.def"
+    default:
+        break;
+    }
+#undef OPERAND
+#undef FLOATS
+#undef INTS
+#undef IN_FLOATS
+#undef IN_INTS
+    return count;
+}
+
+#endif

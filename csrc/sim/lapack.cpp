@@ -1,0 +1,52 @@
+/* Simulated cuSOLVER: queues the CPU's LAPACK on the stream. */
+#include "device/lapack.h"
+
+#include "device/backend.h"
+#include "sim/internal.h"
+#include "sim/kernel.h"
+
+static int (*cpu_lapack)(dt_stream stream, const dt_lapack_call *call);
+
+void sim_lapack_set(int (*lapack)(dt_stream stream, const dt_lapack_call *call))
+{
+    cpu_lapack = lapack;
+}
+
+int sim_lapack(dt_stream stream, const dt_lapack_call *call)
+{
+    const dt_stream host = {0, nullptr};
+    dt_lapack_call probe = *call;
+    probe.batch = 0; /* a library that lacks the routine is found before work is queued */
+    if (cpu_lapack(host, &probe))
+        return -1;
+    dt_lapack_operand operands[DT_LAPACK_OPERANDS];
+    const int count = dt_lapack_operands(call, operands);
+    sim::Region used[DT_LAPACK_OPERANDS] = {};
+    for (int i = 0; i < count; i++) {
+        size_t item = operands[i].ints ? sizeof(int32_t) : dt_dtype_size(call->dtype);
+        size_t bytes = (size_t)(call->batch * operands[i].size) * item;
+        used[i] = {bytes ? call->operands[i] : nullptr, bytes};
+    }
+    const dt_lapack_call queued = *call;
+    const int device = stream.device;
+    cudaError_t error = sim::enqueue(
+        (cudaStream_t)stream.handle, "cusolver",
+        {used[0], used[1], used[2], used[3], used[4]},
+        [queued, count, device](void *const *seen) {
+            dt_lapack_call run = queued;
+            for (int i = 0; i < count; i++)
+                run.operands[i] = seen[i];
+            if (cpu_lapack({0, nullptr}, &run) < 0) {
+                sim::blame(device, cudaErrorUnknown,
+                           sim::format("the CPU's LAPACK in place of cuSOLVER failed: "
+                                       "%s",
+                                       dt_error_slot()->text));
+                dt_error_clear();
+            }
+        });
+    return error == cudaSuccess
+               ? 0
+               : dt_fail(DT_ERROR_ACCELERATOR,
+                         "the simulated GPU refuses the work; look for the cause in the "
+                         "operations before this one");
+}

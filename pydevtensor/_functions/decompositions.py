@@ -1,0 +1,213 @@
+"""Factorizations and solvers under the names that PyTorch had before torch.linalg."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydevtensor import _C
+from pydevtensor._functions import function
+
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor
+
+
+def _linalg():
+    from pydevtensor import linalg
+
+    return linalg
+
+
+@function(method=True, out=True)
+def inverse(input: Tensor) -> Tensor:
+    """The inverse of a square matrix, or of each of a batch.
+
+    LinAlgError for a singular matrix.
+
+    >>> torch.tensor([[2.0, 0.0], [0.0, 4.0]]).inverse()
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return _linalg().inv(input)
+
+
+@function(method=True)
+def det(input: Tensor) -> Tensor:
+    """The determinant of a square matrix, or of each of a batch.
+
+    >>> torch.tensor([[2.0, 1.0], [1.0, 2.0]]).det()
+    tensor(3.)
+    """
+    return _linalg().det(input)
+
+
+@function(method=True)
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant: -inf for 0, nan where it is negative.
+
+    >>> torch.eye(2).logdet()
+    tensor(0.)
+    """
+    sign, logarithm = _linalg().slogdet(input)
+    return _C.where(sign < 0, float("nan"), logarithm)
+
+
+@function(method=True, out=True, results=("sign", "logabsdet"))
+def slogdet(input: Tensor) -> Tensor:
+    """The determinant's sign, and the logarithm of its magnitude.
+
+    >>> torch.tensor([[0.0, 1.0], [1.0, 0.0]]).slogdet().sign
+    tensor(-1.)
+    """
+    return tuple(_linalg().slogdet(input))
+
+
+@function(method=True, out=True)
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """The lower factor L of symmetric positive matrices L L^T, or the upper one.
+
+    LinAlgError where a matrix is not positive definite.
+
+    >>> torch.tensor([[4.0, 2.0], [2.0, 5.0]]).cholesky()
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return _linalg().cholesky(input, upper=upper)
+
+
+@function(method=True, out=True)
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
+    """X of A X = input from A's Cholesky factor input2.
+
+    >>> torch.ones(2, 1).cholesky_solve(2 * torch.eye(2))
+    tensor([[0.2500],
+            [0.2500]])
+    """
+    solve = _linalg().solve_triangular
+    lower = input2.mT if upper else input2
+    return solve(lower.mT, solve(lower, input, upper=False), upper=True)
+
+
+@function(method=True, out=True)
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of A from its Cholesky factor.
+
+    >>> torch.cholesky_inverse(2 * torch.eye(2))
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    eye = _C.eye(input.shape[-1], dtype=input.dtype, device=input.device)
+    return cholesky_solve(eye.expand(input.shape), input, upper)
+
+
+@function(method=True, out=True, results=("Q", "R"))
+def qr(input: Tensor, some: bool = True) -> Tensor:
+    """input as Q, with orthonormal columns, times an upper triangular R.
+
+    some=False: Q is square.
+
+    >>> torch.ones(3, 2).qr().R.shape
+    torch.Size([2, 2])
+    """
+    return tuple(_linalg().qr(input, "reduced" if some else "complete"))
+
+
+@function(method=True, out=True, results=("U", "S", "V"))
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Tensor:
+    """input as U diag(S) V^T, S descending.
+
+    some=False: U and V are square. compute_uv=False: they are zeros.
+
+    >>> torch.tensor([[0.0, 3.0], [4.0, 0.0]]).svd().S
+    tensor([4., 3.])
+    """
+    if not compute_uv:
+        (*batch, m, n), S = input.shape, _linalg().svdvals(input)
+        return input.new_zeros(*batch, m, m), S, input.new_zeros(*batch, n, n)
+    U, S, Vh = _linalg().svd(input, not some)
+    return U, S, Vh.mT
+
+
+@function(method=True)
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudoinverse of a matrix, or of each of a batch.
+
+    >>> torch.tensor([[2.0], [0.0]]).pinverse()
+    tensor([[0.5000, 0.0000]])
+    """
+    return _linalg().pinv(input, rcond=rcond)
+
+
+@function(method=True)
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of a square matrix, or of each of a batch.
+
+    >>> torch.zeros(2, 2).matrix_exp()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return _linalg().matrix_exp(input)
+
+
+@function(method=True, out=True, results=("solution", "cloned_coefficient"))
+def triangular_solve(
+    input: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> Tensor:
+    """X of A X = input, or A^T X = input with transpose, and a copy of A.
+
+    >>> torch.ones(2, 1).triangular_solve(2 * torch.eye(2)).solution
+    tensor([[0.5000],
+            [0.5000]])
+    """
+    solve = _linalg().solve_triangular
+    B = A.mT if transpose else A
+    upper = upper != transpose
+    return solve(B, input, upper=upper, unitriangular=unitriangular), A.clone()
+
+
+@function(method=True)
+def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """L and U in one matrix and the pivots; with get_infos where U has a 0.
+
+    >>> torch.lu(torch.eye(2))[1]
+    tensor([1, 2], dtype=torch.int32)
+    """
+    LU, pivots, info = _linalg().lu_factor_ex(input, pivot=pivot)
+    return (LU, pivots, info) if get_infos else (LU, pivots)
+
+
+@function(method=True, out=True)
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """X of A X = input from what lu() makes of A.
+
+    >>> torch.ones(2, 1).lu_solve(*torch.lu(2 * torch.eye(2)))
+    tensor([[0.5000],
+            [0.5000]])
+    """
+    return _linalg().lu_solve(LU_data, LU_pivots, input)
+
+
+@function(out=True, results=("P", "L", "U"))
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+) -> Tensor:
+    """The matrices P, L and U of what lu() gives; those not wanted are empty.
+
+    >>> torch.lu_unpack(*torch.lu(torch.eye(2))).P
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    from pydevtensor.linalg import _factor
+
+    P = L = U = LU_data.new_empty(0)
+    if unpack_pivots:
+        P = _factor.rows_of(LU_pivots, LU_data.shape[-2], LU_data.dtype)
+    if unpack_data:
+        L, U = _factor.halves(LU_data)
+    return P, L, U

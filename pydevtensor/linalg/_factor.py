@@ -1,0 +1,325 @@
+"""Triangular factorizations: Cholesky's, LU and QR, and triangular systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._functions.checks import named
+from pydevtensor.autograd import Function
+from pydevtensor.linalg import _lapack
+from pydevtensor.linalg._lapack import TRANSPOSED, UNIT, UPPER, results, write
+
+__all__ = ["cholesky", "cholesky_ex", "lu", "lu_factor", "lu_factor_ex", "qr"]
+__all__ += ["solve_triangular"]
+
+
+class _Triangular(Function):
+    """op(A) X = B, the flags saying which triangle and what op is."""
+
+    _node = "LinalgSolveTriangularBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor, B: Tensor, flags: int) -> Tensor:
+        X = _lapack.triangular(A, B, flags)
+        ctx.flags = flags
+        ctx.save_for_backward(A, X)
+        return X
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor) -> tuple:
+        A, X = ctx.saved_tensors
+        gB = _Triangular.apply(A, G, ctx.flags ^ TRANSPOSED)
+        if not ctx.needs_input_grad[0]:
+            return None, gB, None
+        gA = -(X @ gB.mT if ctx.flags & TRANSPOSED else gB @ X.mT)
+        inner = 1 if ctx.flags & UNIT else 0
+        gA = gA.triu(inner) if ctx.flags & UPPER else gA.tril(-inner)
+        return gA, gB, None
+
+
+@named
+def solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """X of A X = B, or of X A = B with left=False, for triangular matrices A.
+
+    The other triangle is not read, with unitriangular neither the diagonal, which
+    counts as ones. Batches broadcast. A 0 on the diagonal gives inf or nan.
+
+    >>> import pydevtensor as torch
+    >>> A = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
+    >>> torch.linalg.solve_triangular(A, torch.tensor([[2.0], [3.0]]), upper=False)
+    tensor([[1.],
+            [2.]])
+    """
+    _lapack.square(A)
+    _lapack.matrices(B, "B")
+    _lapack.alike(A, B)
+    if A.shape[-1] != B.shape[-2 if left else -1]:
+        raise RuntimeError(
+            f"the shapes {tuple(A.shape)} and {tuple(B.shape)} do not fit: B needs "
+            f"{A.shape[-1]} {'rows' if left else 'columns'}"
+        )
+    flags = UPPER * upper | UNIT * unitriangular
+    if left:
+        return write(_Triangular.apply(*_lapack.broadcast(A, B), flags), out)
+    A, B = _lapack.broadcast(A, B.mT)
+    return write(_Triangular.apply(A, B, flags | TRANSPOSED).mT, out)
+
+
+class _Cholesky(Function):
+    """Murray, Differentiation of the Cholesky decomposition (2016)."""
+
+    _node = "LinalgCholeskyExBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor) -> tuple:
+        L, info = _lapack.cholesky(A)
+        L = L.tril()
+        ctx.save_for_backward(L)
+        ctx.mark_non_differentiable(info)
+        return L, info
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor, _: Any) -> Tensor:
+        (L,) = ctx.saved_tensors
+        P = (L.mT @ G).tril()
+        P = P - P.diagonal(dim1=-2, dim2=-1).diag_embed() / 2
+        P = _Triangular.apply(L, P, TRANSPOSED)
+        P = _Triangular.apply(L, P.mT, TRANSPOSED)
+        return (P + P.mT) / 2
+
+
+@named
+def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
+    """L of A = L L^T, or U of A = U^T U with upper, for symmetric positive matrices.
+
+    Only the lower triangle is read. LinAlgError where A is not positive definite.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return write(checked_cholesky("cholesky", A, upper), out)
+
+
+def checked_cholesky(name: str, A: Tensor, upper: bool) -> Tensor:
+    _lapack.square(A)
+    L, info = _Cholesky.apply(A.mT if upper else A)
+    _lapack.succeeded(
+        name, info, "is not positive definite: its minor of order {0} is not positive"
+    )
+    return L.mT if upper else L
+
+
+@named
+def cholesky_ex(
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+) -> Any:
+    """cholesky() that does not raise: (L, info), info not 0 where A is not positive.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
+    tensor(1, dtype=torch.int32)
+    """
+    _lapack.square(A)
+    L, info = _Cholesky.apply(A.mT if upper else A)
+    if check_errors:
+        _lapack.succeeded("cholesky_ex", info, "is not positive definite (minor {0})")
+    return results("cholesky_ex", "L, info", (L.mT if upper else L, info), out)
+
+
+# --- LU -----------------------------------------------------------------------------
+
+
+def rows_of(pivots: Tensor, m: int, dtype: Any) -> Tensor:
+    """The matrix P of A = P L U from LAPACK's exchanges of rows."""
+    batch, count = pivots.shape[:-1], pivots.shape[-1]
+    order = _C.arange(m, device=pivots.device).expand(*batch, m).clone()
+    for i in range(count):  # exchange i and the pivot, in every matrix
+        j = pivots[..., i : i + 1].long() - 1
+        kept = order[..., i : i + 1].clone()
+        order[..., i : i + 1] = order.gather(-1, j)
+        order.scatter_(-1, j, kept)
+    P = _C.zeros(*batch, m, m, dtype=dtype, device=pivots.device)
+    return P.scatter_(-2, order.unsqueeze(-2), 1.0)
+
+
+def halves(LU: Tensor) -> tuple[Tensor, Tensor]:
+    """L with its ones, and U."""
+    m, n = LU.shape[-2:]
+    least = min(m, n)
+    L = LU[..., :, :least].tril(-1)
+    eye = _C.eye(m, least, dtype=LU.dtype, device=LU.device)
+    return L + eye, LU[..., :least, :].triu()
+
+
+def _lu_gradient(P: Tensor, L: Tensor, U: Tensor, gL: Tensor, gU: Tensor) -> Tensor:
+    """For square matrices P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T; what is below
+    or beside the square part follows from it."""
+    m, n = L.shape[-2], U.shape[-1]
+    k = min(m, n)
+    L1, U1 = L[..., :k, :], U[..., :, :k]
+    below = L1.mT @ gL[..., :k, :]
+    above = gU[..., :, :k] @ U1.mT
+    if n > k:
+        below = below - gU[..., :, k:] @ U[..., :, k:].mT
+    if m > k:
+        above = above - L[..., k:, :].mT @ gL[..., k:, :]
+    core = below.tril(-1) + above.triu()
+    core = solve_triangular(U1.mT, core, upper=False, left=False)
+    core = solve_triangular(L1.mT, core, upper=True, unitriangular=True)
+    if n > k:
+        beside = solve_triangular(
+            L1.mT, gU[..., :, k:], upper=True, unitriangular=True
+        )
+        core = _C.cat([core, beside], -1)
+    if m > k:
+        under = solve_triangular(U1.mT, gL[..., k:, :], upper=False, left=False)
+        core = _C.cat([core, under], -2)
+    return P @ core
+
+
+class _LU(Function):
+    _node = "LinalgLuFactorExBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor) -> tuple:
+        LU, pivots, info = _lapack.lu(A)
+        ctx.save_for_backward(LU, pivots)
+        ctx.mark_non_differentiable(pivots, info)
+        return LU, pivots, info
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor, *_: Any) -> Tensor:
+        LU, pivots = ctx.saved_tensors
+        least = min(LU.shape[-2:])
+        P = rows_of(pivots, LU.shape[-2], LU.dtype)
+        gL, gU = G[..., :, :least].tril(-1), G[..., :least, :].triu()
+        return _lu_gradient(P, *halves(LU), gL, gU)
+
+
+def _factored(A: Tensor, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
+    _lapack.matrices(A)
+    if not pivot:
+        raise RuntimeError(
+            "pivot is False, which LAPACK does not have; leave it out"
+        )
+    return _LU.apply(A)
+
+
+@named
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """L and U of A = P L U in one matrix, for lu_solve(): (LU, pivots).
+
+    pivots, int32, say which row each row was exchanged with, from 1. LinAlgError where
+    U has a 0 on its diagonal.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.lu_factor(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).pivots
+    tensor([2, 2], dtype=torch.int32)
+    """
+    LU, pivots, info = _factored(A, pivot)
+    _lapack.succeeded(
+        "lu_factor", info, "is singular: element {0} of U's diagonal is 0, from 1"
+    )
+    return results("lu_factor", "LU, pivots", (LU, pivots), out)
+
+
+@named
+def lu_factor_ex(
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """lu_factor() that does not raise: (LU, pivots, info).
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
+    tensor(1, dtype=torch.int32)
+    """
+    found = _factored(A, pivot)
+    if check_errors:
+        _lapack.succeeded("lu_factor_ex", found[2], "is singular ({0})")
+    return results("lu_factor_ex", "LU, pivots, info", found, out)
+
+
+@named
+def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """A as a permutation, a lower and an upper triangular matrix: (P, L, U).
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).U
+    tensor([[2., 2.],
+            [0., 1.]])
+    """
+    LU, pivots, _ = _factored(A, pivot)
+    P = rows_of(pivots, A.shape[-2], A.dtype)
+    return results("lu", "P, L, U", (P, *halves(LU)), out)
+
+
+# --- QR -----------------------------------------------------------------------------
+
+
+def _qr_square(Q: Tensor, R: Tensor, gQ: Tensor, gR: Tensor) -> Tensor:
+    M = R @ gR.mT - gQ.mT @ Q
+    M = M.tril(-1) + M.tril(-1).mT + M.diagonal(dim1=-2, dim2=-1).diag_embed()
+    return solve_triangular(R.mT, gQ + Q @ M, upper=False, left=False)
+
+
+class _QR(Function):
+    """Walter and Lehmann, Algorithmic differentiation of linear algebra functions
+    (2018); Liao et al., Differentiable programming tensor networks (2019)."""
+
+    _node = "LinalgQrBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor, mode: str) -> tuple:
+        Q, R = _lapack.qr(A, mode)
+        ctx.mode = mode
+        ctx.save_for_backward(A, Q, R)
+        return Q, R
+
+    @staticmethod
+    def backward(ctx: Any, gQ: Tensor, gR: Tensor) -> tuple:
+        A, Q, R = ctx.saved_tensors
+        m, n = A.shape[-2:]
+        if ctx.mode == "r":
+            raise RuntimeError(
+                "qr: mode='r' has no derivative, which needs Q; use mode='reduced'"
+            )
+        if ctx.mode == "complete" and m > n:
+            raise RuntimeError(
+                "qr: mode='complete' has no derivative where there are more rows than "
+                "columns; use mode='reduced'"
+            )
+        if m >= n:
+            return _qr_square(Q, R, gQ, gR), None
+        # R is (U, V) and A (X, Y): X = Q U, Y = Q V.
+        Y, gV = A[..., :, m:], gR[..., :, m:]
+        gX = _qr_square(Q, R[..., :, :m], gQ + Y @ gV.mT, gR[..., :, :m])
+        return _C.cat([gX, Q @ gV], -1), None
+
+
+@named
+def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+    """A = Q R with orthonormal columns of Q and an upper triangular R: (Q, R).
+
+    mode: "reduced", "complete" (a square Q) or "r" (an empty Q). RuntimeError for
+    others. Derivatives where Q has as many columns as the lesser size of A.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.qr(torch.ones(3, 2)).R.shape
+    torch.Size([2, 2])
+    """
+    _lapack.matrices(A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"mode is {mode!r}; give 'reduced', 'complete' or 'r'")
+    return results("qr", "Q, R", _QR.apply(A, mode), out)

@@ -1,0 +1,239 @@
+"""LAPACK's routines on batches of matrices, without gradients, and the checks before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+
+UPPER, TRANSPOSED, UNIT, VECTORS, FULL = 1, 2, 4, 8, 16
+_NOT_FINITE = -1000
+
+
+class LinAlgError(RuntimeError):
+    """A matrix has no result: it is singular, or an iteration does not converge.
+
+    >>> torch.linalg.inv(torch.zeros(2, 2))
+    Traceback (most recent call last):
+    LinAlgError: inv(): the matrix is singular: ...
+    """
+
+
+LinAlgError.__module__ = "pydevtensor.linalg"
+
+
+# --- checks -------------------------------------------------------------------------
+
+
+def matrices(A: Tensor, what: str = "the input") -> None:
+    """Raise unless A has matrices of a type that LAPACK takes."""
+    if not isinstance(A, Tensor):
+        raise TypeError(f"{what} is a {type(A).__name__}; give a Tensor")
+    if A.dim() < 2:
+        raise RuntimeError(
+            f"{what} has the shape {tuple(A.shape)}; give a matrix or a batch of them"
+        )
+    floats(A, what)
+
+
+def floats(A: Tensor, what: str = "the input") -> None:
+    if A.dtype not in (_C.float32, _C.float64):
+        raise RuntimeError(
+            f"{what} is of {A.dtype}; give float32 or float64, for example by .float()"
+        )
+
+
+def square(A: Tensor, what: str = "the input") -> None:
+    matrices(A, what)
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"{what} has matrices of the shape {tuple(A.shape[-2:])}; give square ones"
+        )
+
+
+def alike(A: Tensor, B: Tensor) -> None:
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            f"the Tensors are of {A.dtype} and {B.dtype}; convert one of them with .to()"
+        )
+    if A.device != B.device:
+        raise RuntimeError(
+            f"the Tensors are on {A.device} and {B.device}; bring them to one device"
+        )
+
+
+def succeeded(name: str, info: Tensor, problem: str) -> None:
+    """Raise LinAlgError unless info is 0 for every matrix. Waits for a GPU.
+
+    problem may have a place for info's number.
+    """
+    if not info.numel() or not info.any():
+        return
+    flat = info.reshape(-1).tolist()
+    at = next(i for i, number in enumerate(flat) if number)
+    if flat[at] == _NOT_FINITE:
+        problem = "it has an element that is inf or nan"
+    where = "the matrix" if not info.dim() else f"matrix {at} of the batch"
+    raise LinAlgError(f"{name}(): {where} " + problem.format(flat[at]))
+
+
+def broadcast(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
+    """Both with the same batch."""
+    batch = _C.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    return A.expand(*batch, *A.shape[-2:]), B.expand(*batch, *B.shape[-2:])
+
+
+# --- routines -----------------------------------------------------------------------
+
+
+def _columns(x: Tensor, rows: int | None = None) -> Tensor:
+    """A copy of x, transposed and row-major, which is x column by column."""
+    *batch, m, n = x.shape
+    copy = x.new_empty(*batch, n, m if rows is None else rows)
+    if rows is None:
+        return copy.copy_(x.mT)
+    copy.zero_()
+    copy[..., :m] = x.mT
+    return copy
+
+
+def _lying(x: Tensor) -> Tensor:
+    """x column by column, to be read: no copy where it lies so."""
+    return x.mT.contiguous()
+
+
+def _infos(A: Tensor) -> Tensor:
+    return A.new_zeros(A.shape[:-2], dtype=_C.int32)
+
+
+def _run(name: str, operands: Sequence[Tensor], m: int, n: int, *args: Any) -> None:
+    if m and n and operands[0].numel():
+        _C._lapack(name, list(operands), m, n, *args)
+
+
+def lu(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """L and U in one matrix, the pivots from 1, and where U has a 0."""
+    m, n = A.shape[-2:]
+    a, info = _columns(A), _infos(A)
+    pivots = A.new_zeros(*A.shape[:-2], min(m, n), dtype=_C.int32)
+    _run("getrf", [a, pivots, info], m, n)
+    return a.mT, pivots, info
+
+
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, transposed: bool = False) -> Tensor:
+    n, k = B.shape[-2:]
+    b = _columns(B)
+    if k:
+        operands = [_lying(LU), pivots.contiguous(), b]
+        _run("getrs", operands, n, n, k, TRANSPOSED if transposed else 0)
+    return b.mT
+
+
+def cholesky(A: Tensor) -> tuple[Tensor, Tensor]:
+    """The lower factor, above which A stays, and the minor that is not positive."""
+    n = A.shape[-1]
+    a, info = _columns(A), _infos(A)
+    _run("potrf", [a, info], n, n)
+    return a.mT, info
+
+
+def triangular(A: Tensor, B: Tensor, flags: int) -> Tensor:
+    n, k = B.shape[-2:]
+    b = _columns(B)
+    if k:
+        _run("trsm", [_lying(A), b], n, n, k, flags)
+    return b.mT
+
+
+def qr(A: Tensor, mode: str) -> tuple[Tensor, Tensor]:
+    """Q and R; Q has no elements for the mode "r"."""
+    m, n = A.shape[-2:]
+    least = min(m, n)
+    a, tau = _columns(A), A.new_zeros(*A.shape[:-2], least)
+    _run("geqrf", [a, tau], m, n)
+    width = m if mode == "complete" else least
+    R = a.mT.triu()[..., :width, :]
+    if mode == "complete" and m > n:
+        R = _C.cat([R, R.new_zeros(*R.shape[:-2], m - R.shape[-2], n)], -2)
+    if mode == "r":
+        return A.new_empty(0), R.contiguous()
+    q = A.new_zeros(*A.shape[:-2], width, m)
+    q[..., :least, :] = a[..., :least, :]
+    if not least:
+        q = _C.eye(m, dtype=A.dtype, device=A.device)[:width].expand(q.shape).clone()
+    _run("orgqr", [q, tau], m, width, least)
+    return q.mT, R.contiguous()
+
+
+def svd(
+    A: Tensor, full: bool, vectors: bool = True
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """U, S, Vh and info."""
+    (*batch, m, n), least = A.shape, min(A.shape[-2:])
+    rows, columns = (m, n) if full else (least, least)
+    u = A.new_zeros(*batch, rows if vectors else 0, m)
+    vh = A.new_zeros(*batch, n, columns if vectors else 0)
+    if vectors and not least:
+        u, vh = (_eyes(x) for x in (u, vh))
+    S, info = A.new_zeros(*batch, least), _infos(A)
+    flags = VECTORS * vectors | FULL * full
+    _run("gesdd", [_columns(A), u, S, vh, info], m, n, 0, flags)
+    return u.mT, S, vh.mT, info
+
+
+def _eyes(x: Tensor) -> Tensor:
+    eye = _C.eye(*x.shape[-2:], dtype=x.dtype, device=x.device)
+    return eye.expand(x.shape).clone()
+
+
+def eigh(A: Tensor, upper: bool, vectors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvalues, eigenvectors (without vectors: rubbish) and info."""
+    n = A.shape[-1]
+    a, L, info = _columns(A), A.new_zeros(A.shape[:-1]), _infos(A)
+    _run("syevd", [a, L, info], n, n, 0, VECTORS * vectors | UPPER * upper)
+    return L, a.mT, info
+
+
+def eig(A: Tensor, vectors: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Real and imaginary parts of the eigenvalues, eigenvectors, info."""
+    n = A.shape[-1]
+    re, im = A.new_zeros(A.shape[:-1]), A.new_zeros(A.shape[:-1])
+    v, info = A.new_zeros(*A.shape[:-1], n if vectors else 0), _infos(A)
+    _run("geev", [_columns(A), re, im, v, info], n, n, 0, VECTORS * vectors)
+    return re, im, v.mT, info
+
+
+def least_squares(
+    A: Tensor, B: Tensor, rcond: float, driver: str
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The solution with what is below it, the rank, singular values and info."""
+    (m, n), k = A.shape[-2:], B.shape[-1]
+    b = _columns(B, max(m, n))
+    S, rank, info = A.new_zeros(*A.shape[:-2], min(m, n)), _infos(A), _infos(A)
+    if k:
+        _run(driver, [_columns(A), b, S, rank, info], m, n, k, 0, rcond)
+    return b.mT, rank, S, info
+
+
+# --- results ------------------------------------------------------------------------
+
+_types: dict[str, Any] = {}
+
+
+def results(name: str, fields: str, values: Sequence[Tensor], out: Any = None) -> Any:
+    """The values as a tuple with names, "U, S, Vh"; written to `out` where given."""
+    kind = _types.get(name)
+    if kind is None:
+        kind = _types[name] = _C._named_results(f"linalg_{name}", f"({fields})")
+    if out is not None:
+        if not isinstance(out, tuple) or len(out) != len(values):
+            raise TypeError(f"out is {out!r}; give a tuple of {len(values)} Tensors")
+        values = [write(v, o) for v, o in zip(values, out, strict=True)]
+    return kind(tuple(values))
+
+
+def write(result: Tensor, out: Tensor | None) -> Tensor:
+    """result, or `out` after it was written there."""
+    return result if out is None else _C.mul(result, 1, out=out)

@@ -1,0 +1,433 @@
+"""Systems of linear equations, inverses and determinants."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._functions.checks import named
+from pydevtensor._functions.dtypes import finfo
+from pydevtensor.autograd import Function, enable_grad, grad
+from pydevtensor.linalg import _lapack
+from pydevtensor.linalg._factor import lu, solve_triangular
+from pydevtensor.linalg._lapack import results, write
+from pydevtensor.linalg._spectral import pinv, svdvals
+
+__all__ = ["cond", "det", "inv", "inv_ex", "lstsq", "lu_solve", "slogdet", "solve"]
+__all__ += ["solve_ex", "tensorinv", "tensorsolve"]
+
+_SINGULAR = "is singular: element {0} of the diagonal of U is 0, counted from 1"
+
+
+def _eye(A: Tensor) -> Tensor:
+    return _C.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+
+
+class _Solve(Function):
+    """A X = B. The gradients: Giles, Collected Matrix Derivative Results (2008)."""
+
+    _node = "LinalgSolveExBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor, B: Tensor) -> tuple:
+        LU, pivots, info = _lapack.lu(A)
+        X = _lapack.lu_solve(LU, pivots, B)
+        ctx.save_for_backward(A, X, LU, pivots)
+        ctx.mark_non_differentiable(info)
+        return X, info
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor, _: Any) -> tuple:
+        A, X, LU, pivots = ctx.saved_tensors
+        if _C.is_grad_enabled():
+            gB = _Solve.apply(A.mT, G)[0]
+        else:
+            gB = _lapack.lu_solve(LU, pivots, G, True)
+        gA = -gB @ X.mT if ctx.needs_input_grad[0] else None
+        return gA, gB
+
+
+class _Inverse(Function):
+    _node = "LinalgInvExBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor) -> tuple:
+        LU, pivots, info = _lapack.lu(A)
+        X = _lapack.lu_solve(LU, pivots, _eye(A).expand(A.shape))
+        ctx.save_for_backward(X)
+        ctx.mark_non_differentiable(info)
+        return X, info
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor, _: Any) -> Tensor:
+        (X,) = ctx.saved_tensors
+        return -X.mT @ G @ X.mT
+
+
+def _diagonal(A: Tensor) -> tuple[Tensor, Tensor]:
+    """U's diagonal, and 1 or -1 for the exchanges of rows."""
+    LU, pivots, _ = _lapack.lu(A)
+    places = _C.arange(1, A.shape[-1] + 1, dtype=_C.int32, device=A.device)
+    odd = (pivots != places).sum(-1) % 2
+    return LU.diagonal(dim1=-2, dim2=-1), (1 - 2 * odd).to(A.dtype)
+
+
+def _cofactors(A: Tensor) -> Tensor:
+    """det(A) inv(A)^T, also of a singular A: of the singular values, products of the
+    others."""
+    U, S, Vh, _ = _lapack.svd(A, False)
+    n = S.shape[-1]
+    keep = _C.eye(n, dtype=_C.bool, device=A.device)
+    others = _C.where(keep, 1.0, S.unsqueeze(-2)).prod(-1)
+    sign = det(U) * det(Vh)
+    return (U * (others * sign.unsqueeze(-1)).unsqueeze(-2)) @ Vh
+
+
+class _Det(Function):
+    _node = "LinalgDetBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor) -> Tensor:
+        diagonal, sign = _diagonal(A)
+        result = diagonal.prod(-1) * sign
+        ctx.save_for_backward(A, result)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor) -> Tensor:
+        A, result = ctx.saved_tensors
+        G = G[..., None, None]
+        if (result != 0).all():
+            inverse, _ = _Solve.apply(A.mT, _eye(A).expand(A.shape))
+            return G * result[..., None, None] * inverse
+        return G * _cofactors(A)
+
+
+class _LogDet(Function):
+    _node = "LinalgSlogdetBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor) -> tuple:
+        diagonal, sign = _diagonal(A)
+        ctx.save_for_backward(A)
+        sign = sign * diagonal.sign().prod(-1)
+        ctx.mark_non_differentiable(sign)
+        return sign, diagonal.abs().log().sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, _: Any, G: Tensor) -> Tensor:
+        (A,) = ctx.saved_tensors
+        inverse, _ = _Solve.apply(A.mT, _eye(A).expand(A.shape))
+        return G[..., None, None] * inverse
+
+
+def is_vector(A: Tensor, B: Tensor) -> bool:
+    """Whether B holds right-hand sides of one column: vectors."""
+    return B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
+
+
+def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
+    _lapack.square(A)
+    _lapack.floats(B, "B")
+    _lapack.alike(A, B)
+    vector = is_vector(A, B)
+    if vector and not left:
+        raise RuntimeError("B holds vectors; left=False takes matrices")
+    B = B.unsqueeze(-1) if vector else B
+    _lapack.matrices(B, "B")
+    if not left:
+        A, B = A.mT, B.mT
+    if A.shape[-1] != B.shape[-2]:
+        raise RuntimeError(
+            f"the shapes {tuple(A.shape)} and {tuple(B.shape)} do not fit: B needs "
+            f"{A.shape[-1]} {'rows' if left else 'columns'}, one for each equation"
+        )
+    X, info = _Solve.apply(*_lapack.broadcast(A, B))
+    return (X.squeeze(-1) if vector else X if left else X.mT), info
+
+
+@named
+def solve(
+    A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None
+) -> Tensor:
+    """X of A X = B, or of X A = B with left=False, for square matrices A.
+
+    B holds vectors where its shape is A's without the last dimension, or (n,). Batches
+    broadcast. LinAlgError for a singular matrix; RuntimeError for other shapes and
+    types than float32 and float64.
+
+    >>> import pydevtensor as torch
+    >>> A = torch.tensor([[2.0, 0.0], [0.0, 4.0]])
+    >>> torch.linalg.solve(A, torch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    X, info = _solved(A, B, left)
+    _lapack.succeeded("solve", info, _SINGULAR)
+    return write(X, out)
+
+
+@named
+def solve_ex(
+    A: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    check_errors: bool = False,
+    out: Any = None,
+) -> Any:
+    """solve() that does not raise: (result, info), info not 0 for a singular matrix.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.solve_ex(torch.eye(2), torch.ones(2)).info
+    tensor(0, dtype=torch.int32)
+    """
+    X, info = _solved(A, B, left)
+    if check_errors:
+        _lapack.succeeded("solve_ex", info, _SINGULAR)
+    return results("solve_ex", "result, info", (X, info), out)
+
+
+@named
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of a square matrix, or of each of a batch.
+
+    LinAlgError for a singular matrix. To solve equations, solve() is quicker and
+    nearer.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    _lapack.square(A)
+    X, info = _Inverse.apply(A)
+    _lapack.succeeded("inv", info, _SINGULAR)
+    return write(X, out)
+
+
+@named
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+    """inv() that does not raise: (inverse, info), info not 0 for a singular matrix.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
+    tensor(1, dtype=torch.int32)
+    """
+    _lapack.square(A)
+    X, info = _Inverse.apply(A)
+    if check_errors:
+        _lapack.succeeded("inv_ex", info, _SINGULAR)
+    return results("inv_ex", "inverse, info", (X, info), out)
+
+
+@named
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinant of a square matrix, or of each of a batch.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.det(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    tensor(3.)
+    """
+    _lapack.square(A)
+    return write(_Det.apply(A), out)
+
+
+@named
+def slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """The determinant's sign, and the logarithm of its magnitude: (sign, logabsdet).
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.slogdet(torch.tensor([[0.0, 1.0], [1.0, 0.0]])).sign
+    tensor(-1.)
+    """
+    _lapack.square(A)
+    return results("slogdet", "sign, logabsdet", _LogDet.apply(A), out)
+
+
+@named
+def lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """X of A X = B from lu_factor(A); with adjoint of A^T, with left=False of X A = B.
+
+    >>> import pydevtensor as torch
+    >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
+    >>> torch.linalg.lu_solve(LU, pivots, torch.tensor([[2.0], [3.0]]))
+    tensor([[3.],
+            [1.]])
+    """
+    _lapack.square(LU, "LU")
+    _lapack.matrices(B, "B")
+    _lapack.alike(LU, B)
+    if pivots.dtype != _C.int32:
+        raise RuntimeError(f"pivots are of {pivots.dtype}; give lu_factor's int32")
+    if pivots.shape != LU.shape[:-1]:
+        raise RuntimeError(
+            f"pivots have the shape {tuple(pivots.shape)}; give one for each row"
+        )
+    if B.shape[-2 if left else -1] != LU.shape[-1]:
+        raise RuntimeError(
+            f"the shapes {tuple(LU.shape)} and {tuple(B.shape)} do not fit together"
+        )
+    if not left:  # X A = B is A^T X^T = B^T
+        adjoint = not adjoint
+        B = B.mT
+    rows = _C.lu_unpack(LU, pivots, unpack_data=False)[0]
+    if adjoint:
+        X = solve_triangular(LU.mT, B, upper=False)
+        X = solve_triangular(LU.mT, X, upper=True, unitriangular=True)
+        X = rows @ X
+    else:
+        X = solve_triangular(LU, rows.mT @ B, upper=False, unitriangular=True)
+        X = solve_triangular(LU, X, upper=True)
+    return write(X if left else X.mT, out)
+
+
+@named
+def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """The condition number in the norm p: the norms of A and its inverse, multiplied.
+
+    p None or 2: the greatest singular value divided by the least; -2: the reverse;
+    else an order of matrix_norm, and square matrices. inf for singular ones.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
+    tensor(2.)
+    """
+    from pydevtensor.linalg._norms import matrix_norm
+
+    _lapack.matrices(A)
+    if p in (None, 2, -2):
+        S = svdvals(A)
+        first, last = (S[..., 0], S[..., -1]) if S.shape[-1] else (S.sum(-1),) * 2
+        return write(last / first if p == -2 else first / last, out)
+    _lapack.square(A)
+    inverse, info = _Inverse.apply(A)
+    result = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return write(_C.where(info != 0, math.inf, result), out)
+
+
+class _LeastSquares(Function):
+    """The derivative is that of pinv(A) @ B."""
+
+    _node = "LinalgLstsqBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor, B: Tensor, rcond: float, driver: str) -> tuple:
+        X, rank, S, info = _lapack.least_squares(A, B, rcond, driver)
+        n = A.shape[-1]
+        rest = X[..., n:, :].square().sum(-2)
+        ctx.save_for_backward(A, B)
+        ctx.mark_non_differentiable(rest, rank, S, info)
+        return X[..., :n, :], rest, rank, S, info
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor, *_: Any) -> tuple:
+        A, B = ctx.saved_tensors
+        again = _C.is_grad_enabled()
+        with enable_grad():
+            given = [x if again else x.detach().requires_grad_() for x in (A, B)]
+            wanted = [x for x in given if x.requires_grad]
+            found = iter(grad(pinv(given[0]) @ given[1], wanted, G, create_graph=again))
+        return *(next(found) if x.requires_grad else None for x in given), None, None
+
+
+@named
+def lstsq(
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
+) -> Any:
+    """The X with the least |A X - B|: (solution, residuals, rank, singular_values).
+
+    Singular values up to rcond times the greatest count as 0; by default rcond is the
+    type's eps times the greater size. driver: "gelsy" (the default), "gelsd", "gelss",
+    or "gels" for matrices of full rank. residuals are empty unless there are more rows
+    than columns, of full rank. singular_values come from gelsd and gelss.
+
+    >>> import pydevtensor as torch
+    >>> A = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> torch.linalg.lstsq(A, torch.tensor([[1.0], [3.0], [5.0]])).solution
+    tensor([[1.0000],
+            [2.0000]])
+    """
+    _lapack.matrices(A)
+    _lapack.floats(B, "B")
+    _lapack.alike(A, B)
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"driver is {driver!r}; give gels, gelsy, gelsd or gelss")
+    m, n = A.shape[-2:]
+    vector = A.dim() - 1 == B.dim() and B.shape == A.shape[:-1]
+    B = B.unsqueeze(-1) if vector else B
+    if B.dim() < 2 or B.shape[-2] != m:
+        raise RuntimeError(
+            f"the shapes {tuple(A.shape)} and {tuple(B.shape)} do not fit: B needs "
+            f"{m} rows"
+        )
+    if rcond is None:
+        rcond = finfo(A.dtype).eps * max(m, n)
+    found = _LeastSquares.apply(*_lapack.broadcast(A, B), rcond, driver)
+    X, rest, rank, S, info = found
+    _lapack.succeeded("lstsq", info, "has no full rank, or does not converge ({0})")
+    if m <= n or (driver != "gels" and not (rank == n).all()):
+        rest = A.new_empty(0)
+    X, rest = (X.squeeze(-1), rest.squeeze(-1) if rest.dim() else rest) if vector else (
+        X,
+        rest,
+    )
+    rank = A.new_empty(0, dtype=_C.int64) if driver == "gels" else rank.long()
+    S = S if driver in ("gelsd", "gelss") else A.new_empty(0)
+    return results(
+        "lstsq", "solution, residuals, rank, singular_values", (X, rest, rank, S)
+    )
+
+
+@named
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of A as a map of its last dimensions to its first `ind` ones.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.tensorinv(torch.eye(4).reshape(2, 2, 4), ind=2).shape
+    torch.Size([4, 2, 2])
+    """
+    if ind <= 0:
+        raise RuntimeError(f"ind is {ind}; give 1 or more")
+    first, last = A.shape[:ind], A.shape[ind:]
+    if math.prod(first) != math.prod(last):
+        raise RuntimeError(
+            f"the first {ind} of the sizes {tuple(A.shape)} multiply to "
+            f"{math.prod(first)} and the others to {math.prod(last)}; they have to agree"
+        )
+    flat = A.reshape(math.prod(first), math.prod(last))
+    return write(inv(flat).reshape(*last, *first), out)
+
+
+@named
+def tensorsolve(
+    A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = None
+) -> Tensor:
+    """X of tensordot(A, X, X.ndim) = B. dims: dimensions of A to move to the end.
+
+    >>> import pydevtensor as torch
+    >>> A = torch.eye(6).reshape(2, 3, 2, 3)
+    >>> torch.linalg.tensorsolve(A, torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    if dims is not None:
+        ends = range(A.dim() - len(dims), A.dim())
+        A = A.movedim(tuple(dims), tuple(ends))
+    shape = A.shape[B.dim() :]
+    if math.prod(shape) != B.numel() or A.numel() != B.numel() ** 2:
+        raise RuntimeError(
+            f"the shapes {tuple(A.shape)} and {tuple(B.shape)} do not make a square "
+            "system"
+        )
+    flat = A.reshape(-1, math.prod(shape))
+    return write(solve(flat, B.reshape(-1)).reshape(shape), out)

@@ -1,0 +1,410 @@
+"""Singular values, eigenvalues, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._functions.checks import named
+from pydevtensor._functions.dtypes import finfo
+from pydevtensor.autograd import Function
+from pydevtensor.linalg import _lapack
+from pydevtensor.linalg._lapack import results, write
+
+__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_rank", "pinv"]
+__all__ += ["svd", "svdvals"]
+
+_NO_END = "does not converge ({0}); it may be badly scaled"
+
+
+def _differences(L: Tensor) -> Tensor:
+    """L[j] - L[i], with 1 on the diagonal."""
+    E = L.unsqueeze(-2) - L.unsqueeze(-1)
+    return E + _C.eye(L.shape[-1], dtype=L.dtype, device=L.device)
+
+
+def _off_diagonal(X: Tensor) -> Tensor:
+    return X - X.diagonal(dim1=-2, dim2=-1).diag_embed()
+
+
+# --- singular values ----------------------------------------------------------------
+
+
+class _SVD(Function):
+    """Townsend, Differentiating the singular value decomposition (2016)."""
+
+    _node = "LinalgSvdBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor, full: bool) -> tuple:
+        U, S, Vh, info = _lapack.svd(A, full)
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(info)
+        ctx.save_for_backward(U, S, Vh)
+        return U, S, Vh, info
+
+    @staticmethod
+    def backward(ctx: Any, gU: Any, gS: Any, gVh: Any, _: Any) -> tuple:
+        U, S, Vh = ctx.saved_tensors
+        (m, n), k = (U.shape[-2], Vh.shape[-1]), S.shape[-1]
+        full = U.shape[-1] > k or Vh.shape[-2] > k
+        if full and (gU is not None or gVh is not None):
+            raise RuntimeError(
+                "svd: U and Vh of full_matrices=True have no derivative; use "
+                "full_matrices=False"
+            )
+        U, Vh = U[..., :k], Vh[..., :k, :]
+        row, column = S.unsqueeze(-2), S.unsqueeze(-1)
+        E = _differences(S * S)
+        core = _C.zeros_like(E) if gS is None else gS.diag_embed()
+        if gU is not None:
+            skew = U.mT @ gU
+            core = core + (skew - skew.mT) / E * row
+        if gVh is not None:
+            skew = Vh @ gVh.mT
+            core = core + column * ((skew - skew.mT) / E)
+        left = U @ core
+        if gU is not None and m > k:
+            left = left + (gU - U @ (U.mT @ gU)) / row
+        result = left @ Vh
+        if gVh is not None and n > k:
+            result = result + (U / row) @ (gVh - (gVh @ Vh.mT) @ Vh)
+        return result, None
+
+
+def checked_svd(name: str, A: Tensor, full: bool = False) -> tuple:
+    _lapack.matrices(A)
+    *found, info = _SVD.apply(A, full)
+    _lapack.succeeded(name, info, _NO_END)
+    return tuple(found)
+
+
+@named
+def svd(
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+) -> Any:
+    """A = U diag(S) Vh with orthonormal columns of U and rows of Vh: (U, S, Vh).
+
+    S is descending. With full_matrices U and Vh are square, and have no derivative.
+    driver is for GPUs alone. LinAlgError for inf and nan.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.svd(torch.tensor([[0.0, 3.0], [4.0, 0.0]])).S
+    tensor([4., 3.])
+    """
+    _no_driver(driver)
+    return results("svd", "U, S, Vh", checked_svd("svd", A, full_matrices), out)
+
+
+def _no_driver(driver: Any) -> None:
+    if driver is not None:
+        raise RuntimeError(f"driver is {driver!r}; leave it out: there is one")
+
+
+@named
+def svdvals(
+    A: Tensor, *, driver: str | None = None, out: Tensor | None = None
+) -> Tensor:
+    """The singular values of A, descending.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.svdvals(torch.tensor([[0.0, 3.0], [4.0, 0.0]]))
+    tensor([4., 3.])
+    """
+    _no_driver(driver)
+    _lapack.matrices(A)
+    if A.requires_grad and _C.is_grad_enabled():
+        return write(checked_svd("svdvals", A)[1], out)
+    _, S, _, info = _lapack.svd(A, False, vectors=False)
+    _lapack.succeeded("svdvals", info, _NO_END)
+    return write(S, out)
+
+
+# --- eigenvalues --------------------------------------------------------------------
+
+
+class _Eigh(Function):
+    """Giles, Collected Matrix Derivative Results (2008)."""
+
+    _node = "LinalgEighBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor, upper: bool) -> tuple:
+        L, V, info = _lapack.eigh(A, upper)
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(info)
+        ctx.save_for_backward(L, V)
+        return L, V, info
+
+    @staticmethod
+    def backward(ctx: Any, gL: Any, gV: Any, _: Any) -> tuple:
+        L, V = ctx.saved_tensors
+        if gV is None:
+            return None if gL is None else (V * gL.unsqueeze(-2)) @ V.mT, None
+        core = _off_diagonal((V.mT @ gV) / _differences(L))
+        if gL is not None:
+            core = core + gL.diag_embed()
+        return V @ core @ V.mT, None
+
+
+def _upper(UPLO: str) -> bool:
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"UPLO is {UPLO!r}; give 'L' or 'U', the triangle to read")
+    return UPLO.upper() == "U"
+
+
+@named
+def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+    """Eigenvalues, ascending, and eigenvectors of symmetric matrices.
+
+    (eigenvalues, eigenvectors), the vectors being columns. Only the triangle that UPLO
+    names is read. LinAlgError for inf and nan.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+    _lapack.square(A)
+    L, V, info = _Eigh.apply(A, _upper(UPLO))
+    _lapack.succeeded("eigh", info, _NO_END)
+    return results("eigh", "eigenvalues, eigenvectors", (L, V), out)
+
+
+@named
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
+    """The eigenvalues of symmetric matrices, ascending.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    tensor([1., 2.])
+    """
+    _lapack.square(A)
+    if A.requires_grad and _C.is_grad_enabled():
+        L, _, info = _Eigh.apply(A, _upper(UPLO))
+    else:
+        L, _, info = _lapack.eigh(A, _upper(UPLO), vectors=False)
+    _lapack.succeeded("eigvalsh", info, _NO_END)
+    return write(L, out)
+
+
+class _Eig(Function):
+    """Giles (2008), and what keeps the vectors' length of 1."""
+
+    _node = "LinalgEigBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor) -> tuple:
+        L, imaginary, V, info = _lapack.eig(A)
+        ctx.mark_non_differentiable(imaginary, info)
+        ctx.save_for_backward(L, V)
+        return L, imaginary, V, info
+
+    @staticmethod
+    def backward(ctx: Any, gL: Tensor, _: Any, gV: Tensor, __: Any) -> Tensor:
+        L, V = ctx.saved_tensors
+        W = V.mT @ gV
+        W = W - (V.mT @ V) * W.diagonal(dim1=-2, dim2=-1).unsqueeze(-2)
+        core = _off_diagonal(W / _differences(L)) + gL.diag_embed()
+        from pydevtensor.linalg._solve import solve
+
+        return solve(V.mT, core @ V.mT)
+
+
+def _real(name: str, imaginary: Tensor, info: Tensor) -> None:
+    _lapack.succeeded(name, info, _NO_END)
+    if imaginary.any():
+        raise NotImplementedError(
+            "an eigenvalue is complex, and there are no complex Tensors; use eigh() for "
+            "symmetric matrices, or numpy.linalg.eig(A.numpy())"
+        )
+
+
+def _finite(A: Tensor) -> None:
+    _lapack.square(A)
+    if not A.isfinite().all():
+        raise RuntimeError("the input has an element that is inf or nan; remove it")
+
+
+@named
+def eig(A: Tensor, *, out: Any = None) -> Any:
+    """Eigenvalues and eigenvectors (columns) of square matrices, where all are real.
+
+    (eigenvalues, eigenvectors), of A's type, in LAPACK's order. PyTorch gives complex
+    Tensors, which are not there: NotImplementedError where an eigenvalue is complex.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.eig(torch.tensor([[1.0, 1.0], [0.0, 2.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+    _finite(A)
+    L, imaginary, V, info = _Eig.apply(A)
+    _real("eig", imaginary, info)
+    return results("eig", "eigenvalues, eigenvectors", (L, V), out)
+
+
+@named
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The eigenvalues of square matrices, where all are real; see eig().
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.eigvals(torch.tensor([[1.0, 1.0], [0.0, 2.0]]))
+    tensor([1., 2.])
+    """
+    _finite(A)
+    if A.requires_grad and _C.is_grad_enabled():
+        L, imaginary, _, info = _Eig.apply(A)
+    else:
+        L, imaginary, _, info = _lapack.eig(A, vectors=False)
+    _real("eigvals", imaginary, info)
+    return write(L, out)
+
+
+# --- rank, pseudoinverse, exponential ------------------------------------------------
+
+
+def _tolerance(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Any:
+    """Up to what singular values count as 0."""
+    if rtol is None:
+        none = atol is not None and (isinstance(atol, Tensor) or atol > 0)
+        rtol = 0.0 if none else finfo(A.dtype).eps * max(A.shape[-2:])
+        if none and isinstance(atol, Tensor):
+            default = finfo(A.dtype).eps * max(A.shape[-2:])
+            rtol = _C.where(atol > 0, 0.0, default).to(A.dtype)
+    greatest = S.amax(-1) if S.shape[-1] else S.sum(-1)
+    limit = greatest * rtol
+    if atol is not None:
+        limit = limit.maximum(_C.as_tensor(atol, dtype=A.dtype, device=A.device))
+    return limit.unsqueeze(-1)
+
+
+@named
+def matrix_rank(
+    A: Tensor,
+    tol: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """How many singular values exceed max(atol, rtol * the greatest), int64.
+
+    By default rtol is the type's eps times the greater size, or 0 where atol is given;
+    tol is an older name of atol. hermitian: A is symmetric, and eigenvalues do.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.matrix_rank(torch.ones(3, 3))
+    tensor(1)
+    """
+    _lapack.matrices(A)
+    A = A.detach()
+    S = eigvalsh(A).abs() if hermitian else svdvals(A)
+    atol = tol if atol is None else atol
+    if tol is not None and rtol is None:
+        rtol = 0.0
+    return write((S > _tolerance(A, S, atol, rtol)).sum(-1), out)
+
+
+class _Pinv(Function):
+    """Golub and Pereyra, The differentiation of pseudo-inverses (1973)."""
+
+    _node = "LinalgPinvBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor, P: Tensor) -> Tensor:
+        P = P.clone()
+        ctx.save_for_backward(A, P)
+        return P
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor) -> tuple:
+        A, P = ctx.saved_tensors
+        gP, PG = G.mT @ P, P @ G.mT
+        first = (gP - A @ (P @ gP)) @ P.mT
+        second = P.mT @ (PG - (PG @ P) @ A)
+        return first + second - P.mT @ G @ P.mT, None
+
+
+def plain_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
+    """Without a derivative."""
+    if hermitian:
+        L, V, info = _lapack.eigh(A, False)
+        size = L.abs()
+        U, S, Vh = V, L, V.mT
+    else:
+        U, S, Vh, info = _lapack.svd(A, False)
+        size = S
+    _lapack.succeeded("pinv", info, _NO_END)
+    keep = size > _tolerance(A, size, atol, rtol)
+    inverse = _C.where(keep, 1 / S, 0.0)
+    return (Vh.mT * inverse.unsqueeze(-2)) @ U.mT
+
+
+@named
+def pinv(
+    A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The pseudoinverse of a matrix, or of each of a batch (Moore and Penrose).
+
+    Singular values up to max(atol, rtol * the greatest) count as 0; rcond is an older
+    name of rtol. The derivative is that for a constant rank.
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    _lapack.matrices(A)
+    rtol = rcond if rtol is None else rtol
+    P = plain_pinv(A.detach(), atol, rtol, hermitian)
+    return write(_Pinv.apply(A, P), out)
+
+
+# Numerator of the Pade approximant of order 13; the denominator has alternate signs.
+_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800)
+_PADE += (129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920)
+_PADE += (40840800, 960960, 16380, 182, 1)
+
+
+@named
+def matrix_exp(A: Tensor) -> Tensor:
+    """The exponential of a square matrix, or of each of a batch.
+
+    By scaling, a Pade approximant of order 13 and squaring (Higham, The scaling and
+    squaring method for the matrix exponential revisited, 2005).
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    _lapack.square(A)
+    from pydevtensor.linalg._solve import solve_ex
+
+    if not A.numel():
+        return A.clone()
+    n = A.shape[-1]
+    eye = _C.eye(n, dtype=A.dtype, device=A.device)
+    norm = A.detach().abs().sum(-2).amax(-1)
+    norm = _C.where(norm.isfinite(), norm, 0.0)
+    squarings = (norm / 5.371920351148152).log2().ceil().clamp(0, 1100)
+    X = A * (2.0**-squarings)[..., None, None]
+    X2 = X @ X
+    X4 = X2 @ X2
+    X6 = X4 @ X2
+    b = [c / _PADE[0] for c in _PADE]
+    odd = X6 @ (b[13] * X6 + b[11] * X4 + b[9] * X2)
+    odd = X @ (odd + b[7] * X6 + b[5] * X4 + b[3] * X2 + b[1] * eye)
+    even = X6 @ (b[12] * X6 + b[10] * X4 + b[8] * X2)
+    even = even + b[6] * X6 + b[4] * X4 + b[2] * X2 + b[0] * eye
+    R = solve_ex(even - odd, even + odd)[0]
+    for i in range(int(squarings.max().item())):
+        more = (squarings > i)[..., None, None]
+        R = _C.where(more, R @ R, R)
+    return R
