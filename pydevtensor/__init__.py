@@ -86,6 +86,8 @@ _LATER = {
     "iinfo": "_functions.dtypes",
     "functional": "functional",
     "linalg": "linalg",
+    "special": "special",
+    "distributions": "distributions",
     "utils": "utils",
     "nn": "nn",
     "optim": "optim",

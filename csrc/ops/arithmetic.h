@@ -72,6 +72,54 @@ DT_FN bool op_isfinite(T a)
     return !is_float<T> || a - a == 0;
 }
 
+/* --- functions of ops/special.h, in double --- */
+
+template <typename T>
+DT_FN T op_i0_of(T x)
+{
+    return (T)dt_bessel(0, (double)x);
+}
+template <typename T>
+DT_FN T op_i0e_of(T x)
+{
+    return (T)dt_bessel_scaled(0, (double)x);
+}
+template <typename T>
+DT_FN T op_i1_of(T x)
+{
+    return (T)dt_bessel(1, (double)x);
+}
+template <typename T>
+DT_FN T op_i1e_of(T x)
+{
+    return (T)dt_bessel_scaled(1, (double)x);
+}
+template <typename T>
+DT_FN T op_erfcx_of(T x)
+{
+    return (T)dt_erfcx((double)x);
+}
+template <typename T>
+DT_FN T op_ndtri_of(T x)
+{
+    return (T)dt_ndtri((double)x);
+}
+template <typename T>
+DT_FN T op_zeta_of(T a, T b)
+{
+    return (T)dt_zeta((double)a, (double)b);
+}
+template <typename T>
+DT_FN T op_igamma_of(T a, T b)
+{
+    return (T)dt_gammainc((double)a, (double)b, false);
+}
+template <typename T>
+DT_FN T op_igammac_of(T a, T b)
+{
+    return (T)dt_gammainc((double)a, (double)b, true);
+}
+
 /* --- integers --- */
 
 template <typename T>

@@ -21,6 +21,8 @@
 #define FLOORDIV           UNION
 #define XLOGY              UNION
 #define POLYGAMMA          UNION
+#define XLOG1PY            UNION
+#define ZETA               UNION
 #define EQ                 UNION
 #define NE                 UNION
 #define LT                 UNION
@@ -47,6 +49,12 @@
 #define TRUNC(a)           (a)
 #define SINC(a)            (a)
 #define DIGAMMA(a)         (a)
+#define LGAMMA(a)          (a)
+#define I0(a)              (a)
+#define I0E(a)             (a)
+#define I1(a)              (a)
+#define I1E(a)             (a)
+#define ERFCX(a)           (a)
 
 /* A row that lacks a derivative, or has one too many, does not compile. */
 #define READS_1(a)       {a}

@@ -72,8 +72,8 @@ DT_FN double dt_digamma(double x)
 }
 
 /* Hurwitz's zeta function, the sum of (x + k)^-s over k = 0, 1, ..., for s > 1 and x >
- * 0: some terms, then the formula of Euler and Maclaurin for the rest. */
-DT_FN double dt_zeta(double s, double x)
+ * 0, by some terms, then the formula of Euler and Maclaurin for the rest. */
+DT_FN double dt_zeta_above(double s, double x)
 {
     /* Bernoulli's numbers: B(2k) / (2k)! */
     const double terms[] = {1.0 / 12,           -1.0 / 720,
@@ -98,26 +98,152 @@ DT_FN double dt_zeta(double s, double x)
     return sum;
 }
 
-/* The n-th derivative of digamma; n, a whole number, is not negative. The terms of the
- * sum that lie below 0 are those of another two. */
+/* The same for all x. The terms that lie below 0, which a whole s has alone, are those of
+ * another two sums. */
+DT_FN double dt_zeta(double s, double x)
+{
+    if (!(s > 1) || x != x)
+        return s == 1 ? (double)INFINITY : (double)NAN;
+    if (x > 0)
+        return x == INFINITY ? 0 : dt_zeta_above(s, x);
+    if (x == floor(x))
+        return INFINITY;
+    if (s != floor(s))
+        return NAN;
+    double below = ceil(-x), first = x + below;
+    double mirrored = dt_zeta_above(s, 1 - first) - dt_zeta_above(s, 1 - x);
+    return dt_zeta_above(s, first) + (fmod(s, 2.0) == 0 ? mirrored : -mirrored);
+}
+
+/* The n-th derivative of digamma; n, a whole number, is not negative. */
 DT_FN double dt_polygamma(double n, double x)
 {
     n = rint(n);
     if (n == 0)
         return dt_digamma(x);
-    bool odd = fmod(n, 2.0) != 0;
-    double sum, s = n + 1;
-    if (x > 0) {
-        sum = x == INFINITY ? 0 : dt_zeta(s, x);
-    } else if (x == floor(x)) {
-        sum = INFINITY;
+    double sum = dt_zeta(n + 1, x) * tgamma(n + 1);
+    return fmod(n, 2.0) != 0 ? sum : -sum;
+}
+
+/* exp(x * x) * erfc(x), which erfc alone is too small for: from 2 on a continued
+ * fraction (Abramowitz and Stegun, 7.1.14). */
+DT_FN double dt_erfcx(double x)
+{
+    if (x < 2)
+        return exp(x * x) * erfc(x);
+    double fraction = x;
+    for (int k = 60; k > 0; k--)
+        fraction = x + 0.5 * k / fraction;
+    return 0.564189583547756287 / fraction;
+}
+
+/* exp(-|x|) times the modified Bessel function of the first kind, of order 0 or 1: its
+ * power series, or from 20 on the asymptotic one (Abramowitz and Stegun, 9.6.10 and
+ * 9.7.1). */
+DT_FN double dt_bessel_scaled(int order, double x)
+{
+    double size = fabs(x), sum = 1, term = 1;
+    if (size < 20) {
+        for (int k = 1; k < 64 && term > sum * 1e-17; k++) {
+            term *= size * size / (4.0 * k * (k + order));
+            sum += term;
+        }
+        sum *= exp(-size) * (order ? size / 2 : 1);
     } else {
-        double below = ceil(-x), first = x + below;
-        double mirrored = dt_zeta(s, 1 - first) - dt_zeta(s, 1 - x);
-        sum = dt_zeta(s, first) + (odd ? mirrored : -mirrored);
+        for (int k = 1; k < 40; k++) {
+            double next = (2 * k - 1) * (2 * k - 1) - 4.0 * order;
+            next *= term / (8 * k * size);
+            if (fabs(next) > fabs(term) || fabs(next) < 1e-17)
+                break;
+            term = next;
+            sum += term;
+        }
+        sum *= 0.398942280401432678 / sqrt(size);
     }
-    sum *= tgamma(s);
-    return odd ? sum : -sum;
+    return order && x < 0 ? -sum : sum;
+}
+/* Without the factor. Past 700 it is multiplied in two steps, as I is smaller than e^x. */
+DT_FN double dt_bessel(int order, double x)
+{
+    double size = fabs(x), half = exp(size / 2);
+    return size == INFINITY ? (order ? x : size)
+                            : dt_bessel_scaled(order, x) * half * half;
+}
+
+/* Where the normal distribution has p of its weight below: from a formula that is right
+ * to 0.00045 (Abramowitz and Stegun, 26.2.23) by two steps of Halley's. */
+DT_FN double dt_ndtri(double p)
+{
+    double q = p < 0.5 ? p : 1 - p;
+    if (!(p > 0 && p < 1))
+        return p == 0 ? -(double)INFINITY : p == 1 ? (double)INFINITY : (double)NAN;
+    double t = sqrt(-2 * log(q));
+    double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+                       (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+    for (int step = 0; step < 2; step++) {
+        double wrong = 0.5 * erfc(x * 0.707106781186547524) - q;
+        double by = wrong * 2.50662827463100050 * exp(0.5 * x * x);
+        x += by / (1 - 0.5 * x * by);
+    }
+    return p < 0.5 ? -x : x;
+}
+
+/* x^a exp(-x) / gamma(a + 1). A large a near x loses digits in the powers, and is taken by
+ * Stirling's series. */
+DT_FN double dt_gamma_term(double a, double x)
+{
+    if (a < 20)
+        return exp(a * log(x) - x) / tgamma(a + 1);
+    double by = (x - a) / a, z = 1 / (a * a);
+    double log_ratio = fabs(by) < 0.5 ? log1p(by) - by : log(x / a) - by;
+    double rest = (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z / 1680))) / a;
+    return exp(a * log_ratio - rest) / sqrt(6.28318530717958648 * a);
+}
+
+/* The part of the gamma distribution of shape a that lies below x, or above: a power series
+ * where x is small, else a continued fraction (Press et al., Numerical Recipes, 6.2). For
+ * large a by the normal distribution and its first correction (Temme, 1979). */
+DT_FN double dt_gammainc(double a, double x, bool above)
+{
+    if (!(x >= 0 && a >= 0) || (x == 0 && a == 0) || (x == INFINITY && a == INFINITY))
+        return NAN;
+    if (x == 0 || a == INFINITY)
+        return above;
+    if (a == 0 || x == INFINITY)
+        return !above;
+    if (a > 1e6) {
+        double by = (x - a) / a, far = by - log1p(by);
+        double eta = copysign(sqrt(2 * (far > 0 ? far : 0)), by);
+        double correction = fabs(eta) < 1e-3 ? -1.0 / 3 + eta / 12 : 1 / by - 1 / eta;
+        double rest = correction * exp(-0.5 * a * eta * eta) /
+                      sqrt(6.28318530717958648 * a);
+        double tail = 0.5 * erfc((above ? eta : -eta) * sqrt(a / 2));
+        return above ? tail + rest : tail - rest;
+    }
+    if (x < a + 1) {
+        double sum = 1, term = 1;
+        for (int k = 1; k < 20000 && term > sum * 1e-17; k++) {
+            term *= x / (a + k);
+            sum += term;
+        }
+        sum *= dt_gamma_term(a, x);
+        return above ? 1 - sum : sum;
+    }
+    /* Lentz's way to evaluate it. */
+    double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
+    for (int k = 1; k < 20000; k++) {
+        double factor = -k * (k - a);
+        b += 2;
+        d = factor * d + b;
+        d = 1 / (fabs(d) < 1e-300 ? 1e-300 : d);
+        c = b + factor / c;
+        c = fabs(c) < 1e-300 ? 1e-300 : c;
+        h *= c * d;
+        if (fabs(c * d - 1) < 1e-16)
+            break;
+    }
+    h *= dt_gamma_term(a, x) * a;
+    return above ? h : 1 - h;
 }
 
 #endif

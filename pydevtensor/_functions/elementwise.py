@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
-from pydevtensor._functions.checks import floating, same_dtype
+from pydevtensor._functions.checks import at_least, floating, same_dtype
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor, Value
@@ -239,3 +240,20 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     smallest = _bits_as(_C.ones_like(bits), dtype)
     step = _C.where(a == 0, _C.where(b > 0, smallest, -smallest), step)
     return _C.where(a.isnan() | b.isnan(), a + b, _C.where(a == b, b, step))
+
+
+@function(method=True, out=True, in_place=True)
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension p.
+
+    RuntimeError where p is not positive. Elements up to (p - 1) / 2 give what lgamma
+    does for numbers up to 0.
+
+    >>> torch.tensor([3.0]).mvlgamma(2)
+    tensor([1.5502])
+    """
+    at_least(1, "p", p)
+    x = input if input.is_floating_point() else input.to(_C.get_default_dtype())
+    steps = _C.arange(p, dtype=x.dtype, device=x.device) / 2
+    constant = p * (p - 1) / 4 * math.log(math.pi)
+    return (x.unsqueeze(-1) - steps).lgamma().sum(-1) + constant

@@ -1,6 +1,7 @@
 #include "tensor/ops/ops.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -397,6 +398,223 @@ static int normal_sized(dt_call *c)
     return dt_random_into("normal", c->out[0], DT_RANDOM_NORMAL,
                           dt_scalar_float(c->args[0].f), dt_scalar_float(c->args[1].f),
                           c->args[3].generator);
+}
+
+/* --- one number for each element's parameters, drawn on the host --- */
+
+typedef struct source {
+    dt_generator *generator;
+    bool twister;
+} source;
+
+static double uniform_of(source *s)
+{
+    return (double)(draw(s->generator, s->twister, false) & ((UINT64_C(1) << 53) - 1)) *
+           0x1p-53;
+}
+
+/* By Box and Muller; the second number is kept. */
+static double normal_of(source *s)
+{
+    dt_generator *g = s->generator;
+    if (g->normal_kept) {
+        g->normal_kept = false;
+        return g->normal;
+    }
+    double turn = uniform_of(s), u = uniform_of(s);
+    double radius = sqrt(-2 * log1p(-u)), angle = 6.28318530717958648 * turn;
+    g->normal = radius * sin(angle);
+    g->normal_kept = true;
+    return radius * cos(angle);
+}
+
+/* The proposal of Hoermann's transformed rejection: k, and whether it is taken at once. */
+typedef struct proposal {
+    double us, v, k;
+    bool taken;
+} proposal;
+static proposal propose(source *s, double a, double b, double center, double v_limit)
+{
+    double u = uniform_of(s) - 0.5;
+    proposal p = {.v = uniform_of(s), .us = 0.5 - fabs(u)};
+    p.k = floor((2 * a / p.us + b) * u + center);
+    p.taken = p.us >= 0.07 && p.v <= v_limit;
+    return p;
+}
+
+static double log_gamma(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
+/* Hoermann, The transformed rejection method for generating Poisson random variables
+ * (1993), and below 10 the product of uniform numbers (Knuth). */
+static double poisson_of(source *s, double rate, double unused)
+{
+    (void)unused;
+    if (rate == 0)
+        return 0;
+    if (rate < 10) {
+        double limit = exp(-rate), product = uniform_of(s), count = 0;
+        for (; product > limit; count++)
+            product *= uniform_of(s);
+        return count;
+    }
+    double root = sqrt(rate), logarithm = log(rate);
+    double b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
+    double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+    for (;;) {
+        proposal p = propose(s, a, b, rate + 0.43, 0.9277 - 3.6224 / (b - 2));
+        if (p.taken)
+            return p.k;
+        if (p.k < 0 || (p.us < 0.013 && p.v > p.us))
+            continue;
+        if (log(p.v) + log(inverse_alpha) - log(a / (p.us * p.us) + b) <=
+            -rate + p.k * logarithm - log_gamma(p.k + 1))
+            return p.k;
+    }
+}
+
+/* What Stirling's formula lacks of log(k!). */
+static double stirling_rest(double k)
+{
+    static const double small[] = {
+        0.0810614667953272,  0.0413406959554092,  0.0276779256849983,
+        0.02079067210376509, 0.0166446911898211,  0.0138761288230707,
+        0.0118967099458917,  0.0104112652619720,  0.00925546218271273,
+        0.00833056343336287};
+    if (k <= 9)
+        return small[(int)k];
+    double square = (k + 1) * (k + 1);
+    return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
+}
+
+/* p is at most 1/2. Hoermann, The generation of binomial random variates (1993); where few
+ * successes are expected, the gaps between them are drawn. */
+static double fewer_successes(source *s, double n, double p)
+{
+    if (n * p < 10) {
+        double sum = 0, logarithm = log1p(-p), count = 0;
+        for (;; count++) {
+            sum += ceil(log(uniform_of(s)) / logarithm);
+            if (!(sum <= n))
+                return count;
+        }
+    }
+    double deviation = sqrt(n * p * (1 - p)), odds = p / (1 - p);
+    double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p;
+    double alpha = (2.83 + 5.1 / b) * deviation, mode = floor((n + 1) * p);
+    for (;;) {
+        proposal q = propose(s, a, b, n * p + 0.5, 0.92 - 4.2 / b);
+        double k = q.k;
+        if (q.taken)
+            return k;
+        if (k < 0 || k > n)
+            continue;
+        double limit =
+            (mode + 0.5) * log((mode + 1) / (odds * (n - mode + 1))) +
+            (n + 1) * log((n - mode + 1) / (n - k + 1)) +
+            (k + 0.5) * log(odds * (n - k + 1) / (k + 1)) + stirling_rest(mode) +
+            stirling_rest(n - mode) - stirling_rest(k) - stirling_rest(n - k);
+        if (log(q.v * alpha / (a / (q.us * q.us) + b)) <= limit)
+            return k;
+    }
+}
+
+static double binomial_of(source *s, double n, double p)
+{
+    if (isnan(p) || !isfinite(n))
+        return NAN;
+    if (n <= 0 || p <= 0)
+        return 0;
+    if (p >= 1)
+        return n;
+    return p <= 0.5 ? fewer_successes(s, n, p) : n - fewer_successes(s, n, 1 - p);
+}
+
+/* Marsaglia and Tsang, A simple method for generating gamma variables (2000). */
+static double gamma_of(source *s, double shape, double unused)
+{
+    double scale = 1;
+    (void)unused;
+    if (!(shape > 0) || shape == INFINITY)
+        return shape < 0 ? NAN : shape;
+    if (shape < 1) {
+        scale = pow(1 - uniform_of(s), 1 / shape);
+        shape += 1;
+    }
+    double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x, y;
+        do {
+            x = normal_of(s);
+            y = 1 + c * x;
+        } while (y <= 0);
+        double v = y * y * y, u = 1 - uniform_of(s), square = x * x;
+        if (u < 1 - 0.0331 * square * square ||
+            log(u) < 0.5 * square + d * (1 - v + log(v)))
+            return scale * d * v;
+    }
+}
+
+typedef double sampler(source *s, double a, double b);
+
+static int draw_each(dt_call *c, sampler *sample, const dt_tensor *a,
+                     const dt_tensor *b, dt_generator *generator)
+{
+    const dt_device host = dt_device_make(DT_CPU, 0);
+    dt_device device = dt_tensor_device(a);
+    dt_dtype dtype = (dt_dtype)a->dtype;
+    int64_t shape[DT_MAX_NDIM];
+    int ndim = a->ndim;
+    memcpy(shape, a->shape, (size_t)ndim * sizeof *shape);
+    DT_LOCAL(first);
+    DT_LOCAL(second);
+    DT_LOCAL(first_wide);
+    DT_LOCAL(second_wide);
+    DT_LOCAL(drawn);
+    if (dt_check_float(c->name, DT_ERROR_NOT_IMPLEMENTED, a))
+        return -1;
+    if (b && (dt_check_same_device(c->name, "count", a, "prob", b) ||
+              dt_shape_broadcast(c->name, a->ndim, a->shape, b->ndim, b->shape, &ndim,
+                                 shape)))
+        return -1;
+    if (b && b->dtype != a->dtype)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: count is of %s and prob of %s; convert one of them with "
+                       ".to()",
+                       c->name, dt_dtype_name(dtype),
+                       dt_dtype_name((dt_dtype)b->dtype));
+    if (dt_view_expand(c->name, &first_wide, a, ndim, shape) ||
+        dt_contiguous_as(&first, &first_wide, DT_FLOAT64, host) ||
+        (b && (dt_view_expand(c->name, &second_wide, b, ndim, shape) ||
+               dt_contiguous_as(&second, &second_wide, DT_FLOAT64, host))) ||
+        dt_tensor_empty(c->name, &drawn, DT_FLOAT64, ndim, shape, host))
+        return -1;
+    const double *as = dt_tensor_data(&first), *bs = b ? dt_tensor_data(&second) : NULL;
+    double *out = dt_tensor_data(&drawn);
+    const int64_t n = drawn.numel;
+    for (int64_t i = 0; i < n && sample == poisson_of; i++)
+        if (!(as[i] >= 0 && as[i] < INFINITY))
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: a rate is %g; give finite numbers, 0 or more", c->name,
+                           as[i]);
+    /* A sample of the gamma distribution is not 0, of which there is no logarithm. */
+    const double smallest = dt_dtype_limits(dtype).tiny;
+    source s = {generator ? generator : dt_default_generator(device),
+                dt_device_is_cpu(device)};
+    {
+        DT_WITHOUT_GIL(n > 64);
+        dt_lock(s.generator->lock);
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = sample(&s, as[i], bs ? bs[i] : 0);
+            if (sample == gamma_of && out[i] < smallest)
+                out[i] = smallest;
+        }
+        dt_unlock(s.generator->lock);
+    }
+    return dt_contiguous_as(c->out[0], &drawn, dtype, device);
 }
 
 /* --- states --- */

@@ -1,0 +1,242 @@
+"""Sets of values: those that parameters may have, and supports of distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+
+__all__ = ["Constraint", "boolean", "dependent", "dependent_property", "greater_than"]
+__all__ += ["greater_than_eq", "half_open_interval", "independent", "integer_interval"]
+__all__ += ["interval", "is_dependent", "less_than", "lower_cholesky"]
+__all__ += ["lower_triangular", "multinomial", "nonnegative", "nonnegative_integer"]
+__all__ += ["one_hot", "positive", "positive_definite", "positive_integer", "real"]
+__all__ += ["real_vector", "simplex", "square", "symmetric", "unit_interval"]
+
+
+class Constraint:
+    """A set of values. event_dim: how many dimensions one value has.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.positive.check(torch.tensor([-1.0, 2.0]))
+    tensor([False,  True])
+    """
+
+    is_discrete = False
+    event_dim = 0
+
+    def check(self, value: Tensor) -> Tensor:
+        """Whether each value belongs to the set."""
+        raise NotImplementedError(f"{type(self).__name__} has no check()")
+
+    def __repr__(self) -> str:
+        return type(self).__name__.lstrip("_") + "()"
+
+
+class dependent(Constraint):
+    """A set that depends on parameters, which the class alone does not know."""
+
+    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
+        self.is_discrete = is_discrete
+        self.event_dim = event_dim
+
+    def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> Constraint:
+        return dependent(is_discrete=is_discrete, event_dim=event_dim)
+
+    def check(self, value: Tensor) -> Tensor:
+        """ValueError: ask an instance."""
+        raise ValueError("the set depends on parameters; ask an instance's support")
+
+
+class dependent_property(property, dependent):
+    """A property of an instance that is a set; of the class it is `dependent`."""
+
+    def __init__(
+        self, fn: Any = None, *, is_discrete: bool = False, event_dim: int = 0
+    ) -> None:
+        property.__init__(self, fn)
+        dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
+
+    def __call__(self, fn: Callable) -> dependent_property:  # type: ignore[override]
+        return dependent_property(
+            fn, is_discrete=self.is_discrete, event_dim=self.event_dim
+        )
+
+
+def is_dependent(constraint: Constraint) -> bool:
+    """Whether the set depends on parameters.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.is_dependent(constraints.real)
+    False
+    """
+    return isinstance(constraint, dependent)
+
+
+class _Test(Constraint):
+    """A set by what is true of its values."""
+
+    def __init__(
+        self, name: str, test: Callable, event_dim: int = 0, discrete: bool = False
+    ) -> None:
+        self._name, self._test = name, test
+        self.event_dim, self.is_discrete = event_dim, discrete
+
+    def check(self, value: Tensor) -> Tensor:
+        return self._test(value)
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+class _Range(Constraint):
+    """Values between bounds, of which each belongs to the set or not."""
+
+    def __init__(
+        self,
+        name: str,
+        lower_bound: Any = None,
+        upper_bound: Any = None,
+        closed: tuple[bool, bool] = (True, True),
+        whole: bool = False,
+    ) -> None:
+        self._name = name
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+        self._closed, self.is_discrete = closed, whole
+
+    def check(self, value: Tensor) -> Tensor:
+        low, high = self.lower_bound, self.upper_bound
+        inside = value == value
+        if low is not None:
+            inside = inside & (value >= low if self._closed[0] else value > low)
+        if high is not None:
+            inside = inside & (value <= high if self._closed[1] else value < high)
+        return inside & (value % 1 == 0) if self.is_discrete else inside
+
+    def __repr__(self) -> str:
+        bounds = {"lower_bound": self.lower_bound, "upper_bound": self.upper_bound}
+        shown = [f"{k}={v}" for k, v in bounds.items() if v is not None]
+        return f"{self._name}({', '.join(shown)})"
+
+
+def greater_than(lower_bound: Any) -> Constraint:
+    """Numbers above lower_bound."""
+    return _Range("GreaterThan", lower_bound, closed=(False, True))
+
+
+def greater_than_eq(lower_bound: Any) -> Constraint:
+    """Numbers from lower_bound on."""
+    return _Range("GreaterThanEq", lower_bound)
+
+
+def less_than(upper_bound: Any) -> Constraint:
+    """Numbers below upper_bound."""
+    return _Range("LessThan", None, upper_bound, (True, False))
+
+
+def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers from lower_bound to upper_bound."""
+    return _Range("Interval", lower_bound, upper_bound)
+
+
+def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers from lower_bound up to but without upper_bound."""
+    return _Range("HalfOpenInterval", lower_bound, upper_bound, (True, False))
+
+
+def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Whole numbers from lower_bound to upper_bound."""
+    return _Range("IntegerInterval", lower_bound, upper_bound, whole=True)
+
+
+class multinomial(Constraint):
+    """Vectors of counts, 0 or more, that sum to upper_bound."""
+
+    is_discrete = True
+    event_dim = 1
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, x: Tensor) -> Tensor:
+        """Whether each vector belongs to the set."""
+        return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
+
+
+class independent(Constraint):
+    """Values of a set, the last dimensions taken as one value."""
+
+    def __init__(
+        self, base_constraint: Constraint, reinterpreted_batch_ndims: int
+    ) -> None:
+        self.base_constraint = base_constraint
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.is_discrete = base_constraint.is_discrete
+        self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
+
+    def check(self, value: Tensor) -> Tensor:
+        """Whether each value belongs to the set."""
+        found = self.base_constraint.check(value)
+        count = self.reinterpreted_batch_ndims
+        if found.dim() < count:
+            raise ValueError(
+                f"the value has {found.dim()} dimensions; give {self.event_dim} or more"
+            )
+        return found.reshape(*found.shape[: found.dim() - count], -1).all(-1)
+
+
+def _lower(x: Tensor) -> Tensor:
+    return (x.tril() == x).reshape(*x.shape[:-2], -1).all(-1)
+
+
+def _square(x: Tensor) -> Tensor:
+    return _C.full(x.shape[:-2], x.shape[-2] == x.shape[-1], device=x.device)
+
+
+def _symmetric(x: Tensor) -> Tensor:
+    if x.shape[-2] != x.shape[-1]:
+        return _square(x)
+    return (_C.isclose(x, x.mT, atol=1e-6)).all(-1).all(-1)
+
+
+def _positive_definite(x: Tensor) -> Tensor:
+    from pydevtensor import linalg
+
+    symmetric = _symmetric(x)
+    if not symmetric.all():
+        return symmetric
+    return symmetric & (linalg.cholesky_ex(x.detach()).info == 0)
+
+
+def _simplex(x: Tensor) -> Tensor:
+    return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
+
+
+def _one_hot(x: Tensor) -> Tensor:
+    return ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)
+
+
+boolean = _Test("Boolean()", lambda x: (x == 0) | (x == 1), 0, True)
+real = _Test("Real()", lambda x: x == x)
+real_vector = independent(real, 1)
+one_hot = _Test("OneHot()", _one_hot, 1, True)
+simplex = _Test("Simplex()", _simplex, 1)
+square = _Test("Square()", _square, 2)
+symmetric = _Test("Symmetric()", _symmetric, 2)
+lower_triangular = _Test("LowerTriangular()", _lower, 2)
+lower_cholesky = _Test(
+    "LowerCholesky()",
+    lambda x: _lower(x) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1),
+    2,
+)
+positive_definite = _Test("PositiveDefinite()", _positive_definite, 2)
+nonnegative_integer = integer_interval(0, None)
+positive_integer = integer_interval(1, None)
+positive = greater_than(0.0)
+nonnegative = greater_than_eq(0.0)
+unit_interval = interval(0.0, 1.0)
+
+_publish(__name__)

@@ -1,0 +1,109 @@
+"""What several distributions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from numbers import Number
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._functions.dtypes import finfo
+from pydevtensor._names import publish as _publish
+from pydevtensor.autograd import enable_grad
+from pydevtensor.nn import functional as F
+
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs"]
+__all__ += ["probs_to_logits"]
+
+
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+    """The values as Tensors of one shape. ValueError for other than Tensors and numbers.
+
+    >>> from pydevtensor.distributions.utils import broadcast_all
+    >>> broadcast_all(torch.zeros(2), 1.0)[1]
+    tensor([1., 1.])
+    """
+    if not all(isinstance(v, (Tensor, Number)) for v in values):
+        raise ValueError(
+            f"the arguments are {values!r}; give Tensors and numbers alone"
+        )
+    like = next((v for v in values if isinstance(v, Tensor)), None)
+    dtype = _C.get_default_dtype() if like is None else like.dtype
+    device = None if like is None else like.device
+    tensors = [
+        v if isinstance(v, Tensor) else _C.tensor(v, dtype=dtype, device=device)
+        for v in values
+    ]
+    return tuple(_C.broadcast_tensors(*tensors))
+
+
+def standard_normal(shape: Any, like: Tensor) -> Tensor:
+    return _C.normal(
+        _C.zeros(shape, dtype=like.dtype, device=like.device),
+        _C.ones(shape, dtype=like.dtype, device=like.device),
+    )
+
+
+def clamp_probs(probs: Tensor) -> Tensor:
+    """Probabilities kept away from 0 and 1, so that their logarithms are finite.
+
+    >>> from pydevtensor.distributions.utils import clamp_probs
+    >>> clamp_probs(torch.tensor([0.0, 0.5]))
+    tensor([1.1921e-07, 5.0000e-01])
+    """
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """Probabilities from log-odds (is_binary) or from logarithms along the last
+    dimension.
+
+    >>> from pydevtensor.distributions.utils import logits_to_probs
+    >>> logits_to_probs(torch.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
+    return logits.sigmoid() if is_binary else F.softmax(logits, dim=-1)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """The reverse of logits_to_probs().
+
+    >>> from pydevtensor.distributions.utils import probs_to_logits
+    >>> probs_to_logits(torch.tensor([0.5]), is_binary=True)
+    tensor([0.])
+    """
+    clamped = clamp_probs(probs)
+    if is_binary:
+        return clamped.log() - (-clamped).log1p()
+    return clamped.log()
+
+
+class lazy_property:
+    """A property that is computed at the first use, and then an attribute.
+
+    >>> from pydevtensor.distributions.utils import lazy_property
+    >>> class Half:
+    ...     @lazy_property
+    ...     def value(self):
+    ...         return 0.5
+    >>> Half().value
+    0.5
+    """
+
+    def __init__(self, wrapped: Callable) -> None:
+        self.wrapped = wrapped
+        update_wrapper(self, wrapped)  # type: ignore[arg-type]
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        with enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.wrapped.__name__, value)
+        return value
+
+
+_publish(__name__)
