@@ -28,15 +28,21 @@ def digamma(x):
     return (head + tail - gamma).astype(np.float64)
 
 
-def polygamma(n, x):
+def zeta(s, x):
     """The sum itself, and its tail by an integral."""
-    n, x = np.broadcast_arrays(np.rint(n), np.asarray(x, dtype=np.longdouble))
+    s, x = np.broadcast_arrays(s, np.asarray(x, dtype=np.longdouble))
     k = np.arange(2000.0)
-    s, y = n + 1, x + 2000 - 0.5
+    y = x + 2000 - 0.5
     total = ((x[..., None] + k) ** -s[..., None]).sum(-1)
-    total += y ** (1 - s) / (s - 1) - s * y ** (-s - 1) / 24
-    factorial = np.vectorize(math.gamma, otypes=[float])(s)
-    return (np.where(n % 2 == 1, 1, -1) * factorial * total).astype(np.float64)
+    total = total + y ** (1 - s) / (s - 1) - s * y ** (-s - 1) / 24
+    return np.where(s > 1, total, np.where(s == 1, np.inf, np.nan)).astype(np.float64)
+
+
+def polygamma(n, x):
+    n = np.rint(n)
+    factorial = np.vectorize(math.gamma, otypes=[float])(n + 1)
+    sign = np.where(n % 2 == 1, 1, -1)
+    return sign * factorial * zeta(n + 1, x)
 
 
 def erfinv(x):
@@ -48,7 +54,62 @@ def erfinv(x):
     return np.vectorize(inverse, otypes=[float])(x)
 
 
+def bessel(order, x):
+    """exp(-|x|) I(x), the mean of exp(|x| (cos t - 1)) cos(order t) over t."""
+    t = (np.arange(512) + 0.5) * np.pi / 512
+    size = np.abs(np.asarray(x, dtype=np.float64))[..., None]
+    mean = (np.exp(size * (np.cos(t) - 1)) * np.cos(order * t)).mean(-1)
+    return mean * np.sign(x) if order else mean
+
+
+def erfcx(x):
+    def one(x):
+        if x < 1:
+            return math.exp(x * x) * math.erfc(x)
+        fraction = x
+        for k in range(600, 0, -1):
+            fraction = x + k / 2 / fraction
+        return 1 / math.sqrt(math.pi) / fraction
+
+    return np.vectorize(one, otypes=[float])(x)
+
+
+def ndtri(x):
+    def inverse(p):
+        if p in (0, 1):
+            return -math.inf if p == 0 else math.inf
+        return statistics.NormalDist().inv_cdf(p)
+
+    return np.vectorize(inverse, otypes=[float])(x)
+
+
+def log_ndtr(x):
+    x = np.asarray(x, dtype=np.float64)
+    below = np.log(erfcx(np.maximum(-x, 0) / math.sqrt(2)) / 2) - x * x / 2
+    half = np.vectorize(math.erfc, otypes=[float])(x / math.sqrt(2)) / 2
+    return np.where(x < 0, below, np.log1p(-half))
+
+
+def igamma(a, x, terms=200):
+    """The series of Abramowitz and Stegun, 6.5.29."""
+    total, term = 0.0, np.vectorize(math.gamma, otypes=[float])(np.asarray(a) + 1.0)
+    a, x = np.asarray(a, dtype=np.float64), np.asarray(x, dtype=np.float64)
+    term = 1 / term
+    for k in range(terms):
+        total = total + term
+        term = term * x / (a + k + 1)
+    return np.where((a == 0) & (x == 0), np.nan, total * np.exp(-x) * x**a)
+
+
 UNARY_REFERENCE = {
+    "special_i0e": lambda x: bessel(0, x),
+    "special_i1": lambda x: bessel(1, x) * np.exp(np.abs(x)),
+    "special_i1e": lambda x: bessel(1, x),
+    "i0": lambda x: bessel(0, x) * np.exp(np.abs(x)),
+    "special_erfcx": erfcx,
+    "special_ndtri": ndtri,
+    "special_log_ndtr": log_ndtr,
+    "special_entr": lambda x: np.where(x > 0, -x * np.log(np.where(x > 0, x, 1)), 0.0),
     "erfinv": erfinv,
     "lgamma": np.vectorize(lambda x: math.lgamma(x) if x else np.inf, otypes=[float]),
     "digamma": digamma,
@@ -74,6 +135,10 @@ UNARY_REFERENCE = {
     "frac": lambda x: x - np.trunc(x).astype(x.dtype),
 }
 BINARY_REFERENCE = {
+    "special_xlog1py": lambda a, b: np.where(a == 0, 0, a * np.log1p(b)),
+    "special_zeta": zeta,
+    "igamma": igamma,
+    "igammac": lambda a, x: 1 - igamma(a, x),
     "xlogy": lambda a, b: np.where(a == 0, 0, a * np.log(b)),
     "add": np.add,
     "sub": np.subtract,
@@ -113,9 +178,8 @@ def values(row, name, shape, seed=0):
     if name == "bool":
         return random.integers(0, 2, shape).astype(bool)
     low = max(low, 0) if name == "uint8" else low
-    return random.integers(math.ceil(low), math.floor(high) + 1, shape).astype(
-        TYPES[name]
-    )
+    low, high = min(math.ceil(low), math.floor(high)), math.ceil(high)
+    return random.integers(low, high + 1, shape).astype(TYPES[name])
 
 
 def doubled(a):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
 from pydevtensor._C import Size, Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
@@ -207,10 +206,6 @@ class Distribution:
 def shape_of(*values: Any) -> Size:
     """The batch shape of parameters that broadcast_all() gave."""
     return values[0].shape if isinstance(values[0], Tensor) else Size()
-
-
-def full_like(value: Tensor, number: float) -> Tensor:
-    return _C.full_like(value, number)
 
 
 _publish(__name__)

@@ -179,9 +179,7 @@ def _lu_gradient(P: Tensor, L: Tensor, U: Tensor, gL: Tensor, gU: Tensor) -> Ten
     core = solve_triangular(U1.mT, core, upper=False, left=False)
     core = solve_triangular(L1.mT, core, upper=True, unitriangular=True)
     if n > k:
-        beside = solve_triangular(
-            L1.mT, gU[..., :, k:], upper=True, unitriangular=True
-        )
+        beside = solve_triangular(L1.mT, gU[..., :, k:], upper=True, unitriangular=True)
         core = _C.cat([core, beside], -1)
     if m > k:
         under = solve_triangular(U1.mT, gL[..., k:, :], upper=False, left=False)
@@ -211,9 +209,7 @@ class _LU(Function):
 def _factored(A: Tensor, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
     _lapack.matrices(A)
     if not pivot:
-        raise RuntimeError(
-            "pivot is False, which LAPACK does not have; leave it out"
-        )
+        raise RuntimeError("pivot is False, which LAPACK does not have; leave it out")
     return _LU.apply(A)
 
 

@@ -11,7 +11,15 @@ from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import at_least, dimension, floating, named
 from pydevtensor._functions.linalg import chain
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm"]
+__all__ = [
+    "cross",
+    "diagonal",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "multi_dot",
+    "norm",
+]
 __all__ += ["vander", "vecdot", "vector_norm"]
 
 
@@ -195,12 +203,8 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     return _C.matrix_power(A, n, out=out)
 
 
-
-
 @named
-def vecdot(
-    x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None
-) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The inner products of vectors along dim, broadcasting.
 
     >>> import pydevtensor as torch
@@ -231,9 +235,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return _C.cat([first, rest.to(x.dtype)], -1)
 
 
-def diagonal(
-    A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1
-) -> Tensor:
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices, a view.
 
     >>> torch.linalg.diagonal(torch.eye(2))

@@ -11,7 +11,7 @@ from pydevtensor._functions.checks import named
 from pydevtensor._functions.dtypes import finfo
 from pydevtensor.autograd import Function, enable_grad, grad
 from pydevtensor.linalg import _lapack
-from pydevtensor.linalg._factor import lu, solve_triangular
+from pydevtensor.linalg._factor import solve_triangular
 from pydevtensor.linalg._lapack import results, write
 from pydevtensor.linalg._spectral import pinv, svdvals
 
@@ -378,9 +378,13 @@ def lstsq(
     _lapack.succeeded("lstsq", info, "has no full rank, or does not converge ({0})")
     if m <= n or (driver != "gels" and not (rank == n).all()):
         rest = A.new_empty(0)
-    X, rest = (X.squeeze(-1), rest.squeeze(-1) if rest.dim() else rest) if vector else (
-        X,
-        rest,
+    X, rest = (
+        (X.squeeze(-1), rest.squeeze(-1) if rest.dim() else rest)
+        if vector
+        else (
+            X,
+            rest,
+        )
     )
     rank = A.new_empty(0, dtype=_C.int64) if driver == "gels" else rank.long()
     S = S if driver in ("gelsd", "gelss") else A.new_empty(0)

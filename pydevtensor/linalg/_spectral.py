@@ -303,7 +303,7 @@ def matrix_rank(
     atol = tol if atol is None else atol
     if tol is not None and rtol is None:
         rtol = 0.0
-    return write((S > _tolerance(A, S, atol, rtol)).sum(-1), out)
+    return write((_tolerance(A, S, atol, rtol) < S).sum(-1), out)
 
 
 class _Pinv(Function):

@@ -1,0 +1,106 @@
+"""The Bernoulli distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.autograd import no_grad
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import (
+    broadcast_all,
+    lazy_property,
+    logits_to_probs,
+    probs_to_logits,
+)
+from pydevtensor.nn import functional as F
+
+__all__ = ["Bernoulli"]
+
+
+class Bernoulli(Distribution):
+    """1 with the probability probs (or of the log-odds logits), else 0.
+
+    >>> from pydevtensor.distributions import Bernoulli
+    >>> Bernoulli(0.25).log_prob(torch.tensor(1.0))
+    tensor(-1.3863)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Bernoulli: give either probs or logits")
+        if probs is not None:
+            (self.probs,) = broadcast_all(probs)
+        else:
+            (self.logits,) = broadcast_all(logits)
+        param = self.probs if probs is not None else self.logits
+        super().__init__(shape_of(param), validate_args=validate_args)
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        """Logarithms of the odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.probs * (1 - self.probs)
+
+    @property
+    def mode(self) -> Tensor:
+        """The more likely value, NaN where both are."""
+        mode = (self.probs >= 0.5).to(self.probs.dtype)
+        return _C.where(self.probs == 0.5, float("nan"), mode)
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._batch_shape
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values."""
+        with no_grad():
+            return _C.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of value."""
+        logits, value = broadcast_all(self.logits, self._checked(value))
+        return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return F.binary_cross_entropy_with_logits(
+            self.logits, self.probs, reduction="none"
+        )
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """0 and 1, along a new first dimension."""
+        values = self._values(
+            _C.arange(2, dtype=self.probs.dtype, device=self.probs.device)
+        )
+        return values.expand(-1, *self._batch_shape) if expand else values
+
+
+_publish(__name__)

@@ -1,0 +1,83 @@
+"""The beta distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.dirichlet import Dirichlet
+from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.utils import broadcast_all
+
+__all__ = ["Beta"]
+
+
+class Beta(Distribution):
+    """Numbers x from 0 to 1 of a density that goes like the product of
+    x^(concentration1 - 1) and (1 - x)^(concentration0 - 1).
+
+    >>> from pydevtensor.distributions import Beta
+    >>> Beta(1.0, 3.0).mean
+    tensor(0.2500)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(
+        self,
+        concentration1: Any,
+        concentration0: Any,
+        validate_args: bool | None = None,
+    ) -> None:
+        both = _C.stack(broadcast_all(concentration1, concentration0), -1)
+        self._dirichlet = Dirichlet(both, validate_args=validate_args)
+        super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
+
+    @property
+    def concentration1(self) -> Tensor:
+        """The power of x, plus 1."""
+        return self._dirichlet.concentration[..., 0]
+
+    @property
+    def concentration0(self) -> Tensor:
+        """The power of 1 - x, plus 1."""
+        return self._dirichlet.concentration[..., 1]
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self._dirichlet.mean[..., 0]
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self._dirichlet.variance[..., 0]
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values through which gradients reach the parameters."""
+        return self._dirichlet.rsample(sample_shape)[..., 0]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        value = self._checked(value)
+        return self._dirichlet.log_prob(_C.stack([value, 1 - value], -1))
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return self._dirichlet.entropy()
+
+
+_publish(__name__)

@@ -1,0 +1,126 @@
+"""The binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.autograd import no_grad
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import (
+    broadcast_all,
+    lazy_property,
+    logits_to_probs,
+    probs_to_logits,
+)
+
+__all__ = ["Binomial"]
+
+
+class Binomial(Distribution):
+    """Counts of successes in total_count trials of the probability probs.
+
+    >>> from pydevtensor.distributions import Binomial
+    >>> Binomial(10, torch.tensor(0.5)).mean
+    tensor(5.)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+
+    def __init__(
+        self,
+        total_count: Any = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Binomial: give either probs or logits")
+        name = "logits" if probs is None else "probs"
+        given = logits if probs is None else probs
+        self.total_count, param = broadcast_all(total_count, given)
+        self.total_count = self.total_count.type_as(param)
+        setattr(self, name, param)
+        super().__init__(shape_of(param), validate_args=validate_args)
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        """Logarithms of the odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @constraints.dependent_property(is_discrete=True)
+    def support(self) -> Any:
+        """Whole numbers up to total_count."""
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.total_count * self.probs * (1 - self.probs)
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._batch_shape
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values."""
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return _C.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of value."""
+        k, n = self._checked(value), self.total_count
+        ways = (n + 1).lgamma() - (k + 1).lgamma() - (n - k + 1).lgamma()
+        # log(1 + e^logits), which does not overflow
+        softplus = self.logits.clamp(min=0) + (-self.logits.abs()).exp().log1p()
+        return ways + k * self.logits - n * softplus
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        if not (self.total_count == self.total_count.max()).all():
+            raise NotImplementedError(
+                "Binomial: entropy() takes one total_count for all"
+            )
+        found = self.log_prob(self.enumerate_support(False))
+        return -(found.exp() * found).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All counts."""
+        most = int(self.total_count.max())
+        if not (self.total_count.min() == most):
+            raise NotImplementedError(
+                "Binomial: the total_counts differ; give one for all"
+            )
+        values = _C.arange(
+            1 + most, dtype=self.total_count.dtype, device=self.probs.device
+        )
+        values = self._values(values)
+        return values.expand(-1, *self._batch_shape) if expand else values
+
+
+_publish(__name__)

@@ -1,0 +1,75 @@
+"""The Cauchy distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import broadcast_all
+
+__all__ = ["Cauchy"]
+
+
+class Cauchy(Distribution):
+    """The Cauchy distribution around loc, of the half width scale.
+
+    >>> from pydevtensor.distributions import Cauchy
+    >>> Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
+    tensor(0.7500)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(shape_of(self.loc), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return _C.full_like(self.loc, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return _C.full_like(self.loc, math.inf)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values through which gradients reach the parameters."""
+        drawn = self.loc.new_empty(self._extended_shape(sample_shape))
+        return self.loc + drawn.cauchy_() * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        z = (self._checked(value) - self.loc) / self.scale
+        return -math.log(math.pi) - self.scale.log() - z.square().log1p()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of what is not greater than value."""
+        return ((self._checked(value) - self.loc) / self.scale).atan() / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Where cdf() is value."""
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return math.log(4 * math.pi) + self.scale.log()
+
+
+_publish(__name__)

@@ -1,0 +1,75 @@
+"""The exponential distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import broadcast_all
+
+__all__ = ["Exponential"]
+
+
+class Exponential(Distribution):
+    """Intervals between events that happen `rate` times per unit.
+
+    >>> from pydevtensor.distributions import Exponential
+    >>> Exponential(2.0).mean
+    tensor(0.5000)
+    """
+
+    arg_constraints: ClassVar[Any] = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(shape_of(self.rate), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return _C.zeros_like(self.rate)
+
+    @property
+    def stddev(self) -> Tensor:
+        """The standard deviation."""
+        return self.rate.reciprocal()
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.rate.pow(-2)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values through which gradients reach the parameters."""
+        drawn = self.rate.new_empty(self._extended_shape(sample_shape))
+        return drawn.exponential_() / self.rate
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        return self.rate.log() - self.rate * self._checked(value)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of what is not greater than value."""
+        return 1 - (-self.rate * self._checked(value)).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Where cdf() is value."""
+        return -(-value).log1p() / self.rate
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return 1 - self.rate.log()
+
+
+_publish(__name__)

@@ -1,0 +1,99 @@
+"""The geometric distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._functions.dtypes import finfo
+from pydevtensor._names import publish as _publish
+from pydevtensor.autograd import no_grad
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import (
+    broadcast_all,
+    lazy_property,
+    logits_to_probs,
+    probs_to_logits,
+)
+from pydevtensor.nn import functional as F
+
+__all__ = ["Geometric"]
+
+
+class Geometric(Distribution):
+    """How many trials fail before the first success, of the probability probs.
+
+    >>> from pydevtensor.distributions import Geometric
+    >>> Geometric(0.5).log_prob(torch.tensor(1.0))
+    tensor(-1.3863)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Geometric: give either probs or logits")
+        if probs is not None:
+            (self.probs,) = broadcast_all(probs)
+        else:
+            (self.logits,) = broadcast_all(logits)
+        param = self.probs if probs is not None else self.logits
+        super().__init__(shape_of(param), validate_args=validate_args)
+        if self._validate_args and probs is not None and not (self.probs > 0).all():
+            raise ValueError(f"Geometric: probs is {self.probs!r}; give more than 0")
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        """Logarithms of the odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return _C.zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return (1 / self.probs - 1) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values."""
+        with no_grad():
+            drawn = self.probs.new_empty(self._extended_shape(sample_shape))
+            u = drawn.uniform_(finfo(drawn.dtype).tiny, 1)
+            return (u.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of value."""
+        value, probs = broadcast_all(self._checked(value), self.probs)
+        probs = _C.where((probs == 1) & (value == 0), 0.0, probs)
+        return value * (-probs).log1p() + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        cross = F.binary_cross_entropy_with_logits(
+            self.logits, self.probs, reduction="none"
+        )
+        return cross / self.probs
+
+
+_publish(__name__)

@@ -1,0 +1,87 @@
+"""The Gumbel distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._functions.dtypes import finfo
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.transformed_distribution import TransformedDistribution
+from pydevtensor.distributions.transforms import AffineTransform, ExpTransform
+from pydevtensor.distributions.uniform import Uniform
+from pydevtensor.distributions.utils import broadcast_all
+
+__all__ = ["Gumbel"]
+
+
+class Gumbel(TransformedDistribution):
+    """The distribution of greatest values, around loc, of the width scale.
+
+    >>> from pydevtensor.distributions import Gumbel
+    >>> Gumbel(0.0, 1.0).mean
+    tensor(0.5772)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        limits = finfo(self.loc.dtype)
+        base = Uniform(
+            _C.full_like(self.loc, limits.tiny),
+            _C.full_like(self.loc, 1 - limits.eps),
+            validate_args=validate_args,
+        )
+        transforms = [
+            ExpTransform().inv,
+            AffineTransform(0, -_C.ones_like(self.scale)),
+            ExpTransform().inv,
+            AffineTransform(self.loc, -self.scale),
+        ]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Gumbel:
+        """The same distribution with parameters expanded to batch_shape."""
+        return type(self)(
+            self.loc.expand(batch_shape), self.scale.expand(batch_shape), False
+        )
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.loc + self.scale * 0.57721566490153286
+
+    @property
+    def mode(self) -> Tensor:
+        """loc."""
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        """The standard deviation."""
+        return math.pi / math.sqrt(6) * self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.stddev.square()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        y = (self.loc - self._checked(value)) / self.scale
+        return (y - y.exp()) - self.scale.log()
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return self.scale.log() + (1 + 0.57721566490153286)
+
+
+_publish(__name__)

@@ -1,0 +1,82 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor._C import Tensor
+from pydevtensor._functions.dtypes import finfo
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import broadcast_all
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Distribution):
+    """The Laplace distribution around loc, of the width scale.
+
+    >>> from pydevtensor.distributions import Laplace
+    >>> Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
+    tensor(-0.6931)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(shape_of(self.loc), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return 2 * self.scale.square()
+
+    @property
+    def stddev(self) -> Tensor:
+        """The standard deviation."""
+        return 2**0.5 * self.scale
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values through which gradients reach the parameters."""
+        drawn = self.loc.new_empty(self._extended_shape(sample_shape))
+        u = drawn.uniform_(finfo(self.loc.dtype).eps - 1, 1)
+        return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        far = (self._checked(value) - self.loc).abs()
+        return -(2 * self.scale).log() - far / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of what is not greater than value."""
+        z = self._checked(value) - self.loc
+        return 0.5 - 0.5 * z.sign() * (-z.abs() / self.scale).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Where cdf() is value."""
+        z = value - 0.5
+        return self.loc - self.scale * z.sign() * (-2 * z.abs()).log1p()
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return 1 + (2 * self.scale).log()
+
+
+_publish(__name__)

@@ -1,0 +1,61 @@
+"""Numbers whose logarithm is normal."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.normal import Normal
+from pydevtensor.distributions.transformed_distribution import (
+    TransformedDistribution,
+    parameter,
+)
+from pydevtensor.distributions.transforms import ExpTransform
+
+__all__ = ["LogNormal"]
+
+
+class LogNormal(TransformedDistribution):
+    """Numbers whose logarithm is normal, of mean loc and deviation scale.
+
+    >>> from pydevtensor.distributions import LogNormal
+    >>> LogNormal(0.0, 1.0).mean
+    tensor(1.6487)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.positive
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    loc = parameter("loc", "The logarithm's mean.")
+    scale = parameter("scale", "The logarithm's standard deviation.")
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return (self.loc + self.scale.square() / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return (self.loc - self.scale.square()).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.scale.square().expm1() * (2 * self.loc + self.scale.square()).exp()
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return self.base_dist.entropy() + self.loc
+
+
+_publish(__name__)

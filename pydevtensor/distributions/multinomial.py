@@ -1,0 +1,105 @@
+"""Counts of categories."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Size, Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.binomial import Binomial
+from pydevtensor.distributions.categorical import Categorical
+from pydevtensor.distributions.distribution import Distribution
+
+__all__ = ["Multinomial"]
+
+
+class Multinomial(Distribution):
+    """Counts of the categories in total_count draws.
+
+    >>> from pydevtensor.distributions import Multinomial
+    >>> Multinomial(10, torch.tensor([0.0, 1.0])).sample()
+    tensor([ 0., 10.])
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
+
+    def __init__(
+        self,
+        total_count: int = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if not isinstance(total_count, int):
+            raise NotImplementedError(
+                f"Multinomial: total_count is {total_count!r}; give one int for all"
+            )
+        self.total_count = total_count
+        self._categorical = Categorical(probs, logits)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self) -> Any:
+        """Vectors of counts."""
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values."""
+        shape = Size(sample_shape)
+        drawn = self._categorical.sample(Size((self.total_count,)) + shape)
+        drawn = drawn.movedim(0, -1)  # the draws, last
+        counts = drawn.new_zeros(self._extended_shape(shape))
+        counts.scatter_add_(-1, drawn, _C.ones_like(drawn))
+        return counts.to(self.probs.dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of value."""
+        logits, value = _C.broadcast_tensors(self.logits, self._checked(value))
+        logits = _C.where((value == 0) & (logits == -math.inf), 0.0, logits)
+        ways = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
+        return ways + (logits * value).sum(-1)
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        n = _C.tensor(self.total_count)
+        counts = Binomial(self.total_count, self.probs).enumerate_support(False)[1:]
+        weights = Binomial(self.total_count, self.probs).log_prob(counts).exp()
+        rest = (weights * (counts + 1).lgamma()).sum([0, -1])
+        return (
+            self.total_count * self._categorical.entropy() - (n + 1.0).lgamma() + rest
+        )
+
+
+_publish(__name__)

@@ -1,0 +1,90 @@
+"""The normal distribution and those made of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.autograd import no_grad
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import broadcast_all, standard_normal
+
+__all__ = ["Normal"]
+
+
+class Normal(Distribution):
+    """The normal distribution of mean loc and standard deviation scale.
+
+    >>> from pydevtensor.distributions import Normal
+    >>> Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
+    tensor(-0.9189)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(shape_of(self.loc), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """loc."""
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        """loc."""
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        """scale."""
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        """The square of scale."""
+        return self.scale.square()
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values, PyTorch's numbers for a seed."""
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return _C.normal(self.loc.expand(shape), self.scale.expand(shape))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """loc + scale * standard normal numbers."""
+        shape = self._extended_shape(sample_shape)
+        return self.loc + standard_normal(shape, self.loc) * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        z = self._checked(value) - self.loc
+        variance = self.scale.square()
+        constant = math.log(math.sqrt(2 * math.pi))
+        return -z.square() / (2 * variance) - self.scale.log() - constant
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of what is not greater than value."""
+        z = (self._checked(value) - self.loc) / self.scale
+        return 0.5 * (1 + (z / math.sqrt(2)).erf())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Where cdf() is value."""
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
+
+
+_publish(__name__)

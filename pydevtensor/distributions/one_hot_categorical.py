@@ -1,0 +1,106 @@
+"""Categories as vectors with a single 1."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.categorical import Categorical
+from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.nn import functional as F
+
+__all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
+
+
+class OneHotCategorical(Distribution):
+    """Categories as vectors that are 1 in one place and else 0.
+
+    >>> from pydevtensor.distributions import OneHotCategorical
+    >>> OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
+    tensor([0., 1.])
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.probs * (1 - self.probs)
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely vector."""
+        best = self.probs.argmax(-1)
+        return F.one_hot(best, self._event_shape[-1]).to(self.probs.dtype)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values."""
+        drawn = self._categorical.sample(sample_shape)
+        return F.one_hot(drawn, self._event_shape[-1]).to(self.probs.dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of value."""
+        return self._categorical.log_prob(self._checked(value).argmax(-1))
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All vectors."""
+        n = self._event_shape[-1]
+        values = _C.eye(n, dtype=self.probs.dtype, device=self.probs.device)
+        values = values.reshape(n, *[1] * len(self._batch_shape), n)
+        return values.expand(n, *self._batch_shape, n) if expand else values
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """OneHotCategorical whose samples pass gradients to the probabilities.
+
+    Bengio et al., Estimating or propagating gradients through stochastic neurons for
+    conditional computation (2013).
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """A sample, with the gradient of the probabilities."""
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())
+
+
+_publish(__name__)

@@ -1,0 +1,59 @@
+"""The Poisson distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.autograd import no_grad
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import broadcast_all
+
+__all__ = ["Poisson"]
+
+
+class Poisson(Distribution):
+    """Counts of events, rate being how many are expected.
+
+    >>> from pydevtensor.distributions import Poisson
+    >>> Poisson(2.0).log_prob(torch.tensor(0.0))
+    tensor(-2.)
+    """
+
+    arg_constraints: ClassVar[Any] = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(shape_of(self.rate), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.rate
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values."""
+        with no_grad():
+            return _C.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of value."""
+        rate, value = broadcast_all(self.rate, self._checked(value))
+        return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+
+_publish(__name__)

@@ -1,0 +1,558 @@
+"""Invertible functions, with the logarithm of what they do to volumes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._functions.dtypes import finfo
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.nn import functional as F
+
+__all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "ExpTransform"]
+__all__ += ["IndependentTransform", "LowerCholeskyTransform", "PowerTransform"]
+__all__ += ["ReshapeTransform", "SigmoidTransform", "SoftmaxTransform"]
+__all__ += ["SoftplusTransform", "StickBreakingTransform", "TanhTransform", "Transform"]
+__all__ += ["identity_transform"]
+
+
+def _sum_last(x: Tensor, count: int) -> Tensor:
+    return x.sum(tuple(range(-count, 0))) if count else x
+
+
+class Transform:
+    """The base of functions y = t(x). A subclass defines _call, _inverse and
+    log_abs_det_jacobian; t.inv is the inverse.
+
+    >>> from pydevtensor.distributions.transforms import ExpTransform
+    >>> ExpTransform().inv(torch.tensor(1.0))
+    tensor(0.)
+    """
+
+    bijective = False
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
+
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise ValueError(f"cache_size is {cache_size}; give 0 or 1")
+        self._cache_size = cache_size
+        self._cached: tuple[Any, Any] = (None, None)
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse."""
+        return _Inverse(self)
+
+    @property
+    def sign(self) -> Any:
+        """1 for an increasing function, -1 for a decreasing one."""
+        raise NotImplementedError(f"{type(self).__name__} has no sign")
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same function, which keeps its last value or not."""
+        if self._cache_size == cache_size:
+            return self
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__, _cache_size=cache_size, _cached=(None, None))
+        return new
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self._cache_size and x is self._cached[0]:
+            return self._cached[1]
+        y = self._call(x)
+        if self._cache_size:
+            self._cached = x, y
+        return y
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        if self._cache_size and y is self._cached[1]:
+            return self._cached[0]
+        x = self._inverse(y)
+        if self._cache_size:
+            self._cached = x, y
+        return x
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no _call()")
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no inverse")
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |dy/dx|."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no log_abs_det_jacobian()"
+        )
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of y for x's."""
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """The shape of x for y's."""
+        return shape
+
+    def _parameters(self) -> tuple:
+        return tuple(v for k, v in sorted(self.__dict__.items()) if k[0] != "_")
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        pairs = zip(self._parameters(), other._parameters(), strict=True)  # type: ignore[attr-defined]
+        return all(
+            bool((a == b).all()) if isinstance(a, Tensor) else a == b for a, b in pairs
+        )
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class _Inverse(Transform):
+    def __init__(self, transform: Transform) -> None:
+        super().__init__(transform._cache_size)
+        self.transform = transform
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        return self.transform.codomain
+
+    @property
+    def codomain(self) -> Any:  # type: ignore[override]
+        return self.transform.domain
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return self.transform.bijective
+
+    @property
+    def sign(self) -> Any:
+        return self.transform.sign
+
+    @property
+    def inv(self) -> Transform:
+        return self.transform
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.transform._inv_call(x)
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        return self.transform(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self.transform.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self.transform.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self.transform.forward_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"_InverseTransform({self.transform!r})"
+
+
+class ComposeTransform(Transform):
+    """Functions one after the other, the first one first.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> ComposeTransform([ExpTransform(), AffineTransform(1, 2)])(torch.tensor(0.0))
+    tensor(3.)
+    """
+
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.parts = [
+            part.with_cache(cache_size) if cache_size else part for part in parts
+        ]
+
+    def _dims(self) -> tuple[int, int]:
+        """How many dimensions x and y of one value have."""
+        if not self.parts:
+            return 0, 0
+        first, last = self.parts[0].domain, self.parts[-1].codomain
+        into, out = first.event_dim, last.event_dim
+        for part in reversed(self.parts):
+            out += part.domain.event_dim - part.codomain.event_dim
+            out = max(out, part.domain.event_dim)
+        down = into
+        into = max(out, into)
+        for part in self.parts:
+            down = max(down, part.domain.event_dim)
+            down += part.codomain.event_dim - part.domain.event_dim
+        return into, max(down, last.event_dim)
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        """The set of x."""
+        if not self.parts:
+            return constraints.real
+        domain = self.parts[0].domain
+        more = self._dims()[0] - domain.event_dim
+        return constraints.independent(domain, more) if more > 0 else domain
+
+    @property
+    def codomain(self) -> Any:  # type: ignore[override]
+        """The set of y."""
+        if not self.parts:
+            return constraints.real
+        codomain = self.parts[-1].codomain
+        more = self._dims()[1] - codomain.event_dim
+        return constraints.independent(codomain, more) if more > 0 else codomain
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        """Whether all parts are."""
+        return all(part.bijective for part in self.parts)
+
+    @property
+    def sign(self) -> Any:
+        """The product of the parts' signs."""
+        return math.prod(part.sign for part in self.parts)
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse."""
+        return ComposeTransform([part.inv for part in reversed(self.parts)])
+
+    def __call__(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        for part in reversed(self.parts):
+            y = part._inv_call(y)
+        return y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The sum of the parts'."""
+        if not self.parts:
+            return _C.zeros_like(x)
+        dims, total = self._dims()[0], 0.0
+        for place, part in enumerate(self.parts):
+            z = y if place == len(self.parts) - 1 else part(x)
+            found = part.log_abs_det_jacobian(x, z)
+            total = total + _sum_last(found, dims - part.domain.event_dim)
+            dims += part.codomain.event_dim - part.domain.event_dim
+            x = z
+        return total  # type: ignore[return-value]
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of y for x's."""
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """The shape of x for y's."""
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
+
+    def __repr__(self) -> str:
+        parts = ",\n    ".join(map(repr, self.parts))
+        return f"ComposeTransform(\n    {parts}\n)"
+
+
+class IndependentTransform(Transform):
+    """A function whose last batch dimensions become dimensions of one value."""
+
+    def __init__(
+        self,
+        base_transform: Transform,
+        reinterpreted_batch_ndims: int,
+        cache_size: int = 0,
+    ) -> None:
+        super().__init__(cache_size)
+        self.base_transform = base_transform
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        count, base = reinterpreted_batch_ndims, base_transform
+        self.domain = constraints.independent(base.domain, count)
+        self.codomain = constraints.independent(base.codomain, count)
+        self.bijective = base.bijective
+
+    @property
+    def sign(self) -> Any:
+        """The base's."""
+        return self.base_transform.sign
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.base_transform(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The base's, summed."""
+        found = self.base_transform.log_abs_det_jacobian(x, y)
+        return _sum_last(found, self.reinterpreted_batch_ndims)
+
+
+class ReshapeTransform(Transform):
+    """Another shape for the last dimensions."""
+
+    bijective = True
+
+    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.in_shape, self.out_shape = _C.Size(in_shape), _C.Size(out_shape)
+        if self.in_shape.numel() != self.out_shape.numel():
+            raise ValueError(
+                f"in_shape is {tuple(in_shape)} and out_shape {tuple(out_shape)}; give "
+                "shapes of as many elements"
+            )
+        self.domain = constraints.independent(constraints.real, len(self.in_shape))
+        self.codomain = constraints.independent(constraints.real, len(self.out_shape))
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """0."""
+        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of y for x's."""
+        return _C.Size(shape)[: len(shape) - len(self.in_shape)] + self.out_shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """The shape of x for y's."""
+        return _C.Size(shape)[: len(shape) - len(self.out_shape)] + self.in_shape
+
+
+class _Increasing(Transform):
+    bijective = True
+
+    @property
+    def sign(self) -> Any:
+        """1."""
+        return 1
+
+
+class ExpTransform(_Increasing):
+    """y = e to the power of x."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.exp()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """x."""
+        return x
+
+
+class PowerTransform(_Increasing):
+    """y = x to the power of exponent, for positive x."""
+
+    domain = constraints.positive
+    codomain = constraints.positive
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.exponent = _C.as_tensor(exponent)
+
+    @property
+    def sign(self) -> Any:
+        """The exponent's."""
+        return self.exponent.sign()
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of |exponent y / x|."""
+        return (self.exponent * y / x).abs().log()
+
+
+class SigmoidTransform(_Increasing):
+    """y = 1 / (1 + e to the power of -x)."""
+
+    codomain = constraints.unit_interval
+
+    def _call(self, x: Tensor) -> Tensor:
+        limits = finfo(x.dtype)
+        return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        limits = finfo(y.dtype)
+        y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """-softplus(-x) - softplus(x)."""
+        return -F.softplus(-x) - F.softplus(x)
+
+
+class SoftplusTransform(_Increasing):
+    """y = log(1 + e to the power of x)."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return F.softplus(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """-softplus(-x)."""
+        return -F.softplus(-x)
+
+
+class TanhTransform(_Increasing):
+    """y = tanh(x)."""
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """log(1 - y y), exact for large x."""
+        return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
+
+
+class AbsTransform(Transform):
+    """y = |x|, which has no one inverse."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y
+
+
+class AffineTransform(Transform):
+    """y = loc + scale x. event_dim: how many dimensions one value has."""
+
+    bijective = True
+
+    def __init__(
+        self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0
+    ) -> None:
+        super().__init__(cache_size)
+        self.loc, self.scale, self.event_dim = loc, scale, event_dim
+        if event_dim:
+            self.domain = constraints.independent(constraints.real, event_dim)
+            self.codomain = self.domain
+
+    @property
+    def sign(self) -> Any:
+        """scale's."""
+        if isinstance(self.scale, Tensor):
+            return self.scale.sign()
+        return (self.scale > 0) - (self.scale < 0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """log|scale|, summed over the dimensions of one value."""
+        if isinstance(self.scale, Tensor):
+            size = self.scale.abs().log()
+        else:
+            size = _C.full_like(x, math.log(abs(self.scale)))
+        found = _sum_last(
+            size.expand(_C.broadcast_shapes(size.shape, x.shape)), self.event_dim
+        )
+        return found.expand(x.shape[: x.dim() - self.event_dim])
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of y for x's."""
+        parts = [getattr(v, "shape", ()) for v in (self.loc, self.scale)]
+        return _C.broadcast_shapes(shape, *parts)
+
+    inverse_shape = forward_shape
+
+
+class SoftmaxTransform(Transform):
+    """y = softmax(x), which has no one inverse; inv gives logarithms."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def _call(self, x: Tensor) -> Tensor:
+        weights = (x - x.amax(-1, keepdim=True)).exp()
+        return weights / weights.sum(-1, keepdim=True)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+
+class StickBreakingTransform(Transform):
+    """Vectors of n - 1 numbers to vectors of n positive ones that sum to 1: each takes a
+    part of what is left."""
+
+    bijective = True
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def _offset(self, x: Tensor) -> Tensor:
+        left = x.shape[-1] + 1 - x.new_ones(x.shape[-1]).cumsum(-1)
+        return left.log()
+
+    def _call(self, x: Tensor) -> Tensor:
+        z = SigmoidTransform()(x - self._offset(x))
+        rest = (1 - z).cumprod(-1)
+        return F.pad(z, [0, 1], value=1.0) * F.pad(rest, [1, 0], value=1.0)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        head = y[..., :-1]
+        rest = (1 - head.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
+        return head.log() - rest.log() + self._offset(head)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The sum over the parts."""
+        x = x - self._offset(x)
+        return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        """One element more."""
+        return _C.Size(shape)[:-1] + _C.Size([shape[-1] + 1])
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """One element less."""
+        return _C.Size(shape)[:-1] + _C.Size([shape[-1] - 1])
+
+
+class LowerCholeskyTransform(Transform):
+    """Matrices to lower triangular ones with a positive diagonal."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+
+
+identity_transform = ComposeTransform([])
+
+_publish(__name__)

@@ -1,0 +1,93 @@
+"""The uniform distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.utils import broadcast_all
+
+__all__ = ["Uniform"]
+
+
+class Uniform(Distribution):
+    """Numbers from low up to but without high, all alike.
+
+    >>> from pydevtensor.distributions import Uniform
+    >>> Uniform(0.0, 4.0).log_prob(torch.tensor(1.0))
+    tensor(-1.3863)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "low": constraints.dependent(),
+        "high": constraints.dependent(),
+    }
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        super().__init__(shape_of(self.low), validate_args=validate_args)
+        if self._validate_args and not (self.low < self.high).all():
+            raise ValueError(
+                f"Uniform: low is {self.low!r} and high {self.high!r}; give low < high"
+            )
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        """The interval."""
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        return float("nan") * self.high
+
+    @property
+    def stddev(self) -> Tensor:
+        """The standard deviation."""
+        return (self.high - self.low) / 12**0.5
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return (self.high - self.low).square() / 12
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Random values through which gradients reach the parameters."""
+        drawn = _C.rand(
+            self._extended_shape(sample_shape),
+            dtype=self.low.dtype,
+            device=self.low.device,
+        )
+        return self.low + drawn * (self.high - self.low)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        value = self._checked(value)
+        inside = (self.low <= value) & (value < self.high)
+        return inside.to(self.low.dtype).log() - (self.high - self.low).log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of what is not greater than value."""
+        part = (self._checked(value) - self.low) / (self.high - self.low)
+        return part.clamp(min=0, max=1)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Where cdf() is value."""
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        return (self.high - self.low).log()
+
+
+_publish(__name__)
