@@ -8,14 +8,15 @@ from golden.describe import answer, difference, load
 import pydevtensor as torch
 
 SETS = (
-SETS = (
     "activations",
     "attention",
     "breadth",
     "composed",
     "conv",
+    "distributions",
     "half",
     "layers",
+    "linalg",
     "losses",
     "modules",
     "nn",
@@ -23,8 +24,7 @@ SETS = (
     "recurrent",
     "resampling",
     "semantics",
-)
-    "semantics",
+    "special",
 )
 # A message has words of its own.
 WORDS = re.compile(r"\s\S+\s")

@@ -1,4 +1,4 @@
-"""Which function reaches each set: transform_to from all reals, biject_to one to one."""
+"""Which function reaches each set: transform_to any, biject_to one to one."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ class Distribution:
 
     batch_shape is the shape of the distributions, event_shape that of one value. A
     subclass has arg_constraints and support, which arguments and values are held
-    against (ValueError), and defines sample() or rsample(), log_prob(), and what else it
-    has.
+    against (ValueError), and defines sample() or rsample(), log_prob(), and what else
+    it has.
 
     >>> from pydevtensor.distributions import Normal
     >>> Normal(torch.zeros(3), 1.0).batch_shape
@@ -174,7 +174,7 @@ class Distribution:
         for i, j in zip(reversed(actual), reversed(wanted), strict=False):
             if i != 1 and j != 1 and i != j:
                 raise ValueError(
-                    f"{type(self).__name__}: the value's shape {tuple(actual)} does not "
+                    f"{type(self).__name__}: the shape {tuple(actual)} does not "
                     f"broadcast with {tuple(wanted)}"
                 )
         try:
@@ -183,7 +183,7 @@ class Distribution:
             return
         if not support.check(value).all():
             raise ValueError(
-                f"{type(self).__name__}: the value is {value!r}, of which not all is in "
+                f"{type(self).__name__}: the value is {value!r}, and not all is in "
                 f"the support, {support!r}; give other values, or validate_args=False"
             )
 

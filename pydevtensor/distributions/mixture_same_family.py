@@ -39,17 +39,17 @@ class MixtureSameFamily(Distribution):
             )
         if not isinstance(component, Distribution):
             raise ValueError(
-                f"MixtureSameFamily: the component is a {type(component).__name__}; give "
-                "a Distribution"
+                f"MixtureSameFamily: the component is a {type(component).__name__}; "
+                "give a Distribution"
             )
         batch = component.batch_shape[:-1]
         for i, j in zip(reversed(mixture.batch_shape), reversed(batch), strict=False):
             if i != 1 and j != 1 and i != j:
                 raise ValueError(
-                    f"MixtureSameFamily: the mixture's batch {mixture.batch_shape} does "
+                    f"MixtureSameFamily: the batches {mixture.batch_shape} do "
                     f"not fit the component's {component.batch_shape}"
                 )
-        if mixture.param_shape[-1] != component.batch_shape[-1]:
+        if mixture.logits.shape[-1] != component.batch_shape[-1]:
             raise ValueError(
                 f"MixtureSameFamily: the mixture has {mixture.param_shape[-1]} "
                 f"categories and there are {component.batch_shape[-1]} components"

@@ -47,8 +47,8 @@ class TransformedDistribution(Distribution):
         whole = ComposeTransform(parts)
         if len(shape) < whole.domain.event_dim:
             raise ValueError(
-                f"TransformedDistribution: the base has {len(shape)} dimensions and the "
-                f"transforms take {whole.domain.event_dim}; give a larger base"
+                f"TransformedDistribution: the base has {len(shape)} dimensions and "
+                f"the transforms take {whole.domain.event_dim}; give a larger base"
             )
         wanted = whole.forward_shape(shape)
         base_shape = whole.inverse_shape(wanted)

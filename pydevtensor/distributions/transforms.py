@@ -103,7 +103,8 @@ class Transform:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return False
-        pairs = zip(self._parameters(), other._parameters(), strict=True)  # type: ignore[attr-defined]
+        assert isinstance(other, Transform)
+        pairs = zip(self._parameters(), other._parameters(), strict=True)
         return all(
             bool((a == b).all()) if isinstance(a, Tensor) else a == b for a, b in pairs
         )
@@ -505,8 +506,9 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """Vectors of n - 1 numbers to vectors of n positive ones that sum to 1: each takes a
-    part of what is left."""
+    """Vectors of n - 1 numbers to vectors of n positive ones that sum to 1.
+
+    Each number takes a part of what is left."""
 
     bijective = True
     domain = constraints.real_vector
@@ -519,7 +521,8 @@ class StickBreakingTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         z = SigmoidTransform()(x - self._offset(x))
         rest = (1 - z).cumprod(-1)
-        return F.pad(z, [0, 1], value=1.0) * F.pad(rest, [1, 0], value=1.0)
+        one = z.new_ones(*z.shape[:-1], 1)
+        return _C.cat([z, one], -1) * _C.cat([one, rest], -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         head = y[..., :-1]

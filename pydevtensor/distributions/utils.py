@@ -19,7 +19,7 @@ __all__ += ["probs_to_logits"]
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """The values as Tensors of one shape. ValueError for other than Tensors and numbers.
+    """Tensors and numbers as Tensors of one shape. ValueError for anything else.
 
     >>> from pydevtensor.distributions.utils import broadcast_all
     >>> broadcast_all(torch.zeros(2), 1.0)[1]

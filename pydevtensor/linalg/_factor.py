@@ -217,8 +217,8 @@ def _factored(A: Tensor, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U of A = P L U in one matrix, for lu_solve(): (LU, pivots).
 
-    pivots, int32, say which row each row was exchanged with, from 1. LinAlgError where
-    U has a 0 on its diagonal.
+    pivots, int32, say which row each row was exchanged with, from 1. RuntimeError
+    where U has a 0 on its diagonal.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.lu_factor(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).pivots
@@ -226,7 +226,10 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """
     LU, pivots, info = _factored(A, pivot)
     _lapack.succeeded(
-        "lu_factor", info, "is singular: element {0} of U's diagonal is 0, from 1"
+        "lu_factor",
+        info,
+        "is singular: element {0} of U's diagonal is 0, from 1; see lu_factor_ex()",
+        RuntimeError,
     )
     return results("lu_factor", "LU, pivots", (LU, pivots), out)
 

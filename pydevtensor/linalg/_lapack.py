@@ -1,4 +1,4 @@
-"""LAPACK's routines on batches of matrices, without gradients, and the checks before."""
+"""LAPACK's routines on batches of matrices, without gradients, and checks."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class LinAlgError(RuntimeError):
 
 
 LinAlgError.__module__ = "pydevtensor.linalg"
+LinAlgError.__name__ = "_LinAlgError"  # as PyTorch calls it
 
 
 # --- checks -------------------------------------------------------------------------
@@ -40,7 +41,8 @@ def matrices(A: Tensor, what: str = "the input") -> None:
 
 def floats(A: Tensor, what: str = "the input") -> None:
     if A.dtype not in (_C.float32, _C.float64):
-        raise RuntimeError(
+        small = A.is_floating_point()
+        raise (NotImplementedError if small else RuntimeError)(
             f"{what} is of {A.dtype}; give float32 or float64, for example by .float()"
         )
 
@@ -56,7 +58,7 @@ def square(A: Tensor, what: str = "the input") -> None:
 def alike(A: Tensor, B: Tensor) -> None:
     if A.dtype != B.dtype:
         raise RuntimeError(
-            f"the Tensors are of {A.dtype} and {B.dtype}; convert one of them with .to()"
+            f"the Tensors are of {A.dtype} and {B.dtype}; convert one with .to()"
         )
     if A.device != B.device:
         raise RuntimeError(
@@ -64,7 +66,9 @@ def alike(A: Tensor, B: Tensor) -> None:
         )
 
 
-def succeeded(name: str, info: Tensor, problem: str) -> None:
+def succeeded(
+    name: str, info: Tensor, problem: str, error: type[Exception] = LinAlgError
+) -> None:
     """Raise LinAlgError unless info is 0 for every matrix. Waits for a GPU.
 
     problem may have a place for info's number.
@@ -74,9 +78,9 @@ def succeeded(name: str, info: Tensor, problem: str) -> None:
     flat = info.reshape(-1).tolist()
     at = next(i for i, number in enumerate(flat) if number)
     if flat[at] == _NOT_FINITE:
-        problem = "it has an element that is inf or nan"
+        problem = "has an element that is inf or nan"
     where = "the matrix" if not info.dim() else f"matrix {at} of the batch"
-    raise LinAlgError(f"{name}(): {where} " + problem.format(flat[at]))
+    raise error(f"{name}(): {where} " + problem.format(flat[at]))
 
 
 def broadcast(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:

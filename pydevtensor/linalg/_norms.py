@@ -65,8 +65,8 @@ def matrix_norm(
 
     ord is "fro" (the root of the sum of squares), "nuc" (the sum of singular values), 2
     or -2 (the greatest or least of them), 1 or -1 (the greatest or least sum of a
-    column's magnitudes), inf or -inf (of a row's). RuntimeError for other orders and for
-    Tensors of integers.
+    column's magnitudes), inf or -inf (of a row's). RuntimeError for other orders and
+    for Tensors of integers.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
@@ -96,7 +96,8 @@ def matrix_norm(
         return _finish(value, out)
     if ord not in (1, -1, inf, -inf):
         raise RuntimeError(
-            f"there is no norm of order {ord!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
+            f"there is no norm of order {ord!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf "
+            "or -inf"
         )
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(first, keepdim=True)
@@ -211,7 +212,9 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.tensor([1.0, 2.0, 3.0]))
     tensor([6., 6.])
     """
-    return _finish((x * y).sum(dim, dtype=_C.result_type(x, y)), out)
+    floating("x", x)
+    floating("y", y)
+    return _finish((x * y).sum(dim), out)
 
 
 @named

@@ -348,8 +348,8 @@ def lstsq(
 
     Singular values up to rcond times the greatest count as 0; by default rcond is the
     type's eps times the greater size. driver: "gelsy" (the default), "gelsd", "gelss",
-    or "gels" for matrices of full rank. residuals are empty unless there are more rows
-    than columns, of full rank. singular_values come from gelsd and gelss.
+    or "gels" for matrices of full rank. residuals are empty for gelsy, and unless there
+    are more rows than columns, of full rank. singular_values come from gelsd and gelss.
 
     >>> import pydevtensor as torch
     >>> A = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
@@ -376,7 +376,7 @@ def lstsq(
     found = _LeastSquares.apply(*_lapack.broadcast(A, B), rcond, driver)
     X, rest, rank, S, info = found
     _lapack.succeeded("lstsq", info, "has no full rank, or does not converge ({0})")
-    if m <= n or (driver != "gels" and not (rank == n).all()):
+    if m <= n or driver == "gelsy" or (driver != "gels" and not (rank == n).all()):
         rest = A.new_empty(0)
     X, rest = (
         (X.squeeze(-1), rest.squeeze(-1) if rest.dim() else rest)
@@ -407,7 +407,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     if math.prod(first) != math.prod(last):
         raise RuntimeError(
             f"the first {ind} of the sizes {tuple(A.shape)} multiply to "
-            f"{math.prod(first)} and the others to {math.prod(last)}; they have to agree"
+            f"{math.prod(first)} and the others to {math.prod(last)}; make them agree"
         )
     flat = A.reshape(math.prod(first), math.prod(last))
     return write(inv(flat).reshape(*last, *first), out)

@@ -142,7 +142,8 @@ class _Eigh(Function):
         L, V = ctx.saved_tensors
         if gV is None:
             return None if gL is None else (V * gL.unsqueeze(-2)) @ V.mT, None
-        core = _off_diagonal((V.mT @ gV) / _differences(L))
+        turn = V.mT @ gV
+        core = (turn - turn.mT) / (2 * _differences(L))
         if gL is not None:
             core = core + gL.diag_embed()
         return V @ core @ V.mT, None
@@ -215,8 +216,8 @@ def _real(name: str, imaginary: Tensor, info: Tensor) -> None:
     _lapack.succeeded(name, info, _NO_END)
     if imaginary.any():
         raise NotImplementedError(
-            "an eigenvalue is complex, and there are no complex Tensors; use eigh() for "
-            "symmetric matrices, or numpy.linalg.eig(A.numpy())"
+            "an eigenvalue is complex, and there are no complex Tensors; use eigh() "
+            "for symmetric matrices, or numpy.linalg.eig(A.numpy())"
         )
 
 
