@@ -51,10 +51,7 @@ static inline int dt_lapack_operands(const dt_lapack_call *call,
     const bool FULL = (call->flags & DT_LAPACK_FULL) != 0;
     int count = 0;
     (void)k, (void)LEAST, (void)MOST, (void)VECTORS, (void)FULL;
-#define OPERAND(...)                                                                   \
-    {                                                                                  \
-        __VA_ARGS__                                                                    \
-    }
+#define OPERAND(...)    {__VA_ARGS__}
 #define FLOATS(size)    OPERAND(size, false, true)
 #define INTS(size)      OPERAND(size, true, true)
 #define IN_FLOATS(size) OPERAND(size, false, false)

@@ -215,8 +215,8 @@ DT_FN double dt_gammainc(double a, double x, bool above)
         double by = (x - a) / a, far = by - log1p(by);
         double eta = copysign(sqrt(2 * (far > 0 ? far : 0)), by);
         double correction = fabs(eta) < 1e-3 ? -1.0 / 3 + eta / 12 : 1 / by - 1 / eta;
-        double rest = correction * exp(-0.5 * a * eta * eta) /
-                      sqrt(6.28318530717958648 * a);
+        double rest =
+            correction * exp(-0.5 * a * eta * eta) / sqrt(6.28318530717958648 * a);
         double tail = 0.5 * erfc((above ? eta : -eta) * sqrt(a / 2));
         return above ? tail + rest : tail - rest;
     }

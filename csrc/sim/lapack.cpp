@@ -16,7 +16,8 @@ int sim_lapack(dt_stream stream, const dt_lapack_call *call)
 {
     const dt_stream host = {0, nullptr};
     dt_lapack_call probe = *call;
-    probe.batch = 0; /* a library that lacks the routine is found before work is queued */
+    probe.batch =
+        0; /* a library that lacks the routine is found before work is queued */
     if (cpu_lapack(host, &probe))
         return -1;
     dt_lapack_operand operands[DT_LAPACK_OPERANDS];
@@ -46,7 +47,8 @@ int sim_lapack(dt_stream stream, const dt_lapack_call *call)
         });
     return error == cudaSuccess
                ? 0
-               : dt_fail(DT_ERROR_ACCELERATOR,
-                         "the simulated GPU refuses the work; look for the cause in the "
-                         "operations before this one");
+               : dt_fail(
+                     DT_ERROR_ACCELERATOR,
+                     "the simulated GPU refuses the work; look for the cause in the "
+                     "operations before this one");
 }

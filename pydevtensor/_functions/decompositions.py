@@ -52,7 +52,7 @@ def logdet(input: Tensor) -> Tensor:
 
 
 @function(method=True, out=True, results=("sign", "logabsdet"))
-def slogdet(input: Tensor) -> Tensor:
+def slogdet(input: Tensor) -> tuple[Tensor, ...]:
     """The determinant's sign, and the logarithm of its magnitude.
 
     >>> torch.tensor([[0.0, 1.0], [1.0, 0.0]]).slogdet().sign
@@ -100,7 +100,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 
 @function(method=True, out=True, results=("Q", "R"))
-def qr(input: Tensor, some: bool = True) -> Tensor:
+def qr(input: Tensor, some: bool = True) -> tuple[Tensor, ...]:
     """input as Q, with orthonormal columns, times an upper triangular R.
 
     some=False: Q is square.
@@ -112,7 +112,9 @@ def qr(input: Tensor, some: bool = True) -> Tensor:
 
 
 @function(method=True, out=True, results=("U", "S", "V"))
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Tensor:
+def svd(
+    input: Tensor, some: bool = True, compute_uv: bool = True
+) -> tuple[Tensor, ...]:
     """input as U diag(S) V^T, S descending.
 
     some=False: U and V are square. compute_uv=False: they are zeros.
@@ -155,7 +157,7 @@ def triangular_solve(
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
-) -> Tensor:
+) -> tuple[Tensor, ...]:
     """X of A X = input, or A^T X = input with transpose, and a copy of A.
 
     >>> torch.ones(2, 1).triangular_solve(2 * torch.eye(2)).solution
@@ -196,7 +198,7 @@ def lu_unpack(
     LU_pivots: Tensor,
     unpack_data: bool = True,
     unpack_pivots: bool = True,
-) -> Tensor:
+) -> tuple[Tensor, ...]:
     """The matrices P, L and U of what lu() gives; those not wanted are empty.
 
     >>> torch.lu_unpack(*torch.lu(torch.eye(2))).P

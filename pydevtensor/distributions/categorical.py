@@ -67,7 +67,7 @@ class Categorical(Distribution):
 
     @property
     def _param(self) -> Tensor:
-        return self.__dict__.get("probs", self.__dict__.get("logits"))
+        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
 
     @property
     def param_shape(self) -> Any:

@@ -36,8 +36,8 @@ class Gumbel(TransformedDistribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         limits = finfo(self.loc.dtype)
         base = Uniform(
-            _C.full_like(self.loc, limits.tiny),
-            _C.full_like(self.loc, 1 - limits.eps),
+            _C.full_like(self.loc, float(limits.tiny)),
+            _C.full_like(self.loc, 1 - float(limits.eps)),
             validate_args=validate_args,
         )
         transforms = [

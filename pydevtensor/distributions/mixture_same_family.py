@@ -27,7 +27,7 @@ class MixtureSameFamily(Distribution):
 
     def __init__(
         self,
-        mixture_distribution: Categorical,
+        mixture_distribution: Distribution,
         component_distribution: Distribution,
         validate_args: bool | None = None,
     ) -> None:

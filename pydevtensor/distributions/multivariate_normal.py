@@ -56,7 +56,7 @@ class MultivariateNormal(Distribution):
                 "MultivariateNormal: give one of covariance_matrix, precision_matrix "
                 f"and scale_tril, not {chosen}"
             )
-        matrix = given[chosen[0]]
+        matrix: Any = given[chosen[0]]
         if matrix.dim() < 2:
             raise ValueError(
                 f"MultivariateNormal: {chosen[0]} has the shape {tuple(matrix.shape)}; "
@@ -71,7 +71,7 @@ class MultivariateNormal(Distribution):
         elif covariance_matrix is not None:
             self._unbroadcasted_scale_tril = linalg.cholesky(covariance_matrix)
         else:  # the factor of the inverse, by rows and columns reversed
-            factor = linalg.cholesky(precision_matrix.flip((-2, -1)))
+            factor = linalg.cholesky(matrix.flip((-2, -1)))
             inverse = factor.flip((-2, -1)).mT
             eye = _C.eye(loc.shape[-1], dtype=loc.dtype, device=loc.device)
             self._unbroadcasted_scale_tril = linalg.solve_triangular(

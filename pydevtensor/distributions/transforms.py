@@ -121,11 +121,11 @@ class _Inverse(Transform):
         self.transform = transform
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return self.transform.codomain
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         return self.transform.domain
 
     @property
@@ -190,7 +190,7 @@ class ComposeTransform(Transform):
         return into, max(down, last.event_dim)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The set of x."""
         if not self.parts:
             return constraints.real
@@ -199,7 +199,7 @@ class ComposeTransform(Transform):
         return constraints.independent(domain, more) if more > 0 else domain
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """The set of y."""
         if not self.parts:
             return constraints.real
@@ -236,14 +236,15 @@ class ComposeTransform(Transform):
         """The sum of the parts'."""
         if not self.parts:
             return _C.zeros_like(x)
-        dims, total = self._dims()[0], 0.0
+        dims = self._dims()[0]
+        total: Any = 0.0
         for place, part in enumerate(self.parts):
             z = y if place == len(self.parts) - 1 else part(x)
             found = part.log_abs_det_jacobian(x, z)
             total = total + _sum_last(found, dims - part.domain.event_dim)
             dims += part.codomain.event_dim - part.domain.event_dim
             x = z
-        return total  # type: ignore[return-value]
+        return total
 
     def forward_shape(self, shape: Any) -> Any:
         """The shape of y for x's."""

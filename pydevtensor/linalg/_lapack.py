@@ -228,7 +228,7 @@ _types: dict[str, Any] = {}
 
 def results(name: str, fields: str, values: Sequence[Tensor], out: Any = None) -> Any:
     """The values as a tuple with names, "U, S, Vh"; written to `out` where given."""
-    kind = _types.get(name)
+    kind: Any = _types.get(name)
     if kind is None:
         kind = _types[name] = _C._named_results(f"linalg_{name}", f"({fields})")
     if out is not None:

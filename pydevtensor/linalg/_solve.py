@@ -372,7 +372,7 @@ def lstsq(
             f"{m} rows"
         )
     if rcond is None:
-        rcond = finfo(A.dtype).eps * max(m, n)
+        rcond = float(finfo(A.dtype).eps) * max(m, n)
     found = _LeastSquares.apply(*_lapack.broadcast(A, B), rcond, driver)
     X, rest, rank, S, info = found
     _lapack.succeeded("lstsq", info, "has no full rank, or does not converge ({0})")

@@ -43,7 +43,8 @@ int find(dt_lapack_op op, dt_dtype dtype, Routine *out)
                            "this needs LAPACK, and %s%s has no %s; install one with "
                            "pip install scipy-openblas64, or name an OpenBLAS in "
                            "PYDEVTENSOR_BLAS",
-                           *dt_blas_path() ? "the BLAS at " : "there is no library that",
+                           *dt_blas_path() ? "the BLAS at "
+                                           : "there is no library that",
                            dt_blas_path(), name);
         __atomic_store_n(&kept->wide, out->wide, __ATOMIC_RELAXED);
         __atomic_store_n(&kept->function, function, __ATOMIC_RELEASE);
@@ -66,7 +67,8 @@ struct Memory { /* freed at the end of the block */
     }
 };
 
-template <class T> bool is_finite(const T *x, int64_t n)
+template <class T>
+bool is_finite(const T *x, int64_t n)
 {
     T sum = 0; /* NaN where an element is not finite */
     for (int64_t i = 0; i < n; i++)
@@ -76,14 +78,16 @@ template <class T> bool is_finite(const T *x, int64_t n)
 
 /* A number of elements that a routine gives as one of type T, which may have been rounded
  * down. */
-template <class T> int64_t room(T asked)
+template <class T>
+int64_t room(T asked)
 {
     return (int64_t)((double)asked * (sizeof(T) == 4 ? 1.000001 : 1)) + 1;
 }
 
 /* A call of a Fortran routine: all arguments are addresses, and the lengths of texts, which
  * are 1, follow. Routines ignore what they have no parameter for. */
-template <class... A> void fortran(void *routine, A... arguments)
+template <class... A>
+void fortran(void *routine, A... arguments)
 {
     void (*function)(A..., size_t, size_t, size_t);
     memcpy(&function, &routine, sizeof function);
@@ -91,7 +95,8 @@ template <class... A> void fortran(void *routine, A... arguments)
 }
 
 /* One matrix after another; workspaces are kept between them. False: no memory is left. */
-template <class T, class Int> struct Solver {
+template <class T, class Int>
+struct Solver {
     const dt_lapack_call *c;
     void *routine;
     Memory work_memory, ints_memory, pivots_memory;
@@ -125,7 +130,8 @@ template <class T, class Int> struct Solver {
     }
 
     /* call(work, size, ints, ints_size), once to ask for the sizes (-1). */
-    template <class Call> bool with_workspace(Call call)
+    template <class Call>
+    bool with_workspace(Call call)
     {
         if (!work) {
             T asked = 0;
@@ -231,12 +237,11 @@ template <class T, class Int> struct Solver {
             if (!is_finite(a, c->m * c->n))
                 info = DT_LAPACK_NOT_FINITE;
             else
-                done =
-                    take_ints(8 * least) &&
-                    with_workspace([&](T *w, Int *size, Int *i, Int *) {
-                        fortran(routine, &job, &m, &n, a, &m, (T *)at[2],
-                                u ? u : w, &m, vh ? vh : w, &ldv, w, size, i, &info);
-                    });
+                done = take_ints(8 * least) &&
+                       with_workspace([&](T *w, Int *size, Int *i, Int *) {
+                           fortran(routine, &job, &m, &n, a, &m, (T *)at[2], u ? u : w,
+                                   &m, vh ? vh : w, &ldv, w, size, i, &info);
+                       });
             break;
         }
         case DT_LAPACK_syevd:
@@ -284,7 +289,8 @@ struct Batch {
     bool failed;
 };
 
-template <class T, class Int> void run_some(Batch *b, int64_t begin, int64_t end)
+template <class T, class Int>
+void run_some(Batch *b, int64_t begin, int64_t end)
 {
     Solver<T, Int> solver;
     solver.c = b->call;
@@ -295,8 +301,7 @@ template <class T, class Int> void run_some(Batch *b, int64_t begin, int64_t end
             const dt_lapack_operand *each = &b->operands[o];
             size_t size = each->ints ? sizeof(int32_t) : sizeof(T);
             if (each->size)
-                at[o] =
-                    (char *)b->call->operands[o] + (size_t)(i * each->size) * size;
+                at[o] = (char *)b->call->operands[o] + (size_t)(i * each->size) * size;
         }
         if (!solver.run(at)) {
             __atomic_store_n(&b->failed, true, __ATOMIC_RELAXED);

@@ -40,15 +40,17 @@ DT_PUBLIC(named_results, "_named_results(name: str, results: str)")
 }
 
 static const dt_function rows[] = {
-    DT_FUNCTION(lapack, "_lapack",
-                "Runs a routine of LAPACK on contiguous Tensors, batches of column-major "
-                "matrices.\n\nThe operands of each name are in csrc/ops/lapack.def. Sees "
-                "no history: call it under no_grad().",
-                "", ""),
-    DT_FUNCTION(named_results, "_named_results",
-                "The type of a result whose parts have names: '(U, S, Vh)'. Call it once "
-                "for each name.",
-                "", ""),
+    DT_FUNCTION(
+        lapack, "_lapack",
+        "Runs a routine of LAPACK on contiguous Tensors, batches of column-major "
+        "matrices.\n\nThe operands of each name are in csrc/ops/lapack.def. Sees "
+        "no history: call it under no_grad().",
+        "", ""),
+    DT_FUNCTION(
+        named_results, "_named_results",
+        "The type of a result whose parts have names: '(U, S, Vh)'. Call it once "
+        "for each name.",
+        "", ""),
 };
 
 int dt_setup_lapack(PyObject *module)

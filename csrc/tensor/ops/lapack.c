@@ -33,7 +33,8 @@ static int check(const char *op_name, const dt_lapack_call *call, int count,
                            op_name, i, t->numel, dt_dtype_name((dt_dtype)t->dtype),
                            t->contiguous ? "" : ", not contiguous", names[call->op],
                            call->batch * operands[i].size, dt_dtype_name(dtype));
-        if (dt_check_same_device(op_name, "the matrices", tensors[0], "an operand", t) ||
+        if (dt_check_same_device(op_name, "the matrices", tensors[0], "an operand",
+                                 t) ||
             (operands[i].written && dt_tensor_check_writable(op_name, t)))
             return -1;
     }

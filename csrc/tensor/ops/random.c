@@ -479,11 +479,11 @@ static double poisson_of(source *s, double rate, double unused)
 /* What Stirling's formula lacks of log(k!). */
 static double stirling_rest(double k)
 {
-    static const double small[] = {
-        0.0810614667953272,  0.0413406959554092,  0.0276779256849983,
-        0.02079067210376509, 0.0166446911898211,  0.0138761288230707,
-        0.0118967099458917,  0.0104112652619720,  0.00925546218271273,
-        0.00833056343336287};
+    static const double small[] = {0.0810614667953272,  0.0413406959554092,
+                                   0.0276779256849983,  0.02079067210376509,
+                                   0.0166446911898211,  0.0138761288230707,
+                                   0.0118967099458917,  0.0104112652619720,
+                                   0.00925546218271273, 0.00833056343336287};
     if (k <= 9)
         return small[(int)k];
     double square = (k + 1) * (k + 1);
@@ -512,11 +512,11 @@ static double fewer_successes(source *s, double n, double p)
             return k;
         if (k < 0 || k > n)
             continue;
-        double limit =
-            (mode + 0.5) * log((mode + 1) / (odds * (n - mode + 1))) +
-            (n + 1) * log((n - mode + 1) / (n - k + 1)) +
-            (k + 0.5) * log(odds * (n - k + 1) / (k + 1)) + stirling_rest(mode) +
-            stirling_rest(n - mode) - stirling_rest(k) - stirling_rest(n - k);
+        double limit = (mode + 0.5) * log((mode + 1) / (odds * (n - mode + 1))) +
+                       (n + 1) * log((n - mode + 1) / (n - k + 1)) +
+                       (k + 0.5) * log(odds * (n - k + 1) / (k + 1)) +
+                       stirling_rest(mode) + stirling_rest(n - mode) -
+                       stirling_rest(k) - stirling_rest(n - k);
         if (log(q.v * alpha / (a / (q.us * q.us) + b)) <= limit)
             return k;
     }

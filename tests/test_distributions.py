@@ -1,0 +1,254 @@
+"""Distributions: samples against their densities, gradients of samples, devices.
+
+Values, seeded samples and exceptions are compared with PyTorch's in
+golden/distributions.json.
+"""
+
+import math
+from typing import ClassVar
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor import distributions as D
+from pydevtensor.autograd import gradcheck
+from pydevtensor.distributions import gamma
+
+F64 = torch.float64
+
+
+def t(*values):
+    return torch.tensor(values, dtype=F64)
+
+
+def made(device):
+    """A few of each kind, on the device."""
+    with torch.device(device):
+        return [
+            D.Normal(t(0.5), t(2.0)),
+            D.LogNormal(t(0.0), t(0.25)),
+            D.HalfNormal(t(2.0)),
+            D.Uniform(t(-1.0), t(3.0)),
+            D.Exponential(t(2.0)),
+            D.Laplace(t(1.0), t(2.0)),
+            D.Gumbel(t(1.0), t(2.0)),
+            D.Gamma(t(0.75), t(2.0)),
+            D.Gamma(t(5.0), t(0.5)),
+            D.Chi2(t(3.0)),
+            D.Beta(t(0.5), t(2.0)),
+            D.StudentT(t(9.0), t(1.0)),
+            D.Dirichlet(t(0.5, 2.0, 3.0)),
+            D.Bernoulli(t(0.25)),
+            D.Geometric(t(0.25)),
+            D.Poisson(t(4.0)),
+            D.Poisson(t(40.0)),
+            D.Binomial(10, t(0.25)),
+            D.Binomial(100, t(0.7)),
+            D.OneHotCategorical(t(1.0, 2.0, 1.0)),
+            D.Multinomial(6, t(1.0, 2.0, 1.0)),
+            D.MultivariateNormal(t(0.0, 1.0), torch.eye(2, dtype=F64) + 0.5),
+            D.MixtureSameFamily(
+                D.Categorical(t(1.0, 3.0)), D.Normal(t(-1.0, 1.0), t(1.0, 0.5))
+            ),
+        ]
+
+
+def test_moments_of_samples(device):
+    """Means and variances of 4000 samples lie within 6 standard errors."""
+    torch.manual_seed(7)
+    n = 4000
+    for d in made(device):
+        x = d.sample((n,))
+        assert x.shape == (n, *d.batch_shape, *d.event_shape)
+        assert str(x.device) == device
+        assert x.dtype == F64
+        error = (x.mean(0) - d.mean).abs() / (d.variance / n).sqrt()
+        assert (error < 6).all(), d
+        spread = (x - d.mean).square()
+        error = (spread.mean(0) - d.variance).abs() / (spread.var(0) / n).sqrt()
+        assert (error < 6).all(), d
+
+
+def test_a_seed_gives_the_same_samples_again(device):
+    for d in made(device):
+        torch.manual_seed(3)
+        first = d.sample((5,))
+        torch.manual_seed(3)
+        assert torch.equal(d.sample((5,)), first)
+
+
+def test_densities_integrate_to_one():
+    for d, low, high in (
+        (D.Normal(t(0.5), t(2.0)), -20, 20),
+        (D.LogNormal(t(0.0), t(0.5)), 1e-6, 60),
+        (D.Gamma(t(3.0), t(2.0)), 1e-6, 40),
+        (D.StudentT(t(9.0)), -200, 200),
+        (D.Gumbel(t(1.0), t(2.0)), -20, 80),
+        (D.Beta(t(2.0), t(3.0)), 1e-9, 1 - 1e-9),
+        (D.Laplace(t(0.0), t(1.0)), -40, 40),
+    ):
+        x = torch.linspace(low, high, 40001, dtype=F64).unsqueeze(-1)
+        total = torch.trapezoid(d.log_prob(x).exp(), x, dim=0)
+        assert abs(total.item() - 1) < 1e-4, d
+
+
+def test_probabilities_sum_to_one():
+    for d in (
+        D.Bernoulli(t(0.25)),
+        D.Binomial(7, t(0.3)),
+        D.Categorical(t(1.0, 2.0, 5.0)),
+        D.OneHotCategorical(t(1.0, 2.0, 5.0)),
+    ):
+        values = d.enumerate_support()
+        assert abs(d.log_prob(values).exp().sum(0) - 1).max() < 1e-12, d
+        entropy = -(d.log_prob(values).exp() * d.log_prob(values)).sum(0)
+        assert (entropy - d.entropy()).abs().max() < 1e-12, d
+
+
+def test_quantiles_turn_the_distribution_round():
+    p = t(0.01, 0.3, 0.5, 0.99)
+    for d in (
+        D.Normal(0.5, 2.0),
+        D.LogNormal(0.0, 1.0),
+        D.HalfNormal(2.0),
+        D.HalfCauchy(2.0),
+        D.Uniform(-1.0, 3.0),
+        D.Exponential(2.0),
+        D.Laplace(0.0, 1.0),
+        D.Cauchy(1.0, 2.0),
+        D.Gumbel(1.0, 2.0),
+    ):
+        assert (d.cdf(d.icdf(p)) - p).abs().max() < 1e-5, d
+
+
+@pytest.mark.parametrize("shape", [0.05, 0.5, 1.0, 3.0, 50.0, 1e4])
+def test_implicit_gradient_of_gamma(shape):
+    """Where the cumulative distribution stays the same, by finite differences."""
+    for part in (0.05, 0.5, 0.95):
+        a = t(shape)
+        low, high = t(1e-300), a + 20 * a.sqrt() + 20
+
+        def quantile(a, low=low, high=high, part=part):
+            for _ in range(1100):
+                middle = (low + high) / 2
+                below = torch.igamma(a, middle) < part
+                low, high = (
+                    torch.where(below, middle, low),
+                    torch.where(below, high, middle),
+                )
+            return low
+
+        h = 1e-4 * min(shape, 1)
+        expected = (quantile(a + h) - quantile(a - h)) / (2 * h)
+        found = gamma._shape_gradient(a, quantile(a))
+        assert abs(found / expected - 1).item() < 1e-4
+
+
+def test_gradients_through_samples():
+    torch.manual_seed(0)
+    a = t(0.5, 2.0, 5.0).requires_grad_()
+    d = D.Gamma(a.expand(4000, 3), 2.0)
+    d.rsample().mean(0).sum().backward()
+    assert (a.grad - 0.5).abs().max() < 0.1  # of the mean, a / 2
+    b = t(0.5, 2.0, 5.0).requires_grad_()
+    D.Dirichlet(b).rsample((4000,)).mean(0)[1].backward()
+    total = b.detach().sum()
+    expected = -2 / total.square() * torch.ones(3, dtype=F64)
+    expected[1] += 1 / total
+    assert (b.grad - expected).abs().max() < 0.02
+    loc, tril = t(1.0, 2.0).requires_grad_(), (2 * torch.eye(2)).requires_grad_()
+    D.MultivariateNormal(loc.float(), scale_tril=tril).rsample((3,)).sum().backward()
+    assert loc.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(NotImplementedError):
+        D.Poisson(a).rsample()
+
+
+def test_gradients_of_densities():
+    for function, inputs in (
+        (lambda a, b: D.Gamma(a, b).log_prob(t(0.5)), (t(2.0), t(3.0))),
+        (lambda a, b: D.Beta(a, b).log_prob(t(0.5)), (t(2.0), t(3.0))),
+        (lambda a: D.Dirichlet(a).entropy(), (t(2.0, 3.0),)),
+        (lambda d, m: D.StudentT(d, m).log_prob(t(0.5)), (t(2.0), t(3.0))),
+        (lambda p: D.Binomial(5, p).log_prob(t(2.0)), (t(0.3),)),
+        (
+            lambda m, s: D.kl_divergence(D.Normal(m, s), D.Normal(t(1.0), t(2.0))),
+            (t(0.5), t(3.0)),
+        ),
+    ):
+        inputs = [x.requires_grad_() for x in inputs]
+        assert gradcheck(function, inputs)
+
+
+def test_submodules_are_where_programs_look():
+    from pydevtensor.distributions.kl import kl_divergence
+    from pydevtensor.distributions.multinomial import Multinomial
+    from pydevtensor.distributions.studentT import StudentT
+
+    assert D.Multinomial is Multinomial
+    assert D.StudentT is StudentT
+    assert D.kl_divergence is kl_divergence
+
+
+def test_expanded_distributions_keep_what_they_are():
+    for d in made("cpu"):
+        wide = d.expand((4, *d.batch_shape))
+        assert type(wide) is type(d)
+        assert wide.batch_shape == (4, *d.batch_shape)
+        x = d.sample()
+        assert torch.allclose(wide.log_prob(x), d.log_prob(x).expand(wide.batch_shape))
+
+
+def test_a_distribution_of_ones_own():
+    class Coin(D.Distribution):
+        arg_constraints: ClassVar[dict] = {"p": D.constraints.unit_interval}
+        support = D.constraints.boolean
+
+        def __init__(self, p, validate_args=None):
+            (self.p,) = D.utils.broadcast_all(p)
+            super().__init__(self.p.shape, validate_args=validate_args)
+
+        def log_prob(self, value):
+            if self._validate_args:
+                self._validate_sample(value)
+            return torch.where(value == 1, self.p, 1 - self.p).log()
+
+    coin = Coin(torch.tensor([0.25, 0.5]))
+    assert coin.log_prob(torch.tensor(1.0)).exp().tolist() == [0.25, 0.5]
+    assert repr(coin) == "Coin(p: torch.Size([2]))"
+    with pytest.raises(ValueError, match="p is"):
+        Coin(2.0)
+    with pytest.raises(ValueError, match="support"):
+        coin.log_prob(torch.tensor(0.5))
+    with pytest.raises(NotImplementedError, match="entropy"):
+        coin.entropy()
+    with pytest.raises(NotImplementedError, match="register"):
+        D.kl_divergence(coin, coin)
+
+
+def test_checks_can_be_turned_off():
+    try:
+        D.Distribution.set_default_validate_args(False)
+        assert D.Normal(0.0, -1.0).scale.item() == -1
+    finally:
+        D.Distribution.set_default_validate_args(True)
+    with pytest.raises(ValueError, match="scale"):
+        D.Normal(0.0, -1.0)
+
+
+def test_draws_of_strange_parameters(device):
+    """Nothing runs for ever."""
+    with torch.device(device):
+        nan, inf = math.nan, math.inf
+        shape = torch._C._standard_gamma(t(0.0, -1.0, nan, inf, 1e-320, 1e300))
+        assert shape.isnan().tolist() == [False, True, True, False, False, False]
+        count = t(nan, inf, 1e300, 5.0, -1.0, 5.0)
+        drawn = torch.binomial(count, t(0.5, 0.5, 0.5, nan, 0.5, 2.0))
+        assert drawn.isnan().tolist() == [True, True, False, True, False, False]
+        assert drawn[5].item() == 5
+        for rate in (-1.0, nan, inf):
+            with pytest.raises(RuntimeError, match="rate"):
+                torch.poisson(t(rate))
+        assert torch.poisson(torch.zeros(0, 2)).shape == (0, 2)
+        rates = torch.tensor([[1.0, 100.0]]).expand(3, 2).half()
+        assert torch.poisson(rates.t()).shape == (2, 3)
+        assert torch.poisson(rates).dtype == torch.float16

@@ -1,0 +1,288 @@
+"""Factorizations, equations and determinants: derivatives, devices, layouts, errors.
+
+Values are compared with PyTorch's in golden/linalg.json.
+"""
+
+import itertools
+import subprocess
+import sys
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor import linalg
+from pydevtensor.autograd import gradcheck, gradgradcheck
+
+F64 = torch.float64
+A = [[2.0, -1.0, 0.5], [1.0, 3.0, -2.0], [0.25, 1.5, 4.0]]
+T = [[1.0, 2.0], [3.0, -4.0], [0.5, 6.0]]
+B = [[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]]
+
+
+def leaf(values, device="cpu"):
+    return torch.tensor(values, dtype=F64, device=device).requires_grad_()
+
+
+def positive(a):
+    return a @ a.mT + torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
+
+
+def close(a, b, tolerance=1e-12):
+    return bool(((a - b).abs() <= tolerance * (1 + b.abs())).all())
+
+
+SQUARE = {
+    "inv": linalg.inv,
+    "det": linalg.det,
+    "slogdet": lambda a: linalg.slogdet(a)[1],
+    "cholesky": lambda a: linalg.cholesky(positive(a)),
+    "cholesky upper": lambda a: linalg.cholesky(positive(a), upper=True),
+    "qr": linalg.qr,
+    "qr complete": lambda a: linalg.qr(a, "complete"),
+    "svdvals": linalg.svdvals,
+    "eigh": lambda a: [x.abs() for x in linalg.eigh(positive(a))],
+    "eigvalsh": lambda a: linalg.eigvalsh(positive(a)),
+    "lu": lambda a: linalg.lu(a)[1:],
+    "pinv": linalg.pinv,
+    "matrix_exp": linalg.matrix_exp,
+    "cond": linalg.cond,
+    "nuc": lambda a: linalg.matrix_norm(a, "nuc"),
+    "tensorinv": lambda a: linalg.tensorinv(a.reshape(3, 1, 3)),
+}
+OBLONG = {
+    "qr": linalg.qr,
+    "svd": lambda a: [x.abs() for x in linalg.svd(a, full_matrices=False)],
+    "svdvals": linalg.svdvals,
+    "lu": lambda a: linalg.lu(a)[1:],
+    "lu_factor": lambda a: linalg.lu_factor(a).LU,
+    "pinv": linalg.pinv,
+}
+
+
+@pytest.mark.parametrize("name", SQUARE)
+def test_derivatives_of_square_matrices(name):
+    assert gradcheck(SQUARE[name], (leaf(A),))
+    assert gradgradcheck(SQUARE[name], (leaf(A),))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("name", OBLONG)
+def test_derivatives_of_oblong_matrices(name, wide):
+    x = leaf(T)
+    x = x.detach().mT.requires_grad_() if wide else x
+    assert gradcheck(OBLONG[name], (x,))
+    assert gradgradcheck(OBLONG[name], (x,))
+
+
+def test_derivatives_of_solutions():
+    a, b = leaf(A), leaf(B)
+    for function in (
+        linalg.solve,
+        lambda a, b: linalg.solve(a, b.mT, left=False),
+        lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b),
+        lambda a, b: linalg.lu_solve(
+            *linalg.lu_factor(a), b.mT, left=False, adjoint=True
+        ),
+    ):
+        assert gradcheck(function, (a, b))
+        assert gradgradcheck(function, (a, b))
+    least = lambda a, b: linalg.lstsq(a, b).solution
+    assert gradcheck(least, (leaf(T), b))
+    assert gradgradcheck(least, (leaf(T), b))
+
+
+@pytest.mark.parametrize("flags", itertools.product([False, True], repeat=3))
+def test_derivatives_of_triangular_systems(flags):
+    upper, left, unit = flags
+
+    def solve(a, b):
+        return linalg.solve_triangular(
+            a, b if left else b.mT, upper=upper, left=left, unitriangular=unit
+        )
+
+    assert gradcheck(solve, (leaf(A), leaf(B)))
+    assert gradgradcheck(solve, (leaf(A), leaf(B)))
+
+
+def test_derivative_of_the_determinant_of_a_singular_matrix():
+    x = leaf([[1.0, 2.0], [2.0, 4.0]])
+    assert gradcheck(linalg.det, (x,))
+    linalg.det(x).backward()
+    assert close(x.grad, torch.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=F64))
+
+
+def test_real_eigenvalues():
+    E = [[1.0, 0.25, 0.125], [0.5, 4.0, 0.25], [0.125, 0.5, 9.0]]
+    x = leaf(E)
+    L, V = linalg.eig(x)
+    assert close(x @ V, V * L)
+    assert close(linalg.eigvals(x).sort().values, L.sort().values)
+    assert gradcheck(lambda a: [y.abs() for y in linalg.eig(a)], (x,))
+    assert gradgradcheck(linalg.eigvals, (x,))
+    with pytest.raises(NotImplementedError, match="complex"):
+        linalg.eig(torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
+    with pytest.raises(NotImplementedError, match="complex"):
+        linalg.eigvals(torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_factors_make_the_matrix_again(name, device):
+    dtype = getattr(torch, name)
+    generator = torch.Generator().manual_seed(3)
+    a = torch.randn(2, 5, 4, 4, dtype=dtype, generator=generator).to(device)
+    eye = torch.eye(4, dtype=dtype, device=device)
+    tolerance = 1e-3 if name == "float32" else 1e-10
+    s = a @ a.mT + eye
+    # Slices and transposed matrices lie in other ways.
+    for x, y in ((a, s), (a.mT, s.mT), (a[:, ::2], s[:, ::2])):
+        Q, R = linalg.qr(x)
+        assert close(Q @ R, x, tolerance)
+        assert close(Q.mT @ Q, eye, tolerance)
+        P, L, U = linalg.lu(x)
+        assert close(P @ L @ U, x, tolerance)
+        U, S, Vh = linalg.svd(x)
+        assert close(U @ S.diag_embed() @ Vh, x, tolerance)
+        L, V = linalg.eigh(y)
+        assert close(V @ L.diag_embed() @ V.mT, y, tolerance)
+        C = linalg.cholesky(y)
+        assert close(C @ C.mT, y, tolerance)
+        assert close(linalg.solve(x, x @ y), y, 10 * tolerance)
+        assert close(linalg.inv(y) @ y, eye, tolerance)
+        assert close(linalg.lstsq(x, x @ y).solution, y, 10 * tolerance)
+        assert close(linalg.pinv(x) @ x, eye, 10 * tolerance)
+        assert close(linalg.det(y), linalg.eigvalsh(y).prod(-1), tolerance)
+    assert linalg.matrix_rank(a).unique().tolist() == [4]
+    assert linalg.inv(y).device == a.device
+
+
+def test_a_gpu_gives_the_hosts_numbers(gpu):
+    host = torch.tensor([A, A[::-1]], dtype=F64)
+    x = host.to(gpu)
+    for function in (linalg.inv, linalg.svdvals, linalg.cholesky_ex, linalg.qr):
+        ours, theirs = function(x), function(host)
+        if isinstance(ours, torch.Tensor):
+            ours, theirs = (ours,), (theirs,)
+        for a, b in zip(ours, theirs, strict=True):
+            assert str(a.device) == gpu
+            assert torch.equal(a.cpu(), b)
+
+
+def test_gradients_on_a_gpu(gpu):
+    assert gradcheck(linalg.solve, (leaf(A, gpu), leaf(B, gpu)))
+    assert gradcheck(SQUARE["eigh"], (leaf(A, gpu),))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_is_not_finite_ends(bad, device):
+    """No routine runs for ever, prints or crashes."""
+    x = torch.tensor(A, dtype=F64, device=device)
+    x[1, 1] = bad
+    for name in ("svd", "svdvals", "eigh", "eigvalsh", "matrix_rank", "pinv"):
+        with pytest.raises(linalg.LinAlgError, match="inf or nan"):
+            getattr(linalg, name)(x)
+    for name in ("eig", "eigvals"):
+        with pytest.raises(RuntimeError, match="inf or nan"):
+            getattr(linalg, name)(x)
+    with pytest.raises(linalg.LinAlgError, match="inf or nan"):
+        linalg.lstsq(x, x)
+    for name in ("inv_ex", "cholesky_ex", "lu", "qr", "det", "slogdet", "matrix_exp"):
+        getattr(linalg, name)(x)
+
+
+def test_empty_matrices(device):
+    x = torch.zeros(2, 0, 0, device=device)
+    assert linalg.det(x).tolist() == [1.0, 1.0]
+    assert linalg.slogdet(x).logabsdet.tolist() == [0.0, 0.0]
+    for function in (linalg.inv, linalg.cholesky, linalg.matrix_exp, linalg.pinv):
+        assert function(x).shape == (2, 0, 0)
+    assert linalg.svdvals(x).shape == (2, 0)
+    tall = torch.zeros(3, 0, device=device)
+    assert linalg.qr(tall, "complete").Q.tolist() == torch.eye(3).tolist()
+    assert linalg.svd(tall).U.tolist() == torch.eye(3).tolist()
+    none = torch.zeros(0, 3, 3, device=device)
+    assert linalg.solve(none, none).shape == (0, 3, 3)
+    assert linalg.eigh(none).eigenvectors.shape == (0, 3, 3)
+    full = torch.eye(3, device=device)
+    assert linalg.solve(full, torch.zeros(3, 0, device=device)).shape == (3, 0)
+    assert linalg.lstsq(full, torch.zeros(3, 0, device=device)).solution.shape == (3, 0)
+
+
+def test_errors_name_the_matrix():
+    good, bad = torch.eye(2), torch.zeros(2, 2)
+    with pytest.raises(linalg.LinAlgError, match=r"inv\(\): matrix 1 of the batch"):
+        linalg.inv(torch.stack([good, bad]))
+    with pytest.raises(linalg.LinAlgError, match=r"solve\(\): the matrix is singular"):
+        linalg.solve(bad, good)
+    with pytest.raises(linalg.LinAlgError, match="not positive definite"):
+        torch.cholesky(-good)
+    assert issubclass(linalg.LinAlgError, RuntimeError)
+    info = linalg.cholesky_ex(-good).info
+    assert info.dtype == torch.int32
+    assert info.item() == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("linalg.inv(torch.ones(3))", "shape"),
+        ("linalg.det(torch.ones(2, 3))", "square"),
+        ("linalg.svd(torch.ones(2, 2).int())", "float32 or float64"),
+        ("linalg.qr(torch.ones(2, 2).half())", "float32 or float64"),
+        ("linalg.solve(torch.eye(2), torch.ones(3))", "do not fit"),
+        ("linalg.solve(torch.eye(2), torch.ones(2).double())", "convert one"),
+        ("linalg.lu_solve(torch.eye(2), torch.ones(2).long(), torch.eye(2))", "int32"),
+        ("linalg.tensorinv(torch.ones(2, 3), 1)", "make them agree"),
+        ("linalg.qr(torch.eye(2), 'other')", "mode"),
+    ],
+)
+def test_wrong_arguments(source, error):
+    with pytest.raises(RuntimeError, match=error):
+        eval(source)
+
+
+def test_the_private_call_checks_its_operands():
+    x, info = torch.eye(3, dtype=F64), torch.zeros((), dtype=torch.int32)
+    for operands, sizes, error in (
+        ([x], (3, 3), ValueError),
+        ([x, x], (3, 3), RuntimeError),
+        ([x, info], (4, 4), RuntimeError),
+        ([x[:, ::2], info], (3, 2), RuntimeError),
+        ([x.float().half(), info], (3, 3), RuntimeError),
+        ([x, info], (0, 0), ValueError),
+        ([x, info], (1 << 40, 3), ValueError),
+    ):
+        with pytest.raises(error):
+            torch._C._lapack("potrf", operands, *sizes)
+    with pytest.raises(ValueError, match="no operation"):
+        torch._C._lapack("other", [x], 3, 3)
+
+
+def test_names_of_nodes_and_results():
+    x = leaf(A)
+    assert "LinalgSvdBackward0" in repr(linalg.svd(x, full_matrices=False).S)
+    assert "LinalgInvExBackward0" in repr(linalg.inv(x))
+    assert repr(linalg.slogdet(torch.eye(1))) == (
+        "torch.return_types.linalg_slogdet(\nsign=tensor(1.),\nlogabsdet=tensor(0.))"
+    )
+    out = torch.empty(0), torch.empty(0)
+    Q, R = linalg.qr(torch.eye(2), out=out)
+    assert Q is out[0]
+    assert R is out[1]
+    out = torch.empty(0, dtype=F64)
+    assert linalg.inv(x.detach(), out=out) is out
+
+
+def test_what_to_install_without_lapack():
+    program = (
+        "import pydevtensor as torch\n"
+        "try:\n    torch.linalg.inv(torch.eye(2))\n"
+        "except RuntimeError as error:\n    print(error)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        env={"PYDEVTENSOR_BLAS": "own", "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "pip install scipy-openblas64" in run.stdout
