@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "device/attention.h"
+#include "device/lapack.h"
 #include "device/nn.h"
 #include "device/pooling.h"
 #include "device/resample.h"
@@ -117,6 +118,10 @@ static const char *const nn_names[] = {
 #define NN_OP(name, ...) #name,
 #include "ops/nn.def"
 };
+static const char *const lapack_names[] = {
+#define LAPACK_OP(name, ...) #name,
+#include "ops/lapack.def"
+};
 static const char *const index_names[] = {"index_read", "index_write", "index_add",
                                           "index_multiply"};
 static const char *const scan_names[] = {"cumsum", "cumprod", "logcumsumexp", "cummax",
@@ -197,6 +202,21 @@ static double pooling_flops(const dt_pooling_call *c)
            (double)dt_window_volume(w->kernel);
 }
 
+static int64_t lapack_bytes(const dt_lapack_call *c)
+{
+    dt_lapack_operand operands[DT_LAPACK_OPERANDS];
+    int64_t numel = 0;
+    for (int i = dt_lapack_operands(c, operands); i--;)
+        numel += operands[i].size;
+    return sized(c->dtype, c->batch * numel);
+}
+
+/* As if it were one product: the true number depends on the values. */
+static double lapack_flops(const dt_lapack_call *c)
+{
+    return 2.0 * (double)(c->batch * c->m * c->n) * (double)(c->m < c->n ? c->m : c->n);
+}
+
 static int64_t optim_numel(const dt_optim_call *c)
 {
     const dt_optim_entry *last = &c->entries[c->count - 1];
@@ -257,6 +277,8 @@ static int64_t optim_numel(const dt_optim_call *c)
     WORK(resample, (dt_stream stream, const struct dt_resample_call *c), (stream, c),  \
          "resample", sized(c->dtype, c->outer * c->inner * (c->inputs + c->outputs)),  \
          2 * (double)(c->outer * c->inner) * (double)c->starts[c->outputs])            \
+    WORK(lapack, (dt_stream stream, const struct dt_lapack_call *c), (stream, c),      \
+         lapack_names[c->op], lapack_bytes(c), lapack_flops(c))                        \
     WORK(foreach_norm,                                                                 \
          (dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *c),           \
          (stream, op, c), "foreach_norm",                                              \

@@ -106,7 +106,7 @@ static int gemm_of_simulator(dt_stream stream, const dt_gemm *gemm)
 static int lapack_of_simulator(dt_stream stream, const struct dt_lapack_call *call)
 {
     bool yielded = dt_gil_yield(false);
-    int status = dt_backends[DT_CPU]->lapack(stream, call);
+    int status = cuda.cpu->lapack(stream, call);
     dt_gil_yield(yielded);
     return status;
 }
