@@ -44,7 +44,7 @@ def made(device):
             D.Poisson(t(40.0)),
             D.Binomial(10, t(0.25)),
             D.Binomial(100, t(0.7)),
-            D.OneHotCategorical(t(1.0, 2.0, 1.0)),
+            D.OneHotCategorical(t(1.0, 2.0, 5.0)),
             D.Multinomial(6, t(1.0, 2.0, 1.0)),
             D.MultivariateNormal(t(0.0, 1.0), torch.eye(2, dtype=F64) + 0.5),
             D.MixtureSameFamily(

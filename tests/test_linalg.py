@@ -91,7 +91,7 @@ def test_derivatives_of_solutions():
     assert gradgradcheck(least, (leaf(T), b))
 
 
-@pytest.mark.parametrize("flags", itertools.product([False, True], repeat=3))
+@pytest.mark.parametrize("flags", list(itertools.product([False, True], repeat=3)))
 def test_derivatives_of_triangular_systems(flags):
     upper, left, unit = flags
 

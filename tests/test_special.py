@@ -41,7 +41,8 @@ def test_inverse_of_the_normal_distribution(device):
 
 def test_bessel_functions_at_large_numbers(device):
     x = torch.tensor([19.999, 20.0, 600.0, 713.0, -713.0], dtype=F64, device=device)
-    assert ((s.i0(x) / (s.i0e(x) * x.abs().exp()) - 1).abs() < 1e-12).all()
+    half = (x.abs() / 2).exp()
+    assert ((s.i0(x) / (s.i0e(x) * half * half) - 1).abs() < 1e-12).all()
     assert ((s.i1e(x) / s.i0e(x)).abs() < 1).all()
     assert s.i0(torch.tensor(800.0, device=device)).item() == math.inf
 
@@ -60,7 +61,7 @@ def test_derivatives():
         assert gradcheck(lambda v, f=function: f(a, v), (p,))
         assert gradgradcheck(lambda v, f=function: f(a, v), (p,))
     assert gradcheck(lambda v: s.zeta(a + 2, v), (p,))
-    assert gradcheck(s.xlog1py, (p, p))
+    assert gradcheck(s.xlog1py, (p, p.detach().clone().requires_grad_()))
 
 
 def test_gradients_that_do_not_exist():

@@ -205,11 +205,11 @@ def lu_unpack(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    from pydevtensor.linalg import _factor
+    from pydevtensor.linalg import factors
 
     P = L = U = LU_data.new_empty(0)
     if unpack_pivots:
-        P = _factor.rows_of(LU_pivots, LU_data.shape[-2], LU_data.dtype)
+        P = factors.rows_of(LU_pivots, LU_data.shape[-2], LU_data.dtype)
     if unpack_data:
-        L, U = _factor.halves(LU_data)
+        L, U = factors.halves(LU_data)
     return P, L, U

@@ -37,7 +37,13 @@ class Constraint:
 
 
 class dependent(Constraint):
-    """A set that depends on parameters, which the class alone does not know."""
+    """A set that depends on parameters, which the class alone does not know.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.dependent().check(torch.ones(1))
+    Traceback (most recent call last):
+    ValueError: the set depends on parameters; ask an instance's support
+    """
 
     def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
         self.is_discrete = is_discrete
@@ -52,7 +58,13 @@ class dependent(Constraint):
 
 
 class dependent_property(property, dependent):
-    """A property of an instance that is a set; of the class it is `dependent`."""
+    """A property of an instance that is a set; of the class it is `dependent`.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> from pydevtensor.distributions import Uniform
+    >>> Uniform(0.0, 2.0).support.check(torch.tensor(1.0))
+    tensor(True)
+    """
 
     def __init__(
         self, fn: Any = None, *, is_discrete: bool = False, event_dim: int = 0
@@ -123,37 +135,72 @@ class _Range(Constraint):
 
 
 def greater_than(lower_bound: Any) -> Constraint:
-    """Numbers above lower_bound."""
+    """Numbers above lower_bound.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.greater_than(1).check(torch.tensor([1.0, 2.0]))
+    tensor([False,  True])
+    """
     return _Range("GreaterThan", lower_bound, closed=(False, True))
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
-    """Numbers from lower_bound on."""
+    """Numbers from lower_bound on.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.greater_than_eq(1).check(torch.tensor([0.0, 1.0]))
+    tensor([False,  True])
+    """
     return _Range("GreaterThanEq", lower_bound)
 
 
 def less_than(upper_bound: Any) -> Constraint:
-    """Numbers below upper_bound."""
+    """Numbers below upper_bound.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.less_than(1).check(torch.tensor([1.0, 0.0]))
+    tensor([False,  True])
+    """
     return _Range("LessThan", None, upper_bound, (True, False))
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Numbers from lower_bound to upper_bound."""
+    """Numbers from lower_bound to upper_bound.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.interval(0, 1)
+    Interval(lower_bound=0, upper_bound=1)
+    """
     return _Range("Interval", lower_bound, upper_bound)
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Numbers from lower_bound up to but without upper_bound."""
+    """Numbers from lower_bound up to but without upper_bound.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.half_open_interval(0, 1).check(torch.tensor([1.0, 0.0]))
+    tensor([False,  True])
+    """
     return _Range("HalfOpenInterval", lower_bound, upper_bound, (True, False))
 
 
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Whole numbers from lower_bound to upper_bound."""
+    """Whole numbers from lower_bound to upper_bound.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.integer_interval(0, 5).check(torch.tensor([0.5, 5.0]))
+    tensor([False,  True])
+    """
     return _Range("IntegerInterval", lower_bound, upper_bound, whole=True)
 
 
 class multinomial(Constraint):
-    """Vectors of counts, 0 or more, that sum to upper_bound."""
+    """Vectors of counts, 0 or more, that sum to upper_bound.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.multinomial(3).check(torch.tensor([1.0, 2.0]))
+    tensor(True)
+    """
 
     is_discrete = True
     event_dim = 1
@@ -167,7 +214,12 @@ class multinomial(Constraint):
 
 
 class independent(Constraint):
-    """Values of a set, the last dimensions taken as one value."""
+    """Values of a set, the last dimensions taken as one value.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.independent(constraints.positive, 1).check(torch.ones(2, 3))
+    tensor([True, True])
+    """
 
     def __init__(
         self, base_constraint: Constraint, reinterpreted_batch_ndims: int

@@ -68,8 +68,7 @@ class Dirichlet(Distribution):
         drawn = standard_gamma(a.double())
         value = (drawn / drawn.sum(-1, True)).to(a.dtype)
         limits = finfo(a.dtype)
-        value.detach().clamp_(min=limits.tiny, max=1 - limits.eps / 2)
-        return value
+        return value.clamp(min=limits.tiny, max=1 - limits.eps / 2)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density at value."""

@@ -96,10 +96,7 @@ class Gamma(Distribution):
         value = standard_gamma(self.concentration.expand(shape)) / self.rate.expand(
             shape
         )
-        value.detach().clamp_(
-            min=finfo(value.dtype).tiny
-        )  # of which there are logarithms
-        return value
+        return value.clamp(min=finfo(value.dtype).tiny)  # which has a logarithm
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density at value."""

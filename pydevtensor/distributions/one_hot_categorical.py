@@ -94,6 +94,11 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     Bengio et al., Estimating or propagating gradients through stochastic neurons for
     conditional computation (2013).
+
+    >>> from pydevtensor.distributions import OneHotCategoricalStraightThrough
+    >>> p = torch.ones(2, requires_grad=True)
+    >>> OneHotCategoricalStraightThrough(p).rsample().requires_grad
+    True
     """
 
     has_rsample = True

@@ -264,7 +264,14 @@ class ComposeTransform(Transform):
 
 
 class IndependentTransform(Transform):
-    """A function whose last batch dimensions become dimensions of one value."""
+    """A function whose last batch dimensions become dimensions of one value.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> IndependentTransform(ExpTransform(), 1).log_abs_det_jacobian(
+    ...     torch.ones(3), torch.ones(3)
+    ... )
+    tensor(3.)
+    """
 
     def __init__(
         self,
@@ -298,7 +305,12 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Another shape for the last dimensions."""
+    """Another shape for the last dimensions.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> ReshapeTransform((4,), (2, 2))(torch.zeros(3, 4)).shape
+    torch.Size([3, 2, 2])
+    """
 
     bijective = True
 
@@ -342,7 +354,12 @@ class _Increasing(Transform):
 
 
 class ExpTransform(_Increasing):
-    """y = e to the power of x."""
+    """y = e to the power of x.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> ExpTransform()(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 2.7183])
+    """
 
     codomain = constraints.positive
 
@@ -358,7 +375,12 @@ class ExpTransform(_Increasing):
 
 
 class PowerTransform(_Increasing):
-    """y = x to the power of exponent, for positive x."""
+    """y = x to the power of exponent, for positive x.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> PowerTransform(2.0)(torch.tensor([1.0, 3.0]))
+    tensor([1., 9.])
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -384,7 +406,12 @@ class PowerTransform(_Increasing):
 
 
 class SigmoidTransform(_Increasing):
-    """y = 1 / (1 + e to the power of -x)."""
+    """y = 1 / (1 + e to the power of -x).
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> SigmoidTransform()(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.7311])
+    """
 
     codomain = constraints.unit_interval
 
@@ -403,7 +430,12 @@ class SigmoidTransform(_Increasing):
 
 
 class SoftplusTransform(_Increasing):
-    """y = log(1 + e to the power of x)."""
+    """y = log(1 + e to the power of x).
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> SoftplusTransform()(torch.tensor([0.0, 1.0]))
+    tensor([0.6931, 1.3133])
+    """
 
     codomain = constraints.positive
 
@@ -419,7 +451,12 @@ class SoftplusTransform(_Increasing):
 
 
 class TanhTransform(_Increasing):
-    """y = tanh(x)."""
+    """y = tanh(x).
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> TanhTransform()(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
 
     codomain = constraints.interval(-1.0, 1.0)
 
@@ -435,7 +472,12 @@ class TanhTransform(_Increasing):
 
 
 class AbsTransform(Transform):
-    """y = |x|, which has no one inverse."""
+    """y = |x|, which has no one inverse.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> AbsTransform()(torch.tensor([-1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     codomain = constraints.positive
 
@@ -447,7 +489,12 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale x. event_dim: how many dimensions one value has."""
+    """y = loc + scale x. event_dim: how many dimensions one value has.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> AffineTransform(1.0, 2.0)(torch.tensor([0.0, 1.0]))
+    tensor([1., 3.])
+    """
 
     bijective = True
 
@@ -493,7 +540,12 @@ class AffineTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """y = softmax(x), which has no one inverse; inv gives logarithms."""
+    """y = softmax(x), which has no one inverse; inv gives logarithms.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> SoftmaxTransform()(torch.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -509,7 +561,12 @@ class SoftmaxTransform(Transform):
 class StickBreakingTransform(Transform):
     """Vectors of n - 1 numbers to vectors of n positive ones that sum to 1.
 
-    Each number takes a part of what is left."""
+    Each number takes a part of what is left.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> StickBreakingTransform()(torch.zeros(1))
+    tensor([0.5000, 0.5000])
+    """
 
     bijective = True
     domain = constraints.real_vector
@@ -545,7 +602,13 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Matrices to lower triangular ones with a positive diagonal."""
+    """Matrices to lower triangular ones with a positive diagonal.
+
+    >>> from pydevtensor.distributions.transforms import *
+    >>> LowerCholeskyTransform()(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky

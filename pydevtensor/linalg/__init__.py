@@ -5,10 +5,10 @@ or NumPy's own. They take float32 and float64, on the CPU and on simulated GPUs.
 """
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.linalg._factor import *
-from pydevtensor.linalg._lapack import LinAlgError
-from pydevtensor.linalg._norms import *
-from pydevtensor.linalg._solve import *
-from pydevtensor.linalg._spectral import *
+from pydevtensor.linalg.factors import *
+from pydevtensor.linalg.lapack import LinAlgError
+from pydevtensor.linalg.norms import *
+from pydevtensor.linalg.spectra import *
+from pydevtensor.linalg.systems import *
 
 _publish(__name__)

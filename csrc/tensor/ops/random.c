@@ -544,7 +544,8 @@ static double gamma_of(source *s, double shape, double unused)
         scale = pow(1 - uniform_of(s), 1 / shape);
         shape += 1;
     }
-    double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+    double d = shape - (double)(1.0F / 3),
+           c = 1 / sqrt(9 * d); /* rounded as PyTorch's */
     for (;;) {
         double x, y;
         do {

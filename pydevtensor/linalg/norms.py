@@ -87,7 +87,7 @@ def matrix_norm(
     if ord == "fro":
         return _finish(A.norm(2, dim=(rows, columns), keepdim=keepdim), out)
     if ord in ("nuc", 2, -2):
-        from pydevtensor.linalg._spectral import svdvals
+        from pydevtensor.linalg.spectra import svdvals
 
         S = svdvals(A.movedim((rows, columns), (-2, -1)))
         value = S.sum(-1) if ord == "nuc" else S.amax(-1) if ord == 2 else S.amin(-1)

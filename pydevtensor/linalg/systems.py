@@ -10,10 +10,10 @@ from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._functions.dtypes import finfo
 from pydevtensor.autograd import Function, enable_grad, grad
-from pydevtensor.linalg import _lapack
-from pydevtensor.linalg._factor import solve_triangular
-from pydevtensor.linalg._lapack import results, write
-from pydevtensor.linalg._spectral import pinv, svdvals
+from pydevtensor.linalg import lapack
+from pydevtensor.linalg.factors import solve_triangular
+from pydevtensor.linalg.lapack import results, write
+from pydevtensor.linalg.spectra import pinv, svdvals
 
 __all__ = ["cond", "det", "inv", "inv_ex", "lstsq", "lu_solve", "slogdet", "solve"]
 __all__ += ["solve_ex", "tensorinv", "tensorsolve"]
@@ -32,8 +32,8 @@ class _Solve(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, B: Tensor) -> tuple:
-        LU, pivots, info = _lapack.lu(A)
-        X = _lapack.lu_solve(LU, pivots, B)
+        LU, pivots, info = lapack.lu(A)
+        X = lapack.lu_solve(LU, pivots, B)
         ctx.save_for_backward(A, X, LU, pivots)
         ctx.mark_non_differentiable(info)
         return X, info
@@ -44,7 +44,7 @@ class _Solve(Function):
         if _C.is_grad_enabled():
             gB = _Solve.apply(A.mT, G)[0]
         else:
-            gB = _lapack.lu_solve(LU, pivots, G, True)
+            gB = lapack.lu_solve(LU, pivots, G, True)
         gA = -gB @ X.mT if ctx.needs_input_grad[0] else None
         return gA, gB
 
@@ -54,8 +54,8 @@ class _Inverse(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor) -> tuple:
-        LU, pivots, info = _lapack.lu(A)
-        X = _lapack.lu_solve(LU, pivots, _eye(A).expand(A.shape))
+        LU, pivots, info = lapack.lu(A)
+        X = lapack.lu_solve(LU, pivots, _eye(A).expand(A.shape))
         ctx.save_for_backward(X)
         ctx.mark_non_differentiable(info)
         return X, info
@@ -68,7 +68,7 @@ class _Inverse(Function):
 
 def _diagonal(A: Tensor) -> tuple[Tensor, Tensor]:
     """U's diagonal, and 1 or -1 for the exchanges of rows."""
-    LU, pivots, _ = _lapack.lu(A)
+    LU, pivots, _ = lapack.lu(A)
     places = _C.arange(1, A.shape[-1] + 1, dtype=_C.int32, device=A.device)
     odd = (pivots != places).sum(-1) % 2
     return LU.diagonal(dim1=-2, dim2=-1), (1 - 2 * odd).to(A.dtype)
@@ -77,7 +77,7 @@ def _diagonal(A: Tensor) -> tuple[Tensor, Tensor]:
 def _cofactors(A: Tensor) -> Tensor:
     """det(A) inv(A)^T, also of a singular A: of the singular values, products of the
     others."""
-    U, S, Vh, _ = _lapack.svd(A, False)
+    U, S, Vh, _ = lapack.svd(A, False)
     n = S.shape[-1]
     keep = _C.eye(n, dtype=_C.bool, device=A.device)
     others = _C.where(keep, 1.0, S.unsqueeze(-2)).prod(-1)
@@ -129,14 +129,14 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
 
 
 def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
-    _lapack.square(A)
-    _lapack.floats(B, "B")
-    _lapack.alike(A, B)
+    lapack.square(A)
+    lapack.floats(B, "B")
+    lapack.alike(A, B)
     vector = is_vector(A, B)
     if vector and not left:
         raise RuntimeError("B holds vectors; left=False takes matrices")
     B = B.unsqueeze(-1) if vector else B
-    _lapack.matrices(B, "B")
+    lapack.matrices(B, "B")
     if not left:
         A, B = A.mT, B.mT
     if A.shape[-1] != B.shape[-2]:
@@ -144,7 +144,7 @@ def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
             f"the shapes {tuple(A.shape)} and {tuple(B.shape)} do not fit: B needs "
             f"{A.shape[-1]} {'rows' if left else 'columns'}, one for each equation"
         )
-    X, info = _Solve.apply(*_lapack.broadcast(A, B))
+    X, info = _Solve.apply(*lapack.broadcast(A, B))
     return (X.squeeze(-1) if vector else X if left else X.mT), info
 
 
@@ -164,7 +164,7 @@ def solve(
     tensor([1.0000, 0.5000])
     """
     X, info = _solved(A, B, left)
-    _lapack.succeeded("solve", info, _SINGULAR)
+    lapack.succeeded("solve", info, _SINGULAR)
     return write(X, out)
 
 
@@ -185,7 +185,7 @@ def solve_ex(
     """
     X, info = _solved(A, B, left)
     if check_errors:
-        _lapack.succeeded("solve_ex", info, _SINGULAR)
+        lapack.succeeded("solve_ex", info, _SINGULAR)
     return results("solve_ex", "result, info", (X, info), out)
 
 
@@ -201,9 +201,9 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    _lapack.square(A)
+    lapack.square(A)
     X, info = _Inverse.apply(A)
-    _lapack.succeeded("inv", info, _SINGULAR)
+    lapack.succeeded("inv", info, _SINGULAR)
     return write(X, out)
 
 
@@ -215,10 +215,10 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    _lapack.square(A)
+    lapack.square(A)
     X, info = _Inverse.apply(A)
     if check_errors:
-        _lapack.succeeded("inv_ex", info, _SINGULAR)
+        lapack.succeeded("inv_ex", info, _SINGULAR)
     return results("inv_ex", "inverse, info", (X, info), out)
 
 
@@ -230,7 +230,7 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> torch.linalg.det(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
     tensor(3.)
     """
-    _lapack.square(A)
+    lapack.square(A)
     return write(_Det.apply(A), out)
 
 
@@ -242,7 +242,7 @@ def slogdet(A: Tensor, *, out: Any = None) -> Any:
     >>> torch.linalg.slogdet(torch.tensor([[0.0, 1.0], [1.0, 0.0]])).sign
     tensor(-1.)
     """
-    _lapack.square(A)
+    lapack.square(A)
     return results("slogdet", "sign, logabsdet", _LogDet.apply(A), out)
 
 
@@ -264,9 +264,9 @@ def lu_solve(
     tensor([[3.],
             [1.]])
     """
-    _lapack.square(LU, "LU")
-    _lapack.matrices(B, "B")
-    _lapack.alike(LU, B)
+    lapack.square(LU, "LU")
+    lapack.matrices(B, "B")
+    lapack.alike(LU, B)
     if pivots.dtype != _C.int32:
         raise RuntimeError(f"pivots are of {pivots.dtype}; give lu_factor's int32")
     if pivots.shape != LU.shape[:-1]:
@@ -302,14 +302,14 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
     tensor(2.)
     """
-    from pydevtensor.linalg._norms import matrix_norm
+    from pydevtensor.linalg.norms import matrix_norm
 
-    _lapack.matrices(A)
+    lapack.matrices(A)
     if p in (None, 2, -2):
         S = svdvals(A)
         first, last = (S[..., 0], S[..., -1]) if S.shape[-1] else (S.sum(-1),) * 2
         return write(last / first if p == -2 else first / last, out)
-    _lapack.square(A)
+    lapack.square(A)
     inverse, info = _Inverse.apply(A)
     result = matrix_norm(A, p) * matrix_norm(inverse, p)
     return write(_C.where(info != 0, math.inf, result), out)
@@ -322,7 +322,7 @@ class _LeastSquares(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, B: Tensor, rcond: float, driver: str) -> tuple:
-        X, rank, S, info = _lapack.least_squares(A, B, rcond, driver)
+        X, rank, S, info = lapack.least_squares(A, B, rcond, driver)
         n = A.shape[-1]
         rest = X[..., n:, :].square().sum(-2)
         ctx.save_for_backward(A, B)
@@ -357,9 +357,9 @@ def lstsq(
     tensor([[1.0000],
             [2.0000]])
     """
-    _lapack.matrices(A)
-    _lapack.floats(B, "B")
-    _lapack.alike(A, B)
+    lapack.matrices(A)
+    lapack.floats(B, "B")
+    lapack.alike(A, B)
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(f"driver is {driver!r}; give gels, gelsy, gelsd or gelss")
@@ -373,9 +373,9 @@ def lstsq(
         )
     if rcond is None:
         rcond = float(finfo(A.dtype).eps) * max(m, n)
-    found = _LeastSquares.apply(*_lapack.broadcast(A, B), rcond, driver)
+    found = _LeastSquares.apply(*lapack.broadcast(A, B), rcond, driver)
     X, rest, rank, S, info = found
-    _lapack.succeeded("lstsq", info, "has no full rank, or does not converge ({0})")
+    lapack.succeeded("lstsq", info, "has no full rank, or does not converge ({0})")
     if m <= n or driver == "gelsy" or (driver != "gels" and not (rank == n).all()):
         rest = A.new_empty(0)
     X, rest = (

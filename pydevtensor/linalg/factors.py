@@ -8,8 +8,8 @@ from pydevtensor import _C
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor.autograd import Function
-from pydevtensor.linalg import _lapack
-from pydevtensor.linalg._lapack import TRANSPOSED, UNIT, UPPER, results, write
+from pydevtensor.linalg import lapack
+from pydevtensor.linalg.lapack import TRANSPOSED, UNIT, UPPER, results, write
 
 __all__ = ["cholesky", "cholesky_ex", "lu", "lu_factor", "lu_factor_ex", "qr"]
 __all__ += ["solve_triangular"]
@@ -22,7 +22,7 @@ class _Triangular(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, B: Tensor, flags: int) -> Tensor:
-        X = _lapack.triangular(A, B, flags)
+        X = lapack.triangular(A, B, flags)
         ctx.flags = flags
         ctx.save_for_backward(A, X)
         return X
@@ -60,9 +60,9 @@ def solve_triangular(
     tensor([[1.],
             [2.]])
     """
-    _lapack.square(A)
-    _lapack.matrices(B, "B")
-    _lapack.alike(A, B)
+    lapack.square(A)
+    lapack.matrices(B, "B")
+    lapack.alike(A, B)
     if A.shape[-1] != B.shape[-2 if left else -1]:
         raise RuntimeError(
             f"the shapes {tuple(A.shape)} and {tuple(B.shape)} do not fit: B needs "
@@ -70,8 +70,8 @@ def solve_triangular(
         )
     flags = UPPER * upper | UNIT * unitriangular
     if left:
-        return write(_Triangular.apply(*_lapack.broadcast(A, B), flags), out)
-    A, B = _lapack.broadcast(A, B.mT)
+        return write(_Triangular.apply(*lapack.broadcast(A, B), flags), out)
+    A, B = lapack.broadcast(A, B.mT)
     return write(_Triangular.apply(A, B, flags | TRANSPOSED).mT, out)
 
 
@@ -82,7 +82,7 @@ class _Cholesky(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor) -> tuple:
-        L, info = _lapack.cholesky(A)
+        L, info = lapack.cholesky(A)
         L = L.tril()
         ctx.save_for_backward(L)
         ctx.mark_non_differentiable(info)
@@ -113,9 +113,9 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Te
 
 
 def checked_cholesky(name: str, A: Tensor, upper: bool) -> Tensor:
-    _lapack.square(A)
+    lapack.square(A)
     L, info = _Cholesky.apply(A.mT if upper else A)
-    _lapack.succeeded(
+    lapack.succeeded(
         name, info, "is not positive definite: its minor of order {0} is not positive"
     )
     return L.mT if upper else L
@@ -131,10 +131,10 @@ def cholesky_ex(
     >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
     tensor(1, dtype=torch.int32)
     """
-    _lapack.square(A)
+    lapack.square(A)
     L, info = _Cholesky.apply(A.mT if upper else A)
     if check_errors:
-        _lapack.succeeded("cholesky_ex", info, "is not positive definite (minor {0})")
+        lapack.succeeded("cholesky_ex", info, "is not positive definite (minor {0})")
     return results("cholesky_ex", "L, info", (L.mT if upper else L, info), out)
 
 
@@ -192,7 +192,7 @@ class _LU(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor) -> tuple:
-        LU, pivots, info = _lapack.lu(A)
+        LU, pivots, info = lapack.lu(A)
         ctx.save_for_backward(LU, pivots)
         ctx.mark_non_differentiable(pivots, info)
         return LU, pivots, info
@@ -207,7 +207,7 @@ class _LU(Function):
 
 
 def _factored(A: Tensor, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
-    _lapack.matrices(A)
+    lapack.matrices(A)
     if not pivot:
         raise RuntimeError("pivot is False, which LAPACK does not have; leave it out")
     return _LU.apply(A)
@@ -225,7 +225,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     tensor([2, 2], dtype=torch.int32)
     """
     LU, pivots, info = _factored(A, pivot)
-    _lapack.succeeded(
+    lapack.succeeded(
         "lu_factor",
         info,
         "is singular: element {0} of U's diagonal is 0, from 1; see lu_factor_ex()",
@@ -246,7 +246,7 @@ def lu_factor_ex(
     """
     found = _factored(A, pivot)
     if check_errors:
-        _lapack.succeeded("lu_factor_ex", found[2], "is singular ({0})")
+        lapack.succeeded("lu_factor_ex", found[2], "is singular ({0})")
     return results("lu_factor_ex", "LU, pivots, info", found, out)
 
 
@@ -281,7 +281,7 @@ class _QR(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, mode: str) -> tuple:
-        Q, R = _lapack.qr(A, mode)
+        Q, R = lapack.qr(A, mode)
         ctx.mode = mode
         ctx.save_for_backward(A, Q, R)
         return Q, R
@@ -318,7 +318,7 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     >>> torch.linalg.qr(torch.ones(3, 2)).R.shape
     torch.Size([2, 2])
     """
-    _lapack.matrices(A)
+    lapack.matrices(A)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"mode is {mode!r}; give 'reduced', 'complete' or 'r'")
     return results("qr", "Q, R", _QR.apply(A, mode), out)

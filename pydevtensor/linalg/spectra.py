@@ -9,8 +9,8 @@ from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._functions.dtypes import finfo
 from pydevtensor.autograd import Function
-from pydevtensor.linalg import _lapack
-from pydevtensor.linalg._lapack import results, write
+from pydevtensor.linalg import lapack
+from pydevtensor.linalg.lapack import results, write
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_rank", "pinv"]
 __all__ += ["svd", "svdvals"]
@@ -38,7 +38,7 @@ class _SVD(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, full: bool) -> tuple:
-        U, S, Vh, info = _lapack.svd(A, full)
+        U, S, Vh, info = lapack.svd(A, full)
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(info)
         ctx.save_for_backward(U, S, Vh)
@@ -74,9 +74,9 @@ class _SVD(Function):
 
 
 def checked_svd(name: str, A: Tensor, full: bool = False) -> tuple:
-    _lapack.matrices(A)
+    lapack.matrices(A)
     *found, info = _SVD.apply(A, full)
-    _lapack.succeeded(name, info, _NO_END)
+    lapack.succeeded(name, info, _NO_END)
     return tuple(found)
 
 
@@ -113,11 +113,11 @@ def svdvals(
     tensor([4., 3.])
     """
     _no_driver(driver)
-    _lapack.matrices(A)
+    lapack.matrices(A)
     if A.requires_grad and _C.is_grad_enabled():
         return write(checked_svd("svdvals", A)[1], out)
-    _, S, _, info = _lapack.svd(A, False, vectors=False)
-    _lapack.succeeded("svdvals", info, _NO_END)
+    _, S, _, info = lapack.svd(A, False, vectors=False)
+    lapack.succeeded("svdvals", info, _NO_END)
     return write(S, out)
 
 
@@ -131,7 +131,7 @@ class _Eigh(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, upper: bool) -> tuple:
-        L, V, info = _lapack.eigh(A, upper)
+        L, V, info = lapack.eigh(A, upper)
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(info)
         ctx.save_for_backward(L, V)
@@ -166,9 +166,9 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    _lapack.square(A)
+    lapack.square(A)
     L, V, info = _Eigh.apply(A, _upper(UPLO))
-    _lapack.succeeded("eigh", info, _NO_END)
+    lapack.succeeded("eigh", info, _NO_END)
     return results("eigh", "eigenvalues, eigenvectors", (L, V), out)
 
 
@@ -180,12 +180,12 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor
     >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor([1., 2.])
     """
-    _lapack.square(A)
+    lapack.square(A)
     if A.requires_grad and _C.is_grad_enabled():
         L, _, info = _Eigh.apply(A, _upper(UPLO))
     else:
-        L, _, info = _lapack.eigh(A, _upper(UPLO), vectors=False)
-    _lapack.succeeded("eigvalsh", info, _NO_END)
+        L, _, info = lapack.eigh(A, _upper(UPLO), vectors=False)
+    lapack.succeeded("eigvalsh", info, _NO_END)
     return write(L, out)
 
 
@@ -196,7 +196,7 @@ class _Eig(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor) -> tuple:
-        L, imaginary, V, info = _lapack.eig(A)
+        L, imaginary, V, info = lapack.eig(A)
         ctx.mark_non_differentiable(imaginary, info)
         ctx.save_for_backward(L, V)
         return L, imaginary, V, info
@@ -207,13 +207,13 @@ class _Eig(Function):
         W = V.mT @ gV
         W = W - (V.mT @ V) * W.diagonal(dim1=-2, dim2=-1).unsqueeze(-2)
         core = _off_diagonal(W / _differences(L)) + gL.diag_embed()
-        from pydevtensor.linalg._solve import solve
+        from pydevtensor.linalg.systems import solve
 
         return solve(V.mT, core @ V.mT)
 
 
 def _real(name: str, imaginary: Tensor, info: Tensor) -> None:
-    _lapack.succeeded(name, info, _NO_END)
+    lapack.succeeded(name, info, _NO_END)
     if imaginary.any():
         raise NotImplementedError(
             "an eigenvalue is complex, and there are no complex Tensors; use eigh() "
@@ -222,7 +222,7 @@ def _real(name: str, imaginary: Tensor, info: Tensor) -> None:
 
 
 def _finite(A: Tensor) -> None:
-    _lapack.square(A)
+    lapack.square(A)
     if not A.isfinite().all():
         raise RuntimeError("the input has an element that is inf or nan; remove it")
 
@@ -256,7 +256,7 @@ def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     if A.requires_grad and _C.is_grad_enabled():
         L, imaginary, _, info = _Eig.apply(A)
     else:
-        L, imaginary, _, info = _lapack.eig(A, vectors=False)
+        L, imaginary, _, info = lapack.eig(A, vectors=False)
     _real("eigvals", imaginary, info)
     return write(L, out)
 
@@ -298,7 +298,7 @@ def matrix_rank(
     >>> torch.linalg.matrix_rank(torch.ones(3, 3))
     tensor(1)
     """
-    _lapack.matrices(A)
+    lapack.matrices(A)
     A = A.detach()
     S = eigvalsh(A).abs() if hermitian else svdvals(A)
     atol = tol if atol is None else atol
@@ -330,13 +330,13 @@ class _Pinv(Function):
 def plain_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     """Without a derivative."""
     if hermitian:
-        L, V, info = _lapack.eigh(A, False)
+        L, V, info = lapack.eigh(A, False)
         size = L.abs()
         U, S, Vh = V, L, V.mT
     else:
-        U, S, Vh, info = _lapack.svd(A, False)
+        U, S, Vh, info = lapack.svd(A, False)
         size = S
-    _lapack.succeeded("pinv", info, _NO_END)
+    lapack.succeeded("pinv", info, _NO_END)
     keep = size > _tolerance(A, size, atol, rtol)
     inverse = _C.where(keep, 1 / S, 0.0)
     return (Vh.mT * inverse.unsqueeze(-2)) @ U.mT
@@ -361,7 +361,7 @@ def pinv(
     >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
     """
-    _lapack.matrices(A)
+    lapack.matrices(A)
     rtol = rcond if rtol is None else rtol
     P = plain_pinv(A.detach(), atol, rtol, hermitian)
     return write(_Pinv.apply(A, P), out)
@@ -390,8 +390,8 @@ def matrix_exp(A: Tensor) -> Tensor:
     tensor([[1., 0.],
             [0., 1.]])
     """
-    _lapack.square(A)
-    from pydevtensor.linalg._solve import solve_ex
+    lapack.square(A)
+    from pydevtensor.linalg.systems import solve_ex
 
     if not A.numel():
         return A.clone()
