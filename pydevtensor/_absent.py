@@ -13,11 +13,9 @@ _WAY_ROUND = {
     "torch.save(), and read them with torch.load()",
     "ao": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
     "autograd.detect_anomaly": "x.register_hook(print) shows the gradients of x",
-    "autograd.functional": "call torch.autograd.grad() once for each row",
     "autograd.set_detect_anomaly": "x.register_hook(print) shows the gradients of x",
-    "distributed": "use all GPUs from one process: x.to('cuda:1') copies to the second",
+    "distributed": "use all GPUs from one process, with nn.DataParallel",
     "export": _STATE_DICT,
-    "func": "call torch.autograd.grad()",
     "futures": "use concurrent.futures",
     "fx": "write the changed module as a class",
     "hub": "download the file with another program, build the module yourself, and "
@@ -33,7 +31,6 @@ _WAY_ROUND = {
     "utils.data.distributed": "use all GPUs from one process: nn.DataParallel divides "
     "each batch",
     "utils.bottleneck": "use cProfile",
-    "utils.checkpoint": "use smaller batches and add up the gradients of several",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
     "utils.tensorboard": "write the numbers with the csv module, or draw them with "
     "matplotlib",

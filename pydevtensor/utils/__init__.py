@@ -1,6 +1,6 @@
-"""utils.data (data sets and loaders) and utils.dlpack."""
+"""utils.data (data sets and loaders), utils.checkpoint and utils.dlpack."""
 
-_MODULES = ("data", "dlpack")
+_MODULES = ("checkpoint", "data", "dlpack")
 
 
 def __getattr__(name):

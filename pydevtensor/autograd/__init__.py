@@ -640,4 +640,6 @@ def gradgradcheck(
     return gradcheck(gradients, (*inputs, *seeds), **options)
 
 
+from pydevtensor.autograd import functional  # noqa: E402, F401
+
 _publish(__name__)

@@ -1,0 +1,23 @@
+"""Transformations of functions: gradients, Jacobians, and maps over a batch.
+
+They compose: hessian is jacrev of jacrev, vmap(grad(f)) the gradient of each sample.
+Arguments and results may be tuples, lists and dicts of Tensors.
+"""
+
+from pydevtensor._names import publish as _publish
+from pydevtensor.func._call import functional_call, stack_module_state
+from pydevtensor.func._gradients import (
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    vjp,
+)
+from pydevtensor.func._vmap import vmap
+
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev"]
+__all__ += ["jvp", "stack_module_state", "vjp", "vmap"]
+
+_publish(__name__)

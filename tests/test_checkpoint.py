@@ -1,0 +1,187 @@
+"""utils.checkpoint beyond tests/golden/func.json: random numbers, memory, errors."""
+
+import functools
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor import nn
+
+checkpoint = torch.utils.checkpoint.checkpoint
+F = nn.functional
+NET = {}  # a module that a function may name
+
+
+def made(device):
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 4)
+    ).to(device)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_random_numbers_are_drawn_again(device, reentrant):
+    net = made(device)
+    x = torch.randn(3, 4, device=device, requires_grad=True)
+    found = []
+    for run in (lambda: net(x), lambda: checkpoint(net, x, use_reentrant=reentrant)):
+        torch.manual_seed(5)
+        y = run()
+        after = torch.rand(1, device=device)
+        grads = torch.rand_like(y)
+        y.backward(grads)
+        found.append([y.detach(), after, x.grad, *(p.grad for p in net.parameters())])
+        x.grad = None
+        net.zero_grad()
+    for a, b in zip(*found, strict=True):
+        assert torch.allclose(a, b)
+
+
+def test_autocast_is_as_in_the_first_run(device):
+    net = nn.Linear(4, 4).to(device)
+    kind = torch.device(device).type
+    seen = []
+
+    def run(x):
+        y = net(x)
+        seen.append(y.dtype)
+        return y.float()
+
+    for reentrant in (False, True):
+        x = torch.randn(3, 4, device=device, requires_grad=True)
+        with torch.autocast(kind):
+            y = checkpoint(run, x, use_reentrant=reentrant)
+        y.sum().backward()
+        assert x.grad is not None
+    assert len(seen) == 4 and len(set(seen)) == 1 and seen[0] != torch.float32
+
+
+def test_it_saves_memory(gpu):
+    few = [nn.Linear(64, 64), nn.Tanh(), nn.Sigmoid(), nn.Tanh(), nn.Sigmoid()]
+    layers = [nn.Sequential(*few).to(gpu)] * 6
+
+    def most(run):
+        x = torch.randn(512, 64, device=gpu, requires_grad=True)
+        for layer in layers:
+            x = run(layer, x)
+        torch.cuda.synchronize(gpu)
+        return torch.cuda.memory_allocated(gpu)
+
+    kept = most(lambda layer, x: layer(x))
+    for reentrant in (False, True):
+        saved = most(lambda f, x, r=reentrant: checkpoint(f, x, use_reentrant=r))
+        assert saved < kept * 0.8
+
+
+def how_functions_reach_their_module(net):
+    class Holder:
+        def __init__(self):
+            self.inner = [net]
+
+        def run(self, x):
+            return self.inner[0](x)
+
+        def __call__(self, x):
+            return self.run(x)
+
+    def named(x):
+        return NET["net"](x)
+
+    NET["net"] = net
+    return [
+        net,
+        lambda x: net(x),
+        lambda x, net=net: net(x),
+        functools.partial(lambda n, x: n(x), net),
+        Holder().run,
+        Holder(),
+        named,
+        net.forward,
+    ]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_parameters_are_found(number):
+    net = nn.Linear(3, 2)
+    runs = []
+
+    def count(module, args):
+        runs.append(1)
+
+    net.register_forward_pre_hook(count)
+    function = how_functions_reach_their_module(net)[number]
+    try:
+        y = checkpoint(function, torch.ones(1, 3), use_reentrant=False)
+        before = len(runs)
+        grads = torch.autograd.grad(y.sum(), [net.weight, net.bias])
+    finally:
+        NET.clear()
+    assert grads[0].tolist() == [[1.0] * 3] * 2 and grads[1].tolist() == [1, 1]
+    # Run again in the backward pass, and not before. (forward() calls no hooks.)
+    assert (before, len(runs)) == ((0, 0) if number == 7 else (1, 2))
+
+
+def test_a_parameter_that_is_not_found_gets_its_gradient_all_the_same():
+    hidden = {1: {2: {3: {4: {5: {6: torch.ones(2, requires_grad=True)}}}}}}
+    y = checkpoint(
+        lambda x: x * hidden[1][2][3][4][5][6], torch.ones(2), use_reentrant=False
+    )
+    y.sum().backward()
+    assert hidden[1][2][3][4][5][6].grad.tolist() == [1, 1]
+
+
+def test_errors():
+    x = torch.ones(2, requires_grad=True)
+    sizes = iter([2, 3])
+    y = checkpoint(lambda u: u.sum() * torch.ones(next(sizes)), x, use_reentrant=False)
+    with pytest.raises(torch.utils.checkpoint.CheckpointError, match="again"):
+        y.sum().backward()
+    y = checkpoint(torch.sin, x, use_reentrant=False)
+    with pytest.raises(RuntimeError, match="create_graph"):
+        torch.autograd.grad(y.sum(), x, create_graph=True)
+    with pytest.raises(ValueError, match="context_fn"):
+        checkpoint(torch.sin, x, use_reentrant=True, context_fn=lambda: ())
+    with pytest.raises(ValueError, match="nothing"):
+        torch.utils.checkpoint.checkpoint_sequential([torch.sin], 1, x, nothing=1)
+    with pytest.warns(UserWarning, match="use_reentrant"):
+        checkpoint(torch.sin, x)
+    with pytest.warns(UserWarning, match="no argument"):
+        checkpoint(torch.sin, torch.ones(2), use_reentrant=True)
+
+    y = checkpoint(lambda u: u.detach(), x, use_reentrant=True)
+    with pytest.raises(RuntimeError, match="no result"):
+        y.sum().backward()
+
+
+def test_contexts_and_states_of_gpus(two_gpus):
+    seen = []
+
+    class Note:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            seen.append(self.name)
+
+        def __exit__(self, *error):
+            pass
+
+    x = torch.ones(2, device=two_gpus[1], requires_grad=True)
+    y = checkpoint(
+        lambda u: u * torch.rand_like(u),
+        x,
+        use_reentrant=False,
+        context_fn=lambda: (Note("first"), Note("second")),
+    )
+    y.sum().backward()
+    assert seen == ["first", "second"] and torch.allclose(x.grad, y)
+    state = torch.cuda.get_rng_state_all()
+    first = torch.rand(2, device=two_gpus[1])
+    torch.cuda.set_rng_state_all(state)
+    assert torch.equal(torch.rand(2, device=two_gpus[1]), first)
+    with torch.random.fork_rng():
+        torch.rand(2, device=two_gpus[1])
+    again = torch.rand(2, device=two_gpus[1])
+    torch.cuda.set_rng_state(state[1], 1)
+    torch.rand(2, device=two_gpus[1])
+    assert torch.equal(torch.rand(2, device=two_gpus[1]), again)
