@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pydevtensor import _C
 from pydevtensor._C import (
     Tensor,
     default_generator,
@@ -15,7 +16,13 @@ from pydevtensor._C import (
 )
 from pydevtensor._names import publish as _publish
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed"]
+__all__ = [
+    "default_generator",
+    "default_generators",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+]
 __all__ += ["manual_seed", "seed", "set_rng_state"]
 
 
@@ -49,11 +56,23 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
+def default_generators(devices: Any = None) -> list:
+    """The default generators of the CPU and of GPUs, by default of all in use.
+
+    >>> torch.random.default_generators([])[0] is torch.default_generator
+    True
+    """
+    if devices is None:
+        devices = range(_C._cuda_count() if _C._cuda_loaded() else 0)
+    gpus = [_C._default_generator(_C.device("cuda", i)) for i in devices]
+    return [default_generator, *gpus]
+
+
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
-    """Restore the state of the CPU's generator at the end of a `with` block.
+    """Restore the states of generators at the end of a `with` block.
 
-    devices has to be empty or None: the states of GPU generators cannot be saved.
+    Those of the CPU and of the GPUs `devices`, by default of all that are in use.
 
     >>> import pydevtensor as torch
     >>> _ = torch.manual_seed(0)
@@ -62,19 +81,16 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
     >>> torch.rand(1)
     tensor([0.4963])
     """
-    if devices:
-        raise NotImplementedError(
-            "fork_rng(): the states of GPU generators cannot be saved; give devices=[] "
-            "and use a Generator(device='cuda') on a GPU"
-        )
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    generators = default_generators(devices)
+    states = [each.get_state() for each in generators]
     try:
         yield
     finally:
-        set_rng_state(state)
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
 
 
 _publish(__name__)

@@ -9,11 +9,13 @@ import pydevtensor as torch
 
 SETS = (
     "activations",
+    "amp",
     "attention",
     "breadth",
     "composed",
     "conv",
     "distributions",
+    "func",
     "half",
     "layers",
     "linalg",

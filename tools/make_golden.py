@@ -33,6 +33,7 @@ def import_torch():
     install = f"install it: {sys.executable} -m pip install torch=={RELEASE}.0"
     try:
         import torch
+        import torch.utils.checkpoint
     except ImportError:
         sys.exit(f"make_golden.py: there is no PyTorch in this environment; {install}")
     if not torch.__version__.startswith(f"{RELEASE}."):
@@ -183,7 +184,9 @@ def make_random(golden, torch):
 
 MAKERS = {
     "activations": cases,
+    "amp": cases,
     "attention": cases,
+    "func": cases,
     "breadth": cases,
     "checkpoints": make_checkpoints,
     "composed": cases,

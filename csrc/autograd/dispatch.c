@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/autocast.h"
 #include "autograd/recorded.h"
 #include "base/lock.h"
 #include "tensor/ops/ops.h"
@@ -407,6 +408,14 @@ int dt_dispatch(dt_call *c)
     const dt_op_info *info = dt_op_info_of(c->op);
     if (__builtin_expect(!info, 0))
         return -1;
+    return c->op->flags & DT_CASTS && __builtin_expect(dt_autocast.on, 0)
+               ? dt_autocast_dispatch(c, info)
+               : dt_dispatch_as_is(c);
+}
+
+int dt_dispatch_as_is(dt_call *c)
+{
+    const dt_op_info *info = c->op->info;
     if (c->in_place && (c->op->flags & DT_WRITES)) {
         if (check_devices(c, info) < 0)
             return -1;

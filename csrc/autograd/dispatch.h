@@ -42,6 +42,9 @@ static inline const dt_op_info *dt_op_info_of(dt_op *op)
  * nothing then. */
 int dt_dispatch(dt_call *call);
 
+/* The same without a look at autocast, of a record that is prepared. */
+int dt_dispatch_as_is(dt_call *call);
+
 /* Runs an operation with one result. DT_CALL(flip, out, dt_value_tensor(x),
  * dt_value_ints(1, dims)): arguments in the order of the schema; those left out at the
  * end take the schema's defaults. */

@@ -1,3 +1,4 @@
+#include "autograd/autocast.h"
 #include "autograd/engine.h"
 
 #include <inttypes.h>
@@ -395,6 +396,7 @@ int dt_backward(int nroots, const dt_edge *roots, dt_tensor *const *gradients,
     dt_scope_begin(&scope);
     bool mode = dt_grad_enabled;
     dt_grad_enabled = create_graph;
+    bool casts = dt_autocast_pause();
     for (int i = 0; i < ninputs; i++)
         into[i].storage = NULL;
     int status = grow(&p);
@@ -410,6 +412,7 @@ int dt_backward(int nroots, const dt_edge *roots, dt_tensor *const *gradients,
                      : run_task(&p, pop(&p));
     dt_scope_end(&scope);
     pass_end(&p);
+    dt_autocast_resume(casts);
     dt_grad_enabled = mode;
     for (int i = 0; status && i < ninputs; i++)
         dt_tensor_clear(&into[i]);

@@ -19,6 +19,7 @@ enum {
     DT_ONE_TYPE = 2,          /* tensors of two types are a RuntimeError */
     DT_IN_PLACE_FUNCTION = 4, /* name_ is also a function of the module */
     DT_TENSOR_NEEDED = 8,     /* numbers alone are a TypeError */
+    DT_FLOAT_ON_GPU = 16,     /* under autocast it takes float32 there */
 };
 
 /* What an expression of a derivative reads (bits of dt_elementwise_row.reads). */

@@ -1,8 +1,10 @@
 /* The backward pass, and grad mode. */
 #include <pthread.h>
 
+#include "autograd/autocast.h"
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
+#include "python/types/dtype.h"
 #include "python/functions.h"
 #include "tensor/ops/ops.h"
 
@@ -252,7 +254,78 @@ static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count
     return Py_NewRef(args[0]);
 }
 
+/* --- autocast --- */
+
+/* Gets or sets the state for a device type, 'cpu' or 'cuda': (enabled, dtype). */
+static PyObject *autocast_state(PyObject *module, PyObject *args)
+{
+    const char *name;
+    PyObject *enabled = NULL, *dtype = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "s|OO:_autocast_state", &name, &enabled, &dtype))
+        return NULL;
+    int type = strcmp(name, "cpu") ? DT_CUDA : DT_CPU;
+    PyObject *state =
+        Py_BuildValue("(NN)", PyBool_FromLong(dt_autocast.of[type].enabled),
+                      dt_dtype_object_get(dt_autocast.of[type].dtype));
+    dt_dtype lower;
+    if (dtype && dt_dtype_from_python(dtype, &lower))
+        dt_autocast_set(type, enabled == Py_True, lower);
+    return state;
+}
+
+/* Gets or sets whether casts may be kept. */
+static PyObject *autocast_cache(PyObject *module, PyObject *args)
+{
+    int wanted = -1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "|p:_autocast_cache", &wanted))
+        return NULL;
+    bool old = dt_autocast.cache;
+    dt_autocast.cache = wanted < 0 ? old : wanted;
+    return PyBool_FromLong(old);
+}
+
+/* The arguments as they are or, while autocast is on, Tensors of float16 and bfloat16 as
+ * float32. */
+static PyObject *autocast_float(PyObject *module, PyObject *const *args,
+                                Py_ssize_t count)
+{
+    (void)module;
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; tuple && i < count; i++) {
+        PyObject *value = Py_NewRef(args[i]);
+        if (dt_autocast.on && dt_tensor_check(value)) {
+            dt_tensor_object *made = dt_tensor_object_new();
+            const dt_tensor *t =
+                made ? dt_autocast_float(&made->tensor, dt_tensor_of(value)) : NULL;
+            if (!t) {
+                Py_XDECREF((PyObject *)made);
+                Py_DECREF(value);
+                Py_DECREF(tuple);
+                return PyErr_Occurred() ? NULL : dt_raise();
+            }
+            if (t == &made->tensor)
+                Py_SETREF(value, dt_tensor_result(made, 0));
+            else
+                Py_DECREF((PyObject *)made);
+        }
+        PyTuple_SET_ITEM(tuple, i, value);
+    }
+    return tuple;
+}
+
 static PyMethodDef functions[] = {
+    {"_autocast_state", autocast_state, METH_VARARGS,
+     "_autocast_state(device_type, enabled=None, dtype=None, /)\n--\n\nSets the state, "
+     "if it is "
+     "given; gives the old one: (enabled, dtype)."},
+    {"_autocast_cache", autocast_cache, METH_VARARGS,
+     "_autocast_cache(enabled=None, /)\n--\n\nSets whether casts may be kept, if it is "
+     "given; gives the old value."},
+    {"_autocast_float", (PyCFunction)(void (*)(void))autocast_float, METH_FASTCALL,
+     "_autocast_float(*values, /)\n--\n\nThe values; under autocast, float16 and "
+     "bfloat16 Tensors as float32."},
     {"_named", (PyCFunction)(void (*)(void))named, METH_FASTCALL,
      "_named(result, name, /)\n--\n\nresult, whose grad_fn is called name now."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,

@@ -80,6 +80,13 @@ enum {
     DT_ANY_DEVICE = 256,        /* inputs may be on different devices; forward checks */
     DT_WRITES = 1024,           /* in place, forward writes into the first input */
     DT_NUMBERS = 4096,          /* numbers alone will do: the first becomes a tensor */
+    /* the type of its tensors under autocast (autograd/autocast.h): */
+    DT_CASTS_LOWER = 8192,         /* the lower one */
+    DT_CASTS_FLOAT = 16384,        /* float32 */
+    DT_CASTS_FLOAT_ON_GPU = 32768, /* float32 on a GPU */
+    DT_CASTS_MIXED = 65536,        /* if they differ, float32, and the first one's again
+                                      for the result */
+    DT_CASTS = DT_CASTS_LOWER | DT_CASTS_FLOAT | DT_CASTS_FLOAT_ON_GPU | DT_CASTS_MIXED,
 };
 
 /* dt_op.saves: which tensors the backward function needs. A result beyond those that the

@@ -17,16 +17,19 @@ from pydevtensor._names import publish as _publish
 from pydevtensor._streams import Event, Stream
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
-__all__ += ["can_device_access_peer", "comm", "current_device", "current_stream"]
+__all__ += ["amp", "can_device_access_peer", "comm", "current_device"]
+__all__ += ["current_stream"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
-__all__ += ["get_device_capability", "get_device_name", "get_device_properties", "init"]
+__all__ += ["get_device_capability", "get_device_name", "get_device_properties"]
+__all__ += ["init"]
 __all__ += ["initial_seed", "is_available", "is_bf16_supported", "is_initialized"]
 __all__ += ["is_simulated", "manual_seed", "manual_seed_all", "max_memory_allocated"]
 __all__ += ["max_memory_reserved", "mem_get_info", "memory_allocated"]
 __all__ += ["memory_reserved", "memory_stats", "memory_summary"]
 __all__ += ["reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_stream"]
 __all__ += ["sim_counters", "sim_fail", "sim_schedule", "simulate", "stream"]
-__all__ += ["get_sync_debug_mode", "set_sync_debug_mode"]
+__all__ += ["get_rng_state", "get_rng_state_all", "set_rng_state"]
+__all__ += ["get_sync_debug_mode", "set_rng_state_all", "set_sync_debug_mode"]
 __all__ += ["synchronize", "transfers", "virtual", "why_unavailable"]
 
 # --- devices -------------------------------------------------------------------------
@@ -579,6 +582,45 @@ def get_sync_debug_mode() -> int:
     return _C._get_sync_debug_mode()
 
 
+def get_rng_state(device: Any = "cuda") -> _C.Tensor:
+    """The state of a GPU's default generator, a Tensor of uint8 on the CPU.
+
+    >>> state = torch.cuda.get_rng_state()
+    >>> first = torch.rand(2, device='cuda')
+    >>> torch.cuda.set_rng_state(state)
+    >>> torch.equal(torch.rand(2, device='cuda'), first)
+    True
+    """
+    return _C._default_generator(_C.device("cuda", _C._cuda_index(device))).get_state()
+
+
+def set_rng_state(new_state: _C.Tensor, device: Any = "cuda") -> None:
+    """Restore the state that get_rng_state() returned.
+
+    >>> torch.cuda.set_rng_state(torch.cuda.get_rng_state(1), 1)
+    """
+    place = _C.device("cuda", _C._cuda_index(device))
+    _C._default_generator(place).set_state(new_state)
+
+
+def get_rng_state_all() -> list[_C.Tensor]:
+    """The states of all GPUs' default generators.
+
+    >>> len(torch.cuda.get_rng_state_all()) == torch.cuda.device_count()
+    True
+    """
+    return [get_rng_state(i) for i in range(device_count())]
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Restore the states that get_rng_state_all() returned.
+
+    >>> torch.cuda.set_rng_state_all(torch.cuda.get_rng_state_all())
+    """
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)
+
+
 # --- transfers -----------------------------------------------------------------------
 
 
@@ -667,6 +709,6 @@ def sim_schedule(name: str) -> None:
     _C._sim_control(f"schedule {name}")
 
 
-from pydevtensor.cuda import comm  # noqa: E402
+from pydevtensor.cuda import amp, comm  # noqa: E402
 
 _publish(__name__)

@@ -36,15 +36,16 @@ typedef struct dt_patches {
     const void *source;     /* [batch][groups * channels][sizes of the axes] */
     void *target;           /* [batch][groups * rows][target_size] */
     int64_t target_size[DT_WINDOW_DIMS];
-    const void *bias;   /* a number for each channel of the target, or NULL */
-    const void *weight; /* element (group, row, channel, taps) by strides, in elements */
-    void *sums;         /* of gradients of a weight: [item][block of patches][rows] */
+    const void *bias; /* a number for each channel of the target, or NULL */
+    const void
+        *weight; /* element (group, row, channel, taps) by strides, in elements */
+    void *sums;  /* of gradients of a weight: [item][block of patches][rows] */
     int64_t weight_group, weight_row, weight_channel, weight_tap[DT_WINDOW_DIMS];
     /* How it is cut. */
-    int64_t planes, bands;       /* planes of an item; items of a plane, where planes is 1 */
-    int64_t band;                /* rows of an item */
-    int64_t places;              /* items of a group */
-    int64_t block, blocks;       /* channels of a block; blocks */
+    int64_t planes, bands; /* planes of an item; items of a plane, where planes is 1 */
+    int64_t band;          /* rows of an item */
+    int64_t places;        /* items of a group */
+    int64_t block, blocks; /* channels of a block; blocks */
     int64_t row_parts, row_part; /* items of a place, rows of one */
     int64_t parts; /* of a gradient of a weight: ranges of places that add up alone */
     /* Of the stage, in elements. */

@@ -284,6 +284,31 @@ DT_PUBLIC(initial_seed, "initial_seed()")
     return generator_initial_seed(default_generator, NULL);
 }
 
+/* The default generator of a device, for its state. */
+static PyObject *generator_of_device(PyObject *module, PyObject *value)
+{
+    (void)module;
+    dt_device named, device;
+    if (dt_device_from_python("_default_generator", "device", value, &named) < 0 ||
+        dt_device_resolve(named, &device) < 0)
+        return NULL;
+    PyObject *made = make(dt_py.generator_type, device);
+    dt_generator *own = made ? dt_default_generator(device) : NULL;
+    if (own)
+        generator_of(made)->generator = own;
+    else if (made) {
+        Py_DECREF(made);
+        return dt_raise();
+    }
+    return made;
+}
+
+static PyMethodDef of_module[] = {
+    {"_default_generator", generator_of_device, METH_O,
+     "_default_generator(device, /)\n--\n\nThe default generator of a device."},
+    {NULL, NULL, 0, NULL},
+};
+
 static const dt_function rows[] = {
     DT_FUNCTION(manual_seed, "manual_seed", "Seed the generators of all devices.",
                 "torch.manual_seed(0).initial_seed()", "0"),
@@ -307,5 +332,7 @@ int dt_setup_generator_type(PyObject *module)
     generator_of(default_generator)->generator = dt_default_generator(cpu);
     if (dt_add_object(module, "default_generator", default_generator) < 0)
         return -1;
-    return DT_ADD_FUNCTIONS(module, rows);
+    return PyModule_AddFunctions(module, of_module) < 0
+               ? -1
+               : DT_ADD_FUNCTIONS(module, rows);
 }

@@ -9,6 +9,7 @@
 #endif
 
 #include "python/arguments.h"
+#include "autograd/autocast.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
@@ -278,12 +279,39 @@ static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject 
 OPERATORS(OPERATOR)
 #undef OPERATOR
 
+/* a ** b of float32 where autocast asks for it, on GPUs. */
+static PyObject *power_of_casts(PyObject *a, PyObject *b)
+{
+    PyObject *both[] = {a, b}, *result = NULL;
+    dt_tensor_object *casts[2] = {NULL, NULL};
+    bool failed = false;
+    for (int i = 0; i < 2 && !failed; i++) {
+        if (!dt_tensor_check(both[i]) ||
+            dt_tensor_device(dt_tensor_of(both[i])).type == DT_CPU)
+            continue;
+        casts[i] = dt_tensor_object_new();
+        const dt_tensor *t =
+            casts[i] ? dt_autocast_float(&casts[i]->tensor, dt_tensor_of(both[i]))
+                     : NULL;
+        failed = !t;
+        if (t == &casts[i]->tensor)
+            both[i] = (PyObject *)casts[i];
+    }
+    if (!failed)
+        result = binary(DT_OP_pow, both[0], both[1]);
+    else if (!PyErr_Occurred())
+        dt_raise();
+    Py_XDECREF((PyObject *)casts[0]);
+    Py_XDECREF((PyObject *)casts[1]);
+    return result;
+}
+
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus)
 {
     if (modulus != Py_None)
         return PyErr_Format(PyExc_TypeError,
                             "pow(): tensors take no modulus; use (a ** b) %% modulus");
-    return binary(DT_OP_pow, a, b);
+    return dt_autocast.on ? power_of_casts(a, b) : binary(DT_OP_pow, a, b);
 }
 
 static PyObject *power_in_place(PyObject *a, PyObject *b, PyObject *Py_UNUSED(modulus))
@@ -338,7 +366,7 @@ static PyObject *positive(PyObject *self)
 
 static int multiply(dt_tensor *out, const dt_tensor *x, const dt_tensor *y)
 {
-    return dt_recording(x) || dt_recording(y)
+    return dt_recording(x) || dt_recording(y) || dt_autocast.on
                ? DT_CALL(matmul, out, dt_value_tensor(x), dt_value_tensor(y))
                : dt_matmul(out, x, y);
 }

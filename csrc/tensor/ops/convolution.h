@@ -16,7 +16,8 @@ typedef struct dt_convolution_sizes {
 /* Arguments as Python gives them. */
 typedef struct dt_convolution_args {
     const dt_tensor *input, *weight, *bias; /* input with a batch; bias may be NULL */
-    const dt_value *stride, *padding, *dilation, *output_padding; /* the last: NULL: 0 */
+    const dt_value *stride, *padding, *dilation,
+        *output_padding;      /* the last: NULL: 0 */
     const char *padding_text; /* 'same' or 'valid' in place of padding, or NULL */
     bool transposed;
     int64_t groups;

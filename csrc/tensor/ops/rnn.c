@@ -15,7 +15,7 @@ typedef struct layer {
     dt_stream stream;
     const dt_backend *backend;
     char *operands[DT_RNN_OPERANDS], *weight;
-    int64_t wide; /* rows of the weight */
+    int64_t wide;        /* rows of the weight */
     bool backward, adds; /* adds: the product goes to what is there */
 } layer;
 

@@ -69,6 +69,7 @@ def _gap(name: str, input: Any, target: Any) -> Any:
             f"{[*input.shape]}, so they broadcast; reshape one of them",
             stacklevel=4,
         )
+    input, target = _C._autocast_float(input, target)
     try:
         return input - target
     except RuntimeError as error:
@@ -177,6 +178,7 @@ def binary_cross_entropy(
     tensor(0.1643)
     """
     _need_same_size("binary_cross_entropy", input, target)
+    input, target = _C._autocast_float(input, target)
     # Not on a GPU, which would have to be synchronized.
     if input.device.type == "cpu" and ((input < 0) | (input > 1)).any():
         raise RuntimeError(
@@ -208,6 +210,7 @@ def binary_cross_entropy_with_logits(
     tensor(0.2201)
     """
     _need_same_size("binary_cross_entropy_with_logits", input, target)
+    input, target = _C._autocast_float(input, target)
     loss = (1 - target) * input
     soft = -logsigmoid(input)
     loss += soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
@@ -230,6 +233,7 @@ def kl_div(
     >>> nn.functional.kl_div(q.log(), p, reduction='sum')
     tensor(0.5108)
     """
+    input, target = _C._autocast_float(input, target)
     if log_target:
         loss = target.exp() * (target - input)
     else:
