@@ -9,7 +9,7 @@
 
 /* Less than all other scores, and finite: exponentials of differences stay numbers where
  * a row has nothing else. */
-#define LEFT_OUT NUMBER(-1e30)
+#define LEFT_OUT NUMBER(a->query->dtype == DT_FLOAT16 ? -6e4 : -1e30)
 
 #define PRODUCT(a, b) CALL_OP(matmul, TENSOR(a), TENSOR(b))
 #define TRANSPOSED(a) CALL_OP(transpose, TENSOR(a), dt_value_int(-2), dt_value_int(-1))

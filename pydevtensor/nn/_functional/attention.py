@@ -131,9 +131,9 @@ def scaled_dot_product_attention(
     those of key and value. Shares are zeroed with probability dropout_p. RuntimeError
     for other shapes, types and masks.
 
-    The scores are computed a tile of 128 queries and 256 keys at a time, and again in
-    the backward pass, so memory grows with L and S, not with their product (Dao et
-    al., 2022, "FlashAttention"). That needs dropout_p=0 and a mask that requires no
+    The scores are computed a tile of queries and keys at a time, and again in the
+    backward pass, so memory grows with L and S, not with their product (Dao et al.,
+    2022, "FlashAttention"). That needs dropout_p=0 and a mask that requires no
     gradient.
 
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
