@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "device/attention.h"
+#include "device/convolution.h"
 #include "device/lapack.h"
 #include "device/nn.h"
 #include "device/pooling.h"
 #include "device/resample.h"
+#include "device/rnn.h"
 #include "device/stream.h"
 
 bool dt_recording;
@@ -122,6 +124,15 @@ static const char *const lapack_names[] = {
 #define LAPACK_OP(name, ...) #name,
 #include "ops/lapack.def"
 };
+static const char *const rnn_names[DT_NRNN] = {
+#define RNN_OP(name, ...) [DT_RNN_##name] = "rnn_" #name,
+#include "ops/rnn.def"
+};
+static const char *const convolution_names[] = {
+    [DT_CONVOLUTION_OUTPUT] = "convolution",
+    [DT_CONVOLUTION_INPUT] = "convolution_input",
+    [DT_CONVOLUTION_WEIGHT] = "convolution_weight",
+};
 static const char *const index_names[] = {"index_read", "index_write", "index_add",
                                           "index_multiply"};
 static const char *const scan_names[] = {"cumsum", "cumprod", "logcumsumexp", "cummax",
@@ -217,6 +228,29 @@ static double lapack_flops(const dt_lapack_call *c)
     return 2.0 * (double)(c->batch * c->m * c->n) * (double)(c->m < c->n ? c->m : c->n);
 }
 
+static int64_t rnn_bytes(const dt_rnn_call *c)
+{
+    int64_t width = 0;
+    for (int k = 0; k < DT_RNN_OPERANDS; k++)
+        width += dt_rnn_row(c, k);
+    return sized(c->dtype, c->rows * width);
+}
+
+static int64_t convolution_bytes(const dt_convolution *c)
+{
+    int64_t input = c->in * dt_window_volume(c->window.input),
+            output = c->out * dt_window_volume(c->window.output),
+            weight = c->in * c->out * dt_window_volume(c->window.kernel);
+    return sized(c->dtype, c->groups * (c->batch * (input + output) + weight));
+}
+
+static double convolution_flops(const dt_convolution *c)
+{
+    return 2.0 * (double)(c->batch * c->groups * c->in * c->out) *
+           (double)dt_window_volume(c->window.output) *
+           (double)dt_window_volume(c->window.kernel);
+}
+
 static int64_t optim_numel(const dt_optim_call *c)
 {
     const dt_optim_entry *last = &c->entries[c->count - 1];
@@ -272,6 +306,10 @@ static int64_t optim_numel(const dt_optim_call *c)
     WORK(attention_backward, (dt_stream stream, const struct dt_attention_call *c),    \
          (stream, c), "attention_backward", 2 * attention_bytes(c),                    \
          2.5 * attention_flops(c))                                                     \
+    WORK(rnn, (dt_stream stream, const struct dt_rnn_call *c), (stream, c),            \
+         rnn_names[c->op], rnn_bytes(c), 20 * (double)(c->rows * c->n))                \
+    WORK(convolution, (dt_stream stream, const struct dt_convolution *c), (stream, c), \
+         convolution_names[c->part], convolution_bytes(c), convolution_flops(c))       \
     WORK(pooling, (dt_stream stream, const struct dt_pooling_call *c), (stream, c),    \
          pooling_names[c->op], pooling_bytes(c), pooling_flops(c))                     \
     WORK(resample, (dt_stream stream, const struct dt_resample_call *c), (stream, c),  \

@@ -37,7 +37,7 @@ static const struct function {
     {"log2", DT_OP_log2, log2, 0.51},    {"log10", DT_OP_log10, log10, 0.51},
     {"sin", DT_OP_sin, sin, 0.51},       {"cos", DT_OP_cos, cos, 0.51},
     {"tan", DT_OP_tan, tan, 0.51},       {"sinh", DT_OP_sinh, sinh, 0.51},
-    {"cosh", DT_OP_cosh, cosh, 0.51},    {"erf", DT_OP_erf, erf, 1.6},
+    {"cosh", DT_OP_cosh, cosh, 0.51},    {"erf", DT_OP_erf, erf, 2},
 };
 
 static double distance(float got, double exact)

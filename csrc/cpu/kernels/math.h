@@ -233,7 +233,7 @@ static inline float quick_erf(float x)
     q = mad(z, q, -0x1.b8162cp-6f);
     q = mad(z, q, 0x1.ce2e60p-4f);
     q = mad(z, q, -0x1.812744p-2f);
-    float small = mad(a * z, q, a * 0x1.20dd76p+0f);
+    float small = mad(a, mad(z, q, 0x1.06eba8p-3f), a);
     /* The logarithm of 1 - erf; a NaN stays one. */
     float b = a > 3.95f ? 3.95f : a;
     q = mad(b, 0x1.9fb2eap-13f, -0x1.91cd18p-9f);
