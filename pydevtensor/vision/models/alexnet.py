@@ -1,0 +1,67 @@
+"""AlexNet.
+
+Krizhevsky: One weird trick for parallelizing convolutional neural networks, 2014.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C, nn
+from pydevtensor.vision.models._weights import Weights, filled
+
+__all__ = ["AlexNet", "AlexNet_Weights", "alexnet"]
+
+AlexNet_Weights = Weights
+
+
+class AlexNet(nn.Module):
+    """Five convolutions and three layers that classify.
+
+    >>> net = torch.vision.models.AlexNet(num_classes=10)
+    >>> net.features[0].weight.shape
+    torch.Size([64, 3, 11, 11])
+    """
+
+    def __init__(self, num_classes: int = 1000, dropout: float = 0.5) -> None:
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 64, 11, stride=4, padding=2),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, stride=2),
+            nn.Conv2d(64, 192, 5, padding=2),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, stride=2),
+            nn.Conv2d(192, 384, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(384, 256, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(256, 256, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, stride=2),
+        )
+        self.avgpool = nn.AdaptiveAvgPool2d((6, 6))
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout),
+            nn.Linear(256 * 6 * 6, 4096),
+            nn.ReLU(inplace=True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, 4096),
+            nn.ReLU(inplace=True),
+            nn.Linear(4096, num_classes),
+        )
+
+    def forward(self, x: Any) -> Any:
+        x = self.avgpool(self.features(x))
+        return self.classifier(_C.flatten(x, 1))
+
+
+def alexnet(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> AlexNet:
+    """AlexNet; weights come from a local file.
+
+    >>> type(torch.vision.models.alexnet).__name__
+    'function'
+    """
+    return filled(AlexNet(**o), "alexnet", weights, pretrained)

@@ -1,0 +1,213 @@
+"""Residual networks.
+
+He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition, 2015. The stride of a
+bottleneck is in its second convolution, as in torchvision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydevtensor import _C, nn
+from pydevtensor.vision.models._weights import NewerWeights, Weights, filled
+
+__all__ = ["BasicBlock", "Bottleneck", "ResNet", "ResNet18_Weights"]
+__all__ += ["ResNet34_Weights", "ResNet50_Weights", "ResNet101_Weights"]
+__all__ += ["ResNet152_Weights", "resnet18", "resnet34", "resnet50", "resnet101"]
+__all__ += ["resnet152"]
+
+ResNet18_Weights = ResNet34_Weights = Weights
+ResNet50_Weights = ResNet101_Weights = ResNet152_Weights = NewerWeights
+
+
+def _conv(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Module:
+    return nn.Conv2d(
+        inputs, outputs, size, stride=stride, padding=size // 2, bias=False
+    )
+
+
+class BasicBlock(nn.Module):
+    """Two convolutions of 3 by 3 pixels, whose result is added to the input.
+
+    >>> block = torch.vision.models.resnet.BasicBlock(4, 4)
+    >>> block(torch.rand(2, 4, 5, 5)).shape
+    torch.Size([2, 4, 5, 5])
+    """
+
+    expansion = 1
+
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: nn.Module | None = None,
+        norm_layer: Callable = nn.BatchNorm2d,
+    ) -> None:
+        super().__init__()
+        self.conv1 = _conv(inplanes, planes, 3, stride)
+        self.bn1 = norm_layer(planes)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = _conv(planes, planes, 3)
+        self.bn2 = norm_layer(planes)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Any) -> Any:
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.bn2(self.conv2(y))
+        y += x if self.downsample is None else self.downsample(x)
+        return self.relu(y)
+
+
+class Bottleneck(nn.Module):
+    """A convolution of 3 by 3 pixels between two of 1 by 1, added to the input.
+
+    >>> block = torch.vision.models.resnet.Bottleneck(16, 4)
+    >>> block(torch.rand(2, 16, 5, 5)).shape
+    torch.Size([2, 16, 5, 5])
+    """
+
+    expansion = 4
+
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: nn.Module | None = None,
+        norm_layer: Callable = nn.BatchNorm2d,
+    ) -> None:
+        super().__init__()
+        outputs = planes * self.expansion
+        self.conv1 = _conv(inplanes, planes, 1)
+        self.bn1 = norm_layer(planes)
+        self.conv2 = _conv(planes, planes, 3, stride)
+        self.bn2 = norm_layer(planes)
+        self.conv3 = _conv(planes, outputs, 1)
+        self.bn3 = norm_layer(outputs)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Any) -> Any:
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.relu(self.bn2(self.conv2(y)))
+        y = self.bn3(self.conv3(y))
+        y += x if self.downsample is None else self.downsample(x)
+        return self.relu(y)
+
+
+class ResNet(nn.Module):
+    """A residual network: block is BasicBlock or Bottleneck, layers their four counts.
+
+    >>> block = torch.vision.models.resnet.BasicBlock
+    >>> net = torch.vision.models.ResNet(block, [1, 1, 1, 1], num_classes=3)
+    >>> net(torch.rand(2, 3, 32, 32)).shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        block: Any,
+        layers: list[int],
+        num_classes: int = 1000,
+        zero_init_residual: bool = False,
+        norm_layer: Callable = nn.BatchNorm2d,
+    ) -> None:
+        super().__init__()
+        self.inplanes = 64
+        self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+        self.bn1 = norm_layer(64)
+        self.relu = nn.ReLU(inplace=True)
+        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        for i, count in enumerate(layers):
+            stage = self._stage(block, 64 << i, count, 2 if i else 1, norm_layer)
+            setattr(self, f"layer{i + 1}", stage)
+        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc = nn.Linear(512 * block.expansion, num_classes)
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
+            elif zero_init_residual and isinstance(m, BasicBlock | Bottleneck):
+                last: Any = m.bn3 if isinstance(m, Bottleneck) else m.bn2
+                nn.init.zeros_(last.weight)
+
+    def _stage(
+        self, block: Any, planes: int, count: int, stride: int, norm_layer: Callable
+    ) -> nn.Module:
+        outputs = planes * block.expansion
+        downsample = None
+        if stride != 1 or self.inplanes != outputs:
+            shortcut = _conv(self.inplanes, outputs, 1, stride)
+            downsample = nn.Sequential(shortcut, norm_layer(outputs))
+        blocks = [block(self.inplanes, planes, stride, downsample, norm_layer)]
+        self.inplanes = outputs
+        for _ in range(count - 1):
+            blocks.append(block(outputs, planes, norm_layer=norm_layer))
+        return nn.Sequential(*blocks)
+
+    def forward(self, x: Any) -> Any:
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(_C.flatten(self.avgpool(x), 1))
+
+
+def resnet18(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> ResNet:
+    """The network of 18 layers; weights come from a local file.
+
+    >>> net = torch.vision.models.resnet18(num_classes=10)
+    >>> net.layer1[0].conv1.weight.shape
+    torch.Size([64, 64, 3, 3])
+    """
+    net = ResNet(BasicBlock, [2, 2, 2, 2], **o)
+    return filled(net, "resnet18", weights, pretrained)
+
+
+def resnet34(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> ResNet:
+    """The network of 34 layers, as resnet18().
+
+    >>> net = torch.vision.models.resnet34()
+    """
+    net = ResNet(BasicBlock, [3, 4, 6, 3], **o)
+    return filled(net, "resnet34", weights, pretrained)
+
+
+def resnet50(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> ResNet:
+    """The network of 50 layers, as resnet18().
+
+    >>> net = torch.vision.models.resnet50()
+    """
+    net = ResNet(Bottleneck, [3, 4, 6, 3], **o)
+    return filled(net, "resnet50", weights, pretrained)
+
+
+def resnet101(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> ResNet:
+    """The network of 101 layers, as resnet18().
+
+    >>> type(torch.vision.models.resnet101).__name__
+    'function'
+    """
+    net = ResNet(Bottleneck, [3, 4, 23, 3], **o)
+    return filled(net, "resnet101", weights, pretrained)
+
+
+def resnet152(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> ResNet:
+    """The network of 152 layers, as resnet18().
+
+    >>> type(torch.vision.models.resnet152).__name__
+    'function'
+    """
+    net = ResNet(Bottleneck, [3, 8, 36, 3], **o)
+    return filled(net, "resnet152", weights, pretrained)

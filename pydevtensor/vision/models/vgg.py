@@ -1,0 +1,174 @@
+"""Deep networks of small convolutions.
+
+Simonyan, Zisserman: Very Deep Convolutional Networks for Large-Scale Image Recognition,
+2014.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C, nn
+from pydevtensor.vision.models._weights import Weights, filled
+
+__all__ = ["VGG", "VGG11_Weights", "VGG13_Weights", "VGG16_Weights", "VGG19_Weights"]
+__all__ += ["vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19"]
+__all__ += ["vgg19_bn"]
+
+VGG11_Weights = VGG13_Weights = VGG16_Weights = VGG19_Weights = Weights
+# Convolutions before each of the five poolings.
+_COUNTS = {
+    "vgg11": (1, 1, 2, 2, 2),
+    "vgg13": (2, 2, 2, 2, 2),
+    "vgg16": (2, 2, 3, 3, 3),
+    "vgg19": (2, 2, 4, 4, 4),
+}
+
+
+class VGG(nn.Module):
+    """features, then a pooling to 7 by 7 pixels and a classifier of three layers.
+
+    >>> net = torch.vision.models.VGG(nn.Sequential(nn.Identity()), init_weights=False)
+    >>> net.classifier[6]
+    Linear(in_features=4096, out_features=1000, bias=True)
+    """
+
+    def __init__(
+        self,
+        features: nn.Module,
+        num_classes: int = 1000,
+        init_weights: bool = True,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.features = features
+        self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
+        self.classifier = nn.Sequential(
+            nn.Linear(512 * 7 * 7, 4096),
+            nn.ReLU(True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, 4096),
+            nn.ReLU(True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, num_classes),
+        )
+        for m in self.modules() if init_weights else ():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
+            elif isinstance(m, nn.Linear):
+                nn.init.normal_(m.weight, 0, 0.01)
+            if isinstance(m, nn.Conv2d | nn.Linear) and m.bias is not None:
+                nn.init.zeros_(m.bias)
+
+    def forward(self, x: Any) -> Any:
+        x = self.avgpool(self.features(x))
+        return self.classifier(_C.flatten(x, 1))
+
+
+def _made(
+    name: str, weights: Any, pretrained: bool, normed: bool, options: dict
+) -> VGG:
+    layers: list[nn.Module] = []
+    channels = 3
+    for i, count in enumerate(_COUNTS[name]):
+        outputs = min(64 << i, 512)
+        for _ in range(count):
+            layers.append(nn.Conv2d(channels, outputs, 3, padding=1))
+            if normed:
+                layers.append(nn.BatchNorm2d(outputs))
+            layers.append(nn.ReLU(inplace=True))
+            channels = outputs
+        layers.append(nn.MaxPool2d(2, stride=2))
+    if weights is not None or pretrained:
+        options = {**options, "init_weights": False}
+    net = VGG(nn.Sequential(*layers), **options)
+    return filled(net, name + "_bn" * normed, weights, pretrained)
+
+
+def vgg11(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> VGG:
+    """The network of 11 layers; weights come from a local file.
+
+    >>> net = torch.vision.models.vgg11(init_weights=False)
+    >>> net.features[0].weight.shape
+    torch.Size([64, 3, 3, 3])
+    """
+    return _made("vgg11", weights, pretrained, False, o)
+
+
+def vgg11_bn(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> VGG:
+    """The network of 11 layers with batch normalization, as vgg11().
+
+    >>> type(torch.vision.models.vgg11_bn).__name__
+    'function'
+    """
+    return _made("vgg11", weights, pretrained, True, o)
+
+
+def vgg13(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> VGG:
+    """The network of 13 layers, as vgg11().
+
+    >>> type(torch.vision.models.vgg13).__name__
+    'function'
+    """
+    return _made("vgg13", weights, pretrained, False, o)
+
+
+def vgg13_bn(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> VGG:
+    """The network of 13 layers with batch normalization, as vgg11().
+
+    >>> type(torch.vision.models.vgg13_bn).__name__
+    'function'
+    """
+    return _made("vgg13", weights, pretrained, True, o)
+
+
+def vgg16(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> VGG:
+    """The network of 16 layers, as vgg11().
+
+    >>> type(torch.vision.models.vgg16).__name__
+    'function'
+    """
+    return _made("vgg16", weights, pretrained, False, o)
+
+
+def vgg16_bn(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> VGG:
+    """The network of 16 layers with batch normalization, as vgg11().
+
+    >>> type(torch.vision.models.vgg16_bn).__name__
+    'function'
+    """
+    return _made("vgg16", weights, pretrained, True, o)
+
+
+def vgg19(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> VGG:
+    """The network of 19 layers, as vgg11().
+
+    >>> type(torch.vision.models.vgg19).__name__
+    'function'
+    """
+    return _made("vgg19", weights, pretrained, False, o)
+
+
+def vgg19_bn(
+    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+) -> VGG:
+    """The network of 19 layers with batch normalization, as vgg11().
+
+    >>> type(torch.vision.models.vgg19_bn).__name__
+    'function'
+    """
+    return _made("vgg19", weights, pretrained, True, o)
