@@ -43,7 +43,7 @@ LEFT_OUT = {"backward", "detach", "record_stream", "register_hook", "retain_grad
 LEFT_OUT |= {"requires_grad_", "cuda", "is_pinned", "pin_memory", "item", "tolist"}
 LEFT_OUT |= {"numpy", "to_dlpack", "new_tensor", "imag"}
 # These have a type of their own.
-INDICES = {"index", "indices", "mask", "condition", "repeats", "sorter"}
+INDICES = {"index", "LU_pivots", "indices", "mask", "condition", "repeats", "sorter"}
 
 
 def types() -> dict[str, Any]:

@@ -23,15 +23,23 @@ sys.path[:] = [p for p in sys.path if p and Path(p).resolve() != ROOT]
 PACKAGE = "pydevtensor"
 MODULES = (
     "",
+    "amp",
     "autograd",
+    "autograd.functional",
     "cuda",
+    "cuda.comm",
+    "distributions",
+    "func",
     "functional",
+    "jit",
     "linalg",
     "nn",
     "nn.functional",
     "nn.init",
+    "nn.parallel",
     "nn.parameter",
     "nn.utils",
+    "nn.utils.rnn",
     "optim",
     "optim.lr_scheduler",
     "printing",
@@ -39,14 +47,21 @@ MODULES = (
     "random",
     "safetensors",
     "serialization",
+    "special",
+    "testing",
     "utils",
+    "utils.checkpoint",
     "utils.data",
     "utils.dlpack",
+    "vision",
+    "vision.datasets",
+    "vision.models",
+    "vision.transforms",
+    "vision.utils",
 )
-# Modules whose names come from files of these packages.
+# Modules whose names come from files of other packages than their own.
 INSIDE = {
     f"{PACKAGE}.nn.utils": f"{PACKAGE}.nn.utils.",
-    f"{PACKAGE}.nn": f"{PACKAGE}.nn.",
     f"{PACKAGE}.nn.functional": f"{PACKAGE}.nn._functional.",
 }
 # Python gives these to each class, or the line of the class tells of them.
@@ -69,10 +84,12 @@ def public_names(where):
     if hasattr(where, "__all__"):
         yield from where.__all__
         return
+    root = module("")
     for name, value in vars(where).items():
         of_module = isinstance(value, types.ModuleType)
         home = getattr(value, "__name__" if of_module else "__module__", None) or ""
-        own = home == where.__name__ or home.startswith(INSIDE.get(where.__name__, " "))
+        inside = INSIDE.get(where.__name__, where.__name__ + ".")
+        own = home == where.__name__ or (home.startswith(inside) and where != root)
         function = inspect.isbuiltin(value) and value.__self__ is module("_C")
         if not name.startswith("_") and (own or function):
             yield name

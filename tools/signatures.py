@@ -91,6 +91,7 @@ BY_NAME = {
 }
 V, M, N, S = (lambda: floats(3)), (lambda: floats(2, 3)), (lambda: floats(3, 4)), None
 S, B, C = (lambda: floats(3, 3)), (lambda: floats(2, 2, 3)), (lambda: floats(2, 3, 4))
+D = lambda: torch.eye(3) * 2
 VALID = {
     "mm": {"input": M, "mat2": N},
     "matmul": {"input": M, "other": N},
@@ -193,6 +194,82 @@ VALID = {
     **{
         f"{name}_window": {"window_length": lambda: 4}
         for name in ("hann", "hamming", "blackman", "bartlett", "kaiser")
+    },
+    **{
+        f"conv{kind}{n}d": {
+            "input": lambda n=n: floats(1, 2, *[5] * n),
+            "weight": lambda n=n: floats(2, 2, *[3] * n),
+            "bias": lambda: floats(2),
+        }
+        for n in (1, 2, 3)
+        for kind in ("", "_transpose")
+    },
+    "convolution": {
+        "input": lambda: floats(1, 2, 5),
+        "weight": lambda: floats(2, 2, 3),
+        "bias": lambda: floats(2),
+        "stride": lambda: (1,),
+        "padding": lambda: (0,),
+        "dilation": lambda: (1,),
+        "transposed": lambda: False,
+        "output_padding": lambda: (0,),
+        "groups": lambda: 1,
+    },
+    **{
+        name: {
+            "input": lambda n=n: floats(1, 2, *[4] * n),
+            "kernel_size": lambda: 2,
+            "stride": lambda: 2,
+            "padding": lambda: 0,
+            "dilation": lambda: 1,
+        }
+        for name, n in (
+            *(("avg_pool1d", 1), ("max_pool1d", 1), ("max_pool1d_with_indices", 1)),
+            *(("max_pool2d", 2), ("max_pool3d", 3)),
+        )
+    },
+    "channel_shuffle": {"input": lambda: floats(1, 4, 2, 2), "groups": lambda: 2},
+    "pixel_shuffle": {
+        "input": lambda: floats(1, 4, 2, 2),
+        "upscale_factor": lambda: 2,
+    },
+    "pixel_unshuffle": {
+        "input": lambda: floats(1, 1, 4, 4),
+        "downscale_factor": lambda: 2,
+    },
+    "grid_sampler": {
+        "input": lambda: floats(1, 1, 3, 3),
+        "grid": lambda: floats(1, 2, 2, 2),
+    },
+    "group_norm": {
+        "input": lambda: floats(1, 4, 2),
+        "num_groups": lambda: 2,
+        "weight": lambda: floats(4),
+        "bias": lambda: floats(4),
+    },
+    "instance_norm": {
+        "input": lambda: floats(1, 3, 2),
+        "weight": V,
+        "bias": V,
+        "running_mean": V,
+        "running_var": V,
+        "use_input_stats": lambda: True,
+    },
+    "prelu": {"weight": lambda: floats(1)},
+    "mvlgamma": {"input": lambda: floats(2, 3) + 2, "p": lambda: 2},
+    **{
+        name: {"input": D}
+        for name in (
+            *("cholesky", "cholesky_inverse", "det", "inverse", "logdet"),
+            *("matrix_exp", "slogdet"),
+        )
+    },
+    "cholesky_solve": {"input": S, "input2": D},
+    "triangular_solve": {"input": S, "A": D},
+    "lu_solve": {
+        "input": S,
+        "LU_data": D,
+        "LU_pivots": lambda: torch.tensor([1, 2, 3], dtype=torch.int32),
     },
     "is_nonzero": {"input": lambda: floats(1)},
     "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},

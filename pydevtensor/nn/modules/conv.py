@@ -131,7 +131,7 @@ class _ConvNd(Layer):
                 for d, k in zip(self.dilation, self.kernel_size, strict=False)
             ]
             return [(c // 2, c - c // 2) for c in covered]
-        return [(p, p) for p in self.padding]
+        return [(int(p), int(p)) for p in self.padding]
 
     def _run(self, input: Any) -> Any:
         padding = self.padding
@@ -377,7 +377,7 @@ class _Lazy(_ConvNd):
             self.reset_parameters()
         known = type(self).__mro__[2]
         if type(self).__mro__[1] is _Lazy:
-            self.__class__ = known  # type: ignore[assignment]
+            self.__class__ = known
         return Module.__call__(self, *args, **kwargs)
 
     def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
