@@ -131,25 +131,7 @@ BOOK = {
         torchvision.utils.save_image""",
 }
 # Other names than these have to be there.
-MISSING = """
-    nn.PReLU nn.Conv2d nn.LazyConv2d nn.Conv1d nn.LazyConv1d nn.MaxPool2d nn.AvgPool2d
-    nn.AdaptiveAvgPool2d nn.AdaptiveMaxPool2d nn.LazyBatchNorm2d nn.LazyBatchNorm1d
-    nn.LocalResponseNorm nn.functional.conv2d nn.functional.max_pool2d
-    nn.functional.avg_pool2d nn.functional.pad nn.functional.adaptive_avg_pool2d nn.RNN
-    nn.GRU nn.LSTM nn.RNNCell nn.GRUCell nn.LSTMCell nn.utils.rnn.pad_sequence
-    nn.utils.rnn.pack_padded_sequence nn.utils.rnn.pad_packed_sequence optim.Adamax
-    nn.ConvTranspose2d nn.Upsample nn.functional.interpolate torchvision.models.resnet18
-    torchvision.models.vgg19 torchvision.models.resnet50 nn.AdaptiveAvgPool1d
-    nn.MaxPool1d nn.CosineSimilarity nn.functional.cosine_similarity nn.EmbeddingBag
-    cuda.amp.autocast cuda.amp.GradScaler autocast amp.autocast amp.GradScaler
-    nn.utils.weight_norm nn.utils.parametrize nn.GroupNorm nn.InstanceNorm2d
-    nn.Dropout2d nn.Hardtanh nn.TripletMarginLoss nn.Unfold nn.functional.unfold
-    nn.functional.grid_sample nn.functional.affine_grid nn.PixelShuffle nn.Conv3d
-    nn.MaxPool3d nn.ReflectionPad2d nn.ZeroPad2d utils.checkpoint.checkpoint
-    torchvision.models.resnet34 torchvision.models.vgg11 torchvision.models.vgg16
-    torchvision.models.alexnet torchvision.models.squeezenet1_1
-    torchvision.models.ResNet18_Weights
-"""
+MISSING = "nn.utils.parametrize nn.utils.weight_norm optim.Adamax"
 
 
 def names():

@@ -64,6 +64,8 @@ def test_words_of_numpy_are_taken():
     """inspect.signature does not show axis and keepdims, so no comparison finds them wrong."""
     seen = 0
     for name, method, arguments in stub_calls():
+        if name.startswith("_"):
+            continue
         for word in {"axis", "keepdims"} & {a.arg for a in arguments.kwonlyargs}:
             target = getattr(torch.ones(2) if method else torch, name)
             given = () if method else (torch.ones(2),)

@@ -65,10 +65,8 @@ template <typename T>
 constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 
 /* How many inputs may be tensors: a fourth one is always a number. */
-constexpr int tensors_of(int inputs)
-{
-    return inputs < 3 ? inputs : 3;
-}
+template <int INPUTS>
+constexpr int tensors_of = INPUTS < 3 ? INPUTS : 3;
 
 /* An input that is NULL is its value. `vectors`: everything lies in one run, and vectors
  * are aligned; then a block whose elements are all there moves vectors. Else a thread's
@@ -77,9 +75,9 @@ template <typename First, typename T, typename R, int INPUTS>
 __global__ void ENOUGH_BLOCKS elementwise_kernel(
     int op, char *out, const char *a, const char *b, const char *c, First a_value,
     T b_value, T c_value, T d_value, Half half, bool vectors, int64_t n,
-    GRID_CONSTANT(Layout<tensors_of(INPUTS) + 1>) layout)
+    GRID_CONSTANT(Layout<tensors_of<INPUTS> + 1>) layout)
 {
-    constexpr int N = elements_each<T>, TENSORS = tensors_of(INPUTS);
+    constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
     int64_t at[TENSORS + 1], first = (int64_t)blockIdx.x * (BLOCK * N);
     bool whole = vectors && first + BLOCK * N <= n;
     first += whole ? threadIdx.x * N : threadIdx.x;
@@ -148,7 +146,7 @@ T value_of(const dt_operand &operand)
 template <typename First, typename T, typename R, int INPUTS>
 int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
 {
-    constexpr int N = elements_each<T>, TENSORS = tensors_of(INPUTS);
+    constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
     Half half = half_of(dt_plan_type(plan, false));
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand *operands = piece->operands;
