@@ -2,7 +2,8 @@
 
 The suite runs on the CPU and on two simulated GPUs; with PYDEVTENSOR_TEST_GPUS=real on
 real GPUs, and not at all if there are none; with PYDEVTENSOR_TEST_GPUS=none on the CPU
-alone. It ends by saying how many tests ran on which device.
+alone. It ends by saying how many tests ran on which device. The fast tests (-m "not
+slow") leave the second GPU to tests that need two.
 
 Simulated GPUs delay work: tests of cuda:0 run under the lazy schedule, all others under
 a random one with a seed made from the test's name, so a failing test also fails when it
@@ -32,15 +33,19 @@ if choice == "real" and (not GPUS or SIMULATED):
         else f"PYDEVTENSOR_TEST_GPUS=real: {torch.cuda.why_unavailable()}"
     )
 DEVICES = ["cpu", *(f"cuda:{i}" for i in range(GPUS))]
+IN_TURN = [
+    *DEVICES[:2],
+    *(pytest.param(name, marks=pytest.mark.slow) for name in DEVICES[2:]),
+]
 
 
-@pytest.fixture(params=DEVICES)
+@pytest.fixture(params=IN_TURN)
 def device(request):
     """Each device in turn, as a string."""
     return request.param
 
 
-@pytest.fixture(params=DEVICES[1:] or [pytest.param(None, marks=pytest.mark.skip)])
+@pytest.fixture(params=IN_TURN[1:] or [pytest.param(None, marks=pytest.mark.skip)])
 def gpu(request):
     """Each GPU in turn, as a string."""
     return request.param

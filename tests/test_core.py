@@ -42,6 +42,7 @@ def test_core(source, tmp_path):
     run([program], tmp_path)
 
 
+@pytest.mark.slow
 def test_the_checker_opens_a_library(tmp_path):
     """As on a machine with a GPU, where it opens the backend that nvcc has built."""
     plan = products.Plan.from_environment()
