@@ -501,9 +501,5 @@ def test_what_has_a_history_is_not_sent():
             sending.send(torch.ones(3, requires_grad=True) * 2)
         except RuntimeError as error:
             print(error)
-        try:
-            torch.multiprocessing
-        except AttributeError as error:
-            print(error)
     """)
-    assert "detach" in out and "no 'multiprocessing'" in out
+    assert "detach" in out

@@ -91,7 +91,8 @@ static bool of_type(dt_elementwise_op op, const void *a, const void *b, const vo
         if constexpr (class_of_##name.takes[dt_kind_of<T>]) {                          \
             typedef std::conditional_t<class_of_##name.choice, bool, T> First;         \
             typedef std::conditional_t<class_of_##name.truth, bool, T> Result;         \
-            operands(First, *(const First *)a, *(const T *)b, *(const T *)c) *         \
+            operands(First, *(const First *)a, *(const T *)b, *(const T *)c,           \
+                     *(const T *)c) *                                                  \
                 (Result *)out = (Result)(value);                                       \
             return true;                                                               \
         }                                                                              \

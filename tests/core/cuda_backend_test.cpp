@@ -323,7 +323,8 @@ static void check_elementwise(dt_dtype dtype)
 {
     bool is_unsigned = (T)-1 > (T)0;
 #define KERNEL(name, arity, class_, low, high, operands, value)                        \
-    if constexpr (class_of_##name.takes[kind]) {                                       \
+    if constexpr (arity > 3) { /* gradients in Python check a fourth input */          \
+    } else if constexpr (class_of_##name.takes[kind]) {                                \
         typedef std::conditional_t<class_of_##name.choice, bool, T> First;             \
         typedef std::conditional_t<class_of_##name.truth, bool, T> R;                  \
         Case<First, T, R>{                                                             \
@@ -335,7 +336,7 @@ static void check_elementwise(dt_dtype dtype)
             (double)(is_unsigned && low < 0 ? 0 : low),                                \
             high,                                                                      \
             [](First a, [[maybe_unused]] T b, [[maybe_unused]] T d) -> R {             \
-                operands(First, a, b, d) return (R)(value);                            \
+                operands(First, a, b, d, d) return (R)(value);                         \
             }}                                                                         \
             .check();                                                                  \
     } else if constexpr (!class_of_##name.choice) /* which moves any type */           \
