@@ -83,7 +83,7 @@ LIBRARY2(pow_raw, pow)
 /* A formula that the functions of a type do not cover is not compiled for it. */
 template <typename T>
 static bool of_type(dt_elementwise_op op, const void *a, const void *b, const void *c,
-                    void *out)
+                    const void *d, void *out)
 {
     switch (op) {
 #define KERNEL(name, arity, class, low, high, operands, value)                         \
@@ -92,7 +92,7 @@ static bool of_type(dt_elementwise_op op, const void *a, const void *b, const vo
             typedef std::conditional_t<class_of_##name.choice, bool, T> First;         \
             typedef std::conditional_t<class_of_##name.truth, bool, T> Result;         \
             operands(First, *(const First *)a, *(const T *)b, *(const T *)c,           \
-                     *(const T *)c) *                                                  \
+                     *(const T *)d) *                                                  \
                 (Result *)out = (Result)(value);                                       \
             return true;                                                               \
         }                                                                              \
@@ -106,12 +106,12 @@ static bool of_type(dt_elementwise_op op, const void *a, const void *b, const vo
 
 /* Whether the row takes the type; then it is applied. */
 extern "C" bool reference(dt_dtype dtype, dt_elementwise_op op, const void *a,
-                          const void *b, const void *c, void *out)
+                          const void *b, const void *c, const void *d, void *out)
 {
     switch (dtype) {
 #define DT_DTYPE(ID, name, alias, type)                                                \
     case DT_##ID:                                                                      \
-        return of_type<type>(op, a, b, c, out);
+        return of_type<type>(op, a, b, c, d, out);
 #define DT_DTYPE_HALF(...) /* the same kernels as float32's; tested from Python */
 #include "ops/dtype.def"
     default:

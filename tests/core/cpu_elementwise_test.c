@@ -5,7 +5,7 @@
 
 /* cpu_elementwise_reference.cpp */
 bool reference(dt_dtype dtype, dt_elementwise_op op, const void *a, const void *b,
-               const void *c, void *out);
+               const void *c, const void *d, void *out);
 
 /* --- layouts --- */
 
@@ -111,6 +111,20 @@ static bool close_enough(dt_dtype dtype, const void *got, const void *wanted,
     return fabs(g - w) <= 4 * ulp * fmax(fabs(w), size) || fabs(g - w) < 1e-45;
 }
 
+/* How large the parts are that a row subtracts, of inputs a and b; 0: it subtracts
+ * nothing. */
+static double size_of_parts(const char *name, double a, double b)
+{
+    if (!strcmp(name, "logaddexp") || !strcmp(name, "logaddexp2"))
+        return a + 1;
+    if (!strcmp(name, "gelu") || !strcmp(name, "gelu_tanh"))
+        return a; /* 1 + erf or tanh of a negative number */
+    if (!strcmp(name, "silu_backward") || !strcmp(name, "mish_backward") ||
+        !strcmp(name, "gelu_backward") || !strcmp(name, "gelu_tanh_backward"))
+        return a * (1 + b); /* a times the derivative of b f(b), f from 0 to 1 */
+    return 0;
+}
+
 /* The layout that has the operand: a third input's is that of the first. */
 static int place_of(int operand)
 {
@@ -126,17 +140,14 @@ static void run_case(const dt_backend *cpu, dt_elementwise_op op, dt_dtype dtype
     const int noperands = row->arity + 1;
     const dt_element zero = {.bytes = {0}}, one = {.bytes = {1}};
     dt_element unused;
-    /* A fourth input is a number of a derivative, which gradients in Python check. */
-    if (row->arity > 3)
-        return;
-    bool taken =
-        reference(dtype, op, &zero, row->arity == 1 ? &zero : &one, &zero, &unused);
+    bool taken = reference(dtype, op, &zero, row->arity == 1 ? &zero : &one, &zero,
+                           &zero, &unused);
     if (row->class_.choice && !taken)
         return; /* moves elements of any type by their size */
     dt_dtype to = row->class_.truth ? DT_BOOL : dtype;
     dt_plan plan = {.ndim = l->ndim, .noperands = noperands, .numel = 1};
-    char *memory[4] = {NULL};
-    size_t bytes[4] = {0};
+    char *memory[DT_MAX_OPERANDS] = {NULL};
+    size_t bytes[DT_MAX_OPERANDS] = {0};
     for (int d = 0; d < l->ndim; d++)
         plan.numel *= plan.shape[d] = l->shape[d];
     bool least = dt_dtype_kind(dtype) == DT_KIND_INTEGER && low >= 0.5;
@@ -156,7 +167,8 @@ static void run_case(const dt_backend *cpu, dt_elementwise_op op, dt_dtype dtype
             put(o->dtype, memory[i] + at, least && x < 1 ? 1 : x);
         }
         o->data = memory[i];
-        o->scalar = i && l->operands[place_of(i)].scalar;
+        /* A fourth input is always a number. */
+        o->scalar = i && (i > 3 || l->operands[place_of(i)].scalar);
         if (o->scalar) {
             memcpy(o->value.bytes, memory[i], size);
             o->data = NULL;
@@ -176,7 +188,7 @@ static void run_case(const dt_backend *cpu, dt_elementwise_op op, dt_dtype dtype
         CHECK(status == 0, "%s: %s", name, dt_error_slot()->text);
         for (int64_t item = 0; item < plan.numel; item++) {
             int64_t rest = item;
-            const char *at[4] = {NULL};
+            const char *at[DT_MAX_OPERANDS] = {NULL};
             for (int i = 0; i < noperands; i++)
                 at[i] = plan.operands[i].scalar
                             ? (const char *)plan.operands[i].value.bytes
@@ -188,13 +200,11 @@ static void run_case(const dt_backend *cpu, dt_elementwise_op op, dt_dtype dtype
                     at[i] += index * plan.operands[i].strides[d];
             }
             dt_element wanted = {.bytes = {0}};
-            reference(dtype, op, at[1], at[noperands > 2 ? 2 : 1], at[noperands - 1],
-                      &wanted);
-            /* gelu has 1 + erf(x), which is a difference where x is negative, and so
-             * have derivatives of products. */
-            bool differs = !strcmp(name, "logaddexp") || !strcmp(name, "logaddexp2") ||
-                           !strncmp(name, "gelu", 4) || strstr(name, "_backward");
-            double part = differs ? 3 * (fabs(get(dtype, at[1])) + 1) : 0;
+            int last = noperands - 1;
+            reference(dtype, op, at[1], at[last < 2 ? 1 : 2], at[last < 3 ? last : 3],
+                      at[last], &wanted);
+            double part = size_of_parts(name, fabs(get(dtype, at[1])),
+                                        fabs(get(dtype, at[last < 2 ? 1 : 2])));
             if (!close_enough(to, at[0], &wanted, part)) {
                 CHECK(false,
                       "%s of %s, %s, element %" PRId64 ": %.17g, not %.17g (of %.17g)",
