@@ -3,7 +3,7 @@
 python benchmarks/bench_activations.py [rounds]
 """
 
-from compare import compare, libraries
+from compare import compare, scopes_of
 
 SETUP = """
 F = torch.nn.functional
@@ -46,11 +46,7 @@ CASES += [
 
 
 def main():
-    scopes = {}
-    for name, torch in libraries("pydevtensor", "torch").items():
-        scopes[name] = {"torch": torch}
-        exec(SETUP, scopes[name])
-    compare(CASES, scopes, "ms", 10)
+    compare(CASES, scopes_of(SETUP), "ms", 10)
 
 
 if __name__ == "__main__":

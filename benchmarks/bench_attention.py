@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 
-from compare import compare, libraries
+from compare import compare, libraries, scopes_of
 
 # (batch, heads, length, head size)
 SHAPES = [(8, 6, 256, 64), (2, 6, 1024, 64), (1, 6, 4096, 64)]
@@ -114,10 +114,7 @@ def peak(library):
 def main():
     if sys.argv[1:2] == ["peak"]:
         return peak(sys.argv[2])
-    scopes = {}
-    for name, torch in libraries("pydevtensor", "torch").items():
-        scopes[name] = {"torch": torch, "SHAPES": SHAPES}
-        exec(SETUP + MODELS, scopes[name])
+    scopes = scopes_of(SETUP + MODELS, SHAPES=SHAPES)
     compare(CASES, scopes, "ms", 7)
     print(f"memory of {SHAPES[-1]}, forward and backward:")
     for name in scopes:

@@ -3,7 +3,7 @@
 python benchmarks/bench_embedding.py [rounds]
 """
 
-from compare import compare, libraries
+from compare import compare, scopes_of
 
 SETUP = """
 torch.set_num_threads(1)
@@ -23,11 +23,7 @@ CASES = [
 
 
 def main():
-    scopes = {}
-    for name, torch in libraries("pydevtensor", "torch").items():
-        scopes[name] = {"torch": torch}
-        exec(SETUP, scopes[name])
-    compare(CASES, scopes, repeat=7, least=0.05)
+    compare(CASES, scopes_of(SETUP), repeat=7, least=0.05)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ reach: that of a product of two matrices of 1024 x 1024 here.
 
 import time
 
-from compare import compare, libraries
+from compare import compare, scopes_of
 
 SETUP = """
 nn, F = torch.nn, torch.nn.functional
@@ -142,10 +142,7 @@ def layers(scopes):
 
 
 def main():
-    scopes = {}
-    for name, torch in libraries("pydevtensor", "torch").items():
-        scopes[name] = {"torch": torch}
-        exec(SETUP, scopes[name])
+    scopes = scopes_of(SETUP)
     compare(CASES, scopes, "ms", 5)
     layers(scopes)
 

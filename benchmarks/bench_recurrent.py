@@ -5,7 +5,7 @@ python benchmarks/bench_recurrent.py [rounds]
 The limit: no case takes longer than PyTorch.
 """
 
-from compare import compare, libraries
+from compare import compare, scopes_of
 
 SETUP = """
 nn = torch.nn
@@ -62,11 +62,7 @@ CASES = [
 
 
 def main():
-    scopes = {}
-    for name, torch in libraries("pydevtensor", "torch").items():
-        scopes[name] = {"torch": torch}
-        exec(SETUP, scopes[name])
-    compare(CASES, scopes, "ms", 20)
+    compare(CASES, scopes_of(SETUP), "ms", 20)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,15 @@ def libraries(*names):
     return found
 
 
+def scopes_of(setup, **names):
+    """The names of pydevtensor and of PyTorch after running setup with torch and names."""
+    scopes = {}
+    for name, torch in libraries("pydevtensor", "torch").items():
+        scopes[name] = {"torch": torch, **names}
+        exec(setup, scopes[name])
+    return scopes
+
+
 def rounds(default):
     """The first argument of the program, if it is a number."""
     return int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdigit() else default
