@@ -23,11 +23,8 @@ _WAY_ROUND = {
     "library": "derive a class from torch.autograd.Function",
     "onnx": "save the state_dict() and export the model where PyTorch is installed",
     "package": _STATE_DICT,
-    "profiler": "use torch.cuda.Event(enable_timing=True), time.perf_counter() or "
-    "cProfile",
     "quantization": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
     "sparse": "use dense tensors, or indices and torch.scatter_add()",
-    "special": "most of its functions are also torch's own, e.g. torch.erf()",
     "utils.data.distributed": "use all GPUs from one process: nn.DataParallel divides "
     "each batch",
     "utils.bottleneck": "use cProfile",
