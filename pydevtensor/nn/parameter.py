@@ -64,12 +64,45 @@ class Buffer(_C.Tensor):
         return made
 
 
-class UninitializedParameter(Parameter):
+class _Uninitialized(_C.Tensor):
+    """What has no shape until the first input comes."""
+
+    _kind = ""
+    _known: type = _C.Tensor  # what it becomes
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    @property
+    def shape(self) -> Any:
+        """Raises RuntimeError: there is no shape yet."""
+        raise RuntimeError(
+            f"this {self._kind} has no shape yet; call the module once, which sets it"
+        )
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
+    def materialize(
+        self, shape: tuple[int, ...], device: Any = None, dtype: Any = None
+    ) -> None:
+        """Become a Parameter, or a Tensor, of that shape with undefined values."""
+        self.data = _C.empty(
+            shape, device=device or self.device, dtype=dtype or self.dtype
+        )
+        self.__class__ = self._known
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
     """A parameter whose shape depends on the first input.
 
     >>> nn.LazyLinear(2).weight
     <UninitializedParameter>
     """
+
+    _kind, _known = "parameter", Parameter
 
     def __new__(
         cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
@@ -77,69 +110,21 @@ class UninitializedParameter(Parameter):
         data = _C.empty(0, device=device, dtype=dtype)
         return _C._make_subclass(cls, data, requires_grad)
 
-    def __repr__(self) -> str:
-        return "<UninitializedParameter>"
 
-    @property
-    def shape(self) -> Any:
-        """Raises RuntimeError: there is no shape yet."""
-        raise RuntimeError(
-            "this parameter has no shape yet; call the module once, which sets it"
-        )
-
-    def __deepcopy__(self, memo: dict) -> Any:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
-        return memo[id(self)]
-
-    def materialize(
-        self, shape: tuple[int, ...], device: Any = None, dtype: Any = None
-    ) -> None:
-        """Become an uninitialized Parameter of that shape."""
-        self.data = _C.empty(
-            shape, device=device or self.device, dtype=dtype or self.dtype
-        )
-        known: Any = Parameter
-        self.__class__ = known
-
-
-class UninitializedBuffer(_C.Tensor):
+class UninitializedBuffer(_Uninitialized):
     """A buffer whose shape depends on the first input.
 
     >>> nn.LazyBatchNorm1d().running_mean
     <UninitializedBuffer>
     """
 
+    _kind = "buffer"
+
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None
     ) -> Any:
         data = _C.empty(0, device=device, dtype=dtype)
         return _C._make_subclass(cls, data, requires_grad)
-
-    def __repr__(self) -> str:
-        return "<UninitializedBuffer>"
-
-    @property
-    def shape(self) -> Any:
-        """Raises RuntimeError: there is no shape yet."""
-        raise RuntimeError(
-            "this buffer has no shape yet; call the module once, which sets it"
-        )
-
-    def __deepcopy__(self, memo: dict) -> Any:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
-        return memo[id(self)]
-
-    def materialize(
-        self, shape: tuple[int, ...], device: Any = None, dtype: Any = None
-    ) -> None:
-        """Become an uninitialized Tensor of that shape."""
-        self.data = _C.empty(
-            shape, device=device or self.device, dtype=dtype or self.dtype
-        )
-        known: Any = _C.Tensor
-        self.__class__ = known
 
 
 def is_lazy(value: Any) -> bool:
