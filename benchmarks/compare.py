@@ -27,7 +27,7 @@ def libraries(*names):
 
 
 def scopes_of(setup, **names):
-    """The names of pydevtensor and of PyTorch after running setup with torch and names."""
+    """The names of each library after running setup with torch and names."""
     scopes = {}
     for name, torch in libraries("pydevtensor", "torch").items():
         scopes[name] = {"torch": torch, **names}
