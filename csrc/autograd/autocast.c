@@ -17,7 +17,7 @@ void dt_autocast_set(int device_type, bool enabled, dt_dtype dtype)
     dt_autocast.on = dt_autocast.of[DT_CPU].enabled || dt_autocast.of[DT_CUDA].enabled;
 }
 
-/* Of the types that casts are for; float64 stays what it is. */
+/* Whether autocast converts the tensor: it leaves float64 alone. */
 static bool is_cast(const dt_tensor *t, int device_type)
 {
     return t && (int)dt_tensor_device(t).type == device_type &&
@@ -65,7 +65,7 @@ static bool each_tensor(const dt_call *c, const dt_op_info *info,
 typedef struct survey {
     int device_type; /* a GPU's, if one is there */
     int count;       /* of all tensors */
-    int casts;       /* of those that casts are for */
+    int casts;       /* of tensors that autocast converts */
     bool types[DT_NDTYPES];
 } survey;
 

@@ -29,7 +29,7 @@ DT_FN T share(T score, T top)
     return score == -(T)INFINITY ? (T)0 : e;
 }
 
-/* Of a row: what it is multiplied by at the end, and what the backward pass keeps. */
+/* The factor that normalizes a row, and the logarithm that the backward pass reads. */
 template <typename T>
 DT_FN T inverse_sum(T sum)
 {

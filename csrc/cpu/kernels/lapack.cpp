@@ -84,8 +84,8 @@ int64_t room(T asked)
     return (int64_t)((double)asked * (sizeof(T) == 4 ? 1.000001 : 1)) + 1;
 }
 
-/* A call of a Fortran routine: all arguments are addresses, and the lengths of texts, which
- * are 1, follow. Routines ignore what they have no parameter for. */
+/* Calls a Fortran routine: it takes addresses, then the length of each text argument, here
+ * always 1. A routine with fewer texts ignores the lengths left over. */
 template <class... A>
 void fortran(void *routine, A... arguments)
 {

@@ -69,7 +69,7 @@ static __device__ __forceinline__ void fill(T (*to)[TILE + 4], int first, int n,
 }
 
 /* sums += the product of a tile's rows a(i, k) and columns b(i, k), k below n. All
- * threads of the block call it; afterwards all have read what they were to read. */
+ * threads of the block call it; when it returns, none of them reads shared memory. */
 template <bool A_ALONG, bool B_ALONG, typename T, class A, class B>
 static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums, int n,
                                                 A a, B b)

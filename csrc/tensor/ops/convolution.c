@@ -190,7 +190,7 @@ static dt_dtype computed(dt_dtype dtype)
                                       : DT_FLOAT64;
 }
 
-/* Zeros, or the bias: what there is without an input. */
+/* The result of an empty input: the bias, or zeros. */
 static int without_input(dt_tensor *out, const dt_tensor *bias)
 {
     DT_LOCAL(wide);

@@ -39,7 +39,7 @@ int dt_constant_pad_nd_forward(dt_call *c)
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: dimension %d of size %" PRId64
                            " cannot be padded by %" PRId64 " and %" PRId64
-                           "; take away at most what there is",
+                           "; remove no more elements than it has",
                            c->name, dim, x->shape[dim], before, after);
         shape[dim] += before + after;
     }
