@@ -408,14 +408,21 @@ def test_no_memory_in_a_worker():
         list(DataLoader(Spoilt(how), num_workers=2))
 
 
-@pytest.mark.parametrize("method", ["receives", "sends"])
-def test_no_descriptors_in_the_reader(method):
+# Only the batches, and then only the lists of indices, are too big for the pipe.
+@pytest.mark.parametrize(
+    "loaded, words",
+    [
+        ("[[0.5] * 5000] * 16, 2, collate_fn=torch.tensor", "cannot map a batch of"),
+        ("range(40000), 5000, collate_fn=len", "no shared memory for"),
+    ],
+    ids=["receives", "sends"],
+)
+def test_no_descriptors_in_the_reader(loaded, words):
     out = python(f"""
 import multiprocessing, os, resource
 import pydevtensor as torch
 from pydevtensor.utils.data import DataLoader
-loader = DataLoader(range(20000), 5000, num_workers=2, prefetch_factor=1,
-                    collate_fn=torch.tensor if {method == "receives"} else len)
+loader = DataLoader({loaded}, num_workers=2, prefetch_factor=1)
 iterator = iter(loader)
 next(iterator)
 used = len(os.listdir('/proc/self/fd')) - 1  # its own
@@ -426,7 +433,6 @@ except RuntimeError as error:
     print(error)
 print(multiprocessing.active_children(), list(iterator))
 """)
-    words = "cannot map a batch of" if method == "receives" else "no shared memory for"
     assert words in out and "ulimit" in out and out.endswith("[] []\n")
 
 
