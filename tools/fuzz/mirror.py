@@ -148,6 +148,7 @@ BOUNDED = (
     "lcm",
     "igamma",
     "igammac",
+    "i0",
 )
 DIVISIONS = ("floor_divide", "remainder", "fmod")
 
