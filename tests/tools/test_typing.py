@@ -167,7 +167,6 @@ def test_stubs_say_what_the_package_has(tmp_path):
         "pydevtensor\\.distributions\\..*\\.support\n"
         "pydevtensor\\.distributions\\..*\\.(HalfCauchy|HalfNormal)\\.scale\n"
         "pydevtensor\\.distributions\\..*\\.LogNormal\\.(loc|scale)\n"
-        "pydevtensor\\._C\\.convolution\n"
         "pydevtensor\\._functions\\.pooling\\.(avg|max)_pool[123]d(_with_indices)?\n"
     )
 
