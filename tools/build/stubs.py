@@ -172,7 +172,7 @@ def named_tuples(schemas: dict[str, str]) -> dict[str, tuple[str, ...]]:
     """The named tuples that functions return, by the function's name."""
     found = {}
     for name, text in schemas.items():
-        fields = re.search(r" -> \(([a-z]\w*(?:, \w+)*)\)", text)
+        fields = re.search(r" -> \((?!Tensor)(\w+(?:, \w+)*)\)", text)
         if fields:
             found[name] = tuple(fields[1].split(", "))
     return found
