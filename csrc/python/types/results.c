@@ -10,8 +10,9 @@
 /* Made at the first use, and kept. */
 typedef struct named_tuple {
     struct named_tuple *next;
-    const char *results;                   /* the text that it was made from */
-    char name[2 * DT_MAX_NAME], names[96]; /* the fields' names follow one another */
+    const char *results; /* the text of a record that finds it */
+    char name[2 * DT_MAX_NAME],
+        names[DT_MAX_NAMES]; /* the fields' names follow one another */
     PyStructSequence_Field fields[DT_MAX_RESULTS + 1];
     PyStructSequence_Desc description;
     PyTypeObject *type;
@@ -40,7 +41,6 @@ static named_tuple *make(const char *name, const char *results)
         PyErr_NoMemory();
         return NULL;
     }
-    t->results = results;
     snprintf(t->name, sizeof t->name, "torch.return_types.%s", name);
     size_t used = 0;
     int count = 0;
@@ -66,17 +66,29 @@ static named_tuple *make(const char *name, const char *results)
     return t;
 }
 
+static named_tuple *find_or_make(const char *name, const char *results)
+{
+    named_tuple *t = named_tuples;
+    while (t && strcmp(strrchr(t->name, '.') + 1, name) != 0)
+        t = t->next;
+    return t ? t : make(name, results);
+}
+
+PyTypeObject *dt_named_tuple_make(const char *name, const char *results)
+{
+    named_tuple *t = find_or_make(name, results);
+    return t ? t->type : NULL;
+}
+
 PyTypeObject *dt_named_tuple_type(const char *name, const char *results)
 {
     named_tuple *t = named_tuples;
     while (t && t->results != results)
         t = t->next;
-    if (t)
-        return t->type;
-    for (t = named_tuples; t; t = t->next)
-        if (strcmp(strrchr(t->name, '.') + 1, name) == 0)
-            return t->type;
-    t = make(name, results);
+    if (!t)
+        t = find_or_make(name, results);
+    if (t && !t->results)
+        t->results = results;
     return t ? t->type : NULL;
 }
 
