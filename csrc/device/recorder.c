@@ -429,7 +429,7 @@ int dt_recorder_resolve(void)
     for (int64_t i = 0; i < recorded(); i++) {
         dt_record *r = &recorder.records[i];
         float from, to;
-        int device = r->device.index;
+        int device = (int)r->device.index;
         if (!r->events[0] || !r->events[1] || r->device_end)
             continue;
         if (gpu->event_elapsed(recorder.base[device], r->events[0], &from) ||

@@ -213,10 +213,12 @@ int dt_cpu_index(dt_stream, dt_index_op op, const dt_index_call *s)
     j.run = op == DT_INDEX_READ    ? reads[power]
             : op == DT_INDEX_WRITE ? writes[power]
                                    : accumulates[op - DT_INDEX_ADD][s->dtype];
-    if (op == DT_INDEX_READ && s->numel >= SHARED && rows > 1)
+    bool shared = s->numel >= SHARED;
+    if (shared && op != DT_INDEX_READ)
+        j.apart = rows_apart(s, j.size);
+    if (shared && op == DT_INDEX_READ && rows > 1)
         dt_pool_run(run_rows, &j, rows, inner < SHARED / 2 ? SHARED / 2 / inner : 1);
-    else if (op != DT_INDEX_READ && s->numel >= SHARED &&
-             (j.apart = rows_apart(s, j.size)))
+    else if (j.apart)
         dt_pool_run(run_parts, &j, rows / j.apart, SHARED / 2 / (j.apart * inner) + 1);
     else
         run_rows(&j, 0, rows);

@@ -137,7 +137,7 @@ static void clear(table *t)
 static int allocate(const char *op_name, table *t, int64_t rows, int64_t taps)
 {
     t->starts = calloc((size_t)rows + 1, sizeof *t->starts);
-    t->taps = calloc((size_t)taps, sizeof *t->taps);
+    t->taps = calloc((size_t)taps + 1, sizeof *t->taps);
     return t->starts && t->taps
                ? 0
                : dt_fail(DT_ERROR_HOST_MEMORY,
