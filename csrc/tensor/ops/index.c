@@ -356,7 +356,8 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexin
 /* --- operations --- */
 
 /* The indexing of a call (input, dim, index, ...), x[..., index, ...]. An index without
- * dimensions counts as a vector of one element, which `vector` holds. */
+ * dimensions counts as a vector of one element, which `vector` holds. The index of an input
+ * without dimensions has one element, and gives a result without dimensions. */
 static int index_of_dim(dt_indexing *indexing, const dt_call *c, dt_tensor *vector)
 {
     const dt_tensor *x = c->args[0].tensor;
@@ -373,12 +374,15 @@ static int index_of_dim(dt_indexing *indexing, const dt_call *c, dt_tensor *vect
                        "%s: the index has %d dimensions; give one of 1, such as "
                        "index.flatten()",
                        c->name, vector->ndim);
-    if (!x->ndim)
-        return dt_fail(DT_ERROR_INDEX,
-                       "%s: the tensor has no dimension to index; give it one with "
-                       "reshape(1)",
-                       c->name);
-    *indexing = dt_indexing_along(c->name, DT_INDEXING_ADVANCED, dim, vector);
+    if (!x->ndim && vector->numel != 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the index has %" PRId64 " elements; a tensor without "
+                       "dimensions takes one",
+                       c->name, vector->numel);
+    vector->ndim = x->ndim ? 1 : 0;
+    *indexing = dt_indexing_along(
+        c->name, x->ndim ? DT_INDEXING_ADVANCED : DT_INDEXING_GATHER, dim, vector);
+    indexing->code = DT_ERROR_INDEX;
     return 0;
 }
 
@@ -485,7 +489,8 @@ static int check_source(const dt_indexing *indexing, const dt_tensor *index,
     char have[DT_SHAPE_TEXT], want[DT_SHAPE_TEXT];
     int64_t shape[DT_MAX_NDIM];
     memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
-    shape[indexing->dims[0]] = index->numel;
+    if (x->ndim)
+        shape[indexing->dims[0]] = index->numel;
     if (dt_shape_equal(x->ndim, shape, source->ndim, source->shape))
         return 0;
     return dt_fail(
