@@ -168,7 +168,7 @@ static int add_tensor(subscript *s, const dt_tensor *t)
     return add_chosen(s, &index, -1);
 }
 
-/* Converts a list or an array to a CPU tensor; an empty list has no integers. */
+/* Converts a list, a range or an array to a CPU tensor; an empty list has no integers. */
 static int add_sequence(subscript *s, PyObject *key)
 {
     PyObject *made = dt_tensor_from_data("index", key, -1, dt_device_make(DT_CPU, 0));
@@ -192,7 +192,8 @@ static int add_item(subscript *s, PyObject *key)
 {
     if (dt_tensor_check(key) && dt_tensor_of(key)->ndim)
         return add_tensor(s, dt_tensor_of(key));
-    if (PyList_Check(key) || PyTuple_Check(key) || dt_numpy_is_array(key))
+    if (PyList_Check(key) || PyTuple_Check(key) || PyRange_Check(key) ||
+        dt_numpy_is_array(key))
         return add_sequence(s, key);
     if (s->count == MAX_ITEMS)
         return too_many();
