@@ -14,14 +14,17 @@ int dt_cat_backward(dt_grad *g)
     for (int i = 0; i < g->args[0].count; i++) {
         int ndim;
         const int64_t *shape = dt_grad_item(g, i, &ndim);
-        if (ndim == 1 && !shape[0] && g->gradients[0]->ndim != 1)
-            continue; /* cat leaves these out */
+        /* Vectors without elements, which cat leaves out among larger shapes. */
+        bool left_out = ndim == 1 && !shape[0];
+        int64_t length = left_out ? 0 : shape[dim];
         if (dt_node_wants(g->node, i)) {
             dt_arg part = CALL_OP(narrow, TENSOR(GRAD), dt_value_int(dim),
-                                  dt_value_int(start), dt_value_int(shape[dim]));
+                                  dt_value_int(start), dt_value_int(length));
+            if (left_out)
+                part = CALL_OP(reshape, TENSOR(part), dt_value_ints(1, shape));
             g->into[i] = dt_scope_tensor(g->scope, part, g->gradients[0]);
         }
-        start += shape[dim];
+        start += length;
     }
     return 0;
 }
