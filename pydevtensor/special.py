@@ -13,6 +13,7 @@ from pydevtensor import _C
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._names import publish as _publish
+from pydevtensor._output import write as _write
 
 __all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit"]
 __all__ += ["expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e"]
@@ -44,8 +45,7 @@ def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> torch.special.ndtr(torch.tensor([-1.0, 0.0, 1.0]))
     tensor([0.1587, 0.5000, 0.8413])
     """
-    result = _C.mul(_C.erfc(input * -math.sqrt(0.5)), 0.5)
-    return result if out is None else _C.mul(result, 1, out=out)
+    return _write(_C.mul(_C.erfc(input * -math.sqrt(0.5)), 0.5), out)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:

@@ -7,9 +7,10 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
+from pydevtensor._output import write
 from pydevtensor.autograd import Function
 from pydevtensor.linalg import lapack
-from pydevtensor.linalg.lapack import TRANSPOSED, UNIT, UPPER, results, write
+from pydevtensor.linalg.lapack import TRANSPOSED, UNIT, UPPER, results
 
 __all__ = ["cholesky", "cholesky_ex", "lu", "lu_factor", "lu_factor_ex", "qr"]
 __all__ += ["solve_triangular"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._C import Tensor
+from pydevtensor._output import write
 
 __all__ = ["LinAlgError"]
 
@@ -233,8 +234,3 @@ def results(name: str, fields: str, values: Sequence[Tensor], out: Any = None) -
             raise TypeError(f"out is {out!r}; give a tuple of {len(values)} Tensors")
         values = [write(v, o) for v, o in zip(values, out, strict=True)]
     return kind(tuple(values))
-
-
-def write(result: Tensor, out: Tensor | None) -> Tensor:
-    """result, or `out` after it was written there."""
-    return result if out is None else _C.mul(result, 1, out=out)

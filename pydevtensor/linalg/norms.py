@@ -10,6 +10,7 @@ from pydevtensor import _C
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import at_least, dimension, floating, named
 from pydevtensor._functions.linalg import chain
+from pydevtensor._output import write
 
 __all__ = [
     "cross",
@@ -21,10 +22,6 @@ __all__ = [
     "norm",
 ]
 __all__ += ["vander", "vecdot", "vector_norm"]
-
-
-def _finish(result, out):
-    return result if out is None else _C.mul(result, 1, out=out)
 
 
 @named
@@ -48,7 +45,7 @@ def vector_norm(
     """
     if isinstance(ord, (str, bytes)) or ord is None:
         raise TypeError(f"ord is {ord!r}; give a number")
-    return _finish(x.norm(ord, dim, keepdim, dtype=dtype), out)
+    return write(x.norm(ord, dim, keepdim, dtype=dtype), out)
 
 
 @named
@@ -85,7 +82,7 @@ def matrix_norm(
     if dtype is not None:
         A = A.to(dtype)
     if ord == "fro":
-        return _finish(A.norm(2, dim=(rows, columns), keepdim=keepdim), out)
+        return write(A.norm(2, dim=(rows, columns), keepdim=keepdim), out)
     if ord in ("nuc", 2, -2):
         from pydevtensor.linalg.spectra import svdvals
 
@@ -93,7 +90,7 @@ def matrix_norm(
         value = S.sum(-1) if ord == "nuc" else S.amax(-1) if ord == 2 else S.amin(-1)
         for place in sorted((rows, columns)) if keepdim else ():
             value = value.unsqueeze(place)
-        return _finish(value, out)
+        return write(value, out)
     if ord not in (1, -1, inf, -inf):
         raise RuntimeError(
             f"there is no norm of order {ord!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf "
@@ -105,7 +102,7 @@ def matrix_norm(
     result = best(second, keepdim=True)
     if not keepdim:
         result = result.squeeze((rows, columns))
-    return _finish(result, out)
+    return write(result, out)
 
 
 @named
@@ -134,7 +131,7 @@ def norm(
     else:
         count = 1 if dim is not None else A.dim()
     if ord is None:
-        return _finish(A.norm(2, dim, keepdim, dtype=dtype), out)
+        return write(A.norm(2, dim, keepdim, dtype=dtype), out)
     if count == 1 and not isinstance(ord, str):
         return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
     if dim is None and count not in (1, 2):
@@ -171,7 +168,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
             )
     result = chain(matrices)
     result = result.squeeze(0) if row else result
-    return _finish(result.squeeze(-1) if column else result, out)
+    return write(result.squeeze(-1) if column else result, out)
 
 
 def cross(
@@ -214,7 +211,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     """
     floating("x", x)
     floating("y", y)
-    return _finish((x * y).sum(dim), out)
+    return write((x * y).sum(dim), out)
 
 
 @named

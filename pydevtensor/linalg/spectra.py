@@ -8,9 +8,10 @@ from pydevtensor import _C
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._functions.dtypes import finfo
+from pydevtensor._output import write
 from pydevtensor.autograd import Function
 from pydevtensor.linalg import lapack
-from pydevtensor.linalg.lapack import results, write
+from pydevtensor.linalg.lapack import results
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_rank", "pinv"]
 __all__ += ["svd", "svdvals"]

@@ -9,10 +9,11 @@ from pydevtensor import _C
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._functions.dtypes import finfo
+from pydevtensor._output import write
 from pydevtensor.autograd import Function, enable_grad, grad
 from pydevtensor.linalg import lapack
 from pydevtensor.linalg.factors import solve_triangular
-from pydevtensor.linalg.lapack import results, write
+from pydevtensor.linalg.lapack import results
 from pydevtensor.linalg.spectra import pinv, svdvals
 
 __all__ = ["cond", "det", "inv", "inv_ex", "lstsq", "lu_solve", "slogdet", "solve"]
