@@ -53,7 +53,7 @@ def relu(input: Any, inplace: bool = False) -> Any:
     >>> nn.functional.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return input.relu_() if inplace else input.relu()
+    return _C.relu_(input) if inplace else _C.relu(input)
 
 
 def relu_(input: Any) -> Any:
@@ -62,7 +62,7 @@ def relu_(input: Any) -> Any:
     >>> nn.functional.relu_(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return input.relu_()
+    return _C.relu_(input)
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
