@@ -257,3 +257,13 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     steps = _C.arange(p, dtype=x.dtype, device=x.device) / 2
     constant = p * (p - 1) / 4 * math.log(math.pi)
     return (x.unsqueeze(-1) - steps).lgamma().sum(-1) + constant
+
+
+@method()
+def __rdiv__(input: Tensor, other: Value) -> Tensor:
+    """other / input, by the name that Python 2 had for it.
+
+    >>> torch.tensor([1.0, 2.0]).__rdiv__(5)
+    tensor([5.0000, 2.5000])
+    """
+    return _C.div(other, input)
