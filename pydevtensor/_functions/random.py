@@ -85,7 +85,7 @@ def geometric_(
     return input.copy_((drawn.log() / math.log1p(-p)).ceil())
 
 
-@function(method=True)
+@function(method=True, out=True)
 def multinomial(
     input: Tensor,
     num_samples: int,

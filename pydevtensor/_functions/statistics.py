@@ -202,7 +202,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     return values.squeeze(place), index.squeeze(place)
 
 
-@function()
+@function(out=True)
 def isin(
     elements: Value,
     test_elements: Value,

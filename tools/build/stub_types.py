@@ -187,7 +187,11 @@ FORMS = {
         for n in (1, 2, 3)
     },
     "nonzero": [
-        ("input: Tensor, *, as_tuple: Literal[False] = False", "Tensor"),
+        (
+            "input: Tensor, *, as_tuple: Literal[False] = False, "
+            "out: Tensor | None = None",
+            "Tensor",
+        ),
         ("input: Tensor, *, as_tuple: builtins.bool", "Tensor | tuple[Tensor, ...]"),
     ],
     "size": [

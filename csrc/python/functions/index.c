@@ -7,9 +7,12 @@
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 
-DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
+DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor = None)")
 {
     const dt_tensor *x = v[0].tensor;
+    if (v[1].b && dt_given(args, 2))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "nonzero(): as_tuple=True gives a tuple; give it no out=");
     if (v[1].b)
         return PyObject_CallMethod(dt_py.module, "where", "O", args->slots[0]);
     dt_tensor_object *out = dt_tensor_object_new();
@@ -19,7 +22,7 @@ DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False)")
     int status;
     DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
            dt_nonzero(&out->tensor, mask), &mask);
-    return dt_tensor_result(out, status);
+    return dt_finish(args, 2, out, status);
 }
 
 DT_PUBLIC(index_put_in_place, "index_put_(input: Tensor, indices: Any, values: Tensor, "

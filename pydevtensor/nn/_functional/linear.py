@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._output import write
 
 __all__ = ["bilinear", "linear"]
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """input @ weight.T + bias; input (..., in), weight (out, in), bias (out).
+
+    out: a Tensor to write the result to.
 
     >>> nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).shape
     torch.Size([2, 4])
     """
+    if out is not None:
+        return write(linear(input, weight, bias), out)
     try:
         if bias is None:
             return input @ weight.t()
