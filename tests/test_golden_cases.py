@@ -12,6 +12,7 @@ SETS = (
     "amp",
     "attention",
     "breadth",
+    "edges",
     "composed",
     "conv",
     "distributions",

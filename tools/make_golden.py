@@ -188,6 +188,7 @@ MAKERS = {
     "attention": cases,
     "func": cases,
     "breadth": cases,
+    "edges": cases,
     "checkpoints": make_checkpoints,
     "composed": cases,
     "distributions": cases,
