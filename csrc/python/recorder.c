@@ -23,8 +23,8 @@ static int number_of(PyCodeObject *code, int line)
     Py_ssize_t next = PyList_GET_SIZE(places);
     DT_REF number = PyLong_FromSsize_t(next);
     DT_REF place = Py_BuildValue("(OiO)", code->co_filename, line, code->co_name);
-    if (!key || !number || !place || PyDict_SetItem(numbers, key, number) < 0 ||
-        PyList_Append(places, place) < 0)
+    if (!key || !number || !place || PyList_Append(places, place) < 0 ||
+        PyDict_SetItem(numbers, key, number) < 0)
         return -1;
     return (int)next;
 }
