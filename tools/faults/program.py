@@ -433,6 +433,155 @@ def losses(device):
     return run
 
 
+def gradients(loss, *leaves):
+    """A function of the losses' gradients, which sums what `loss` returns."""
+
+    def run():
+        sum(part.float().sum() for part in loss()).backward()
+        return [w.grad for w in leaves]
+
+    return run
+
+
+@case
+def convolution(device):
+    x, w = leaf(2, 4, 6, 7, device=device), leaf(6, 2, 3, 2, device=device)
+    b, back = leaf(6, device=device), leaf(4, 3, 2, 2, device=device)
+
+    def loss():
+        padded = F.conv2d(x, w, b, padding=1, groups=2)
+        channels_last = x.to(memory_format=torch.channels_last)
+        return (
+            padded * padded,
+            F.conv2d(x.half(), w.half(), stride=2, groups=2),
+            F.conv2d(channels_last, w[:4, :1], padding="same", groups=4),
+            F.conv_transpose2d(x, back, stride=2, output_padding=1),
+            F.conv1d(x[:, :, 0], back[:, :, 0].transpose(0, 1)),
+        )
+
+    return gradients(loss, x, w, b, back)
+
+
+@case
+def convolution_twice(device):
+    x, w = leaf(1, 2, 5, 5, device=device), leaf(3, 2, 3, 3, device=device)
+
+    def run():
+        y = F.conv2d(x, w).exp().sum()
+        gx, gw = torch.autograd.grad(y, (x, w), create_graph=True)
+        return torch.autograd.grad(gx.square().sum() + gw.sin().sum(), (x, w))
+
+    return run
+
+
+@case
+def windows(device):
+    x = leaf(2, 3, 6, 8, device=device)
+    place = torch.rand(2, 4, 5, 2, device=device) * 2 - 1
+
+    def loss():
+        y, i = F.max_pool2d(x, 2, return_indices=True)
+        return (
+            F.max_unpool2d(y, i, 2),
+            F.avg_pool2d(x, 3, stride=2, padding=1),
+            F.adaptive_max_pool2d(x, (3, 5)),
+            F.adaptive_avg_pool2d(x, 4),
+            F.pad(x, (1, 2, 1, 0), mode="reflect"),
+            F.interpolate(x, scale_factor=1.5, mode="bicubic", antialias=True),
+            F.interpolate(x, size=(3, 3), mode="nearest"),
+            F.grid_sample(x, place, align_corners=False),
+            F.fold(F.unfold(x, 2), (6, 8), 2),
+        )
+
+    return gradients(loss, x)
+
+
+@case
+def recurrent(device):
+    torch.manual_seed(0)
+    net, gru = nn.LSTM(3, 4).to(device), nn.GRU(3, 4, bidirectional=True).to(device)
+    x = leaf(5, 2, 3, device=device)
+    packed = nn.utils.rnn.pack_padded_sequence
+
+    def loss():
+        y, (h, _) = net(x)
+        z, _ = gru(packed(x, torch.tensor([5, 3])))
+        return y * y, h.sin(), z.data
+
+    return gradients(loss, x, *net.parameters(), *gru.parameters())
+
+
+@case
+def attention(device):
+    q, k = leaf(2, 4, 9, 8, device=device), leaf(2, 2, 7, 8, device=device)
+    mask = torch.ones(9, 7, dtype=torch.bool, device=device).tril(1)
+    layer = nn.MultiheadAttention(8, 2, batch_first=True).to(device)
+
+    def loss():
+        attend = F.scaled_dot_product_attention
+        return (
+            attend(q, k, k, attn_mask=mask, enable_gqa=True),
+            attend(q, q, q, is_causal=True).exp(),
+            *layer(q[0], q[0], q[0]),
+        )
+
+    return gradients(loss, q, k, *layer.parameters())
+
+
+@case
+def factorizations(device):
+    a = leaf(2, 5, 4, device=device)
+
+    def loss():
+        square = a.mT @ a + torch.eye(4, device=device)
+        return (
+            *torch.linalg.qr(a),
+            torch.linalg.svdvals(a),
+            torch.linalg.eigvalsh(square),
+            torch.linalg.solve(square, a.mT),
+            torch.linalg.cholesky(square),
+            torch.linalg.slogdet(square).logabsdet,
+            torch.linalg.lstsq(a, a.detach() + 1).solution,
+        )
+
+    return gradients(loss, a)
+
+
+@case
+def activations(device):
+    x, w = leaf(4, 6, device=device), leaf(6, device=device)
+    kinds = (F.gelu, F.elu, F.hardswish, F.mish, F.softplus, F.logsigmoid, F.glu)
+    return gradients(lambda: [f(x) for f in kinds] + [F.prelu(x, w)], x, w)
+
+
+@case
+def lower_types(device):
+    net = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2)).to(device)
+    x = torch.rand(3, 6, device=device)
+    scaler = torch.amp.GradScaler(device, init_scale=8.0)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step():
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = F.mse_loss(net(x).float(), torch.zeros(3, 2, device=device))
+        scaler.scale(loss).backward()
+        return loss
+
+    return [step, lambda: scaler.step(optimizer), lambda: scaler.update()]
+
+
+@case
+def profile(device):
+    a = torch.rand(40, device=device)
+
+    def run():
+        with torch.profiler.profile() as p:
+            b = (a * 2).sum()
+        return b, len(p.events())
+
+    return run
+
+
 @case
 def modules(device):
     state = {k: v + 1 for k, v in nn.Linear(8, 3).to(device).state_dict().items()}
