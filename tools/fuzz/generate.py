@@ -23,7 +23,8 @@ DTYPES = (
     *("bool", "uint8", "int8", "int16", "int32", "float16", "bfloat16"),
 )
 # What no second run or no other library can answer alike: memory that nobody wrote,
-# addresses, devices, random numbers (their functions have a parameter `generator`).
+# addresses, devices, random numbers (most of their functions have a parameter
+# `generator`).
 UNCOMPARABLE = {
     *("data_ptr", "record_stream", "pin_memory", "is_pinned", "cpu", "cuda", "type"),
     *("get_device", "seed", "initial_seed", "manual_seed", "frombuffer", "from_numpy"),
@@ -67,7 +68,8 @@ def callables(every=False):
         if name.startswith("_") or name in signatures.PROCESS_WIDE:
             continue
         # XTensor() makes tensors on the CPU, whatever the default device is.
-        apart = any(part in name for part in ("empty", "rand", "Tensor"))
+        parts = ("empty", "rand", "Tensor", "dropout", "rrelu")
+        apart = any(part in name for part in parts)
         if not every and (apart or "generator" in text or name in UNCOMPARABLE):
             continue
         for form in text.split(" | "):

@@ -79,6 +79,11 @@ def is_known(session, machine, statement, ours, theirs):
         return True
     if name == "Ours":
         infinite = "space(" in statement or "_mean(" in statement
+        if "conv_transpose" in statement:
+            # The CPU multiplies weights with zeros around the input, which makes
+            # infinities NaN; a GPU leaves such products out.
+            values = [v for v in session.inputs(statement) if isinstance(v, Value)]
+            infinite = not all(np.isfinite(v.array).all() for v in values)
         return infinite or bool(ON_GPU.search(str(ours)))
     if name == "NumPy":
         # NumPy also checks where the result has no elements.
