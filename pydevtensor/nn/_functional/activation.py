@@ -138,6 +138,10 @@ def rrelu(
         )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"rrelu: the input is of {input.dtype}; convert it with .float()"
+        )
     slopes = _C.ones_like(input)
     low = input.detach() <= 0
     if input.device.type == "cpu":  # PyTorch draws where a slope is needed only
