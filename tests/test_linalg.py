@@ -4,10 +4,9 @@ Values are compared with PyTorch's in golden/linalg.json.
 """
 
 import itertools
-import subprocess
-import sys
 
 import pytest
+from isolated import python
 
 import pydevtensor as torch
 from pydevtensor import linalg
@@ -273,16 +272,10 @@ def test_names_of_nodes_and_results():
 
 
 def test_what_to_install_without_lapack():
-    program = (
+    said = python(
         "import pydevtensor as torch\n"
         "try:\n    torch.linalg.inv(torch.eye(2))\n"
-        "except RuntimeError as error:\n    print(error)"
+        "except RuntimeError as error:\n    print(error)",
+        PYDEVTENSOR_BLAS="own",
     )
-    run = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        env={"PYDEVTENSOR_BLAS": "own", "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "pip install scipy-openblas64" in run.stdout
+    assert "pip install scipy-openblas64" in said
