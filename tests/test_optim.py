@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from golden.descent import descend
 from golden.describe import load
 from golden.optim import backward, make_parameters, optimise
 
@@ -29,13 +30,29 @@ def test_everything_is_as_in_pytorch(device):
     assert not faults, "\n".join(faults)
 
 
+def test_descent_is_as_in_pytorch(device):
+    found, recorded = descend(torch, device), load("descent")["found"]
+    assert found.keys() == recorded.keys()
+    faults = []
+    for name, expected in recorded.items():
+        relative = 1e-11 if name.startswith("float64") else 2e-5
+        if "loading ASGD" in name:
+            # PyTorch computes the rate in float32, also where it keeps it in float64.
+            relative = max(relative, 1e-6)
+        if not isinstance(expected, str):
+            expected = pytest.approx(expected, rel=relative, abs=relative / 100)
+        if found[name] != expected:
+            faults.append(f"{name}: {found[name]}, expected {expected}")
+    assert not faults, "\n".join(faults)
+
+
 # --- the rules, from the papers, in NumPy ---------------------------------------------
 
 
-def update(rule, parameters, gradients, states, steps, numbers, scale=None):
+def update(rule, parameters, gradients, states, steps, numbers, scale=None, kept=()):
     """Update parameters by a rule."""
     tensors = sum(states, parameters + gradients)
-    torch._C._update(rule, tensors, steps, numbers, scale)
+    torch._C._update(rule, tensors, steps, numbers, scale, kept)
 
 
 def reference(rule, p, g, states, n, step):
@@ -44,10 +61,45 @@ def reference(rule, p, g, states, n, step):
         if rule == "scale":
             return g * n["factor"], states
         return np.clip(g, n["least"], n["greatest"]), states
+    s = dict(states)
+    if rule == "rprop":
+        g = n["sign"] * g
+        turn = np.sign(g * s["prev"])
+        factor = np.where(turn > 0, n["grow"], np.where(turn < 0, n["shrink"], 1))
+        size = s["step_size"] = np.clip(s["step_size"] * factor, n["least"], n["most"])
+        g = s["prev"] = np.where(turn < 0, 0, g)
+        return p - np.sign(g) * size, s
     p = p * n.get("shrink", 1)
     g = n["sign"] * g + n["weight_decay"] * p
-    s = dict(states)
     lr = n["lr"]
+    if rule == "asgd":
+        p = p * (1 - n["lambd"] * s["eta"]) - s["eta"] * g
+        s["ax"] = s["ax"] + s["mu"] * (p - s["ax"])
+        s["eta"] = lr / (1 + n["lambd"] * lr * step) ** n["alpha"]
+        s["mu"] = 1 / max(1, step - n["t0"])
+        return p, s
+    if rule == "adamax":
+        s["exp_avg"] = n["beta1"] * s["exp_avg"] + (1 - n["beta1"]) * g
+        s["exp_inf"] = np.maximum(n["beta2"] * s["exp_inf"], np.abs(g) + n["eps"])
+        return p - lr / (1 - n["beta1"] ** step) * s["exp_avg"] / s["exp_inf"], s
+    if rule in ("radam", "nadam"):
+        b1, b2, eps = n["beta1"], n["beta2"], n["eps"]
+        m = s["exp_avg"] = b1 * s["exp_avg"] + (1 - b1) * g
+        v = s["exp_avg_sq"] = b2 * s["exp_avg_sq"] + (1 - b2) * g * g
+        if rule == "radam":
+            most = 2 / (1 - b2) - 1
+            rest = most - 2 * step * b2**step / (1 - b2**step)
+            mean = m / (1 - b1**step)
+            if rest <= 5:
+                return p - lr * mean, s
+            r = (rest - 4) * (rest - 2) * most / ((most - 4) * (most - 2) * rest)
+            return p - lr * mean * (r * (1 - b2**step)) ** 0.5 / (np.sqrt(v) + eps), s
+        now, after = (
+            b1 * (1 - 0.5 * 0.96 ** (t * n["momentum_decay"])) for t in (step, step + 1)
+        )
+        product = s["mu_product"] = s["mu_product"] * now
+        mean = after * m / (1 - product * after) + (1 - now) * g / (1 - product)
+        return p - lr * mean / (np.sqrt(v / (1 - b2**step)) + eps), s
     if rule == "sgd":
         return p - lr * g, s
     if rule == "sgd_momentum":
@@ -104,6 +156,11 @@ NUMBERS = {
     "factor": -1.7,
     "least": -0.4,
     "greatest": 0.6,
+    "momentum_decay": 0.3,
+    "lambd": 0.2,
+    "t0": 1.0,
+    "grow": 1.4,
+    "most": 2.6,
 }
 # How a tensor of each kind is made from a row-major one with the same values.
 LAYOUTS = {
@@ -125,7 +182,7 @@ def spread(t):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_is_its_paper(rule, dtype, device):
-    states, numbers = RULES[rule]
+    states, numbers, kept_names = RULES[rule]
     given = [NUMBERS[name] for name in numbers]
     n = dict(zip(numbers, given, strict=True))
     kind = getattr(torch, dtype)
@@ -133,6 +190,7 @@ def test_a_rule_is_its_paper(rule, dtype, device):
     cases = [(shape, name) for shape in SHAPES for name in LAYOUTS]
     parameters, gradients, kept, expected = [], [], [[] for _ in states], []
     steps = []
+    kept_numbers = [[] for _ in kept_names]
     for i, (shape, layout) in enumerate(cases):
 
         def make(values, lay):
@@ -144,7 +202,10 @@ def test_a_rule_is_its_paper(rule, dtype, device):
             s[name] = rng.uniform(2, 3, shape).astype(dtype)
             if name == "grad_avg":
                 s[name] = s[name] / 10
-        step = 1 + i % 3
+        step = 1 + i % 7 if rule == "radam" else 1 + i % 3
+        for k, name in enumerate(kept_names):
+            s[name] = np.array(0.25 + i / 64)
+            kept_numbers[k].append(torch.tensor(0.25 + i / 64, dtype=kind))
         if step == 1 and rule == "sgd_momentum":
             s["momentum_buffer"] = np.zeros(shape, dtype)
         parameters.append(make(p, layout))
@@ -158,7 +219,8 @@ def test_a_rule_is_its_paper(rule, dtype, device):
         expected.append(
             reference(rule, p.astype("float64"), g.astype("float64"), wide, n, step)
         )
-    update(rule, parameters, gradients, kept, steps, given)
+    flat = [number for numbers in kept_numbers for number in numbers]
+    update(rule, parameters, gradients, kept, steps, given, None, flat)
     tolerance = 2e-5 if dtype == "float32" else 1e-12
     for i, (p, s) in enumerate(expected):
         np.testing.assert_allclose(
@@ -168,6 +230,8 @@ def test_a_rule_is_its_paper(rule, dtype, device):
             np.testing.assert_allclose(
                 kept[k][i].cpu().numpy(), s[name], tolerance, tolerance, err_msg=name
             )
+        for k, name in enumerate(kept_names):
+            assert kept_numbers[k][i].item() == pytest.approx(s[name], rel=1e-6)
 
 
 def test_scale_multiplies_the_gradients(device):
@@ -211,7 +275,19 @@ def test_misfits_fail_before_anything_is_written(device):
     refuse(RuntimeError, "2 elements", "sgd", [p], [p], [], (), sgd, q)
     adagrad = (0.1, 0.0, 0.0, 0.0, 1.0)
     refuse(RuntimeError, "shape", "adagrad", [p], [p], [[q]], [1.0], adagrad)
+    asgd = (0.1, 1e-4, 0.75, 0.0, 0.0, 1.0)
+    eta, mu = torch.tensor(0.1), torch.tensor(1.0)
+
+    def refuse_kept(error, words, kept):
+        refuse(error, words, "asgd", [p], [p], [[p]], [1.0], asgd, None, kept)
+
+    refuse_kept(ValueError, "1 kept", [eta])
+    refuse_kept(TypeError, "kept number 1", [eta, 1.0])
+    refuse_kept(TypeError, "kept number 0", [eta.long(), mu])
+    refuse_kept(TypeError, "kept number 1.*one element", [eta, q])
+    refuse(RuntimeError, "shape", "asgd", [p], [p], [[q]], [1.0], asgd, None, [eta, mu])
     assert p.tolist() == [1, 1, 1] and q.tolist() == [1, 1]
+    assert (eta.item(), mu.item()) == (pytest.approx(0.1), 1)
 
 
 @pytest.mark.filterwarnings("ignore:.*read-only")
@@ -402,6 +478,11 @@ MAKERS = {
     "Adagrad": lambda ps: optim.Adagrad(ps, 0.1),
     "Adadelta": lambda ps: optim.Adadelta(ps, 0.1),
     "RMSprop": lambda ps: optim.RMSprop(ps, 0.1, momentum=0.5, centered=True),
+    "RAdam": lambda ps: optim.RAdam(ps, 0.1),
+    "NAdam": lambda ps: optim.NAdam(ps, 0.1),
+    "Adamax": lambda ps: optim.Adamax(ps, 0.1),
+    "ASGD": lambda ps: optim.ASGD(ps, 0.1, t0=0),
+    "Rprop": lambda ps: optim.Rprop(ps, 0.1),
 }
 each_optimizer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 
@@ -685,6 +766,11 @@ REPEATED = {
     "RMSprop": (-0.02567163, -1.28913045),
     "Adagrad": (0.66171837, 0.77155429),
     "Adadelta": (0.99801636, 0.99902928),
+    "RAdam": (0.14045082, 0.09999996),
+    "NAdam": (0.55685920, 0.74276465),
+    "Adamax": (0.45732731, 0.69999993),
+    "ASGD": (0.21598862, 0.09998571),
+    "Rprop": (0.00700790, 0.63599998),
 }
 
 

@@ -24,7 +24,7 @@ GOLDEN = TESTS / "golden"
 RELEASE = "2.13"
 
 sys.path.insert(0, str(TESTS))
-from golden import checkpoints, learning, optim, printing, promotion  # noqa: E402
+from golden import checkpoints, descent, learning, optim, printing, promotion  # noqa: E402  # noqa: E402
 from golden import random as random_numbers  # noqa: E402
 from golden.describe import answer, difference, run  # noqa: E402
 
@@ -98,16 +98,23 @@ def make_optim(golden, torch):
     return {"found": rounded(optim.optimise(torch, "cpu"), golden["found"])}
 
 
+def make_descent(golden, torch):
+    return {"found": rounded(descent.descend(torch, "cpu"), golden["found"])}
+
+
 def rounded(found, recorded):
-    """Texts, and lists of float32 with as many digits as they need. Training multiplies
-    rounding errors: the recorded list stays where all its numbers are close."""
+    """Texts, and lists of numbers with as many digits as float32 needs, or float64
+    where the name begins with that. Training multiplies rounding errors: the recorded
+    list stays where all its numbers are close."""
 
     def value(name, new):
         if isinstance(new, str):
             return new
-        new, old = [float(f"{v:.9g}") for v in new], recorded.get(name, ())
+        wide = name.startswith("float64")
+        digits, relative, absolute = (16, 1e-12, 1e-14) if wide else (9, 2e-5, 5e-7)
+        new, old = [float(f"{v:.{digits}g}") for v in new], recorded.get(name, ())
         near = len(old) == len(new) and all(
-            math.isclose(a, b, rel_tol=2e-5, abs_tol=5e-7)
+            math.isclose(a, b, rel_tol=relative, abs_tol=absolute)
             for a, b in zip(old, new, strict=True)
         )
         return old if near else new
@@ -190,6 +197,7 @@ MAKERS = {
     "breadth": cases,
     "edges": cases,
     "checkpoints": make_checkpoints,
+    "descent": make_descent,
     "composed": cases,
     "distributions": cases,
     "linalg": cases,

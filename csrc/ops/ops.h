@@ -16,7 +16,8 @@ typedef enum dt_reduce_op {
 } dt_reduce_op;
 
 typedef enum dt_optim_op {
-#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
+#define OPTIM(name, count, states, numbers, own, kept_count, kept, prepare, formula,   \
+              doc)                                                                     \
     DT_UPDATE_##name,
 #include "ops/optim.def"
 #undef OPTIM
@@ -25,8 +26,9 @@ typedef enum dt_optim_op {
 
 /* The most that a row of ops/optim.def has. */
 #define DT_OPTIM_STATES  3
-#define DT_OPTIM_NUMBERS 7
-#define DT_OPTIM_OWN     4
+#define DT_OPTIM_NUMBERS 8
+#define DT_OPTIM_OWN     5
+#define DT_OPTIM_KEPT    2
 /* Takes the parentheses off a row's list of names. */
 #define DT_OPTIM_NAMES(...) __VA_ARGS__
 

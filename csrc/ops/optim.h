@@ -10,7 +10,8 @@
 #define O(name) o[name]
 /* One element: the parameter P, its gradient G, its states s; the numbers n of the call,
  * and o of the tensor. */
-#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
+#define OPTIM(name, count, states, numbers, own, kept_count, kept, prepare, formula,   \
+              doc)                                                                     \
     template <typename T>                                                              \
     struct rule_##name {                                                               \
         static constexpr int nstates = count;                                          \

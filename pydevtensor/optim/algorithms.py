@@ -1,4 +1,4 @@
-"""The optimizers. Their arithmetic is in csrc/ops/optim.def.
+"""SGD, Adagrad, Adadelta, RMSprop, ASGD and Rprop, as csrc/ops/optim.def computes them.
 
 foreach, fused and capturable have no effect: a step is always one kernel for all
 parameters of a group.
@@ -48,84 +48,6 @@ class SGD(Optimizer):
 
     def _rule(self, group: dict) -> str:
         return "sgd_momentum" if group["momentum"] else "sgd"
-
-
-class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015); amsgrad as Reddi and others, 2018.
-
-    betas are the decay rates of the means of gradients and of squared gradients; eps is
-    added to the root of the latter. Raises ValueError for options out of range.
-
-    >>> weight = torch.tensor([1.0], requires_grad=True)
-    >>> optimizer = torch.optim.Adam([weight], lr=0.1)
-    >>> (weight * 3).sum().backward()
-    >>> optimizer.step()
-    >>> weight.detach()
-    tensor([0.9000])
-    """
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: Any = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: Any = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
-        super().__init__(
-            params, options_of(locals(), "lr betas eps weight_decay amsgrad maximize")
-        )
-
-    def _rule(self, group: dict) -> str:
-        return "adam_amsgrad" if group["amsgrad"] else "adam"
-
-    def _numbers(self, group: dict) -> dict[str, float]:
-        decay, shrink = group["weight_decay"], 1.0
-        if group["decoupled_weight_decay"]:
-            decay, shrink = 0.0, 1 - group["lr"] * decay
-        beta1, beta2 = group["betas"]
-        own = {"beta1": beta1, "beta2": beta2, "weight_decay": decay, "shrink": shrink}
-        return own | super()._numbers(group)
-
-
-class AdamW(Adam):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
-
-    Each step first multiplies the parameters by 1 - lr * weight_decay.
-
-    >>> w = nn.Parameter(torch.ones(2))
-    >>> trainer = torch.optim.AdamW([w], lr=0.1)
-    >>> w.grad = torch.tensor([1.0, -1.0])
-    >>> trainer.step()
-    >>> w.data
-    tensor([0.8990, 1.0990])
-    """
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: Any = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: Any = None,
-    ) -> None:
-        options = options_of(locals())
-        super().__init__(params, **options, decoupled_weight_decay=True)
 
 
 class Adagrad(Optimizer):
@@ -238,3 +160,92 @@ class RMSprop(Optimizer):
     def _rule(self, group: dict) -> str:
         centered = "_centered" if group["centered"] else ""
         return "rmsprop" + centered + ("_momentum" if group["momentum"] else "")
+
+
+class ASGD(Optimizer):
+    """Averaged stochastic gradient descent (Polyak and Juditsky, 1992).
+
+    The rate of step t + 1 is lr / (1 + lambd * lr * t) ** alpha, and each step also
+    multiplies the parameters by 1 - lambd * rate. state[p]["ax"] is the parameter, and
+    from step t0 + 2 on its mean since then. Raises ValueError for options out of range.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.ASGD([w], lr=0.5, lambd=0, t0=0)
+    >>> for _ in range(3):
+    ...     w.grad = torch.tensor([1.0, -1.0])
+    ...     trainer.step()
+    >>> w.data, trainer.state[w]["ax"]
+    (tensor([-0.5000,  2.5000]), tensor([-0.2500,  2.2500]))
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: Any = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        super().__init__(params, options_of(locals(), unchecked="alpha"))
+
+    def _rule(self, group: dict) -> str:
+        return "asgd"
+
+    def _first(self, name: str, group: dict) -> float:
+        return float(group["lr"]) if name == "eta" else 1.0
+
+
+class Rprop(Optimizer):
+    """Resilient backpropagation (Riedmiller and Braun, 1993), for whole data sets.
+
+    Each element has a step of its own, lr at first, and only the sign of its gradient
+    counts: the step is multiplied by etas[1] where the sign stays, by etas[0] where it
+    turns round, and held between the two step_sizes. Raises ValueError unless
+    0 < etas[0] < 1 < etas[1].
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.Rprop([w], lr=0.25)
+    >>> for grad in ([1.0, -3.0], [2.0, 4.0]):
+    ...     w.grad = torch.tensor(grad)
+    ...     trainer.step()
+    >>> w.data
+    tensor([0.4500, 1.2500])
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: Any = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise ValueError(
+                f"etas is {etas}; give a factor between 0 and 1, and one above 1"
+            )
+        first = "lr etas step_sizes foreach maximize differentiable"
+        super().__init__(params, options_of(locals(), first))
+
+    def _rule(self, group: dict) -> str:
+        return "rprop"
+
+    def _numbers(self, group: dict) -> dict[str, float]:
+        shrink, grow = group["etas"]
+        least, most = group["step_sizes"]
+        own = {"shrink": shrink, "grow": grow, "least": least, "most": most}
+        return own | super()._numbers(group)
+
+    def _fresh(self, name: str, parameter: Any, group: dict) -> Any:
+        if name == "step_size":
+            return _C.full_like(parameter, float(group["lr"]))
+        return super()._fresh(name, parameter, group)

@@ -17,11 +17,19 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.autograd import RemovableHandle, _add_hook, enable_grad
 
-# By rule: the names of a parameter's states and of the numbers that the rule takes.
+
+def _names(text: str) -> list[str]:
+    return text.strip("()").split(", ")
+
+
+# By rule: the names of a parameter's states, of the numbers that the rule takes, and of
+# those that it keeps for each parameter.
 _RULES = {
-    name: (states.strip("()").split(", ")[:count], numbers.strip("()").split(", "))
-    for name, count, states, numbers in _C._update_rules()
+    name: (_names(states)[:count], _names(numbers), _names(kept)[:kept_count])
+    for name, count, states, numbers, kept_count, kept in _C._update_rules()
 }
+# The numbers that a parameter's state may have. They stay on the host, as the count.
+_KEPT = {name for _, _, kept in _RULES.values() for name in kept}
 
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,12 +232,17 @@ class Optimizer:
         """The initial value of a parameter's state."""
         return _C.zeros_like(parameter)
 
+    def _first(self, name: str, group: dict) -> float:
+        """The initial value of a number that the rule keeps for a parameter."""
+        raise NotImplementedError(f"{type(self).__name__} keeps no {name}")
+
     def _update(self, group: dict) -> None:
         rule, own = self._rule(group), self._numbers(group)
-        names, number_names = _RULES[rule]
+        names, number_names, kept_names = _RULES[rule]
         numbers = [own[n] if n in own else group[n] for n in number_names]
         parameters, gradients, steps = [], [], []
         states: list[list] = [[] for _ in names]
+        numbers_kept: list[list] = [[] for _ in kept_names]
         counted = self._counted
         for parameter in group["params"]:
             gradient = parameter.grad
@@ -246,6 +259,10 @@ class Optimizer:
                 steps.append(kept["step"])
             else:
                 steps.append(2 if kept.get(names[0]) is not None else 1)
+            for name, values in zip(kept_names, numbers_kept, strict=True):
+                if name not in kept:
+                    kept[name] = new_count(self._first(name, group))
+                values.append(kept[name])
             for name, values in zip(names, states, strict=True):
                 value = kept.get(name)
                 if value is None:
@@ -253,7 +270,8 @@ class Optimizer:
                 values.append(value)
         if parameters:
             tensors = sum(states, parameters + gradients)
-            _C._update(rule, tensors, steps, numbers)
+            flat = [number for each in numbers_kept for number in each]
+            _C._update(rule, tensors, steps, numbers, None, flat)
 
     def state_dict(self) -> dict[str, Any]:
         """The states, by the parameters' positions, and the groups' options."""
@@ -302,10 +320,12 @@ class Optimizer:
 
     @staticmethod
     def _moved(name: str, value: Any, parameter: Any) -> Any:
-        if name == "step":
+        if name == "step" or name in _KEPT:
             # Counted on the host.
-            step = value if isinstance(value, _C.Tensor) else new_count(value)
-            return step.detach().to(device="cpu", copy=True)
+            number = value if isinstance(value, _C.Tensor) else new_count(value)
+            wide = name in _KEPT and parameter.dtype == _C.float64
+            dtype = parameter.dtype if wide else number.dtype
+            return number.detach().to(device="cpu", dtype=dtype, copy=True)
         if not isinstance(value, _C.Tensor):
             return deepcopy(value)
         return value.detach().to(
@@ -342,6 +362,7 @@ _RANGES = {
     "eps": ("epsilon value", 0, math.inf),
     "alpha": ("alpha value", 0, math.inf),
     "rho": ("rho value", 0, 1),
+    "momentum_decay": ("momentum_decay value", 0, math.inf),
 }
 
 
@@ -350,19 +371,29 @@ def _number(name: str, value: Any) -> Any:
         raise TypeError(
             f"{name} is {value!r} ({type(value).__name__}); give a number or a Tensor"
         )
+    if isinstance(value, _C.Tensor) and value.numel() != 1:
+        raise ValueError(
+            f"{name} is a Tensor of {value.numel()} elements; give a number or a "
+            "Tensor of one element"
+        )
     return value
 
 
-def options_of(arguments: dict[str, Any], first: str = "") -> dict[str, Any]:
+def options_of(
+    arguments: dict[str, Any], first: str = "", unchecked: str = ""
+) -> dict[str, Any]:
     """The options among a constructor's locals(); raises ValueError for a wrong one.
 
     first: the names that PyTorch stores before the others, which are in their order.
+    unchecked: an option that may have any value.
     """
     names = [*first.split(), *arguments]
-    others = ("self", "params", "__class__")
+    others = ("self", "params", "first", "__class__")
     options = {name: arguments[name] for name in names if name not in others}
     for name, (called, least, most) in _RANGES.items():
-        if name in options and not least <= _number(name, options[name]) <= most:
+        if name == unchecked or name not in options:
+            continue
+        if not least <= _number(name, options[name]) <= most:
             raise ValueError(f"Invalid {called}: {options[name]}")
     for i, beta in enumerate(options.get("betas", ())):
         if not 0 <= _number(f"betas[{i}]", beta) < 1:

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "python/functions.h"
+#include "tensor/ops/ops.h"
 #include "tensor/ops/optim.h"
 
 /* The rule of the name, and how many parameters so many tensors are. */
@@ -53,6 +54,47 @@ static int count_step(dt_tensor *t)
     return dt_elementwise_into(DT_OP_add, t, DT_ARGS(dt_arg_tensor(t), one));
 }
 
+/* Reads what is kept for each parameter: a Tensor of one element for each number. */
+static int take_kept(dt_optim_update *u, PyObject *tuple)
+{
+    const dt_optim_rule *rule = &dt_optim_rules[u->op];
+    if (PyTuple_GET_SIZE(tuple) != u->count * rule->nkept)
+        return DT_SET_ERROR(PyExc_ValueError,
+                            "_update(): there are %zd kept numbers; %s takes %d for "
+                            "each parameter",
+                            PyTuple_GET_SIZE(tuple), rule->name, rule->nkept);
+    for (int64_t i = 0; i < u->count * rule->nkept; i++) {
+        PyObject *item = PyTuple_GET_ITEM(tuple, i);
+        const dt_tensor *t = dt_tensor_check(item) ? dt_tensor_of(item) : NULL;
+        if (!t || !dt_dtype_is_float((dt_dtype)t->dtype) || t->numel != 1 ||
+            t->storage->read_only)
+            return DT_SET_ERROR(PyExc_TypeError,
+                                "_update(): the kept number %lld is no Tensor that can "
+                                "be written; give one of a floating type and of one "
+                                "element",
+                                (long long)i);
+        dt_optim_kept *kept = &u->kept[i % u->count * rule->nkept + i / u->count];
+        kept->is_float32 = t->dtype != DT_FLOAT64;
+        kept->value = PyFloat_AsDouble(item);
+        if (kept->value == -1 && PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+static int put_kept(const dt_optim_update *u, PyObject *tuple)
+{
+    int each = dt_optim_rules[u->op].nkept;
+    for (int64_t i = 0; i < u->count * each; i++) {
+        dt_tensor *t = dt_tensor_of(PyTuple_GET_ITEM(tuple, i));
+        double value = u->kept[i % u->count * each + i / u->count].value;
+        if (dt_fill_into("_update", t, dt_scalar_float(value)))
+            return -1;
+        dt_tensor_written(t);
+    }
+    return 0;
+}
+
 static int step(const char *function, dt_optim_update *u, const dt_tensor **items,
                 Py_ssize_t count, bool is_long)
 {
@@ -70,19 +112,26 @@ static int step(const char *function, dt_optim_update *u, const dt_tensor **item
 }
 
 DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any, "
-                  "scale: Tensor = None)")
+                  "scale: Tensor = None, kept: Any = None)")
 {
     dt_optim_update u = {.tensors = v[1].tensors, .scale = v[4].tensor};
     int64_t numel = 0;
     int status = -1;
     PyObject *steps = PySequence_Tuple(args->slots[2]);
     PyObject *numbers = PySequence_Tuple(args->slots[3]);
+    PyObject *kept =
+        dt_given(args, 5) ? PySequence_Tuple(args->slots[5]) : PyTuple_New(0);
     double *counted = PyMem_New(double, v[1].count + 1);
-    if (!counted)
+    if (kept)
+        u.kept = PyMem_New(dt_optim_kept, PyTuple_GET_SIZE(kept) + 1);
+    if (!counted || (kept && !u.kept))
         PyErr_NoMemory();
-    if (!steps || !numbers || !counted || find_rule(&u, v[0].text, v[1].count) < 0 ||
+    if (!steps || !numbers || !counted || !u.kept ||
+        find_rule(&u, v[0].text, v[1].count) < 0 ||
         take_floats("numbers", numbers, dt_optim_rules[u.op].nnumbers, u.numbers) < 0 ||
-        take_floats("steps", steps, PyTuple_GET_SIZE(steps) ? u.count : 0, counted) < 0)
+        take_floats("steps", steps, PyTuple_GET_SIZE(steps) ? u.count : 0, counted) <
+            0 ||
+        take_kept(&u, kept) < 0)
         goto done;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++)
         counted[i] += dt_tensor_check(PyTuple_GET_ITEM(steps, i));
@@ -94,10 +143,14 @@ DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps) && !status; i++)
         if (dt_tensor_check(PyTuple_GET_ITEM(steps, i)))
             status = count_step(dt_tensor_of(PyTuple_GET_ITEM(steps, i)));
+    if (!status)
+        status = put_kept(&u, kept);
     if (status)
         dt_raise();
 done:
     PyMem_Free(counted);
+    PyMem_Free(u.kept);
+    Py_XDECREF(kept);
     Py_XDECREF(numbers);
     Py_XDECREF(steps);
     return status ? NULL : Py_NewRef(Py_None);
@@ -108,8 +161,9 @@ DT_PUBLIC(update_rules, "_update_rules()")
     PyObject *rules = PyTuple_New(DT_NOPTIM);
     for (int i = 0; i < DT_NOPTIM && rules; i++) {
         const dt_optim_rule *rule = &dt_optim_rules[i];
-        PyObject *row = Py_BuildValue("(siss)", rule->name, rule->nstates, rule->states,
-                                      rule->numbers);
+        PyObject *row =
+            Py_BuildValue("(sissis)", rule->name, rule->nstates, rule->states,
+                          rule->numbers, rule->nkept, rule->kept);
         if (row)
             PyTuple_SET_ITEM(rules, i, row);
         else
@@ -125,12 +179,14 @@ static const dt_function rows[] = {
         "type.\n\ntensors: the parameters, then their gradients, then for each state "
         "of the rule one a\nparameter. steps: for each parameter a Tensor that counts "
         "its updates and goes up by\n1, or the number of this update, from 1; empty: "
-        "1. scale: a Tensor of one element, by\nwhich gradients are taken. Sees no "
-        "history: call it under no_grad().",
+        "1. scale: a Tensor of one element, by\nwhich gradients are taken. kept: for "
+        "each number that the rule keeps a Tensor of one\nelement a parameter, which "
+        "is "
+        "changed. Sees no history: call it under no_grad().",
         "", ""),
     DT_FUNCTION(update_rules, "_update_rules",
-                "The rules of _update: name, number of states, and the names of states "
-                "and of numbers.",
+                "The rules of _update: name, number of states, the names of states and "
+                "of numbers,\nhow many numbers are kept, and their names.",
                 "", ""),
 };
 

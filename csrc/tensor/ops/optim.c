@@ -14,41 +14,65 @@
 #include "tensor/iterate.h"
 
 /* How many names there are in a row's list of them. */
-#define COUNT(...) COUNT_8(__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, 0)
-#define COUNT_8(a, b, c, d, e, f, g, number, ...) number
+#define COUNT(...) COUNT_9(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define COUNT_9(a, b, c, d, e, f, g, h, number, ...) number
 
 const dt_optim_rule dt_optim_rules[DT_NOPTIM] = {
-#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
-    {#name, count, COUNT numbers, #states, #numbers},
+#define OPTIM(name, count, states, numbers, own, kept_count, kept, prepare, formula,   \
+              doc)                                                                     \
+    {#name, count, COUNT numbers, kept_count, #states, #numbers, #kept},
 #include "ops/optim.def"
 #undef OPTIM
 };
 
 /* --- the numbers that a tensor has for itself --- */
 
-#define N(name) n[name]
-#define O(name) o[name]
-#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
-    static void prepare_##name(const double *n, double STEP, double *o)                \
+static double as_kept(const dt_optim_kept *k, double value)
+{
+    return k->is_float32 ? (float)value : value;
+}
+
+#define N(name)              n[name]
+#define O(name)              o[name]
+#define K(name)              k[name].value
+#define AS_KEPT(name, value) as_kept(&k[name], value)
+#define KEEP(name, value)    (K(name) = AS_KEPT(name, value))
+#define OPTIM(name, count, states, numbers, own, kept_count, kept, prepare, formula,   \
+              doc)                                                                     \
+    static void prepare_##name(const double *n, double STEP, double *o,                \
+                               dt_optim_kept *k)                                       \
     {                                                                                  \
         enum { DT_OPTIM_NAMES numbers };                                               \
         enum { DT_OPTIM_NAMES own };                                                   \
+        enum { DT_OPTIM_NAMES kept };                                                  \
         (void)n;                                                                       \
         (void)o;                                                                       \
+        (void)k;                                                                       \
         prepare                                                                        \
     }
 #include "ops/optim.def"
 #undef OPTIM
 #undef N
 #undef O
+#undef K
+#undef AS_KEPT
+#undef KEEP
 
-typedef void (*prepare_fn)(const double *n, double step, double *o);
+typedef void (*prepare_fn)(const double *n, double step, double *o, dt_optim_kept *k);
 static const prepare_fn prepares[DT_NOPTIM] = {
-#define OPTIM(name, count, states, numbers, own_count, own, prepare, formula, doc)     \
+#define OPTIM(name, count, states, numbers, own, kept_count, kept, prepare, formula,   \
+              doc)                                                                     \
     prepare_##name,
 #include "ops/optim.def"
 #undef OPTIM
 };
+
+static void prepare(const dt_optim_update *u, int64_t i, double *own)
+{
+    dt_optim_kept *kept = u->kept ? u->kept + i * dt_optim_rules[u->op].nkept : NULL;
+    memset(own, 0, DT_OPTIM_OWN * sizeof *own);
+    prepares[u->op](u->numbers, u->steps ? u->steps[i] : 1, own, kept);
+}
 
 /* --- layout --- */
 
@@ -195,8 +219,7 @@ static int fill_entry(batch *b, dt_optim_entry *e, const dt_optim_update *u, int
     e->parameter = data[PARAMETER];
     e->gradient = data[GRADIENT];
     memcpy(e->states, data + STATES, sizeof e->states);
-    memset(e->own, 0, sizeof e->own);
-    prepares[u->op](u->numbers, u->steps ? u->steps[i] : 1, e->own);
+    prepare(u, i, e->own);
     return 0;
 }
 
@@ -224,8 +247,13 @@ static int run_group(const char *op_name, const dt_optim_update *u, int64_t firs
     int status = -1;
     for (int64_t i = first; i < u->count; i++) {
         const dt_tensor *p = tensor_of(u, PARAMETER, i);
-        if (!goes_with(p, head) || !p->numel)
+        if (!goes_with(p, head))
             continue;
+        if (!p->numel) {
+            double own[DT_OPTIM_OWN];
+            prepare(u, i, own);
+            continue;
+        }
         dt_optim_entry *e = &entries[call.count++];
         e->first = total;
         total += p->numel;

@@ -8,10 +8,17 @@
 typedef struct dt_optim_rule {
     const char *name;
     int nstates, nnumbers;
-    const char *states, *numbers; /* their names, as "(a, b)" */
+    int nkept;
+    const char *states, *numbers, *kept; /* their names, as "(a, b)" */
 } dt_optim_rule;
 
 extern const dt_optim_rule dt_optim_rules[DT_NOPTIM];
+
+/* A number that is kept for a parameter from step to step. */
+typedef struct dt_optim_kept {
+    double value;
+    bool is_float32; /* the type that it is kept in; else float64 */
+} dt_optim_kept;
 
 /* An update of `count` parameters. A parameter's gradient and states have its shape and
  * are on its device, in any layout and any floating type, but those of the parameter are
@@ -22,6 +29,8 @@ typedef struct dt_optim_update {
     const dt_tensor *const *tensors; /* the parameters, then their gradients, then for
                                         each state of the rule one a parameter */
     const double *steps; /* which update of each parameter it is, from 1; NULL: 1 */
+    dt_optim_kept
+        *kept; /* for each parameter those of the rule, which the call changes */
     double numbers[DT_OPTIM_NUMBERS];
     const dt_tensor
         *scale; /* one element, by which gradients are multiplied; or NULL */

@@ -1,0 +1,204 @@
+"""Adam and its relatives: AdamW, RAdam, NAdam, Adamax, as csrc/ops/optim.def computes
+them.
+
+foreach, fused and capturable have no effect: a step is always one kernel for all
+parameters of a group.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor.optim.optimizer import Optimizer, options_of
+
+
+class _Means(Optimizer):
+    """Base of optimizers with two betas: the decay rates of two means."""
+
+    def _numbers(self, group: dict) -> dict[str, float]:
+        decay, shrink = group["weight_decay"], 1.0
+        if group.get("decoupled_weight_decay"):
+            decay, shrink = 0.0, 1 - group["lr"] * decay
+        beta1, beta2 = group["betas"]
+        own = {"beta1": beta1, "beta2": beta2, "weight_decay": decay, "shrink": shrink}
+        return own | super()._numbers(group)
+
+
+class Adam(_Means):
+    """Adam (Kingma and Ba, 2015); amsgrad as Reddi and others, 2018.
+
+    betas are the decay rates of the means of gradients and of squared gradients; eps is
+    added to the root of the latter. Raises ValueError for options out of range.
+
+    >>> weight = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adam([weight], lr=0.1)
+    >>> (weight * 3).sum().backward()
+    >>> optimizer.step()
+    >>> weight.detach()
+    tensor([0.9000])
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        super().__init__(
+            params, options_of(locals(), "lr betas eps weight_decay amsgrad maximize")
+        )
+
+    def _rule(self, group: dict) -> str:
+        return "adam_amsgrad" if group["amsgrad"] else "adam"
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
+
+    Each step first multiplies the parameters by 1 - lr * weight_decay.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.AdamW([w], lr=0.1)
+    >>> w.grad = torch.tensor([1.0, -1.0])
+    >>> trainer.step()
+    >>> w.data
+    tensor([0.8990, 1.0990])
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: Any = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
+        options = options_of(locals())
+        super().__init__(params, **options, decoupled_weight_decay=True)
+
+
+class RAdam(_Means):
+    """Adam that rectifies its rate (Liu and others, 2020).
+
+    The first steps, while the mean of squared gradients rests on too few of them, are
+    those of momentum alone. Raises ValueError for options out of range.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.RAdam([w], lr=0.1)
+    >>> w.grad = torch.tensor([1.0, -3.0])
+    >>> trainer.step()
+    >>> w.data
+    tensor([0.9000, 1.3000])
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        first = "lr betas eps weight_decay maximize foreach capturable"
+        super().__init__(params, options_of(locals(), first))
+
+    def _rule(self, group: dict) -> str:
+        return "radam"
+
+
+class NAdam(_Means):
+    """Adam with Nesterov momentum (Dozat, 2016).
+
+    The momentum of step t is betas[0] * (1 - 0.96 ** (t * momentum_decay) / 2); the
+    state's mu_product is the product of all so far. Raises ValueError for options out
+    of range.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.NAdam([w], lr=0.1)
+    >>> w.grad = torch.tensor([1.0, -3.0])
+    >>> trainer.step()
+    >>> w.data
+    tensor([0.8944, 1.1056])
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        first = (
+            "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize"
+        )
+        super().__init__(params, options_of(locals(), first))
+
+    def _rule(self, group: dict) -> str:
+        return "nadam"
+
+    def _first(self, name: str, group: dict) -> float:
+        return 1.0
+
+
+class Adamax(_Means):
+    """Adam with the infinity norm (Kingma and Ba, 2015).
+
+    Steps are divided by the greatest gradient so far, which fades by betas[1] a step.
+    Raises ValueError for options out of range.
+
+    >>> w = nn.Parameter(torch.ones(2))
+    >>> trainer = torch.optim.Adamax([w], lr=0.1)
+    >>> w.grad = torch.tensor([1.0, -3.0])
+    >>> trainer.step()
+    >>> w.data
+    tensor([0.9000, 1.1000])
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: Any = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        super().__init__(params, options_of(locals()))
+
+    def _rule(self, group: dict) -> str:
+        return "adamax"
