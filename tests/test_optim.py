@@ -39,6 +39,8 @@ def test_descent_is_as_in_pytorch(device):
         if "loading ASGD" in name:
             # PyTorch computes the rate in float32, also where it keeps it in float64.
             relative = max(relative, 1e-6)
+        if "losses of" in name or "end of" in name:
+            relative = 1e-9  # a hundred evaluations multiply rounding errors
         if not isinstance(expected, str):
             expected = pytest.approx(expected, rel=relative, abs=relative / 100)
         if found[name] != expected:

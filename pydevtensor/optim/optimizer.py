@@ -326,6 +326,10 @@ class Optimizer:
             wide = name in _KEPT and parameter.dtype == _C.float64
             dtype = parameter.dtype if wide else number.dtype
             return number.detach().to(device="cpu", dtype=dtype, copy=True)
+        if isinstance(value, dict):
+            return {k: Optimizer._moved(k, v, parameter) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(Optimizer._moved("", v, parameter) for v in value)
         if not isinstance(value, _C.Tensor):
             return deepcopy(value)
         return value.detach().to(

@@ -1,5 +1,5 @@
-"""The optimisers with more state than a sum or a mean, in float32 and float64, written
-once and run by PyTorch and by pydevtensor.
+"""The optimisers with more state than a sum or a mean, and LBFGS, in float32 and float64:
+written once and run by PyTorch and by pydevtensor.
 
 descend(torch, device) gives a dict: texts, and lists of floats.
 """
@@ -52,7 +52,54 @@ Rprop(ps, etas=(1.0, 1.5))
 Rprop(ps, etas=0.5)
 Rprop(ps, step_sizes=(2, 1))
 SGD(ps, lr=torch.tensor([0.1, 0.2]))
+LBFGS(ps, lr=-1)
+LBFGS(ps, lr='1')
+LBFGS(ps, max_iter=-1)
+LBFGS(ps, tolerance_grad=-1)
+LBFGS(ps).step()
+LBFGS([])
+LBFGS([{'params': ps[:1]}, {'params': ps[1:]}])
+LBFGS(ps[:1], line_search_fn='x').step(lambda: (ps[0] ** 2).sum().backward() or 1.0)
+LBFGS(ps[:1], line_search_fn='x').step(lambda: 1.0) and None
+LBFGS(ps[2:]).step(lambda: 1.0)
 """.strip().splitlines()
+
+# The problem, and the options of LBFGS.
+MINIMA = """
+rosenbrock lr=0.1
+rosenbrock line_search_fn='strong_wolfe'
+rosenbrock line_search_fn='strong_wolfe', history_size=2, lr=0.5, max_iter=4
+rosenbrock line_search_fn='strong_wolfe', lr=0.001, tolerance_change=1e-4
+rosenbrock line_search_fn='strong_wolfe', lr=1000.0, max_eval=9
+rosenbrock line_search_fn='strong_wolfe', max_eval=1
+rosenbrock max_eval=3, lr=0.01
+squares max_iter=12
+squares line_search_fn='strong_wolfe', history_size=1, max_iter=3
+squares line_search_fn='strong_wolfe', tolerance_grad=1.0
+squares lr=torch.tensor(0.25), max_iter=5
+waves lr=0.1, max_iter=4
+waves line_search_fn='strong_wolfe', max_iter=3
+""".strip().splitlines()
+
+
+def rosenbrock(torch, ps):
+    x = torch.cat([ps[0].reshape(-1), ps[1]])
+    return ((1 - x[:-1]) ** 2 + 100 * (x[1:] - x[:-1] ** 2) ** 2).sum()
+
+
+def squares(torch, ps):
+    x = torch.cat([ps[0].reshape(-1), ps[1]])
+    a = torch.arange(40, dtype=x.dtype, device=x.device).reshape(8, 5).sin()
+    y = torch.arange(8, dtype=x.dtype, device=x.device).cos()
+    return ((a @ x - y) ** 2).mean()
+
+
+def waves(torch, ps):
+    x = torch.cat([ps[0].reshape(-1), ps[1]])
+    return (x.cos() * x.abs()).sum() + 0.05 * (x * x).sum()
+
+
+PROBLEMS = {"rosenbrock": rosenbrock, "squares": squares, "waves": waves}
 
 
 def make_parameters(torch, device, dtype):
@@ -75,6 +122,56 @@ def content(parameters, saved):
     return [v for t in [*parameters, *states] for v in numbers(t)]
 
 
+def minimise(torch, problem, optimizer, ps, steps):
+    """The losses that the closure saw."""
+    seen = []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = PROBLEMS[problem](torch, ps)
+        loss.backward()
+        seen.append(loss.item())
+        return loss
+
+    for _ in range(steps):
+        seen.append(optimizer.step(closure).item())
+    return seen
+
+
+def minima(torch, device, dtype):
+    """By problem and options: losses and parameters of two steps, and of one more after
+    loading; the kinds and lengths of what the state has."""
+    found = {}
+    for line in MINIMA:
+        problem, _, options = line.partition(" ")
+        # PyTorch's LBFGS refuses what is not row-major.
+        made = make_parameters(torch, device, dtype)
+        ps = [torch.nn.Parameter(p.detach().contiguous()) for p in made]
+
+        def build(ps, options=options):
+            return eval(f"torch.optim.LBFGS(ps, {options})", {"torch": torch, "ps": ps})
+
+        optimizer = build(ps)
+        seen = minimise(torch, problem, optimizer, ps, 2)
+        saved = optimizer.state_dict()
+        again = [torch.nn.Parameter(p.detach().clone()) for p in ps]
+        other = build(again)
+        other.load_state_dict(saved)
+        state = other.state_dict()["state"].get(0, {})
+        found[f"{dtype} state of {line}"] = ", ".join(
+            f"{k}: {[len(v), len([e for e in v if e is None])]}"
+            if isinstance(v, list)
+            else f"{k}: {v if isinstance(v, int) else type(v).__name__}"
+            for k, v in sorted(state.items())
+        )
+        groups = other.state_dict()["param_groups"]
+        found[f"{dtype} groups of {line}"] = layout(groups)
+        seen += minimise(torch, problem, other, again, 1)
+        found[f"{dtype} losses of {line}"] = seen
+        found[f"{dtype} end of {line}"] = [v for p in again for v in numbers(p)]
+    return found
+
+
 def descend(torch, device):
     """Every text and number, by name."""
     names = {**vars(torch.optim), "torch": torch}
@@ -93,6 +190,7 @@ def descend(torch, device):
             run(again, other, 8, 13)
             loaded = content(again, other.state_dict())
             found[f"{dtype}, 5 steps after loading {line}"] = loaded
+    found |= minima(torch, device, "float64")
     for line in ERRORS:
         ps = make_parameters(torch, device, "float32")
         try:
