@@ -11,6 +11,7 @@ SETS = (
     "activations",
     "amp",
     "attention",
+    "averages",
     "breadth",
     "edges",
     "composed",

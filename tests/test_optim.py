@@ -59,7 +59,9 @@ def update(rule, parameters, gradients, states, steps, numbers, scale=None, kept
 
 def reference(rule, p, g, states, n, step):
     """One update of NumPy arrays by a rule; gives the parameter and the states."""
-    if rule in ("scale", "clamp"):
+    if rule in ("scale", "clamp", "lerp"):
+        if rule == "lerp":
+            return p + n["weight"] * (g - p), states
         if rule == "scale":
             return g * n["factor"], states
         return np.clip(g, n["least"], n["greatest"]), states
@@ -163,6 +165,7 @@ NUMBERS = {
     "t0": 1.0,
     "grow": 1.4,
     "most": 2.6,
+    "weight": 0.3,
 }
 # How a tensor of each kind is made from a row-major one with the same values.
 LAYOUTS = {
@@ -244,6 +247,17 @@ def test_scale_multiplies_the_gradients(device):
     p = torch.ones(3, device=device, dtype=torch.float64)
     update("sgd", [p], [g], [], (), [1.0, 0.0, 1.0], torch.tensor([2.0]))
     assert p.tolist() == [-2.0, 7.0, -8.0]
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.2, 0.7, 1.0])
+def test_a_way_between_is_exact_at_its_ends(weight, device):
+    p = torch.tensor([3.3, -1e8, 1e-8], device=device)
+    g = torch.tensor([0.1, 7.7, 1e8], device=device)
+    expected = torch.lerp(p, g, weight).tolist()
+    update("lerp", [p], [g], [], (), [weight])
+    assert p.tolist() == pytest.approx(expected, rel=1e-6)
+    if weight in (0, 1):
+        assert p.tolist() == expected
 
 
 def test_a_nan_stays_one_when_clamped(device):

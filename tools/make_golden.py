@@ -193,6 +193,7 @@ MAKERS = {
     "activations": cases,
     "amp": cases,
     "attention": cases,
+    "averages": cases,
     "func": cases,
     "breadth": cases,
     "edges": cases,

@@ -42,6 +42,7 @@ MODULES = (
     "nn.utils.rnn",
     "optim",
     "optim.lr_scheduler",
+    "optim.swa_utils",
     "printing",
     "profiler",
     "random",

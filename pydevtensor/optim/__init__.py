@@ -1,13 +1,21 @@
 """Optimizers and their schedules."""
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.optim import lr_scheduler
+from pydevtensor.optim import lr_scheduler, swa_utils
 from pydevtensor.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from pydevtensor.optim.algorithms import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop
 from pydevtensor.optim.lbfgs import LBFGS
 from pydevtensor.optim.optimizer import Optimizer
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax"]
-__all__ += ["NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler"]
+__all__ += [
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+    "swa_utils",
+]
 
 _publish(__name__)
