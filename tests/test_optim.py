@@ -759,6 +759,50 @@ def test_hooks_around_steps():
     optimizer.step()  # the failure left nothing behind
 
 
+def test_hooks_around_state_dicts():
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer, log = torch.optim.SGD([weight], lr=0.25), []
+
+    def note(name):
+        return lambda *given: log.append((name, *given[:1], *map(sorted, given[1:])))
+
+    names = ["param_groups", "state"]
+    handles = [
+        optimizer.register_state_dict_pre_hook(note("second")),
+        optimizer.register_state_dict_pre_hook(note("first"), prepend=True),
+        optimizer.register_state_dict_post_hook(lambda o, s: {**s, "note": 1}),
+        optimizer.register_state_dict_post_hook(note("packed")),
+        optimizer.register_load_state_dict_pre_hook(note("given")),
+        optimizer.register_load_state_dict_post_hook(note("loaded")),
+    ]
+    saved = optimizer.state_dict()
+    assert sorted(saved) == ["note", *names]
+    optimizer.load_state_dict(saved)
+    assert log == [
+        ("first", optimizer),
+        ("second", optimizer),
+        ("packed", optimizer, ["note", *names]),
+        ("given", optimizer, ["note", *names]),
+        ("loaded", optimizer),
+    ]
+
+    def faster(o, state):
+        state["param_groups"] = [{**state["param_groups"][0], "lr": 8.0}]
+
+    handles.append(optimizer.register_load_state_dict_pre_hook(faster))
+    optimizer.load_state_dict(saved)
+    assert optimizer.param_groups[0]["lr"] == 8
+    assert saved["param_groups"][0]["lr"] == 0.25
+    for handle in handles:
+        handle.remove()
+    del log[:]
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert not log
+    with optimizer.register_load_state_dict_pre_hook(lambda o, s: saved):
+        optimizer.load_state_dict({})
+    assert optimizer.param_groups[0]["lr"] == 0.25
+
+
 def test_hooks_and_schedules_know_of_a_step_of_ones_own(recwarn):
     class Own(torch.optim.SGD):
         def step(self, closure=None):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor.optim.optimizer import Optimizer, options_of
+from pydevtensor.optim._options import options_of
+from pydevtensor.optim.optimizer import Optimizer
 
 
 class _Means(Optimizer):

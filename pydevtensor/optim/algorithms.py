@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.optim.optimizer import Optimizer, new_count, options_of
+from pydevtensor.optim._options import options_of
+from pydevtensor.optim.optimizer import Optimizer, new_count
 
 
 class SGD(Optimizer):

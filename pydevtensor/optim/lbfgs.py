@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from pydevtensor import _C
 from pydevtensor.autograd import enable_grad, no_grad
-from pydevtensor.optim.optimizer import Optimizer, options_of
+from pydevtensor.optim._options import options_of
+from pydevtensor.optim.optimizer import Optimizer
 
 
 class LBFGS(Optimizer):

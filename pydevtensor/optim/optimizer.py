@@ -7,7 +7,6 @@ a group with the same device and dtype.
 from __future__ import annotations
 
 import functools
-import math
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -62,6 +61,24 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     return hooked
 
 
+class _StateDictHooks:
+    """What is called around state_dict() and load_state_dict()."""
+
+    def __init__(self) -> None:
+        self.before_save: OrderedDict[object, Callable] = OrderedDict()
+        self.after_save: OrderedDict[object, Callable] = OrderedDict()
+        self.before_load: OrderedDict[object, Callable] = OrderedDict()
+        self.after_load: OrderedDict[object, Callable] = OrderedDict()
+
+
+def _passed_on(hooks: OrderedDict, optimizer: Optimizer, state: dict) -> dict:
+    """The state after each hook, which changes it or returns another one."""
+    for hook in [*hooks.values()]:
+        changed = hook(optimizer, state)
+        state = state if changed is None else changed
+    return state
+
+
 class Optimizer:
     """Base of optimizers.
 
@@ -106,6 +123,7 @@ class Optimizer:
         self.defaults = defaults
         self._step_pre_hooks: OrderedDict[object, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[object, Callable] = OrderedDict()
+        self._state_dict_hooks = _StateDictHooks()
         self.state: defaultdict = defaultdict(dict)
         self.param_groups: list[dict] = []
         groups = [*params]
@@ -201,6 +219,37 @@ class Optimizer:
         """Call hook(optimizer, args, kwargs) after each step()."""
         return _add_hook(self._step_post_hooks, hook)
 
+    def register_state_dict_pre_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(optimizer) before each state_dict(); before others with prepend."""
+        return _add_hook(self._state_dict_hooks.before_save, hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(optimizer, state_dict) at the end of each state_dict().
+
+        The hook changes the state, or returns another one.
+        """
+        return _add_hook(self._state_dict_hooks.after_save, hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(optimizer, state_dict) before each load_state_dict().
+
+        The hook gets a copy of the dict, not of what is in it. It changes that, or
+        returns another state.
+        """
+        return _add_hook(self._state_dict_hooks.before_load, hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(optimizer) after each load_state_dict()."""
+        return _add_hook(self._state_dict_hooks.after_load, hook, prepend)
+
     @_hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient.
@@ -275,6 +324,12 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """The states, by the parameters' positions, and the groups' options."""
+        hooks = self._state_dict_hooks
+        for hook in [*hooks.before_save.values()]:
+            hook(self)
+        return _passed_on(hooks.after_save, self, self._packed())
+
+    def _packed(self) -> dict[str, Any]:
         numbers: dict[int, int] = {}
         groups: list[dict[str, Any]] = []
         for group in self.param_groups:
@@ -289,6 +344,12 @@ class Optimizer:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what state_dict() returned, on the devices of the parameters."""
+        hooks = self._state_dict_hooks
+        self._unpack(_passed_on(hooks.before_load, self, state_dict.copy()))
+        for hook in [*hooks.after_load.values()]:
+            hook(self)
+
+    def _unpack(self, state_dict: dict[str, Any]) -> None:
         groups = deepcopy(state_dict["param_groups"])
         if len(groups) != len(self.param_groups):
             raise ValueError(
@@ -354,52 +415,3 @@ def new_count(start: float = 0.0) -> Any:
     return _C.tensor(
         float(start), dtype=_C.float64 if wide else _C.float32, device="cpu"
     )
-
-
-# By option: its name in errors, and the least and the largest value.
-_RANGES = {
-    "lr": ("learning rate", 0, math.inf),
-    "momentum": ("momentum value", 0, math.inf),
-    "weight_decay": ("weight_decay value", 0, math.inf),
-    "lr_decay": ("lr_decay value", 0, math.inf),
-    "initial_accumulator_value": ("initial_accumulator_value value", 0, math.inf),
-    "eps": ("epsilon value", 0, math.inf),
-    "alpha": ("alpha value", 0, math.inf),
-    "rho": ("rho value", 0, 1),
-    "momentum_decay": ("momentum_decay value", 0, math.inf),
-}
-
-
-def _number(name: str, value: Any) -> Any:
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
-        raise TypeError(
-            f"{name} is {value!r} ({type(value).__name__}); give a number or a Tensor"
-        )
-    if isinstance(value, _C.Tensor) and value.numel() != 1:
-        raise ValueError(
-            f"{name} is a Tensor of {value.numel()} elements; give a number or a "
-            "Tensor of one element"
-        )
-    return value
-
-
-def options_of(
-    arguments: dict[str, Any], first: str = "", unchecked: str = ""
-) -> dict[str, Any]:
-    """The options among a constructor's locals(); raises ValueError for a wrong one.
-
-    first: the names that PyTorch stores before the others, which are in their order.
-    unchecked: an option that may have any value.
-    """
-    names = [*first.split(), *arguments]
-    others = ("self", "params", "first", "__class__")
-    options = {name: arguments[name] for name in names if name not in others}
-    for name, (called, least, most) in _RANGES.items():
-        if name == unchecked or name not in options:
-            continue
-        if not least <= _number(name, options[name]) <= most:
-            raise ValueError(f"Invalid {called}: {options[name]}")
-    for i, beta in enumerate(options.get("betas", ())):
-        if not 0 <= _number(f"betas[{i}]", beta) < 1:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-    return options
