@@ -16,6 +16,22 @@ nbformat = pytest.importorskip("nbformat")
 
 # What a notebook claims of what it computed, on any device.
 CLAIMS = {
+    "convolution.ipynb": [
+        "the same as by hand: True",
+        "the filter is found again: True",
+        "as the rule says: True",
+        "a sum over the channels: True",
+        "a linear layer: True",
+        "pixels that changed: 6",
+        "[[1.0, 0.0], [0.0, 0.0]] [[0.25, 0.0], [0.0, 0.0]]\n" * 2,
+        "epoch 6: loss 0.",
+        "as by hand: True",
+        "running mean near 5: True",
+        "one alone as in the batch: True",
+        "faster at first: True",
+        "<All keys matched successfully>",
+        "the same answers: True",
+    ],
     "gpu.ipynb": ["the same norms: True"],
     "parameters.ipynb": [
         "copies to the CPU:",
@@ -38,7 +54,10 @@ CLAIMS = {
         "parameters agree: True",
     ],
 }
-NEEDED = {"training.ipynb": ["matplotlib", "sklearn"]}
+NEEDED = {
+    "convolution.ipynb": ["matplotlib"],
+    "training.ipynb": ["matplotlib", "sklearn"],
+}
 
 
 def printed(notebook):
@@ -107,15 +126,22 @@ def test_is_stored_with_the_outputs_of_two_gpus(path):
     assert [claim for claim in CLAIMS[path.name] if claim not in text] == []
 
 
-def test_the_digits_are_learned():
+@pytest.mark.parametrize(
+    ("name", "seen", "least", "pictures"),
+    [
+        ("training.ipynb", "359 digits", 94, 3),
+        ("convolution.ipynb", "400 pictures", 90, 5),
+    ],
+)
+def test_the_digits_are_learned(name, seen, least, pictures):
     """The stored run: what it says of digits never seen, and that it drew its curves."""
-    notebook = nbformat.read(ROOT / "notebooks" / "training.ipynb", as_version=4)
-    right = re.search(r"right of 359 digits never seen: ([\d.]+)%", printed(notebook))
-    assert float(right[1]) > 94
+    notebook = nbformat.read(ROOT / "notebooks" / name, as_version=4)
+    right = re.search(rf"right of {seen} never seen: ([\d.]+)%", printed(notebook))
+    assert float(right[1]) > least
     drawn = [
         output
         for cell in notebook.cells
         for output in cell.get("outputs", ())
         if "image/svg+xml" in output.get("data", {})
     ]
-    assert len(drawn) == 3
+    assert len(drawn) == pictures
