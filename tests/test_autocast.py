@@ -40,6 +40,21 @@ IN_FLOAT = [
     "F.layer_norm(x, (3,), torch.ones(3, device=x.device))",
     "F.layer_norm(x, (3,))",
     "F.normalize(x, dim=0)",
+    *["x.square()", "x.logsumexp(0)", "x.dist(x + 1)", "F.softplus(x)"],
+    *["torch.cdist(x[None], x[None] + 1)", "x[None].renorm(2, 0, 0.5)"],
+    "F.cosine_similarity(x, x + 1, 0)",
+    "F.pdist(torch.stack([x, x + 1]))",
+    "F.group_norm(x[None], 1, x, x)",
+    "F.rms_norm(x, (3,))",
+    "F.interpolate(x[None, None], scale_factor=2)",
+    "F.interpolate(x[None, None], scale_factor=2, mode='linear')",
+    "F.poisson_nll_loss(x, x)",
+    "F.hinge_embedding_loss(x, x)",
+    "F.cosine_embedding_loss(x, x + 1, x[0])",
+    "F.margin_ranking_loss(x, x, x)",
+    "F.soft_margin_loss(x, x)",
+    "F.triplet_margin_loss(x, x + 1, x)",
+    "F.multi_margin_loss(x[None], torch.zeros(1, dtype=torch.int64, device=x.device))",
 ]
 
 
@@ -51,6 +66,133 @@ def test_in_float32_on_a_gpu(source, gpu):
         found = eval(source, {"x": x.half(), "F": F, "torch": torch})
     assert found.dtype == torch.float32
     assert torch.allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+IN_LOWER = [
+    "x[0].mv(x[0, 0])",
+    "torch.addmv(x[0, 0], x[0], x[0, 0])",
+    "torch.addr(x[0], x[0, 0], x[0, 0])",
+    "torch.convolution(x, x, None, [1], [0], [1], False, [0], 1)",
+]
+IN_LOWER_EVERYWHERE = [
+    "F.conv1d(x, x)",
+    "F.conv2d(x[None], x[None], padding='same')",
+    "F.conv3d(x[None, None], x[None, None], x[0, 0, :1])",
+    "F.conv_transpose1d(x, x[0, :, None])",
+    "F.conv_transpose2d(x[None], x[None])",
+    "F.conv_transpose3d(x[None, None], x[None, None])",
+    "F.scaled_dot_product_attention(x, x, x)",
+    "F.scaled_dot_product_attention(x, x, x, is_causal=True)",
+    "F.prelu(x, x[0, 0, :1])",
+    "torch.baddbmm(x, x, x)",
+    "torch.addbmm(x[0], x, x)",
+    "torch.linalg.vecdot(x, x)",
+    "torch.chain_matmul(x[0], x[0])",
+]
+
+
+@pytest.mark.parametrize("lower", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("source", IN_LOWER + IN_LOWER_EVERYWHERE)
+def test_in_the_lower_type(source, lower, device):
+    if source in IN_LOWER and device == "cpu":
+        pytest.skip("computed in the lower type on GPUs only")
+    # Multiples of 1/8, so that the operands are the same in all types.
+    x = (torch.arange(9.0).reshape(1, 3, 3) / 8).to(device).requires_grad_()
+    with torch.device(device):
+        torch.manual_seed(0)
+        wanted = eval(source, {"x": x, "F": F, "torch": torch})
+        (slope,) = torch.autograd.grad(wanted.sum(), x)
+        torch.manual_seed(0)
+        with on(device, dtype=lower):
+            found = eval(source, {"x": x, "F": F, "torch": torch})
+    assert found.dtype == lower
+    assert torch.allclose(found.float(), wanted, rtol=2e-2, atol=1e-2)
+    found.float().sum().backward()
+    assert x.grad.dtype == torch.float32
+    assert torch.allclose(x.grad, slope, rtol=3e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.addcdiv(x, y, y)",
+        "torch.addcmul(x, y, y)",
+        "torch.atan2(x, y)",
+        "torch.cross(x, y)",
+        "x.dot(y)",
+        "x.vdot(y)",
+        "torch.tensordot(x, y, 1)",
+        "torch.inner(x, y)",
+        "x.scatter_add(0, i, y)",
+        "x.index_put((i,), y)",
+        "torch.cat([x, y])",
+        "torch.stack([x, y])",
+        "F.grid_sample(x.expand(1, 1, 3, 3), y[:2].expand(1, 1, 1, 2), align_corners=True)",
+        "F.bilinear(x, y, y.expand(2, 3, 3))",
+    ],
+)
+def test_two_types_meet_in_float32_on_a_gpu(source, gpu):
+    y = torch.tensor([0.25, 0.5, 0.75], device=gpu)
+    names = {"y": y, "i": torch.arange(3, device=gpu), "F": F, "torch": torch}
+    wanted = eval(source, {"x": y, **names})
+    with on(gpu):
+        found = eval(source, {"x": y.half(), **names})
+    assert found.dtype == torch.float32
+    assert torch.allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("lower", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_recurrent_layers(kind, lower, device):
+    torch.manual_seed(0)
+    net = getattr(nn, kind)(3, 4, num_layers=2, bidirectional=True).to(device)
+    x = torch.randn(5, 2, 3, device=device, requires_grad=True)
+    wanted, _ = net(x)
+    (slope,) = torch.autograd.grad(wanted.sum(), x)
+    with on(device, dtype=lower):
+        found, state = net(x)
+        again, _ = net(x.to(lower), state)  # what was cast comes back
+    gates_add = kind == "GRU" and device == "cpu"
+    assert found.dtype == (torch.float32 if gates_add else lower)
+    assert again.shape == found.shape
+    assert torch.allclose(found.float(), wanted, atol=2e-2)
+    found.float().sum().backward()
+    assert all(p.grad.dtype == torch.float32 for p in (x, *net.parameters()))
+    assert torch.allclose(x.grad, slope, rtol=0.1, atol=3e-2)
+
+
+@pytest.mark.parametrize("kind", ["RNNCell", "LSTMCell", "GRUCell"])
+def test_recurrent_cells(kind, device):
+    torch.manual_seed(0)
+    cell = getattr(nn, kind)(3, 4).to(device)
+    x = torch.randn(2, 3, device=device)
+    state = cell(x)
+    with on(device):
+        found = cell(x.to(torch.get_autocast_dtype(torch.device(device).type)), state)
+        assert not torch.is_autocast_enabled("cpu") or device == "cpu"
+        assert torch.is_autocast_enabled(torch.device(device).type)
+    wanted = cell(x, state)
+    for a, b in zip(torch.stack([*found]), torch.stack([*wanted]), strict=True):
+        assert torch.allclose(a.float(), b, atol=2e-2)
+    on_cpu = device == "cpu" and kind != "RNNCell"
+    lower = torch.float16 if device != "cpu" else torch.bfloat16
+    assert torch.stack([*found]).dtype == (torch.float32 if on_cpu else lower)
+    with on(device), pytest.raises(RuntimeError):
+        cell(x.double())
+
+
+def test_errors_in_functions_of_python_leave_it_on(device):
+    x = torch.ones(1, 2, 3, device=device)
+    with on(device):
+        for bad in (
+            lambda: torch.baddbmm(x, x, x),
+            lambda: F.scaled_dot_product_attention(x, x[..., :1], x),
+            lambda: nn.RNN(3, 4, device=device)(x, x),
+        ):
+            with pytest.raises(RuntimeError):
+                bad()
+        assert torch.is_autocast_enabled(torch.device(device).type)
+        assert (x[0] @ x[0].T).dtype != torch.float32
 
 
 def test_what_stays_in_its_type_on_a_gpu(gpu):

@@ -31,14 +31,27 @@ static int cast(dt_tensor *made, const dt_tensor *t, dt_dtype dtype)
                                  DT_FORMAT_PRESERVE, false);
 }
 
-const dt_tensor *dt_autocast_float(dt_tensor *made, const dt_tensor *t)
+/* The type that flags ask for on a type of devices, whatever the tensors' types are; or
+ * -1. */
+static int type_of(unsigned flags, int device_type)
+{
+    bool gpu = device_type == DT_CUDA;
+    if (flags & (DT_CASTS_LOWER | (gpu ? DT_CASTS_LOWER_ON_GPU : 0)))
+        return (int)dt_autocast.of[device_type].dtype;
+    unsigned here = gpu ? DT_CASTS_FLOAT_ON_GPU : DT_CASTS_FLOAT_ON_CPU;
+    return flags & (DT_CASTS_FLOAT | here) ? DT_FLOAT32 : -1;
+}
+
+const dt_tensor *dt_autocast_as(dt_tensor *made, const dt_tensor *t, unsigned flags)
 {
     int type = (int)dt_tensor_device(t).type;
     made->storage = NULL;
-    if (!dt_autocast.on || !dt_autocast.of[type].enabled || !is_cast(t, type) ||
-        t->dtype == DT_FLOAT32)
+    if (!dt_autocast.on || !dt_autocast.of[type].enabled || !is_cast(t, type))
         return t;
-    return cast(made, t, DT_FLOAT32) < 0 ? NULL : made;
+    int dtype = type_of(flags, type);
+    if (dtype < 0 || t->dtype == dtype)
+        return t;
+    return cast(made, t, (dt_dtype)dtype) < 0 ? NULL : made;
 }
 
 /* Visits the tensors of a call. Returns false where visit does. */
@@ -93,15 +106,18 @@ static int target_of(const dt_call *c, const dt_op_info *info, const survey *s)
 {
     unsigned flags = c->op->flags;
     bool gpu = s->device_type == DT_CUDA;
-    if (flags & DT_CASTS_LOWER)
-        return (int)dt_autocast.of[s->device_type].dtype;
-    if (flags & DT_CASTS_FLOAT || (flags & DT_CASTS_FLOAT_ON_GPU && gpu)) {
+    int type = type_of(flags, s->device_type);
+    if (type == DT_FLOAT32) {
         /* An argument dtype says more. */
         for (int i = 0; i < info->schema.count; i++)
             if (info->schema.parameters[i].type == DT_PARAM_DTYPE && c->args[i].given)
                 return -1;
-        return DT_FLOAT32;
     }
+    if (type >= 0)
+        return type;
+    if (!(flags &
+          (DT_CASTS_MIXED | (gpu ? DT_CASTS_WIDEST_ON_GPU : DT_CASTS_WIDEST_ON_CPU))))
+        return -1;
     bool mixed =
         s->types[DT_FLOAT32] + s->types[DT_FLOAT16] + s->types[DT_BFLOAT16] > 1;
     return mixed ? DT_FLOAT32 : -1;

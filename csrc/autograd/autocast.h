@@ -30,9 +30,10 @@ static inline void dt_autocast_resume(bool on)
     dt_autocast.on = on;
 }
 
-/* t as it is, or, while float16 and bfloat16 on its device are to be float32, its recorded
- * copy in *made, which the caller clears. NULL after dt_fail. */
-const dt_tensor *dt_autocast_float(dt_tensor *made, const dt_tensor *t);
+/* t as it is, or its recorded copy in *made, which the caller clears, in the type that
+ * flags, DT_CASTS_LOWER... or DT_CASTS_FLOAT..., ask for on its device. NULL after
+ * dt_fail. */
+const dt_tensor *dt_autocast_as(dt_tensor *made, const dt_tensor *t, unsigned flags);
 
 /* dt_dispatch of a call with a flag DT_CASTS_..., while dt_autocast.on. */
 int dt_autocast_dispatch(dt_call *c, const dt_op_info *info);

@@ -286,19 +286,23 @@ static PyObject *autocast_cache(PyObject *module, PyObject *args)
     return PyBool_FromLong(old);
 }
 
-/* The arguments as they are or, while autocast is on, Tensors of float16 and bfloat16 as
- * float32. */
-static PyObject *autocast_float(PyObject *module, PyObject *const *args,
-                                Py_ssize_t count)
+/* Whether autocast is on in this thread, for a type of devices. */
+static PyObject *autocast_on(PyObject *module, PyObject *Py_UNUSED(none))
 {
     (void)module;
+    return PyBool_FromLong(dt_autocast.on);
+}
+
+/* The arguments as they are or, while autocast is on, Tensors in the type of the flags. */
+static PyObject *autocast_as(PyObject *const *args, Py_ssize_t count, unsigned flags)
+{
     PyObject *tuple = PyTuple_New(count);
     for (Py_ssize_t i = 0; tuple && i < count; i++) {
         PyObject *value = Py_NewRef(args[i]);
         if (dt_autocast.on && dt_tensor_check(value)) {
             dt_tensor_object *made = dt_tensor_object_new();
             const dt_tensor *t =
-                made ? dt_autocast_float(&made->tensor, dt_tensor_of(value)) : NULL;
+                made ? dt_autocast_as(&made->tensor, dt_tensor_of(value), flags) : NULL;
             if (!t) {
                 Py_XDECREF((PyObject *)made);
                 Py_DECREF(value);
@@ -315,6 +319,18 @@ static PyObject *autocast_float(PyObject *module, PyObject *const *args,
     return tuple;
 }
 
+#define AUTOCAST_AS(name, flags)                                                       \
+    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)   \
+    {                                                                                  \
+        (void)module;                                                                  \
+        return autocast_as(args, count, flags);                                        \
+    }
+AUTOCAST_AS(autocast_lower, DT_CASTS_LOWER)
+AUTOCAST_AS(autocast_float, DT_CASTS_FLOAT)
+AUTOCAST_AS(autocast_float_on_cpu, DT_CASTS_FLOAT_ON_CPU)
+AUTOCAST_AS(autocast_float_on_gpu, DT_CASTS_FLOAT_ON_GPU)
+#undef AUTOCAST_AS
+
 static PyMethodDef functions[] = {
     {"_autocast_state", autocast_state, METH_VARARGS,
      "_autocast_state(device_type, enabled=None, dtype=None, /)\n--\n\nSets the state, "
@@ -323,9 +339,22 @@ static PyMethodDef functions[] = {
     {"_autocast_cache", autocast_cache, METH_VARARGS,
      "_autocast_cache(enabled=None, /)\n--\n\nSets whether casts may be kept, if it is "
      "given; gives the old value."},
+    {"_autocast_on", autocast_on, METH_NOARGS,
+     "_autocast_on()\n--\n\nWhether autocast is on for a type of devices."},
+    {"_autocast_lower", (PyCFunction)(void (*)(void))autocast_lower, METH_FASTCALL,
+     "_autocast_lower(*values, /)\n--\n\nThe values; under autocast, Tensors in the "
+     "lower type."},
     {"_autocast_float", (PyCFunction)(void (*)(void))autocast_float, METH_FASTCALL,
      "_autocast_float(*values, /)\n--\n\nThe values; under autocast, float16 and "
      "bfloat16 Tensors as float32."},
+    {"_autocast_float_on_cpu", (PyCFunction)(void (*)(void))autocast_float_on_cpu,
+     METH_FASTCALL,
+     "_autocast_float_on_cpu(*values, /)\n--\n\n_autocast_float() of Tensors on the "
+     "CPU."},
+    {"_autocast_float_on_gpu", (PyCFunction)(void (*)(void))autocast_float_on_gpu,
+     METH_FASTCALL,
+     "_autocast_float_on_gpu(*values, /)\n--\n\n_autocast_float() of Tensors on a "
+     "GPU."},
     {"_named", (PyCFunction)(void (*)(void))named, METH_FASTCALL,
      "_named(result, name, /)\n--\n\nresult, whose grad_fn is called name now."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,

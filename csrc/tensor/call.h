@@ -86,7 +86,13 @@ enum {
     DT_CASTS_FLOAT_ON_GPU = 32768, /* float32 on a GPU */
     DT_CASTS_MIXED = 65536,        /* if they differ, float32, and the first one's again
                                       for the result */
-    DT_CASTS = DT_CASTS_LOWER | DT_CASTS_FLOAT | DT_CASTS_FLOAT_ON_GPU | DT_CASTS_MIXED,
+    DT_CASTS_LOWER_ON_GPU = 131072,   /* the lower one on a GPU */
+    DT_CASTS_FLOAT_ON_CPU = 262144,   /* float32 on the CPU */
+    DT_CASTS_WIDEST_ON_CPU = 524288,  /* if they differ, float32, on the CPU */
+    DT_CASTS_WIDEST_ON_GPU = 1048576, /* and on a GPU */
+    DT_CASTS = DT_CASTS_LOWER | DT_CASTS_LOWER_ON_GPU | DT_CASTS_FLOAT |
+        DT_CASTS_FLOAT_ON_CPU | DT_CASTS_FLOAT_ON_GPU | DT_CASTS_MIXED |
+        DT_CASTS_WIDEST_ON_CPU | DT_CASTS_WIDEST_ON_GPU,
 };
 
 /* dt_op.saves: which tensors the backward function needs. A result beyond those that the

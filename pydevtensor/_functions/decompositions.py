@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor._functions import function
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ def _linalg():
 
 
 @function(method=True, out=True)
+@casts(cpu="float32")
 def inverse(input: Tensor) -> Tensor:
     """The inverse of a square matrix, or of each of a batch.
 
@@ -62,6 +64,7 @@ def slogdet(input: Tensor) -> tuple[Tensor, ...]:
 
 
 @function(method=True, out=True)
+@casts(cpu="float32")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The lower factor L of symmetric positive matrices L L^T, or the upper one.
 
@@ -75,6 +78,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 @function(method=True, out=True)
+@casts(cpu="float32")
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """X of A X = input from A's Cholesky factor input2.
 
@@ -88,6 +92,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 
 
 @function(method=True, out=True)
+@casts(cpu="float32")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor.
 
@@ -100,6 +105,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 
 @function(method=True, out=True, results=("Q", "R"))
+@casts(cpu="float32")
 def qr(input: Tensor, some: bool = True) -> tuple[Tensor, ...]:
     """input as Q, with orthonormal columns, times an upper triangular R.
 
@@ -112,6 +118,7 @@ def qr(input: Tensor, some: bool = True) -> tuple[Tensor, ...]:
 
 
 @function(method=True, out=True, results=("U", "S", "V"))
+@casts(cpu="float32")
 def svd(
     input: Tensor, some: bool = True, compute_uv: bool = True
 ) -> tuple[Tensor, ...]:
@@ -130,6 +137,7 @@ def svd(
 
 
 @function(method=True)
+@casts(cpu="float32")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudoinverse of a matrix, or of each of a batch.
 
@@ -151,6 +159,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 
 
 @function(method=True, out=True, results=("solution", "cloned_coefficient"))
+@casts(cpu="float32")
 def triangular_solve(
     input: Tensor,
     A: Tensor,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor._functions import function
 from pydevtensor._functions.checks import at_least, dimension, same_device, same_dtype
 from pydevtensor._functions.einsum import multiply
@@ -51,6 +52,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 @function(method=True, out=True)
+@casts(cuda="widest")
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Inner product along the last dimension of both tensors.
 
@@ -66,6 +68,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             f"the last dimensions have sizes {input.shape[-1]} and {other.shape[-1]}; "
             "give the same size"
         )
+    if input.dim() == other.dim() == 1:
+        same_dtype(input, other)
+        return input.dot(other)
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -97,6 +102,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function(method=True, out=True)
+@casts(cuda="widest")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Cross product of vectors of 3 elements along dim, with broadcasting.
 
@@ -155,6 +161,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
 
 @function(out=True)
+@casts(cuda="widest")
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
     """Contract a and b over several dimensions.
 
@@ -237,6 +244,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 
 @function(method=True, out=True, in_place="both")
+@casts(cuda="lower")
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -249,6 +257,7 @@ def addmv(
 
 
 @function(method=True, out=True, in_place=True)
+@casts(cuda="lower")
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -262,6 +271,7 @@ def addr(
 
 
 @function(method=True, out=True, in_place=True)
+@casts(cpu="lower", cuda="lower")
 def addbmm(
     input: Tensor,
     batch1: Tensor,
@@ -279,6 +289,7 @@ def addbmm(
 
 
 @function(method=True, out=True, in_place=True)
+@casts(cpu="lower", cuda="lower")
 def baddbmm(
     input: Tensor,
     batch1: Tensor,
@@ -296,6 +307,7 @@ def baddbmm(
 
 
 @function(method=True)
+@casts(cuda="float32")
 def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     """p-norm of input - other, with broadcasting, as a 0-dim tensor.
 
@@ -306,6 +318,7 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
 
 
 @function()
+@casts(cpu="float32", cuda="float32")
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
 ) -> Tensor:
@@ -328,6 +341,7 @@ def cdist(
 
 
 @function(method=True, out=True, in_place=True)
+@casts(cuda="float32")
 def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     """Scale down each slice along dim whose p-norm exceeds maxnorm.
 

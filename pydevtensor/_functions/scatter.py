@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor._functions import function, method
 from pydevtensor._functions.checks import at_least, bool_mask, dimension, same_dtype
 from pydevtensor._functions.dtypes import iinfo
@@ -139,6 +140,7 @@ def _replaced(copy, part, src):
 
 
 @function(method=True)
+@casts(cuda="widest")
 def index_put(
     input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:

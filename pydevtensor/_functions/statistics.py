@@ -65,6 +65,7 @@ def nansum(
     """
     if input.dtype.is_floating_point:
         input = _C.where(input == input, input, 0)
+        dtype = input.dtype if dtype is None else dtype  # also under autocast
     return input.sum(dim, keepdim, dtype=dtype)
 
 
@@ -154,6 +155,7 @@ def quantile(
     >>> x.quantile(0.5)
     tensor(3.5000)
     """
+    input, q = _C._autocast_float_on_cpu(input, q)
     return _quantile(input, q, dim, keepdim, interpolation, False)
 
 
@@ -172,6 +174,7 @@ def nanquantile(
     >>> x.nanquantile(0.5)
     tensor(3.5000)
     """
+    input, q = _C._autocast_float_on_cpu(input, q)
     return _quantile(input, q, dim, keepdim, interpolation, True)
 
 

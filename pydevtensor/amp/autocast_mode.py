@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 from pydevtensor import _C
+from pydevtensor._autocast import cast
 from pydevtensor._names import publish as _publish
 
 __all__ = ["autocast", "clear_autocast_cache", "custom_bwd", "custom_fwd"]
@@ -175,11 +176,13 @@ class autocast:
     enabled      False computes as written, also inside of another autocast
     cache_enabled  kept for PyTorch programs; casts are recorded anew in each call
 
-    Products of matrices, linear layers and convolutions cast float32 tensors to dtype.
-    Losses, and on GPUs also softmax, normalizations, sums, powers and exponentials,
-    cast float16 and bfloat16 to float32. Others compute in what they get. float64 is
-    left alone, as are functions in place and calls with out=. It is a decorator too,
-    and belongs round the forward pass; the backward pass computes in the same types.
+    Products of matrices, linear and recurrent layers, convolutions and attention cast
+    float32 tensors to dtype. Losses, and on GPUs also softmax, normalizations, sums,
+    powers and exponentials, on the CPU factorizations and equations, cast float16 and
+    bfloat16 to float32. Others compute in what they get. float64 is left alone, as are
+    functions in place and calls with out=. Which functions these are, PyTorch's lists
+    say, one for the CPU and one for GPUs. It is a decorator too, and belongs round the
+    forward pass; the backward pass computes in the same types.
 
     Another dtype, or 'cuda' without a GPU, gives a UserWarning and no autocast.
 
@@ -246,18 +249,6 @@ class autocast:
 # --- custom operations -------------------------------------------------------------
 
 
-def _cast(value: Any, device_type: str, dtype: Any) -> Any:
-    """Floating tensors of a device type, inside of lists and dicts too, in a dtype."""
-    if isinstance(value, _C.Tensor):
-        fits = value.is_floating_point() and value.device.type == device_type
-        return value.to(dtype) if fits and value.dtype != _C.float64 else value
-    if isinstance(value, dict):
-        return {key: _cast(each, device_type, dtype) for key, each in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(_cast(each, device_type, dtype) for each in value)
-    return value
-
-
 def custom_fwd(
     fwd: Callable | None = None, *, device_type: str, cast_inputs: Any = None
 ) -> Callable:
@@ -289,8 +280,8 @@ def custom_fwd(
             return fwd(*args, **kwargs)
         with autocast(device_type, enabled=False):
             return fwd(
-                *_cast(args, device_type, cast_inputs),
-                **_cast(kwargs, device_type, cast_inputs),
+                *cast(args, device_type, cast_inputs),
+                **cast(kwargs, device_type, cast_inputs),
             )
 
     return forward

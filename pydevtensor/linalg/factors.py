@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._output import write
@@ -100,6 +101,7 @@ class _Cholesky(Function):
 
 
 @named
+@casts(cpu="float32")
 def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """L of A = L L^T, or U of A = U^T U with upper, for symmetric positive matrices.
 
@@ -123,6 +125,7 @@ def checked_cholesky(name: str, A: Tensor, upper: bool) -> Tensor:
 
 
 @named
+@casts(cpu="float32")
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:
@@ -309,6 +312,7 @@ class _QR(Function):
 
 
 @named
+@casts(cpu="float32")
 def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """A = Q R with orthonormal columns of Q and an upper triangular R: (Q, R).
 

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import at_least, dimension, floating, named
 from pydevtensor._functions.linalg import chain
@@ -202,6 +203,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 
 
 @named
+@casts(cpu="lower", cuda="lower")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The inner products of vectors along dim, broadcasting.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._functions.dtypes import finfo
@@ -82,6 +83,7 @@ def checked_svd(name: str, A: Tensor, full: bool = False) -> tuple:
 
 
 @named
+@casts(cpu="float32")
 def svd(
     A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
 ) -> Any:
@@ -104,6 +106,7 @@ def _no_driver(driver: Any) -> None:
 
 
 @named
+@casts(cpu="float32")
 def svdvals(
     A: Tensor, *, driver: str | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -157,6 +160,7 @@ def _upper(UPLO: str) -> bool:
 
 
 @named
+@casts(cpu="float32")
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """Eigenvalues, ascending, and eigenvectors of symmetric matrices.
 
@@ -174,6 +178,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 
 
 @named
+@casts(cpu="float32")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of symmetric matrices, ascending.
 
@@ -229,6 +234,7 @@ def _finite(A: Tensor) -> None:
 
 
 @named
+@casts(cpu="float32")
 def eig(A: Tensor, *, out: Any = None) -> Any:
     """Eigenvalues and eigenvectors (columns) of square matrices, where all are real.
 
@@ -246,6 +252,7 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
 
 
 @named
+@casts(cpu="float32")
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of square matrices, where all are real; see eig().
 
@@ -281,6 +288,7 @@ def _tolerance(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Any:
 
 
 @named
+@casts(cpu="float32")
 def matrix_rank(
     A: Tensor,
     tol: Any = None,

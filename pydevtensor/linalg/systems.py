@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._functions.dtypes import finfo
@@ -150,6 +151,7 @@ def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
 
 
 @named
+@casts(cpu="float32")
 def solve(
     A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None
 ) -> Tensor:
@@ -191,6 +193,7 @@ def solve_ex(
 
 
 @named
+@casts(cpu="float32")
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of a square matrix, or of each of a batch.
 
@@ -209,6 +212,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @named
+@casts(cpu="float32")
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     """inv() that does not raise: (inverse, info), info not 0 for a singular matrix.
 
@@ -293,6 +297,7 @@ def lu_solve(
 
 
 @named
+@casts(cpu="float32")
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number in the norm p: the norms of A and its inverse, multiplied.
 
@@ -342,6 +347,7 @@ class _LeastSquares(Function):
 
 
 @named
+@casts(cpu="float32")
 def lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> Any:
@@ -395,6 +401,7 @@ def lstsq(
 
 
 @named
+@casts(cpu="float32")
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A as a map of its last dimensions to its first `ind` ones.
 
@@ -415,6 +422,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
 
 
 @named
+@casts(cpu="float32")
 def tensorsolve(
     A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = None
 ) -> Tensor:

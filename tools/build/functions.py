@@ -177,6 +177,11 @@ def read_function(
         )
 
 
+def names_public(call: ast.Call) -> bool:
+    """Whether a decorator is one of pydevtensor/_functions/__init__.py."""
+    return isinstance(call.func, ast.Name) and call.func.id in ("function", "method")
+
+
 def read() -> list[Function]:
     """All functions, in the order of their names."""
     found = []
@@ -185,7 +190,7 @@ def read() -> list[Function]:
             if not isinstance(node, ast.FunctionDef):
                 continue
             for call in node.decorator_list:
-                if isinstance(call, ast.Call):
+                if isinstance(call, ast.Call) and names_public(call):
                     found += read_function(node, call, path.stem)
     return sorted(found, key=lambda each: each.name)
 

@@ -5,6 +5,7 @@
  * imported at the first call. */
 #include <string.h>
 
+#include "autograd/autocast.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
 #include "python/output.h"
@@ -218,7 +219,12 @@ static PyObject *call(composite *c, DT_CALL_PARAMETERS)
     bool has_out = c->signature.out >= 0 && dt_given(&args, c->signature.out);
     if (has_out && !c->results && dt_take_tensor(&args, c->signature.out, &out) < 0)
         return NULL;
+    /* Autocast leaves functions in place and calls with out= alone. */
+    bool on = dt_autocast.on;
+    if (has_out || c->in_place)
+        dt_autocast_pause();
     PyObject *result = call_body(c, &args);
+    dt_autocast_resume(on);
     if (result && c->results)
         return named(c, &args, result);
     if (result && (has_out || c->in_place))

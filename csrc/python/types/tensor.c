@@ -290,9 +290,10 @@ static PyObject *power_of_casts(PyObject *a, PyObject *b)
             dt_tensor_device(dt_tensor_of(both[i])).type == DT_CPU)
             continue;
         casts[i] = dt_tensor_object_new();
-        const dt_tensor *t =
-            casts[i] ? dt_autocast_float(&casts[i]->tensor, dt_tensor_of(both[i]))
-                     : NULL;
+        const dt_tensor *t = casts[i]
+                                 ? dt_autocast_as(&casts[i]->tensor,
+                                                  dt_tensor_of(both[i]), DT_CASTS_FLOAT)
+                                 : NULL;
         failed = !t;
         if (t == &casts[i]->tensor)
             both[i] = (PyObject *)casts[i];

@@ -93,6 +93,7 @@ def prelu(input: Any, weight: Any) -> Any:
     >>> nn.functional.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
     tensor([-0.2500,  2.0000])
     """
+    input, weight = _C._autocast_lower(input, weight)
     if weight.ndim > 1:
         raise RuntimeError(
             f"prelu: weight has shape {[*weight.shape]}; give a vector, or a tensor "
@@ -376,6 +377,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     >>> nn.functional.softplus(torch.tensor([-1.0, 2.0]))
     tensor([0.3133, 2.1269])
     """
+    (input,) = _C._autocast_float_on_gpu(input)
     return _C._softplus(input, beta, threshold)
 
 

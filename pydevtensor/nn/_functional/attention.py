@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor.nn._functional.dropout import dropout
 from pydevtensor.nn._functional.linear import linear
 
@@ -111,6 +112,7 @@ def _composed(
     return (shares @ value).to(dtype)
 
 
+@casts(cpu="lower", cuda="lower")
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

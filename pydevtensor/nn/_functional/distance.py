@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 
 __all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 
+@casts(cuda="float32")
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between vectors along dim; the shapes broadcast.
 
@@ -42,6 +44,7 @@ def pairwise_distance(
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
+@casts(cuda="float32")
 def pdist(input: Any, p: float = 2.0) -> Any:
     """The p-norm distances between each two rows of a matrix, a vector.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor._output import write
 
 __all__ = ["bilinear", "linear"]
@@ -37,6 +38,7 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
         raise
 
 
+@casts(cpu="given", cuda="widest")
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """x1 @ A @ x2 for each matrix A of weight (out, in1, in2), plus bias.
 

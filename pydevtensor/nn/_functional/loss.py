@@ -319,6 +319,7 @@ def poisson_nll_loss(
     >>> nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([2.0]))
     tensor(1.)
     """
+    input, target = _C._autocast_float(input, target)
     if log_input:
         loss = input.exp() - target * input
     else:
@@ -388,6 +389,7 @@ def hinge_embedding_loss(
     >>> nn.functional.hinge_embedding_loss(x, t)
     tensor(0.5000)
     """
+    input, target = _C._autocast_float(input, target)
     zero = _C.zeros_like(input)
     far = _C.where(target != 1, (margin - input).clamp_min(0), zero)
     near = _C.where(target != -1, input, zero)
@@ -418,6 +420,7 @@ def cosine_embedding_loss(
             f"inputs {[*input1.shape]} and {[*input2.shape]}; give (N) and (N, D), or "
             "() and (D)"
         )
+    input1, input2, target = _C._autocast_float(input1, input2, target)
     epsilon = 1e-12
     dot = (input1 * input2).sum(-1)
     cos = dot / ((_sum_square(input1, epsilon) * _sum_square(input2, epsilon)).sqrt())
@@ -449,6 +452,7 @@ def margin_ranking_loss(
     tensor(2.)
     """
     _same_dims("margin_ranking_loss", input1=input1, input2=input2, target=target)
+    input1, input2, target = _C._autocast_float(input1, input2, target)
     loss = (-target * (input1 - input2) + margin).clamp_min(0)
     return _reduce("", loss, reduction, size_average, reduce)
 
@@ -506,6 +510,7 @@ def multi_margin_loss(
     name = "multi_margin_loss"
     if p not in (1, 2):
         raise ValueError(f"{name}: p is {p}; give 1 or 2")
+    input, weight = _C._autocast_float(input, weight)
     rows = _class_rows(name, input)
     count, classes = rows.shape
     if target.ndim > 1 or target.numel() != count:
@@ -548,6 +553,7 @@ def multilabel_margin_loss(
     tensor(0.8500)
     """
     name = "multilabel_margin_loss"
+    (input,) = _C._autocast_float(input)
     rows = _class_rows(name, input)
     if target.shape != input.shape:
         raise RuntimeError(
@@ -603,6 +609,7 @@ def soft_margin_loss(
     >>> nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
+    input, target = _C._autocast_float(input, target)
     loss = -logsigmoid(target * input)
     return _reduce("SoftMarginLoss", loss, reduction, size_average, reduce)
 
@@ -636,7 +643,7 @@ def triplet_margin_loss(
     reduction = resolve_reduction(size_average, reduce, reduction)
     return _triplet(
         "triplet_margin_loss",
-        (anchor, positive, negative),
+        _C._autocast_float(anchor, positive, negative),
         distance,
         margin,
         swap,
@@ -710,6 +717,7 @@ def ctc_loss(
     tensor(0.2877)
     """
     name = "ctc_loss"
+    (log_probs,) = _C._autocast_float(log_probs)
     single = log_probs.ndim == 2
     if single:
         log_probs = log_probs.unsqueeze(1)

@@ -114,6 +114,7 @@ def group_norm(
             "Expected more than 1 value per channel when training, got input size "
             f"{[*input.shape]}; use fewer groups"
         )
+    input, weight, bias = _C._autocast_float_on_gpu(input, weight, bias)
     # Rows of groups, then channels by statistics that change nothing.
     wide = input.float() if input.itemsize < 4 else input
     result = wide.reshape(
@@ -238,6 +239,7 @@ def rms_norm(
         raise NotImplementedError(
             f"rms_norm: the input is of {input.dtype}; convert it with .float()"
         )
+    input, weight = _C._autocast_float_on_gpu(input, weight)
     wide = input.float() if input.itemsize < 4 else input
     least = _C._float_limits(wide.dtype)[1] if eps is None else eps
     dims = [*range(-len(shape), 0)]

@@ -26,8 +26,11 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     if mode == "constant":
         return _C.constant_pad_nd(input, pad, 0 if value is None else value)
     sizes = _checked(input, pad, mode, value)
-    x = input
     count = len(sizes) // 2
+    # PyTorch's list of functions in float32 has all of these but one.
+    if mode == "replicate" or (mode == "reflect" and count < 3):
+        (input,) = _C._autocast_float_on_cpu(input)
+    x = input
     for d in range(count):
         x = _pad_one(x, x.dim() - 1 - d, sizes[2 * d], sizes[2 * d + 1], mode)
     if mode == "circular" or x is input:

@@ -62,6 +62,8 @@ def _maximum(
     return_indices: bool,
     adaptive: bool = False,
 ) -> Any:
+    if ndim == 3 and (adaptive or not return_indices):
+        (input,) = _C._autocast_float_on_cpu(input)
     pair: Any = _C._max_pool(
         input,
         ndim,
@@ -261,6 +263,7 @@ def avg_pool3d(
     tensor([[[[3.5000]]]])
     """
     divisor = _divisor(divisor_override)
+    (input,) = _C._autocast_float_on_cpu(input)
     return _C._avg_pool(
         input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor
     )
@@ -350,6 +353,8 @@ def _adaptive_maximum(
 
 
 def _adaptive_average(ndim: int, input: Any, output_size: Any) -> Any:
+    if ndim == 3:
+        (input,) = _C._autocast_float_on_cpu(input)
     sizes = _adaptive_sizes(input, output_size, ndim)
     one = sizes in (1, [1] * ndim) and input.dim() in (ndim + 1, ndim + 2)
     if one and input.is_floating_point() and 0 not in input.shape[-ndim:]:
@@ -501,6 +506,7 @@ def _fractional(
         output_size = [int(size * ratio) for size, ratio in pairs]
     kernel = numbers("kernel_size", kernel_size, ndim)
     output = numbers("output_size", output_size, ndim)
+    input, samples = _C._autocast_float_on_cpu(input, samples)
     x = input if input.dim() == ndim + 2 else input.unsqueeze(0)
     for had, made, taps in zip(given, output, kernel, strict=True):
         # PyTorch wants one element more than are needed in three dimensions.
@@ -673,6 +679,7 @@ def _unpool(
         sizes = given
     if min(sizes) < 1:
         raise RuntimeError(f"{name}: the output would have sizes {sizes}; give more")
+    (input,) = _C._autocast_float_on_cpu(input)
     planes = input.new_zeros(*input.shape[:-ndim], math.prod(sizes))
     flat = planes.scatter(-1, indices.flatten(-ndim), input.flatten(-ndim))
     result = flat.reshape(*input.shape[:-ndim], *sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import cast, is_cast
 from pydevtensor.autograd import Function, enable_grad, grad
 from pydevtensor.nn._functional.linear import linear
 
@@ -17,15 +18,24 @@ GATES = {TANH: 1, RELU: 1, LSTM: 4, GRU: 3}
 
 
 def run(
-    kind: int, x: Any, state: Any, weights: Any, sizes: Any, reverse: bool = False
+    kind: int,
+    x: Any,
+    state: Any,
+    weights: Any,
+    sizes: Any,
+    reverse: bool = False,
+    stepwise: bool = False,
 ) -> tuple:
     """Run one direction of a layer; returns all steps' results and the last state.
 
     x is [rows, inputs]: the rows of step 0, then those of step 1, ...; step t has
     sizes[t] of them, no more than the step before. state is (h,), or (h, c) of an
     LSTM; weights are those of the input and of h, their two biases or None, and of an
-    LSTM with projections weight_hr.
+    LSTM with projections weight_hr. stepwise: PyTorch computes it step by step, which
+    matters to the types of an LSTM's results under autocast.
     """
+    if is_cast(x):
+        return _in_autocast(kind, x, state, weights, sizes, reverse, stepwise)
     if weights[0].dtype in (_C.float16, _C.bfloat16):
         # Steps are computed in float32, and rounded once.
         wide = [None if w is None else w.float() for w in weights]
@@ -36,6 +46,45 @@ def run(
     state = (*state, None) if len(state) == 1 else state
     results = _Recurrence.apply(kind, tuple(sizes), reverse, x, *state, *weights)
     return results[: 3 if kind == LSTM else 2]
+
+
+def _in_autocast(
+    kind: int,
+    x: Any,
+    state: Any,
+    weights: Any,
+    sizes: Any,
+    reverse: bool,
+    stepwise: bool,
+) -> tuple:
+    """run() of the operands in the lower type, with steps in float32.
+
+    On a GPU all results are of the lower type. On the CPU PyTorch casts the products
+    alone, so a state of float32 that is added to them stays float32.
+    """
+    device_type = x.device.type
+    lower = _C._autocast_state(device_type)[1]
+    if device_type == "cpu" and len(weights) > 4:
+        return composed(kind, x, state, weights, sizes, reverse)
+    fused = not stepwise and x.dtype in (_C.float32, lower)
+    added = kind == GRU or (kind == LSTM and not fused)
+    given = lower
+    if device_type == "cpu" and added:
+        given = _C.promote_types(lower, state[-1].dtype)
+    _C._autocast_state(device_type, False, lower)
+    try:
+        operands = [cast([x, *weights], device_type, lower)]
+        operands.append(cast([*state], device_type, given))
+        (x, *weights), state = cast(operands, device_type, _C.float32)
+        results = run(kind, x, state, weights, sizes, reverse)
+        return tuple(result.to(given) for result in results)
+    finally:
+        _C._autocast_state(device_type, True, lower)
+
+
+def may_meet(first: Any, second: Any) -> bool:
+    """Whether a layer takes both: of one type, or cast to one by autocast."""
+    return first.dtype == second.dtype or (is_cast(first) and is_cast(second))
 
 
 def composed(

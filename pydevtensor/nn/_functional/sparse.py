@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._autocast import casts
 from pydevtensor.autograd import no_grad
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
@@ -73,6 +74,7 @@ def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None
     weight.index_copy_(0, chosen, rows * factors.to(weight.dtype))
 
 
+@casts(cuda="given")
 def embedding_bag(
     input: Any,
     weight: Any,

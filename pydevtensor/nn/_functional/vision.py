@@ -132,6 +132,7 @@ def interpolate(
             f"interpolate: not defined for tensors of type {input.dtype}; convert it "
             "first, e.g. with .float()"
         )
+    (input,) = _C._autocast_float_on_gpu(input)
     # Half-precision is rounded only once. Integers are moved, or computed in float32.
     exact = way in ("nearest", "nearest-exact")
     wide = input.dtype in (_C.float32, _C.float64) or exact
@@ -386,6 +387,9 @@ def grid_sample(
     >>> nn.functional.grid_sample(x, torch.zeros(1, 1, 1, 2), align_corners=True)
     tensor([[[[2.5000]]]])
     """
+    input, grid = _C._autocast_float_on_cpu(input, grid)
+    if input.dtype != grid.dtype:
+        input, grid = _C._autocast_float_on_gpu(input, grid)
     _check_grid(input, grid, mode, padding_mode)
     align = _corners("grid_sample", align_corners)
     half = input.dtype in (_C.float16, _C.bfloat16)

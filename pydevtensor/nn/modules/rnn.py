@@ -185,8 +185,10 @@ class RNNBase(Module):
         _check_tensor(self, "input", input)
         weight = self.all_weights[0][0]
         _check_home(self, "input", input, weight)
-        if input.dtype != weight.dtype:
-            raise ValueError(
+        if not recurrent.may_meet(input, weight):
+            # As PyTorch: under autocast the product of the two raises it.
+            kind = RuntimeError if _C._autocast_on() else ValueError
+            raise kind(
                 f"{self}: the input is of type {input.dtype} and the parameters of "
                 f"{weight.dtype}; convert one, e.g. with input.to({weight.dtype})"
             )
@@ -235,7 +237,7 @@ class RNNBase(Module):
                     f"input it has to be {wanted}"
                 )
             _check_home(self, names[at], state, input)
-            if state.dtype != input.dtype:
+            if not recurrent.may_meet(state, input):
                 raise RuntimeError(
                     f"{self}: the {names[at]} is of type {state.dtype} and the input "
                     f"of {input.dtype}; convert one of them"
@@ -246,7 +248,7 @@ class RNNBase(Module):
                 states[at] = state.index_select(1, order)
         return states
 
-    def _run(self, x: Any, states: list, sizes: list) -> tuple:
+    def _run(self, x: Any, states: list, sizes: list, packed: bool) -> tuple:
         """All layers over rows x; returns the rows of the last one, and the states."""
         directions = 2 if self.bidirectional else 1
         kind, weights = _KINDS[self.mode], self.all_weights
@@ -260,7 +262,9 @@ class RNNBase(Module):
                 if not self.bias:
                     own = [*own[:2], None, None, *own[2:]]
                 state = [start[at] for start in starts]
-                y, *last = recurrent.run(kind, x, state, own, sizes, direction == 1)
+                y, *last = recurrent.run(
+                    kind, x, state, own, sizes, direction == 1, packed
+                )
                 results.append(y)
                 for end, value in zip(ends, last, strict=True):
                     end.append(value)
@@ -297,7 +301,7 @@ class RNNBase(Module):
                 )
             x, sizes = x.reshape((steps * batch, x.shape[2])), [batch] * steps
         states = self._states(x, hx, batch, batched, order)
-        y, last = self._run(x, states, sizes)
+        y, last = self._run(x, states, sizes, packed)
         if packed:
             if order is not None:
                 last = [state.index_select(1, undo) for state in last]
@@ -521,13 +525,13 @@ class RNNCellBase(Module):
                 )
             before.append(state)
         for what, t in [("input", x), *(("state", state) for state in before)]:
-            if t.dtype != self.weight_ih.dtype:
+            if not recurrent.may_meet(t, self.weight_ih):
                 raise RuntimeError(
                     f"{self}: the {what} is of type {t.dtype} and the parameters of "
                     f"{self.weight_ih.dtype}; convert one of them"
                 )
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        _, *after = recurrent.run(kind, x, before, weights, [len(x)])
+        _, *after = recurrent.run(kind, x, before, weights, [len(x)], stepwise=True)
         return after if input.ndim == 2 else [state.squeeze(0) for state in after]
 
 
