@@ -6,9 +6,12 @@ import warnings
 
 from pydevtensor import _C
 
-__all__ = ["are_deterministic_algorithms_enabled", "use_deterministic_algorithms"]
+__all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode"]
+__all__ += ["is_deterministic_algorithms_warn_only_enabled"]
+__all__ += ["set_deterministic_debug_mode", "use_deterministic_algorithms"]
 
-_asked = False
+_asked = _warn_only = False
+_MODES = {"default": 0, "warn": 1, "error": 2}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -20,8 +23,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     >>> torch.use_deterministic_algorithms(False)
     """
-    global _asked
-    _asked = bool(mode)
+    global _asked, _warn_only
+    _asked, _warn_only = bool(mode), bool(warn_only)
     if _asked and _C._cuda_count():
         warnings.warn(
             "on GPUs sums by index (index_add, scatter_add, gradients of indexing) add "
@@ -39,3 +42,42 @@ def are_deterministic_algorithms_enabled() -> bool:
     False
     """
     return _asked
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether use_deterministic_algorithms() was last called with warn_only.
+
+    >>> torch.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
+    return _warn_only
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """use_deterministic_algorithms() by 0 or 'default', 1 or 'warn', 2 or 'error'.
+
+    RuntimeError for others, TypeError for other types.
+
+    >>> torch.set_deterministic_debug_mode('default')
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(
+            f"set_deterministic_debug_mode(): debug_mode is {debug_mode!r}; give an "
+            "int or a str"
+        )
+    mode = debug_mode if isinstance(debug_mode, int) else _MODES.get(debug_mode, -1)
+    if mode not in _MODES.values():
+        raise RuntimeError(
+            f"set_deterministic_debug_mode(): debug_mode is {debug_mode!r}; give "
+            "'default', 'warn' or 'error', or 0, 1 or 2"
+        )
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """The number that set_deterministic_debug_mode() knows the mode by.
+
+    >>> torch.get_deterministic_debug_mode()
+    0
+    """
+    return (1 if _warn_only else 2) if _asked else 0

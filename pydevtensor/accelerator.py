@@ -8,7 +8,10 @@ from pydevtensor import _C, cuda
 from pydevtensor._names import publish as _publish
 
 __all__ = ["current_accelerator", "current_device_index", "device_count"]
-__all__ += ["is_available", "set_device_index", "synchronize"]
+__all__ += ["current_stream", "device_index", "empty_cache", "get_memory_info"]
+__all__ += ["is_available", "max_memory_allocated", "max_memory_reserved"]
+__all__ += ["memory_allocated", "memory_reserved", "memory_stats"]
+__all__ += ["reset_peak_memory_stats", "set_device_index", "set_stream", "synchronize"]
 
 
 def is_available() -> bool:
@@ -63,6 +66,106 @@ def synchronize(device: Any = None, /) -> None:
     ...     torch.accelerator.synchronize()
     """
     cuda.synchronize(device)
+
+
+def set_stream(stream: Any) -> None:
+    """Make a stream the current one of its device.
+
+    >>> if torch.accelerator.is_available():
+    ...     torch.accelerator.set_stream(torch.accelerator.current_stream())
+    """
+    cuda.set_stream(stream)
+
+
+def current_stream(device: Any = None, /) -> Any:
+    """The stream on which a GPU, by default the current one, computes.
+
+    >>> if torch.accelerator.is_available():
+    ...     stream = torch.accelerator.current_stream()
+    """
+    return cuda.current_stream(device)
+
+
+class device_index(cuda.device):
+    """A context in which a GPU is the current one; None changes nothing.
+
+    >>> with torch.accelerator.device_index(None):
+    ...     x = torch.ones(1)
+    """
+
+    def __init__(self, device: int | None, /) -> None:
+        super().__init__(device)
+
+
+def empty_cache() -> None:
+    """Give memory of GPUs back that no tensor holds.
+
+    >>> torch.accelerator.empty_cache()
+    """
+    cuda.empty_cache()
+
+
+def memory_allocated(device_index: Any = None, /) -> int:
+    """Bytes that tensors hold on a GPU, by default the current one.
+
+    >>> if torch.accelerator.is_available():
+    ...     count = torch.accelerator.memory_allocated()
+    """
+    return cuda.memory_allocated(device_index)
+
+
+def max_memory_allocated(device_index: Any = None, /) -> int:
+    """The most that memory_allocated() was.
+
+    >>> if torch.accelerator.is_available():
+    ...     count = torch.accelerator.max_memory_allocated()
+    """
+    return cuda.max_memory_allocated(device_index)
+
+
+def memory_reserved(device_index: Any = None, /) -> int:
+    """Bytes that the allocator of a GPU holds, for tensors or to use again.
+
+    >>> if torch.accelerator.is_available():
+    ...     count = torch.accelerator.memory_reserved()
+    """
+    return cuda.memory_reserved(device_index)
+
+
+def max_memory_reserved(device_index: Any = None, /) -> int:
+    """The most that memory_reserved() was.
+
+    >>> if torch.accelerator.is_available():
+    ...     count = torch.accelerator.max_memory_reserved()
+    """
+    return cuda.max_memory_reserved(device_index)
+
+
+def memory_stats(device_index: Any = None, /) -> dict[str, int]:
+    """Counts and bytes of a GPU's allocator, by name: cuda.memory_stats().
+
+    >>> if torch.accelerator.is_available():
+    ...     stats = torch.accelerator.memory_stats()
+    """
+    return cuda.memory_stats(device_index)
+
+
+def reset_peak_memory_stats(device_index: Any = None, /) -> None:
+    """Begin anew with the most that memory_allocated() and memory_reserved() were.
+
+    >>> if torch.accelerator.is_available():
+    ...     torch.accelerator.reset_peak_memory_stats()
+    """
+    cuda.reset_peak_memory_stats(device_index)
+
+
+def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
+    """Bytes of a GPU's memory that are free, and all of them.
+
+    >>> if torch.accelerator.is_available():
+    ...     free, total = torch.accelerator.get_memory_info()
+    """
+    return cuda.mem_get_info(device_index)
 
 
 _publish(__name__)

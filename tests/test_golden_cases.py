@@ -17,6 +17,7 @@ SETS = (
     "composed",
     "conv",
     "distributions",
+    "forms",
     "func",
     "half",
     "layers",

@@ -419,6 +419,35 @@ def test_the_accelerator_is_the_gpu(gpu):
     accelerator.synchronize(gpu)
 
 
+def test_memory_and_streams_of_the_accelerator(gpu):
+    accelerator, index = torch.accelerator, torch.device(gpu).index
+    accelerator.reset_peak_memory_stats(index)
+    before = accelerator.memory_allocated(index)
+    x = torch.ones(1 << 16, device=gpu)
+    held = accelerator.memory_allocated(gpu)
+    assert held >= before + x.nbytes
+    del x
+    assert accelerator.memory_allocated(index) == before
+    assert accelerator.max_memory_allocated(index) >= held
+    assert accelerator.max_memory_reserved(index) >= accelerator.memory_reserved(index)
+    assert accelerator.memory_stats(index) == torch.cuda.memory_stats(index)
+    free, total = accelerator.get_memory_info(index)
+    assert 0 < free <= total
+    accelerator.empty_cache()
+    with accelerator.device_index(index):
+        assert accelerator.current_device_index() == index
+        stream = torch.cuda.Stream(gpu)
+        own = accelerator.current_stream(index)
+        accelerator.set_stream(stream)
+        assert accelerator.current_stream() == stream
+        accelerator.set_stream(own)
+    before = accelerator.current_device_index()
+    with accelerator.device_index(None):
+        assert accelerator.current_device_index() == before
+    with pytest.raises(RuntimeError):
+        accelerator.memory_stats(99)
+
+
 def test_without_an_accelerator():
     python("""
 import pydevtensor as torch

@@ -194,6 +194,7 @@ MAKERS = {
     "amp": cases,
     "attention": cases,
     "averages": cases,
+    "forms": cases,
     "func": cases,
     "breadth": cases,
     "edges": cases,

@@ -271,6 +271,46 @@ VALID = {
         "LU_data": D,
         "LU_pivots": lambda: torch.tensor([1, 2, 3], dtype=torch.int32),
     },
+    **{
+        name: {
+            "input": lambda: floats(2, 1, 3),
+            "hx": lambda name=name: (
+                [floats(1, 1, 4), floats(1, 1, 4)]
+                if name == "lstm"
+                else floats(1, 1, 4)
+            ),
+            "params": lambda rows=rows: [floats(rows, 3), floats(rows, 4)],
+            "has_biases": lambda: False,
+            "num_layers": lambda: 1,
+            "dropout": lambda: 0.0,
+            "train": lambda: False,
+            "bidirectional": lambda: False,
+            "batch_first": lambda: False,
+        }
+        for name, rows in (("lstm", 16), ("gru", 12), ("rnn_tanh", 4), ("rnn_relu", 4))
+    },
+    **{
+        f"{name}_cell": {
+            "input": lambda: floats(2, 3),
+            "hx": lambda name=name: (
+                [floats(2, 4), floats(2, 4)] if name == "lstm" else floats(2, 4)
+            ),
+            "w_ih": lambda rows=rows: floats(rows, 3),
+            "w_hh": lambda rows=rows: floats(rows, 4),
+            "b_ih": lambda rows=rows: floats(rows),
+            "b_hh": lambda rows=rows: floats(rows),
+        }
+        for name, rows in (("lstm", 16), ("gru", 12), ("rnn_tanh", 4), ("rnn_relu", 4))
+    },
+    "apply_": {"callable": lambda: abs},
+    "map_": {"tensor": M, "callable": lambda: max},
+    "map2_": {"x": M, "y": M, "callable": lambda: max},
+    "conv_tbc": {
+        "input": lambda: floats(4, 1, 2),
+        "weight": lambda: floats(2, 2, 3),
+        "bias": V,
+    },
+    "nonzero_static": {"size": lambda: 2},
     "is_nonzero": {"input": lambda: floats(1)},
     "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},
 }
@@ -300,6 +340,8 @@ BY_WORD = {
 
 
 def on(value, device):
+    if isinstance(value, list):
+        return [on(each, device) for each in value]
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 

@@ -15,7 +15,7 @@
 #include "base/dtype.h"
 
 #define DT_MAX_PARAMETERS 12
-#define DT_MAX_NAME       32
+#define DT_MAX_NAME       36
 #define DT_MAX_INTS       4 /* parameters of type Dims or Sizes */
 
 /* TYPE(ID, word, expected): the word in schemas, and what messages say is expected. */

@@ -179,3 +179,26 @@ def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Ten
     else:
         input.as_strided((min(shape),), (sum(steps),), offset).fill_(fill_value)
     return input
+
+
+@method()
+def new(input: Tensor, *args: Any, device: Device | None = None) -> Tensor:
+    """A tensor of input's type and device: of sizes, of data, or a view of a tensor.
+
+    Sizes are ints or a Size, and the elements may have any value; data is a sequence.
+
+    >>> torch.ones(2).new([1, 2])
+    tensor([1., 2.])
+    """
+    device = input.device if device is None else device
+    if len(args) == 1 and isinstance(args[0], _C.Tensor):
+        if args[0].dtype != input.dtype or args[0].device != device:
+            raise TypeError(
+                f"the Tensor is of {args[0].dtype} on {args[0].device}; give one of "
+                f"{input.dtype} on {device}"
+            )
+        return args[0].detach()
+    if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+        return _C.tensor(args[0], dtype=input.dtype, device=device)
+    size = args[0] if args and isinstance(args[0], _C.Size) else args or (0,)
+    return input.new_empty(size, device=device)

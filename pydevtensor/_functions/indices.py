@@ -244,3 +244,19 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     bool_mask(mask)
     input, mask = _C.broadcast_tensors(input, mask)
     return input[mask].reshape(-1)
+
+
+@function(method=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """Indices of nonzero elements, [size, input.dim()]: the first, or filled up.
+
+    >>> torch.tensor([0, 1, 2]).nonzero_static(size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
+    if size < 0:
+        raise RuntimeError(f"size is {size}; give 0 or more")
+    found = input.nonzero()[:size]
+    rest = found.new_full((size - len(found), input.dim()), fill_value)
+    return _C.cat([found, rest])

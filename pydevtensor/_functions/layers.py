@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from pydevtensor._functions.types import Number, Sizes, Tensor
 
 
+def _check_probability(p):
+    # nn.functional's functions raise ValueError.
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"the probability p is {p}; give 0 to 1")
+
+
 @function(method=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight * x where x is negative; weight has one element or one a channel.
@@ -31,6 +37,24 @@ def hardshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
     tensor([-1.,  0.,  2.])
     """
     return _C._hardshrink(input, lambd)
+
+
+@function()
+def rrelu_(
+    input: Tensor,
+    lower: float = 0.125,
+    upper: float = 0.3333333333333333,
+    training: bool = False,
+) -> Tensor:
+    """In-place rrelu().
+
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.rrelu_(x) is x
+    True
+    """
+    from pydevtensor.nn import functional
+
+    return functional.rrelu_(input, lower, upper, training)
 
 
 @function()
@@ -59,7 +83,64 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """
     from pydevtensor.nn import functional
 
+    _check_probability(p)
     return functional.dropout(input, p, train)
+
+
+@function()
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """In-place dropout().
+
+    >>> x = torch.ones(3)
+    >>> torch.dropout_(x, 0.5, True) is x
+    True
+    """
+    from pydevtensor.nn import functional
+
+    _check_probability(p)
+    return functional.dropout(input, p, train, True)
+
+
+@function()
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """In-place feature_dropout().
+
+    >>> x = torch.ones(1, 2)
+    >>> torch.feature_dropout_(x, 0.5, True) is x
+    True
+    """
+    from pydevtensor.nn._functional.dropout import feature_dropout
+
+    _check_probability(p)
+    return feature_dropout(input, p, train, True)
+
+
+@function()
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """In-place alpha_dropout().
+
+    >>> x = torch.ones(3)
+    >>> torch.alpha_dropout_(x, 0.5, True) is x
+    True
+    """
+    from pydevtensor.nn import functional
+
+    _check_probability(p)
+    return functional.alpha_dropout(input, p, train, True)
+
+
+@function()
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """In-place feature_alpha_dropout().
+
+    >>> x = torch.ones(1, 2)
+    >>> torch.feature_alpha_dropout_(x, 0.5, True) is x
+    True
+    """
+    from pydevtensor.nn import functional
+
+    _check_probability(p)
+    return functional.feature_alpha_dropout(input, p, train, True)
 
 
 @function()
@@ -71,6 +152,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """
     from pydevtensor.nn._functional.dropout import feature_dropout
 
+    _check_probability(p)
     return feature_dropout(input, p, train)
 
 
@@ -83,6 +165,7 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """
     from pydevtensor.nn import functional
 
+    _check_probability(p)
     return functional.alpha_dropout(input, p, train)
 
 
@@ -95,6 +178,7 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """
     from pydevtensor.nn import functional
 
+    _check_probability(p)
     return functional.feature_alpha_dropout(input, p, train)
 
 
@@ -200,3 +284,34 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     from pydevtensor.nn import functional
 
     return functional.pdist(input, p)
+
+
+@function()
+def bilinear(
+    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """x1 @ A @ x2 for each matrix A of weight (out, in1, in2), plus bias.
+
+    >>> torch.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(5, 3, 4)).shape
+    torch.Size([2, 5])
+    """
+    from pydevtensor.nn import functional
+
+    return functional.bilinear(input1, input2, weight, bias)
+
+
+@function()
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """conv1d of an input (length, N, C) with a weight (kernel, C, out).
+
+    >>> x = torch.arange(3.0).reshape(3, 1, 1)
+    >>> torch.conv_tbc(x, torch.ones(2, 1, 1), torch.zeros(1)).flatten()
+    tensor([1., 3.])
+    """
+    if input.dim() != 3 or weight.dim() != 3:
+        raise RuntimeError(
+            f"the input has shape {[*input.shape]} and the weight {[*weight.shape]}; "
+            "give (length, N, C) and (kernel, C, out)"
+        )
+    x, kernel = input.permute(1, 2, 0), weight.permute(2, 1, 0)
+    return _C.conv1d(x, kernel, bias, padding=pad).permute(2, 0, 1)

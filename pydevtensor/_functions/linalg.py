@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
@@ -13,7 +13,7 @@ from pydevtensor._functions.einsum import multiply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydevtensor._functions.types import Number, Tensor
+    from pydevtensor._functions.types import Dims, Number, Tensor
 
 
 def _axes(x, dims):
@@ -393,3 +393,31 @@ def block_diag(*tensors: Tensor) -> Tensor:
         whole[row : row + n, column : column + m] = block
         row, column = row + n, column + m
     return whole
+
+
+@function(out=True)
+def frobenius_norm(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares along one or two dimensions.
+
+    >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0]]), (0, 1))
+    tensor(5.)
+    """
+    if len(dim) > 2:
+        raise RuntimeError(f"dim is {[*dim]}; give one or two dimensions")
+    return input.norm(2, dim or None, keepdim)
+
+
+@function()
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of a matrix, or of each of a batch.
+
+    dim: its two dimensions, by default the last ones.
+
+    >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(7.)
+    """
+    from pydevtensor import linalg
+
+    if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
+        dim, keepdim = None, dim
+    return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)

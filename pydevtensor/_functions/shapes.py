@@ -76,3 +76,20 @@ def sum_to_size(input: Tensor, *size: int) -> Tensor:
     if not dims:
         return input
     return input.sum(dims, keepdim=True).reshape(tuple(size))
+
+
+@method()
+def __reversed__(self: Tensor) -> Tensor:
+    """Called by reversed(): the elements of the first dimension, the last one first."""
+    return self.flip(0) if self.dim() else self
+
+
+@method()
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions in the order in which they lie in memory, the slowest first.
+
+    >>> torch.ones(2, 3).T.dim_order()
+    (1, 0)
+    """
+    strides = self.stride()
+    return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))

@@ -7,6 +7,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._autocast import cast, is_cast
 from pydevtensor.autograd import Function, enable_grad, grad
+from pydevtensor.nn._functional.dropout import dropout
 from pydevtensor.nn._functional.linear import linear
 
 __all__: list[str] = []
@@ -46,6 +47,39 @@ def run(
     state = (*state, None) if len(state) == 1 else state
     results = _Recurrence.apply(kind, tuple(sizes), reverse, x, *state, *weights)
     return results[: 3 if kind == LSTM else 2]
+
+
+def run_layers(
+    kind: int,
+    x: Any,
+    states: list,
+    weights: list,
+    sizes: Any,
+    directions: int,
+    dropped: float = 0.0,
+    packed: bool = False,
+) -> tuple:
+    """Run layers, one on another's results; returns the last one's, and the states.
+
+    x and sizes as in run(); states: (h,) or (h, c), a row for each layer and direction;
+    weights: run()'s for each layer and direction; dropped: the probability of dropout
+    between layers.
+    """
+    starts = [state.unbind(0) for state in states]
+    ends: list[list] = [[] for _ in states]
+    for at in range(0, len(weights), directions):
+        if at and dropped:
+            x = dropout(x, dropped)
+        results = []
+        for direction in range(directions):
+            state = [start[at + direction] for start in starts]
+            own = weights[at + direction]
+            y, *last = run(kind, x, state, own, sizes, direction == 1, packed)
+            results.append(y)
+            for end, value in zip(ends, last, strict=True):
+                end.append(value)
+        x = results[0] if directions == 1 else _C.cat(results, 1)
+    return x, [_C.stack(end) for end in ends]
 
 
 def _in_autocast(

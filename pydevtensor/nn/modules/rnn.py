@@ -8,7 +8,6 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn._functional import recurrent
 from pydevtensor.nn.modules.module import Module
@@ -250,28 +249,19 @@ class RNNBase(Module):
 
     def _run(self, x: Any, states: list, sizes: list, packed: bool) -> tuple:
         """All layers over rows x; returns the rows of the last one, and the states."""
-        directions = 2 if self.bidirectional else 1
-        kind, weights = _KINDS[self.mode], self.all_weights
-        starts = [state.unbind(0) for state in states]
-        ends: list[list] = [[] for _ in states]
-        for layer in range(self.num_layers):
-            results = []
-            for direction in range(directions):
-                at = layer * directions + direction
-                own = weights[at]
-                if not self.bias:
-                    own = [*own[:2], None, None, *own[2:]]
-                state = [start[at] for start in starts]
-                y, *last = recurrent.run(
-                    kind, x, state, own, sizes, direction == 1, packed
-                )
-                results.append(y)
-                for end, value in zip(ends, last, strict=True):
-                    end.append(value)
-            x = results[0] if directions == 1 else _C.cat(results, 1)
-            if self.dropout and layer < self.num_layers - 1:
-                x = F.dropout(x, self.dropout, self.training)
-        return x, [_C.stack(end) for end in ends]
+        weights = self.all_weights
+        if not self.bias:
+            weights = [[*own[:2], None, None, *own[2:]] for own in weights]
+        return recurrent.run_layers(
+            _KINDS[self.mode],
+            x,
+            states,
+            weights,
+            sizes,
+            2 if self.bidirectional else 1,
+            self.dropout if self.training else 0.0,
+            packed,
+        )
 
     def forward(self, input: Any, hx: Any = None) -> tuple:
         packed = isinstance(input, PackedSequence)

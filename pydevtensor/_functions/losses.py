@@ -1,0 +1,161 @@
+"""Losses of nn.functional, with a number for the reduction: 0 none, 1 mean, 2 sum.
+
+Without it there is none: so PyTorch's functions behave, whatever their signatures say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydevtensor._functions import function
+from pydevtensor.nn import functional
+
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor
+
+
+def _name(reduction):
+    # As in PyTorch, no other number reduces.
+    return {1: "mean", 2: "sum"}.get(reduction, "none")
+
+
+@function()
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = 0,
+) -> Tensor:
+    """nn.functional's function with a number for the reduction.
+
+    >>> torch.binary_cross_entropy_with_logits(torch.zeros(1), torch.ones(1))
+    tensor([0.6931])
+    """
+    options = {"pos_weight": pos_weight, "reduction": _name(reduction)}
+    return functional.binary_cross_entropy_with_logits(input, target, weight, **options)
+
+
+@function()
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    reduction: int = 0,
+) -> Tensor:
+    """nn.functional.cosine_embedding_loss with a number for the reduction.
+
+    >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
+    >>> torch.cosine_embedding_loss(x, y, torch.tensor([1.0]))
+    tensor([0.2929])
+    """
+    given = input1, input2, target, margin
+    return functional.cosine_embedding_loss(*given, reduction=_name(reduction))
+
+
+@function()
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: int = 0,
+    zero_infinity: bool = False,
+) -> Tensor:
+    """nn.functional.ctc_loss with a number for the reduction.
+
+    >>> x = torch.full((2, 1, 2), 0.5).log()
+    >>> torch.ctc_loss(x, torch.tensor([[1]]), (2,), (1,))
+    tensor([0.2877])
+    """
+    given = log_probs, targets, input_lengths, target_lengths, blank
+    return functional.ctc_loss(*given, _name(reduction), zero_infinity)
+
+
+@function()
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0
+) -> Tensor:
+    """nn.functional.hinge_embedding_loss with a number for the reduction.
+
+    >>> x, t = torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0])
+    >>> torch.hinge_embedding_loss(x, t)
+    tensor([0.2500, 0.7500])
+    """
+    name = _name(reduction)
+    return functional.hinge_embedding_loss(input, target, margin, reduction=name)
+
+
+@function()
+def kl_div(
+    input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False
+) -> Tensor:
+    """nn.functional.kl_div with a number for the reduction.
+
+    >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75])
+    >>> torch.kl_div(q.log(), p, 2)
+    tensor(0.1438)
+    """
+    options = {"reduction": _name(reduction), "log_target": log_target}
+    return functional.kl_div(input, target, **options)
+
+
+@function()
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    reduction: int = 0,
+) -> Tensor:
+    """nn.functional.margin_ranking_loss with a number for the reduction.
+
+    >>> x, y, t = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0])
+    >>> torch.margin_ranking_loss(x, y, t)
+    tensor([2.])
+    """
+    given = input1, input2, target, margin
+    return functional.margin_ranking_loss(*given, reduction=_name(reduction))
+
+
+@function()
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool,
+    full: bool,
+    eps: float,
+    reduction: int,
+) -> Tensor:
+    """nn.functional.poisson_nll_loss with a number for the reduction.
+
+    >>> x, t = torch.tensor([0.0]), torch.tensor([2.0])
+    >>> torch.poisson_nll_loss(x, t, True, False, 1e-8, 1)
+    tensor(1.)
+    """
+    return functional.poisson_nll_loss(
+        input, target, log_input, full, None, eps, None, _name(reduction)
+    )
+
+
+@function()
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-06,
+    swap: bool = False,
+    reduction: int = 0,
+) -> Tensor:
+    """nn.functional.triplet_margin_loss with a number for the reduction.
+
+    >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
+    >>> torch.triplet_margin_loss(a, b, a, reduction=1)
+    tensor(6.0000)
+    """
+    given = anchor, positive, negative, margin, p, eps, swap
+    return functional.triplet_margin_loss(*given, reduction=_name(reduction))

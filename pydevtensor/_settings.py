@@ -1,0 +1,94 @@
+"""Settings of PyTorch that programs make and that change nothing here."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from pydevtensor import _C
+
+__all__ = ["get_device_module", "get_num_interop_threads", "is_anomaly_enabled"]
+__all__ += ["is_warn_always_enabled", "set_flush_denormal", "set_num_interop_threads"]
+__all__ += ["set_warn_always"]
+
+_state = {"threads": 1, "always": False}
+
+
+def get_num_interop_threads() -> int:
+    """What set_num_interop_threads() was called with; operations run one by one here.
+
+    >>> torch.get_num_interop_threads()
+    1
+    """
+    return int(_state["threads"])
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Remember a number of threads; set_num_threads() sets what operations use.
+
+    RuntimeError for a number below 1.
+
+    >>> torch.set_num_interop_threads(1)
+    """
+    if not isinstance(num, int) or isinstance(num, bool) or num < 1:
+        raise RuntimeError(
+            f"set_num_interop_threads(): num is {num!r}; give an int of 1 or more"
+        )
+    _state["threads"] = num
+
+
+def is_warn_always_enabled() -> bool:
+    """What set_warn_always() was called with.
+
+    >>> torch.is_warn_always_enabled()
+    False
+    """
+    return bool(_state["always"])
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Remember whether warnings are to be repeated; Python's filters decide that here.
+
+    >>> torch.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"set_warn_always(): {b!r} was given; give True or False")
+    _state["always"] = b
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Ask for denormal numbers to be 0; False, since they never are.
+
+    >>> torch.set_flush_denormal(True)
+    False
+    """
+    if not isinstance(mode, bool):
+        raise TypeError(f"set_flush_denormal(): mode is {mode!r}; give True or False")
+    return False
+
+
+def is_anomaly_enabled() -> bool:
+    """False: there is no search for NaN in the backward pass.
+
+    >>> torch.is_anomaly_enabled()
+    False
+    """
+    return False
+
+
+def get_device_module(device: Any = None) -> ModuleType:
+    """The module of a type of devices: torch.cuda, for 'cuda' or None.
+
+    RuntimeError for the CPU, which has none.
+
+    >>> torch.get_device_module('cuda').__name__ == torch.cuda.__name__
+    True
+    """
+    from pydevtensor import cuda
+
+    kind = "cuda" if device is None else _C.device(device).type
+    if kind != "cuda":
+        raise RuntimeError(
+            f"get_device_module(): there is no module for {kind!r}; give 'cuda'"
+        )
+    return cuda
