@@ -639,10 +639,29 @@ def test_resize_keeps_what_is_linear(device):
             assert torch.allclose(constant, torch.full_like(constant, 3.0), atol=1e-5)
 
 
+def test_resize_by_lanczos_is_interpolate_s(device):
+    x = counted(2, 9, 14).to(device).float()
+    for size in ((4, 5), (20, 17), (1, 1), (9, 7)):
+        wanted = torch.nn.functional.interpolate(
+            x[None], size, mode="lanczos", antialias=True
+        )
+        for antialias in (True, False, None):
+            y = TF.resize(x, size, InterpolationMode.LANCZOS, antialias=antialias)
+            assert y.device == x.device
+            assert torch.allclose(y, wanted[0], rtol=1e-5, atol=1e-4)
+    x = torch.rand(1, 4, 5, dtype=torch.float64, device=device, requires_grad=True)
+    mode = InterpolationMode.LANCZOS
+    assert torch.autograd.gradcheck(lambda x: TF.resize(x, (3, 7), mode), x)
+
+
 def test_resize_is_pillow_s():
     """Values of 8 bits differ from Pillow's by rounding alone."""
-    x = counted(3, 9, 14) // 2 + 64  # what bicubic makes of it needs no limit
-    for mode in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC):
+    x = counted(3, 9, 14) // 2 + 64  # what the filters make of it needs no limit
+    for mode in (
+        InterpolationMode.BILINEAR,
+        InterpolationMode.BICUBIC,
+        InterpolationMode.LANCZOS,
+    ):
         for size in ((4, 5), (20, 17), (9, 7)):
             y = TF.resize(x, size, mode)
             image = TF.pil_to_tensor(TF.resize(as_image(x), size, mode))

@@ -17,13 +17,15 @@ typedef enum resampling {
     NEAREST_EXACT,
     LINEAR,
     CUBIC,
+    LANCZOS,
     REFLECT,
     REPLICATE,
     CIRCULAR,
     MODES
 } resampling;
-static const char *const mode_names[MODES] = {
-    "nearest", "nearest-exact", "linear", "cubic", "reflect", "replicate", "circular"};
+static const char *const mode_names[MODES] = {"nearest",   "nearest-exact", "linear",
+                                              "cubic",     "lanczos",       "reflect",
+                                              "replicate", "circular"};
 
 /* What an element of the result is made of. */
 typedef struct rule {
@@ -50,12 +52,25 @@ static int64_t floor_within(double value, int64_t low, int64_t high)
                                    : (int64_t)floor(value);
 }
 
-/* The filters: a triangle, and Keys' cubic convolution (1981) with slope a. */
+/* sin(pi x) / (pi x); exactly 0 at whole numbers, so that equal sizes change nothing. */
+static double sinc(double x)
+{
+    double angle = x * 3.14159265358979323846;
+    return x == 0 ? 1 : x == floor(x) ? 0 : sin(angle) / angle;
+}
+
+/* How far the filters reach on each side. */
+static const double reaches[MODES] = {[LINEAR] = 1, [CUBIC] = 2, [LANCZOS] = 3};
+
+/* The filters: a triangle, Keys' cubic convolution (1981) with slope a, and Lanczos' sinc
+ * in a window that is a wider sinc (Duchon 1979). */
 static double filter(resampling mode, double a, double x)
 {
     x = fabs(x);
     if (mode == LINEAR)
         return x < 1 ? 1 - x : 0;
+    if (mode == LANCZOS)
+        return x < 3 ? sinc(x) * sinc(x / 3) : 0;
     return x < 1   ? ((a + 2) * x - (a + 3)) * x * x + 1
            : x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
                    : 0;
@@ -65,7 +80,7 @@ static double filter(resampling mode, double a, double x)
  * up to 1. */
 static int64_t smooth_taps(const rule *r, int64_t o, dt_tap *taps)
 {
-    double half = r->mode == LINEAR ? 1 : 2, total = 0;
+    double half = reaches[r->mode], total = 0;
     double wide = r->scale >= 1 ? r->scale : 1, support = rounded(r, half * wide);
     double center = rounded(r, r->scale * ((double)o + 0.5));
     int64_t first = floor_within(rounded(r, center - support + 0.5), 0, r->inputs);
@@ -191,12 +206,12 @@ static int set_rule(dt_call *c, rule *r)
         m++;
     r->mode = (resampling)m;
     r->corners = c->args[5].b;
-    r->smooth = c->args[6].b;
+    r->smooth = c->args[6].b || m == LANCZOS; /* which is used for that alone */
     r->lead = c->args[7].i;
     if (m == MODES)
         return dt_fail(DT_ERROR_VALUE,
                        "%s: there is no mode '%s'; give 'nearest', 'linear', 'cubic', "
-                       "'reflect', 'replicate' or 'circular'",
+                       "'lanczos', 'reflect', 'replicate' or 'circular'",
                        c->name, name);
     if (r->outputs && !r->inputs)
         return dt_fail(DT_ERROR_RUNTIME,
@@ -223,7 +238,7 @@ static int set_rule(dt_call *c, rule *r)
                        ? rounded(r, (double)(r->inputs - 1) / (double)(r->outputs - 1))
                        : 0;
     double wide = r->scale > 1 ? r->scale : 1;
-    r->most = m == LINEAR ? 2 : m == CUBIC ? 4 : 1;
+    r->most = m < LINEAR || pads ? 1 : (int64_t)(2 * reaches[m]);
     if (r->smooth && !pads)
         r->most = floor_within(ceil((double)r->most / 2 * wide) * 2 + 1, 1, r->inputs);
     return 0;

@@ -37,6 +37,7 @@ _MODES = {
     "bilinear": ("linear", (2,), "Bilinear"),
     "trilinear": ("linear", (3,), "Trilinear"),
     "bicubic": ("cubic", (2,), "Bicubic"),
+    "lanczos": ("lanczos", (2,), "Lanczos"),
     "area": ("area", (1, 2, 3), ""),
 }
 _AVERAGES = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
@@ -67,10 +68,11 @@ def interpolate(
     """input (N, C, and 1 to 3 dimensions) with those dimensions in another size.
 
     size or scale_factor: one number, or one for each dimension. mode: 'nearest',
-    'nearest-exact', 'area', 'linear' (of 1 dimension), 'bilinear' and 'bicubic' (of 2)
-    or 'trilinear' (of 3). align_corners: the first and the last elements stay where
-    they are, else the borders. antialias: smaller results are averages ('bilinear' and
-    'bicubic'). recompute_scale_factor: the ratio of the sizes counts, not scale_factor.
+    'nearest-exact', 'area', 'linear' (of 1 dimension), 'bilinear', 'bicubic' and
+    'lanczos' (of 2) or 'trilinear' (of 3). align_corners: the first and the last
+    elements stay where they are, else the borders. antialias: smaller results are
+    averages ('bilinear' and 'bicubic', and always 'lanczos', which needs it).
+    recompute_scale_factor: the ratio of the sizes counts, not scale_factor.
 
     >>> x = torch.tensor([[[1.0, 3.0]]])
     >>> nn.functional.interpolate(x, scale_factor=2, mode="linear")
@@ -97,17 +99,21 @@ def interpolate(
         for one in sizes:
             if not isinstance(one, int):
                 raise TypeError(f"interpolate: size is {size!r}; give ints")
-    if antialias and not (mode in ("bilinear", "bicubic") and ndim == 2):
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 2):
         raise ValueError(
-            "interpolate: antialias is for 'bilinear' and 'bicubic' of 4 dimensions; "
-            "leave it out"
+            "interpolate: antialias is for 'bilinear', 'bicubic' and 'lanczos' of 4 "
+            "dimensions; leave it out"
         )
     way, dims, node = _MODES.get(mode, ("", (), ""))
     if ndim not in dims:
         raise NotImplementedError(
             f"interpolate: mode {mode!r} of an input of {ndim + 2} dimensions; give "
             "'nearest', 'nearest-exact' or 'area' for 3 to 5, 'linear' for 3, "
-            "'bilinear' or 'bicubic' for 4, 'trilinear' for 5"
+            "'bilinear', 'bicubic' or 'lanczos' for 4, 'trilinear' for 5"
+        )
+    if mode == "lanczos" and (align_corners or not antialias):
+        raise ValueError(
+            "interpolate: 'lanczos' needs antialias=True and takes no align_corners"
         )
     given = input.shape[2:]
     if sizes is None:

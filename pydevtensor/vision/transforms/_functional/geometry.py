@@ -206,7 +206,7 @@ def resize(
 
     size: (height, width), or one number for the shorter side, and then max_size limits
     the longer one. Where it gets smaller, antialias averages over all pixels (Pillow
-    always does).
+    always does, and so does LANCZOS). BOX and HAMMING are for Pillow's images.
 
     >>> torch.vision.transforms.functional.resize(torch.ones(3, 4, 8), 2).shape
     torch.Size([3, 2, 4])
@@ -232,7 +232,7 @@ def resize(
         return img
     if not isinstance(img, _C.Tensor):
         return img.resize((width, height), _OF_PILLOW[mode])
-    if mode not in ("nearest", "nearest-exact", "bilinear", "bicubic"):
+    if mode not in ("nearest", "nearest-exact", *_REACHES):
         raise ValueError(
             f"resize(): {mode!r} is for Pillow's images; convert with to_pil_image()"
         )
@@ -243,13 +243,18 @@ def resize(
             img = img.index_select(dim, _C.tensor(index, device=img.device))
         return img
     dtype = img.dtype if img.dtype.is_floating_point else _C.float32
-    rows = _weights(h, height, mode, bool(antialias)).to(img.device, dtype)
-    columns = _weights(w, width, mode, bool(antialias)).to(img.device, dtype)
+    smooth = bool(antialias) or mode == "lanczos"
+    rows = _weights(h, height, mode, smooth).to(img.device, dtype)
+    columns = _weights(w, width, mode, smooth).to(img.device, dtype)
     out = _C.matmul(rows, _C.matmul(img.to(dtype), columns.t()))
     if img.dtype is not dtype:
         limit = 255 if img.dtype is _C.uint8 else None
         out = out.round() if limit is None else out.round().clamp(0, limit)
     return out.to(img.dtype)
+
+
+# How far the filters reach on each side.
+_REACHES = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}
 
 
 def _weights(old: int, new: int, mode: str, antialias: bool) -> Any:
@@ -258,7 +263,7 @@ def _weights(old: int, new: int, mode: str, antialias: bool) -> Any:
 
     scale = old / new
     stretch = max(scale, 1.0) if antialias else 1.0
-    reach, a = (1.0, 0.0) if mode == "bilinear" else (2.0, -0.5 if antialias else -0.75)
+    reach, a = _REACHES[mode], -0.5 if antialias else -0.75
     matrix = np.zeros((new, old))
     for i in range(new):
         center = scale * (i + 0.5)
@@ -272,6 +277,8 @@ def _weights(old: int, new: int, mode: str, antialias: bool) -> Any:
         near = np.array([abs(j + 0.5 - center) / stretch for j in at])
         if mode == "bilinear":
             values = np.maximum(1 - near, 0)
+        elif mode == "lanczos":
+            values = np.where(near < 3, np.sinc(near) * np.sinc(near / 3), 0)
         else:
             inner = ((a + 2) * near - (a + 3)) * near * near + 1
             outer = (((near - 5) * near + 8) * near - 4) * a
