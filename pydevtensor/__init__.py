@@ -74,6 +74,7 @@ _LATER = {
     "set_grad_enabled": "autograd",
     "inference_mode": "autograd",
     "is_inference_mode_enabled": "autograd",
+    "cpu": "cpu",
     "cuda": "cuda",
     "Event": "_streams",
     "Stream": "_streams",

@@ -77,18 +77,16 @@ def is_anomaly_enabled() -> bool:
 
 
 def get_device_module(device: Any = None) -> ModuleType:
-    """The module of a type of devices: torch.cuda, for 'cuda' or None.
+    """torch.cpu or torch.cuda: of None, that of the GPUs, if there are any.
 
-    RuntimeError for the CPU, which has none.
-
-    >>> torch.get_device_module('cuda').__name__ == torch.cuda.__name__
+    >>> torch.get_device_module('cuda') is torch.cuda
     True
     """
-    from pydevtensor import cuda
+    from pydevtensor import cpu, cuda
 
-    kind = "cuda" if device is None else _C.device(device).type
-    if kind != "cuda":
-        raise RuntimeError(
-            f"get_device_module(): there is no module for {kind!r}; give 'cuda'"
-        )
-    return cuda
+    on_gpu = cuda.is_available() if device is None else _is_gpu(device)
+    return cuda if on_gpu else cpu
+
+
+def _is_gpu(device: Any) -> bool:
+    return _C.device(device).type == "cuda"

@@ -1003,3 +1003,28 @@ def test_in_place_composites_save_what_they_overwrite(device):
     np.testing.assert_allclose(
         power.grad.tolist(), np.log(2) * np.array([6, 20]), rtol=1e-6
     )
+
+
+def test_once_differentiable(device):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x)
+            return x**3 + y, y * 2
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g, h):
+            (x,) = ctx.saved_tensors
+            assert not torch.is_grad_enabled()
+            return 3 * x * x * g, None
+
+    x = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
+    y = torch.ones(2, device=device)
+    (found,) = torch.autograd.grad(Cube.apply(x, y)[0].sum(), x)
+    assert found.tolist() == [3, 12] and not found.requires_grad
+    seed = torch.ones(2, device=device, requires_grad=True)
+    (found,) = torch.autograd.grad(Cube.apply(x, y)[0], x, seed, create_graph=True)
+    assert found.tolist() == [3, 12] and found.requires_grad
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        found.sum().backward()

@@ -448,10 +448,42 @@ def test_memory_and_streams_of_the_accelerator(gpu):
         accelerator.memory_stats(99)
 
 
+@pytest.mark.parametrize(
+    ("path", "same"),
+    [
+        ("autograd.function.Function", torch.autograd.Function),
+        ("autograd.grad_mode.no_grad", torch.no_grad),
+        ("autograd.grad_mode.inference_mode", torch.inference_mode),
+        ("autograd.variable.Variable", torch.autograd.Variable),
+        ("cuda.memory.memory_allocated", torch.cuda.memory_allocated),
+        ("cuda.random.manual_seed_all", torch.cuda.manual_seed_all),
+        ("cuda.streams.Stream", torch.cuda.Stream),
+        ("cuda.StreamContext", type(torch.cuda.stream(None))),
+    ],
+)
+def test_names_by_the_files_of_pytorch(path, same):
+    found = torch
+    for name in path.split("."):
+        found = getattr(found, name)
+    assert found is same
+
+
+def test_the_cpu_as_a_device(device):
+    cpu = torch.cpu
+    assert cpu.is_available() and cpu.is_initialized() and cpu.device_count() == 1
+    cpu.set_device(cpu.current_device())
+    cpu.synchronize()
+    assert torch.get_device_module("cpu") is cpu
+    assert torch.get_device_module(device) is getattr(torch, torch.device(device).type)
+    with pytest.raises(RuntimeError):
+        torch.get_device_module("nothing")
+
+
 def test_without_an_accelerator():
     python("""
 import pydevtensor as torch
 assert torch.accelerator.current_accelerator() is None
+assert torch.get_device_module() is torch.cpu
 assert not (torch.accelerator.is_available() or torch.mps.is_available() or torch.xpu.is_available())
 assert torch.accelerator.device_count() == torch.xpu.device_count() == torch.mps.device_count() == 0
 import pydevtensor.multiprocessing as mp, multiprocessing

@@ -640,6 +640,8 @@ def gradgradcheck(
     return gradcheck(gradients, (*inputs, *seeds), **options)
 
 
-from pydevtensor.autograd import functional  # noqa: E402, F401
+# Importing from autograd.function makes it a name here; `function` is a parameter too.
+from pydevtensor.autograd import functional, grad_mode, variable  # noqa: E402, F401
+from pydevtensor.autograd.function import once_differentiable as _  # noqa: E402, F401
 
 _publish(__name__)

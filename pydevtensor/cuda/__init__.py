@@ -17,9 +17,10 @@ from pydevtensor._names import publish as _publish
 from pydevtensor._streams import Event, Stream
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
-__all__ += ["amp", "can_device_access_peer", "comm", "current_device"]
+__all__ += ["StreamContext", "amp", "can_device_access_peer", "comm", "current_device"]
 __all__ += ["current_stream"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
+__all__ += ["memory", "random", "streams"]
 __all__ += ["get_device_capability", "get_device_name", "get_device_properties"]
 __all__ += ["init"]
 __all__ += ["initial_seed", "is_available", "is_bf16_supported", "is_initialized"]
@@ -709,6 +710,12 @@ def sim_schedule(name: str) -> None:
     _C._sim_control(f"schedule {name}")
 
 
-from pydevtensor.cuda import amp, comm  # noqa: E402
+from pydevtensor.cuda import (  # noqa: E402
+    amp,
+    comm,
+    memory,
+    random,
+    streams,
+)
 
 _publish(__name__)
