@@ -853,6 +853,37 @@ def test_function(device):
     np.testing.assert_allclose(x.grad.tolist(), [3, 0.5, -2])
 
 
+def test_missing_gradients_as_zeros_or_as_none(device):
+    seen = []
+
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x, fills):
+            ctx.set_materialize_grads(fills)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, first, second):
+            seen.append((first, second))
+            return None if second is None else second * 3, None
+
+    x = torch.ones(2, device=device, requires_grad=True)
+    for fills in (True, False):
+        Two.apply(x, fills)[1].sum().backward()
+        Two.apply(x, fills)[0].sum().backward()
+    (zeros, _), (_, more), (none, _), (_, other) = seen
+    assert none is None and other is None
+    assert zeros.tolist() == more.tolist() == [0, 0] and str(zeros.device) == device
+    assert x.grad.tolist() == [6, 6]
+
+
+def test_equal_singular_values_have_gradients(device):
+    """Zeros for the vectors' gradients would be divided by a difference of 0."""
+    a = torch.eye(2, device=device, requires_grad=True)
+    torch.linalg.svd(a)[1].sum().backward()
+    assert a.grad.tolist() == [[1, 0], [0, 1]]
+
+
 def test_function_faults():
     x = torch.ones(2, requires_grad=True)
 

@@ -10,6 +10,7 @@
 typedef struct function_data {
     PyObject *backward; /* called with the node and the gradients of the results */
     char name[64];
+    bool fills; /* whether it gets zeros for a missing gradient, and not None */
 } function_data;
 
 static void function_free(dt_node *node)
@@ -22,7 +23,7 @@ static PyObject *gradient_object(const dt_node *node, int i, const dt_tensor *gr
     if (gradient)
         return dt_tensor_object_alias(gradient);
     const dt_result *result = &node->results[i];
-    if (result->ndim < 0)
+    if (result->ndim < 0 || !((const function_data *)node->data)->fills)
         return Py_NewRef(Py_None);
     dt_tensor_object *zeros = dt_tensor_object_new();
     if (!zeros)
@@ -101,15 +102,16 @@ PyObject *dt_function_object(const dt_node *node)
                                         : NULL;
 }
 
-/* _record_function(name, backward, inputs, outputs): hangs a node on the outputs, fresh
- * Tensors, whose gradients go to those of inputs that are Tensors. */
+/* _record_function(name, backward, inputs, outputs, fills): hangs a node on the outputs,
+ * fresh Tensors, whose gradients go to those of inputs that are Tensors. */
 static PyObject *record_function(PyObject *module, PyObject *arguments)
 {
     (void)module;
     const char *name;
     PyObject *backward, *inputs, *outputs;
-    if (!PyArg_ParseTuple(arguments, "sOO!O!", &name, &backward, &PyTuple_Type, &inputs,
-                          &PyTuple_Type, &outputs))
+    int fills;
+    if (!PyArg_ParseTuple(arguments, "sOO!O!p", &name, &backward, &PyTuple_Type,
+                          &inputs, &PyTuple_Type, &outputs, &fills))
         return NULL;
     int ninputs = (int)PyTuple_GET_SIZE(inputs),
         noutputs = (int)PyTuple_GET_SIZE(outputs);
@@ -120,6 +122,7 @@ static PyObject *record_function(PyObject *module, PyObject *arguments)
     function_data *data = node->data;
     node->calls_back = true;
     data->backward = Py_NewRef(backward);
+    data->fills = fills;
     snprintf(data->name, sizeof data->name, "%s", name);
     node->name = data->name;
     int status = 0;
@@ -167,8 +170,8 @@ static PyObject *result_of(PyObject *module, PyObject *arguments)
 
 static PyMethodDef functions[] = {
     {"_record_function", record_function, METH_VARARGS,
-     "_record_function(name, backward, inputs, outputs, /)\n--\n\nRecords an operation "
-     "written in Python."},
+     "_record_function(name, backward, inputs, outputs, fills, /)\n--\n\nRecords an "
+     "operation written in Python."},
     {"_result_of", result_of, METH_VARARGS,
      "_result_of(node, index, tensor, /)\n--\n\nA Tensor as the result of a node."},
     {NULL, NULL, 0, NULL},

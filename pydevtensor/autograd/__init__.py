@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -326,8 +327,9 @@ class RemovableHandle:
     tensor([1., 1.])
     """
 
-    def __init__(self, remove: Callable[[], None]) -> None:
+    def __init__(self, remove: Callable[[], None], id: int = 0) -> None:
         self._remove: Callable[[], None] | None = remove
+        self.id = id
 
     def remove(self) -> None:
         """Remove the hook. A second call does nothing."""
@@ -342,16 +344,21 @@ class RemovableHandle:
         self.remove()
 
 
+_hook_ids = itertools.count()
+
+
 def _add_hook(hooks: OrderedDict, hook: Any, prepend: bool = False) -> RemovableHandle:
-    key = object()
+    key = next(_hook_ids)
+    while key in hooks:  # from a pickle that another process wrote
+        key = next(_hook_ids)
     hooks[key] = hook
     if prepend:
         hooks.move_to_end(key, last=False)
-    return RemovableHandle(lambda: hooks.pop(key, None))
+    return RemovableHandle(lambda: hooks.pop(key, None), key)
 
 
 def _hook_handle(tensor: Tensor, number: int) -> RemovableHandle:
-    return RemovableHandle(lambda: tensor._remove_hook(number))
+    return RemovableHandle(lambda: tensor._remove_hook(number), number)
 
 
 # --- custom operations --------------------------------------------------------------
@@ -496,7 +503,7 @@ class Function:
                 for o in outputs
             )
             name = getattr(cls, "_node", f"{cls.__name__}Backward")
-            _C._record_function(name, cls._run(ctx), args, made)
+            _C._record_function(name, cls._run(ctx), args, made, ctx._materialize)
         return outputs[0] if one else outputs
 
     @classmethod
