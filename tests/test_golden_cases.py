@@ -20,6 +20,7 @@ SETS = (
     "forms",
     "func",
     "half",
+    "hooks",
     "layers",
     "linalg",
     "losses",

@@ -1,9 +1,13 @@
 """Modules beyond the golden cases: moving, states, hooks, lazy layers, and what errors say."""
 
 import copy
+import gc
 import io
 import pickle
+import subprocess
+import sys
 import warnings
+import weakref
 from collections import OrderedDict
 
 import pytest
@@ -393,6 +397,82 @@ def test_hooks_let_everything_go():
     net.register_full_backward_hook(lambda m, i, o: None)
     net(torch.ones(1, 2, requires_grad=True)).sum().backward()
     net(torch.ones(1, 2, requires_grad=True))
+
+
+@pytest.mark.parametrize("removed", [False, True])
+@pytest.mark.parametrize("passed", [False, True])
+def test_a_watched_call_that_its_own_hook_leads_to_is_collected(removed, passed):
+    """hook -> results -> graph -> hook: the collector sees the cycle."""
+
+    class Token:
+        pass
+
+    def make():
+        token, results = Token(), []
+        net = nn.ReLU()
+        handle = net.register_full_backward_hook(
+            lambda *gradients: results.append((token, gradients))
+        )
+        results.append(net(torch.ones(2, requires_grad=True)).sum())
+        if removed:
+            handle.remove()
+        if passed:
+            results[0].backward()
+        return weakref.ref(token)
+
+    left = make()
+    gc.collect()
+    assert left() is None
+
+
+def test_hooks_of_all_modules_and_of_none():
+    """The last hook that is removed leaves calls as they were."""
+    hooks = nn.modules.module
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    seen = []
+    first = hooks.register_module_forward_hook(lambda m, a, y: seen.append("first"))
+    second = hooks.register_module_forward_hook(lambda m, a, y: seen.append("second"))
+    net[1](torch.ones(2))
+    first.remove()
+    net[1](torch.ones(2))
+    assert seen == ["first", "second", "second"]
+    second.remove()
+    second.remove()
+    net(torch.ones(1, 2))
+    assert len(seen) == 3
+    # A module with a hook of its own keeps it.
+    net[1].register_forward_hook(lambda m, a, y: seen.append("own"))
+    hooks.register_module_forward_hook(lambda m, a, y: seen.append("third")).remove()
+    net(torch.ones(1, 2))
+    assert seen[3:] == ["own"]
+
+
+def test_hooks_after_a_pickle_from_another_process():
+    """Hooks are known by numbers, which another process counts anew."""
+    code = (
+        "import pickle, sys; from pydevtensor import nn; net = nn.ReLU(); "
+        "[net.register_forward_hook(print) for _ in range(3)]; "
+        "sys.stdout.buffer.write(pickle.dumps(net))"
+    )
+    command = [sys.executable, "-P", "-c", code]
+    net = pickle.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert [*net._forward_hooks] == [0, 1, 2]
+    for _ in range(3):
+        net.register_forward_hook(print, always_call=True)
+    assert len(net._forward_hooks) == 6
+
+
+def test_what_registers_nothing():
+    net = nn.Sequential(nn.ReLU())
+    for path, module, kind, text in (
+        ("", nn.Tanh(), ValueError, "path is empty"),
+        ("0", 3, ValueError, "int; give an nn.Module"),
+        ("1", nn.Tanh(), AttributeError, "leave strict out"),
+        ("training", nn.Tanh(), AttributeError, "'training' of Sequential"),
+    ):
+        with pytest.raises(kind, match=text):
+            net.set_submodule(path, module, strict=True)
+    assert [*net._modules] == ["0"]
 
 
 # --- modes and trees

@@ -206,6 +206,7 @@ MAKERS = {
     "special": cases,
     "errors": make_errors,
     "half": cases,
+    "hooks": cases,
     "layers": cases,
     "learning": make_learning,
     "losses": cases,

@@ -43,6 +43,7 @@ MODULES = (
     "nn",
     "nn.functional",
     "nn.init",
+    "nn.modules.module",
     "nn.parallel",
     "nn.parameter",
     "nn.utils",

@@ -23,7 +23,7 @@ from pydevtensor.nn.modules.fold import *
 from pydevtensor.nn.modules.instancenorm import *
 from pydevtensor.nn.modules.linear import *
 from pydevtensor.nn.modules.loss import *
-from pydevtensor.nn.modules.module import *
+from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.modules.normalization import *
 from pydevtensor.nn.modules.padding import *
 from pydevtensor.nn.modules.pixelshuffle import *

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ class BackwardHookFunction(Function):
     @staticmethod
     def forward(ctx: Any, arrived: Callable, *tensors: Any) -> tuple:
         ctx.arrived = arrived
-        ctx.likes = [(t.shape, t.dtype, t.device) for t in tensors]
+        ctx.set_materialize_grads(False)
         aliases = tuple(tensor.detach() for tensor in tensors)
         ctx.mark_non_differentiable(
             *[a for a, t in zip(aliases, tensors, strict=True) if not t.requires_grad]
@@ -26,22 +27,21 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple:
-        whole = [
-            _C.zeros(shape, dtype=dtype, device=device) if grad is None else grad
-            for grad, (shape, dtype, device) in zip(grads, ctx.likes, strict=True)
-        ]
-        return (None, *ctx.arrived(tuple(whole)))
+        return (None, *ctx.arrived(grads))
 
 
 class Watch:
     """One call of a module with backward hooks: collects the gradients of its inputs
     and outputs."""
 
-    def __init__(self, module: Any, count: int) -> None:
+    def __init__(self, module: Any, count: int, pre_hooks: list, hooks: list) -> None:
         self.module = module
         self.count = count
+        self.pre_hooks = pre_hooks
+        self.hooks = hooks
         self.watched_inputs = False
-        self.grad_outputs: tuple = ()
+        self.zeros: list[tuple] = []  # for inputs whose gradient is missing
+        self.grad_outputs: tuple | None = None
 
     @staticmethod
     def _through(values: tuple, arrived: Callable) -> tuple | None:
@@ -51,8 +51,10 @@ class Watch:
         if not any(tensor.requires_grad for tensor in tensors):
             return None
 
+        count = len(values)  # and not values, which the node would keep alive
+
         def spread(grads: tuple) -> tuple:
-            whole = [None] * len(values)
+            whole = [None] * count
             for i, grad in zip(places, grads, strict=True):
                 whole[i] = grad
             changed = arrived(tuple(whole))
@@ -67,9 +69,18 @@ class Watch:
     def inputs(self, args: tuple) -> tuple:
         watched = self._through(args, self._inputs_arrived)
         self.watched_inputs = watched is not None
+        self.zeros = [
+            (a.shape, a.dtype, a.device) if isinstance(a, Tensor) else () for a in args
+        ]
         return args if watched is None else watched
 
     def outputs(self, result: Any) -> Any:
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn(
+                f"{self.module._get_name()} has backward hooks, and returned "
+                f"{type(result).__name__}; they run for a Tensor or a tuple of Tensors",
+                stacklevel=6,
+            )
         whole = result if isinstance(result, tuple) else (result,)
         watched = self._through(whole, self._outputs_arrived)
         if watched is None:
@@ -78,9 +89,9 @@ class Watch:
             return watched[0]
         return watched if type(result) is tuple else type(result)(*watched)
 
-    def _changed(self, what: str, hooks: Any, grads: tuple, *others: tuple) -> tuple:
+    def _changed(self, what: str, hooks: list, grads: tuple, *others: tuple) -> tuple:
         """What the hooks make of the gradients."""
-        for hook in [*hooks.values()]:
+        for hook in hooks:
             made = hook(self.module, grads, *others)
             if made is None:
                 continue
@@ -95,17 +106,28 @@ class Watch:
         return grads
 
     def _outputs_arrived(self, grads: tuple) -> tuple:
-        grads = self._changed("grad_output", self.module._backward_pre_hooks, grads)
-        self.grad_outputs = grads
-        if not self.watched_inputs:
-            for hook in [*self.module._backward_hooks.values()]:
-                if hook(self.module, (None,) * self.count, grads) is not None:
-                    raise RuntimeError(
-                        f"{self.module._get_name()}: a backward hook returned "
-                        "gradients of inputs that require none; return None"
-                    )
+        grads = self._changed("grad_output", self.pre_hooks, grads)
+        if self.watched_inputs:
+            self.grad_outputs = grads
+            return grads
+        for hook in self.hooks:
+            made = hook(self.module, (None,) * self.count, grads)
+            changes = made if isinstance(made, tuple) else (made,)
+            if any(change is not None for change in changes):
+                raise RuntimeError(
+                    f"{self.module._get_name()}: a backward hook returned gradients of "
+                    "inputs that require none; return None"
+                )
         return grads
 
     def _inputs_arrived(self, grads: tuple) -> tuple:
-        hooks = self.module._backward_hooks
-        return self._changed("grad_input", hooks, grads, self.grad_outputs)
+        known, self.grad_outputs = self.grad_outputs, None
+        if known is None:  # the gradients have come by another way than the outputs
+            return grads
+        whole = tuple(
+            _C.zeros(like[0], dtype=like[1], device=like[2])
+            if grad is None and like
+            else grad
+            for grad, like in zip(grads, self.zeros, strict=True)
+        )
+        return self._changed("grad_input", self.hooks, whole, known)

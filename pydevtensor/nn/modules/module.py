@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,10 +9,35 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.autograd import RemovableHandle, _add_hook
-from pydevtensor.nn.modules._watch import Watch
+from pydevtensor.nn.modules._hooks import (
+    HookedCall,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
+)
+from pydevtensor.nn.modules._loading import (
+    IncompatibleKeys,
+    Loading,
+    own_keys,
+    run_pre_hooks,
+)
 from pydevtensor.nn.parameter import Buffer, Parameter, is_lazy
 
-__all__ = ["Module"]
+__all__ = [
+    "Module",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
 
 Tensor = _C.Tensor
 _EXTRA = "_extra_state"
@@ -27,6 +51,7 @@ _HOOKS = (
     "_state_dict_hooks",
     "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
+    "_options_of_hooks",
 )
 
 
@@ -90,59 +115,28 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._has_hooks:
-            return self._call_with_hooks(args, kwargs)
+            return HookedCall(self, args, kwargs).run()
         return self.forward(*args, **kwargs)
 
-    def _call_with_hooks(self, args: tuple, kwargs: dict) -> Any:
-        ran: set[object] = set()
-        try:
-            return self._call_hooked(args, kwargs, ran)
-        except Exception:
-            for key, (hook, with_kwargs, always) in [*self._forward_hooks.items()]:
-                if always and key not in ran:
-                    given = (args, kwargs) if with_kwargs else (args,)
-                    try:
-                        hook(self, *given, None)
-                    except Exception as error:
-                        warnings.warn(
-                            f"{self._get_name()}: forward() failed, and a hook with "
-                            f"always_call=True too: {type(error).__name__}: {error}",
-                            stacklevel=3,
-                        )
-            raise
+    _plain_call = __call__
 
-    def _call_hooked(self, args: tuple, kwargs: dict, ran: set[object]) -> Any:
-        for hook, with_kwargs in [*self._forward_pre_hooks.values()]:
-            changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
-            if changed is None:
-                continue
-            if not with_kwargs:
-                args = changed if isinstance(changed, tuple) else (changed,)
-            elif isinstance(changed, tuple) and len(changed) == 2:
-                args, kwargs = changed
-            else:
-                raise RuntimeError(
-                    f"{self._get_name()}: a forward pre-hook with_kwargs has to return "
-                    f"None or a tuple of new args and kwargs, not {changed!r}"
-                )
-        watch = None
-        if (self._backward_hooks or self._backward_pre_hooks) and _C.is_grad_enabled():
-            watch = Watch(self, len(args))
-            args = watch.inputs(args)
-        result = self.forward(*args, **kwargs)
-        for key, (hook, with_kwargs, _) in [*self._forward_hooks.items()]:
-            ran.add(key)
-            given = (args, kwargs) if with_kwargs else (args,)
-            changed = hook(self, *given, result)
-            if changed is not None:
-                result = changed
-        return result if watch is None else watch.outputs(result)
+    def _hooked_call(self, *args: Any, **kwargs: Any) -> Any:
+        """__call__ while all modules have hooks."""
+        return HookedCall(self, args, kwargs).run()
 
     def _add_hook(
-        self, hooks: OrderedDict, hook: Any, prepend: bool = False
+        self,
+        hooks: OrderedDict,
+        hook: Any,
+        prepend: bool = False,
+        options: tuple[bool, bool] = (False, False),
     ) -> RemovableHandle:
+        """options: of a forward hook with_kwargs and always_call; of a hook of states
+        whether it has the private form, and nothing."""
         self._has_hooks = True  # or had some: one test per call, not four
-        return _add_hook(hooks, hook, prepend)
+        handle = _add_hook(hooks, hook, prepend)
+        self._options_of_hooks[handle.id] = options
+        return handle
 
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
@@ -151,7 +145,8 @@ class Module:
 
         with_kwargs: hook(module, args, kwargs), which returns both or None.
         """
-        return self._add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+        options = (with_kwargs, False)
+        return self._add_hook(self._forward_pre_hooks, hook, prepend, options)
 
     def register_forward_hook(
         self,
@@ -166,9 +161,8 @@ class Module:
         with_kwargs: hook(module, args, kwargs, output). always_call: also if forward()
         raised, with None as output.
         """
-        return self._add_hook(
-            self._forward_hooks, (hook, with_kwargs, always_call), prepend
-        )
+        options = (with_kwargs, always_call)
+        return self._add_hook(self._forward_hooks, hook, prepend, options)
 
     def register_full_backward_hook(
         self, hook: Callable, prepend: bool = False
@@ -194,18 +188,29 @@ class Module:
 
     def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata) after state_dict() of
-        the module and its children; it may change state_dict."""
+        the module and its children; it may change state_dict and returns None."""
         return self._add_hook(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook: Callable) -> RemovableHandle:
+        """register_state_dict_post_hook(), where a result replaces state_dict."""
+        return self._add_hook(self._state_dict_hooks, hook, options=(True, False))
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs) before the module is loaded; it may change
         state_dict, a copy, and the lists."""
-        return self._add_hook(self._load_state_dict_pre_hooks, hook)
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable, with_module: bool = False
+    ) -> RemovableHandle:
+        """register_load_state_dict_pre_hook(), where hook need not take the module."""
+        options = (with_module, False)
+        return self._add_hook(self._load_state_dict_pre_hooks, hook, options=options)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, incompatible_keys) after load_state_dict(); it may change
-        the lists missing_keys and unexpected_keys."""
+        the lists missing_keys and unexpected_keys, on which an error depends."""
         return self._add_hook(self._load_state_dict_post_hooks, hook)
 
     # --- attributes
@@ -237,11 +242,13 @@ class Module:
             self._parameters[name] = _checked(value, Parameter, f"parameter '{name}'")
         elif isinstance(value, Module):
             self._forget(name, but="_modules")
-            self._modules[name] = value
+            self._modules[name] = registered("module", self, name, value)
         elif name in values.get("_modules", ()):
-            self._modules[name] = _checked(value, Module, f"child module '{name}'")
+            _checked(value, Module, f"child module '{name}'")
+            self._modules[name] = registered("module", self, name, value)
         elif name in values.get("_buffers", ()):
-            self._buffers[name] = _checked(value, Tensor, f"buffer '{name}'")
+            _checked(value, Tensor, f"buffer '{name}'")
+            self._buffers[name] = registered("buffer", self, name, value)
         elif isinstance(value, Buffer):
             self.__dict__.pop(name, None)
             self.register_buffer(name, value, value.persistent)
@@ -297,12 +304,15 @@ class Module:
                 f"cannot assign non-leaf Tensor to parameter '{name}': it was "
                 "computed; detach() it first"
             )
+        if param is not None:
+            param = registered("parameter", self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add a Tensor that is moved and saved with the module but is no parameter."""
         self._check_name("buffer", name, self._buffers)
-        self._buffers[name] = _checked(tensor, Tensor, f"buffer '{name}'")
+        _checked(tensor, Tensor, f"buffer '{name}'")
+        self._buffers[name] = registered("buffer", self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -315,7 +325,7 @@ class Module:
                 f"{type(module).__name__} is not a Module subclass; give an nn.Module"
             )
         self._check_name("module", name, self._modules)
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module)
 
     register_module = add_module
 
@@ -397,6 +407,38 @@ class Module:
                 )
             module = found
         return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a path such as 'net.0', in place of one that may be there.
+
+        With strict there has to be one. AttributeError where the path leads nowhere;
+        ValueError for an empty path and for what is no Module.
+
+        >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        >>> net.set_submodule('1', nn.Tanh())
+        >>> net[1]
+        Tanh()
+        """
+        if not target:
+            raise ValueError("set_submodule(): the path is empty; name a submodule")
+        if not isinstance(module, Module):
+            raise ValueError(
+                f"set_submodule(): the module is {type(module).__name__}; give an "
+                "nn.Module"
+            )
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        there = hasattr(parent, name)
+        if strict and not there:
+            raise AttributeError(
+                f"{type(parent).__name__} has no attribute '{name}' ('{target}'); "
+                "leave strict out to add it"
+            )
+        if there and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(
+                f"'{name}' of {type(parent).__name__} is no module ('{target}')"
+            )
+        setattr(parent, name, module)
 
     def _get(self, registry: str, kind: str, target: str) -> Any:
         path, _, name = target.rpartition(".")
@@ -565,18 +607,31 @@ class Module:
             state._metadata[prefix[:-1]] = metadata
         for hook in [*self._state_dict_pre_hooks.values()]:
             hook(self, prefix, keep_vars)
-        for name, value in self._state():
-            state[prefix + name] = value if keep_vars else value.detach()
-        if type(self).get_extra_state is not Module.get_extra_state:
-            state[prefix + _EXTRA] = self.get_extra_state()
+        self._save_to_state_dict(state, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(
                     destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
-        for hook in [*self._state_dict_hooks.values()]:
-            hook(self, state, prefix, metadata)
+        for key, hook in [*self._state_dict_hooks.items()]:
+            changed = hook(self, state, prefix, metadata)
+            replaces, _ = self._options_of_hooks.get(key, (False, False))
+            if changed is not None and not replaces:
+                raise RuntimeError(
+                    "a hook of register_state_dict_post_hook() must return None; it "
+                    "may change the state_dict that it gets"
+                )
+            state = state if changed is None else changed
         return state
+
+    def _save_to_state_dict(
+        self, destination: Any, prefix: str, keep_vars: bool
+    ) -> None:
+        """Add the state of this module alone. Subclasses may override it."""
+        for name, value in self._state():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            destination[prefix + _EXTRA] = self.get_extra_state()
 
     def _state(self) -> Iterator[tuple[str, Any]]:
         for name, value in [*self._parameters.items(), *self._buffers.items()]:
@@ -585,12 +640,15 @@ class Module:
 
     def load_state_dict(
         self, state_dict: Any, strict: bool = True, assign: bool = False
-    ) -> _IncompatibleKeys:
+    ) -> IncompatibleKeys:
         """Copy values into parameters and buffers, by path.
 
         Raises RuntimeError, which lists all missing and unexpected keys and different
         shapes, before anything is changed; without strict, missing and unexpected keys
         are only returned. With assign the given Tensors replace the parameters.
+
+        Hooks of register_load_state_dict_post_hook() run after the copies and may
+        change the lists of keys, so with such hooks the keys are checked last.
 
         >>> net, other = nn.Linear(3, 2), nn.Linear(3, 2)
         >>> net.load_state_dict(other.state_dict())
@@ -601,49 +659,58 @@ class Module:
                 "Expected state_dict to be dict-like, got "
                 f"{type(state_dict).__name__}; give what state_dict() returned"
             )
-        metadata = getattr(state_dict, "_metadata", None) or {}
-        given = OrderedDict(state_dict.items())
-        missing: list[str] = []
-        unexpected: list[str] = []
-        faults: list[str] = []
-        plan: list[Callable[[], None]] = []
+        loading = Loading(state_dict, assign)
         modules = [*self.named_modules(remove_duplicate=False)]
         for path, module in modules:
-            for hook in [*module._load_state_dict_pre_hooks.values()]:
-                prefix, local = f"{path}." if path else "", metadata.get(path, {})
-                hook(module, given, prefix, local, strict, missing, unexpected, faults)
-        unused = dict.fromkeys(given)
-        for path, module in modules:
-            for key, step in module._loading(given, f"{path}." if path else "", assign):
-                unused.pop(key, None)
-                if step is None:
-                    missing.append(key)
-                elif isinstance(step, str):
-                    faults.append(step)
-                else:
-                    plan.append(step)
-        unexpected += unused
-        for which, keys in (("Unexpected", unexpected), ("Missing", missing)):
-            if strict and keys:
-                names = ", ".join(f'"{key}"' for key in keys)
-                faults.insert(0, f"{which} key(s) in state_dict: {names}")
-        if faults:
-            raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
-                + ".\n\t".join(faults)
-                + "."
-            )
-        for step in plan:
+            if type(module)._load_from_state_dict is Module._load_from_state_dict:
+                loading.plan(module, path)
+            else:
+                loading.load_its_way(module, path)
+        loading.find_unexpected()
+        hooks = [
+            (module, hook)
+            for _, module in reversed(modules)  # children first
+            for hook in module._load_state_dict_post_hooks.values()
+        ]
+        loading.check(type(self).__name__, strict and not hooks)
+        for step in loading.steps:
             step()
-        result = _IncompatibleKeys(missing, unexpected)
-        for _, module in modules:
-            for hook in [*module._load_state_dict_post_hooks.values()]:
-                if hook(module, result) is not None:
-                    raise AssertionError(
-                        "a hook of register_load_state_dict_post_hook() must return "
-                        "None; it may change the lists that it gets"
-                    )
+        result = IncompatibleKeys(loading.missing, loading.unexpected)
+        for module, hook in hooks:
+            if hook(module, result) is not None:
+                raise AssertionError(
+                    "a hook of register_load_state_dict_post_hook() must return None; "
+                    "it may change the lists that it gets"
+                )
+        loading.check(type(self).__name__, strict)
         return result
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Load this module alone, at once. Subclasses may override it."""
+        rest = (strict, missing_keys, unexpected_keys, error_msgs)
+        run_pre_hooks(self, (state_dict, prefix, local_metadata, *rest))
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        known = set()
+        for key, step in self._loading(state_dict, prefix, assign):
+            known.add(key)
+            if isinstance(step, str):
+                error_msgs.append(step)
+            elif step is not None:
+                step()
+            elif strict:
+                missing_keys.append(key)
+        if strict:
+            found = own_keys(self, state_dict, prefix)
+            unexpected_keys += [key for key in found if key not in known]
 
     def _loading(
         self, given: Any, prefix: str, assign: bool
@@ -709,25 +776,3 @@ class Module:
             return f"{self._get_name()}({extra})"
         lines = [*(extra.split("\n") if extra else ()), *children]
         return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
-
-
-class _IncompatibleKeys(tuple):
-    """The result of load_state_dict(): lists of missing_keys and unexpected_keys."""
-
-    def __new__(cls, missing: list, unexpected: list) -> _IncompatibleKeys:
-        return super().__new__(cls, (missing, unexpected))
-
-    @property
-    def missing_keys(self) -> list[str]:
-        """The paths that are in the module only."""
-        return self[0]
-
-    @property
-    def unexpected_keys(self) -> list[str]:
-        """The paths that are in the state only."""
-        return self[1]
-
-    def __repr__(self) -> str:
-        if not any(self):
-            return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"

@@ -1,0 +1,273 @@
+"""Calls of modules that have hooks, and the hooks of all modules."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from pydevtensor import _C
+from pydevtensor.autograd import RemovableHandle, _add_hook
+from pydevtensor.nn.modules._watch import Watch
+
+__all__ = [
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+
+class _Hook(NamedTuple):
+    """A hook of all modules."""
+
+    kind: str  # the registry of a module that its own hooks of the kind are in
+    call: Callable
+    with_kwargs: bool = False
+    always_call: bool = False
+
+
+_of_all_modules: OrderedDict[int, _Hook] = OrderedDict()
+
+_REGISTRATIONS: dict[str, OrderedDict] = {
+    kind: OrderedDict() for kind in ("parameter", "buffer", "module")
+}
+
+
+def registered(kind: str, module: Any, name: str, value: Any) -> Any:
+    """The value to register, which the hooks of all modules may replace."""
+    for hook in [*_REGISTRATIONS[kind].values()]:
+        changed = hook(module, name, value)
+        if changed is not None:
+            value = changed
+    return value
+
+
+# --- a call
+
+
+class HookedCall:
+    """One call of a module: pre-hooks, forward(), hooks, those of all modules first."""
+
+    def __init__(self, module: Any, args: tuple, kwargs: dict) -> None:
+        self.module = module
+        self.args = args
+        self.kwargs = kwargs
+        self.result: Any = None
+        self._ran: set[int] = set()
+
+    def _hooks(self, kind: str) -> Iterator[tuple[int, Callable, bool, bool]]:
+        """The keys and hooks of a kind, with their options."""
+        for key, hook in [*_of_all_modules.items()]:
+            if hook.kind == kind:
+                yield key, hook.call, hook.with_kwargs, hook.always_call
+        options = self.module._options_of_hooks
+        for key, call in [*getattr(self.module, kind).items()]:
+            yield key, call, *options.get(key, (False, False))
+
+    def run(self) -> Any:
+        """The result, or forward()'s exception after the hooks that always run."""
+        try:
+            return self._run()
+        except Exception:
+            for key, hook, with_kwargs, always in self._hooks("_forward_hooks"):
+                if always and key not in self._ran:
+                    self._after_failure(hook, with_kwargs)
+            raise
+
+    def _run(self) -> Any:
+        for _, hook, with_kwargs, _ in self._hooks("_forward_pre_hooks"):
+            self._before(hook, with_kwargs)
+        watch = self._watch()
+        if watch is not None:
+            self.args = watch.inputs(self.args)
+        self.result = self.module.forward(*self.args, **self.kwargs)
+        for key, hook, with_kwargs, _ in self._hooks("_forward_hooks"):
+            self._ran.add(key)
+            self._after(hook, with_kwargs)
+        if watch is not None:
+            self.result = watch.outputs(self.result)
+        return self.result
+
+    def _watch(self) -> Watch | None:
+        if not _C.is_grad_enabled():
+            return None
+        pre = [hook for _, hook, _, _ in self._hooks("_backward_pre_hooks")]
+        post = [hook for _, hook, _, _ in self._hooks("_backward_hooks")]
+        return Watch(self.module, len(self.args), pre, post) if pre or post else None
+
+    def _before(self, hook: Callable, with_kwargs: bool) -> None:
+        if not with_kwargs:
+            changed = hook(self.module, self.args)
+            if changed is not None:
+                self.args = changed if isinstance(changed, tuple) else (changed,)
+            return
+        changed = hook(self.module, self.args, self.kwargs)
+        if changed is None:
+            return
+        if not isinstance(changed, tuple) or len(changed) != 2:
+            raise RuntimeError(
+                f"{self.module._get_name()}: a forward pre-hook with_kwargs has to "
+                f"return None or a tuple of new args and kwargs, not {changed!r}"
+            )
+        self.args, self.kwargs = changed
+
+    def _after(self, hook: Callable, with_kwargs: bool) -> None:
+        given = (self.args, self.kwargs) if with_kwargs else (self.args,)
+        changed = hook(self.module, *given, self.result)
+        if changed is not None:
+            self.result = changed
+
+    def _after_failure(self, hook: Callable, with_kwargs: bool) -> None:
+        try:
+            self._after(hook, with_kwargs)
+        except Exception as error:
+            warnings.warn(
+                f"{self.module._get_name()}: forward() failed, and a hook with "
+                f"always_call=True too: {type(error).__name__}: {error}",
+                stacklevel=4,
+            )
+
+
+# --- hooks of all modules
+
+
+def _add(hook: _Hook) -> RemovableHandle:
+    handle = _add_hook(_of_all_modules, hook)
+
+    def remove() -> None:
+        handle.remove()
+        _choose_call()
+
+    _choose_call()
+    return RemovableHandle(remove, handle.id)
+
+
+def _choose_call() -> None:
+    """Let calls of all modules run hooks, or leave them as quick as without."""
+    from pydevtensor.nn.modules.module import Module
+
+    call = Module._hooked_call if _of_all_modules else Module._plain_call
+    Module.__call__ = call  # type: ignore[method-assign]
+
+
+def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
+    """Call hook(module, args) before each call of any module.
+
+    Its result replaces args. It comes before the hooks of the module itself.
+
+    >>> seen = []
+    >>> with nn.modules.module.register_module_forward_pre_hook(
+    ...     lambda module, args: seen.append(type(module).__name__)
+    ... ):
+    ...     y = nn.Sequential(nn.ReLU(), nn.Tanh())(torch.ones(1))
+    >>> seen
+    ['Sequential', 'ReLU', 'Tanh']
+    """
+    return _add(_Hook("_forward_pre_hooks", hook))
+
+
+def register_module_forward_hook(
+    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call hook(module, args, output) after each call of any module.
+
+    Its result replaces output. It comes before the hooks of the module itself.
+    with_kwargs: hook(module, args, kwargs, output). always_call: also if forward()
+    raised, with None as output.
+
+    >>> sizes = []
+    >>> with nn.modules.module.register_module_forward_hook(
+    ...     lambda module, args, output: sizes.append(output.shape)
+    ... ):
+    ...     y = nn.Linear(3, 2)(torch.ones(4, 3))
+    >>> sizes
+    [torch.Size([4, 2])]
+    """
+    return _add(_Hook("_forward_hooks", hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
+    """Call hook(module, grad_output) before the backward pass of any module's call.
+
+    grad_output is a tuple, which its result replaces. It comes before the hooks of the
+    module itself.
+
+    >>> seen = []
+    >>> with nn.modules.module.register_module_full_backward_pre_hook(
+    ...     lambda module, grad_output: seen.append(grad_output)
+    ... ):
+    ...     nn.ReLU()(torch.ones(1, requires_grad=True)).backward()
+    >>> seen
+    [(tensor([1.]),)]
+    """
+    return _add(_Hook("_backward_pre_hooks", hook))
+
+
+def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
+    """Call hook(module, grad_input, grad_output) in the backward pass of any module.
+
+    Both are tuples; its result replaces grad_input. It comes before the hooks of the
+    module itself.
+
+    >>> seen = []
+    >>> with nn.modules.module.register_module_full_backward_hook(
+    ...     lambda module, grad_input, grad_output: seen.append(grad_input)
+    ... ):
+    ...     nn.Threshold(0, 0)(torch.ones(1, requires_grad=True)).backward()
+    >>> seen
+    [(tensor([1.]),)]
+    """
+    return _add(_Hook("_backward_hooks", hook))
+
+
+def register_module_parameter_registration_hook(hook: Callable) -> RemovableHandle:
+    """Call hook(module, name, parameter) before any module registers a parameter.
+
+    A result that is not None is registered instead.
+
+    >>> names = []
+    >>> with nn.modules.module.register_module_parameter_registration_hook(
+    ...     lambda module, name, parameter: names.append(name)
+    ... ):
+    ...     layer = nn.Linear(2, 1)
+    >>> names
+    ['weight', 'bias']
+    """
+    return _add_hook(_REGISTRATIONS["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
+    """Call hook(module, name, buffer) before any module registers a buffer.
+
+    The buffer may be None. A result that is not None is registered instead.
+
+    >>> names = []
+    >>> with nn.modules.module.register_module_buffer_registration_hook(
+    ...     lambda module, name, buffer: names.append(name)
+    ... ):
+    ...     layer = nn.BatchNorm1d(2)
+    >>> names
+    ['running_mean', 'running_var', 'num_batches_tracked']
+    """
+    return _add_hook(_REGISTRATIONS["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
+    """Call hook(module, name, child) before any module registers a child.
+
+    The child may be None. A result that is not None is registered instead.
+
+    >>> names = []
+    >>> with nn.modules.module.register_module_module_registration_hook(
+    ...     lambda module, name, child: names.append(name)
+    ... ):
+    ...     net = nn.Sequential(nn.ReLU(), nn.Tanh())
+    >>> names
+    ['0', '1']
+    """
+    return _add_hook(_REGISTRATIONS["module"], hook)
