@@ -7,7 +7,8 @@
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 
-DT_PUBLIC(nonzero, "nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor = None)")
+DT_PUBLIC(nonzero,
+          "nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor = None)")
 {
     const dt_tensor *x = v[0].tensor;
     if (v[1].b && dt_given(args, 2))
