@@ -8,14 +8,7 @@ from pydevtensor.optim.lbfgs import LBFGS
 from pydevtensor.optim.optimizer import Optimizer
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax"]
-__all__ += [
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "lr_scheduler",
-    "swa_utils",
-]
+__all__ += ["NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop"]
+__all__ += ["lr_scheduler", "swa_utils"]
 
 _publish(__name__)

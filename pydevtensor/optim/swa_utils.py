@@ -17,7 +17,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn.modules.batchnorm import _BatchNorm
 from pydevtensor.nn.modules.module import Module
-from pydevtensor.optim.lr_scheduler import (
+from pydevtensor.optim.lr_scheduler.base import (
     LRScheduler,
     _check_optimizer,
     _for_each_group,

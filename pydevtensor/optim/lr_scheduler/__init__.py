@@ -1,0 +1,31 @@
+"""Learning rate schedules.
+
+Most compute an epoch's rate from the last one, so that several can be chained on one
+optimizer.
+"""
+
+from pydevtensor._names import publish as _publish
+from pydevtensor.optim.lr_scheduler.base import LRScheduler
+from pydevtensor.optim.lr_scheduler.cosine import (
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
+)
+from pydevtensor.optim.lr_scheduler.cycles import OneCycleLR
+from pydevtensor.optim.lr_scheduler.factors import (
+    ConstantLR,
+    ExponentialLR,
+    LinearLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from pydevtensor.optim.lr_scheduler.functions import LambdaLR, MultiplicativeLR
+from pydevtensor.optim.lr_scheduler.many import ChainedScheduler, SequentialLR
+from pydevtensor.optim.lr_scheduler.plateau import ReduceLROnPlateau
+
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR"]
+__all__ += ["CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler", "LambdaLR"]
+__all__ += ["LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR"]
+__all__ += ["ReduceLROnPlateau", "SequentialLR", "StepLR"]
+
+_publish(__name__)

@@ -1,0 +1,113 @@
+"""LRScheduler, the base class of schedules."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from pydevtensor.optim.optimizer import Optimizer
+
+
+class LRScheduler:
+    """Base of schedules: step() after each epoch sets the rate of each group.
+
+    >>> optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for epoch in range(4):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.025]
+    """
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param_groups[{i}] has no 'initial_lr', which resuming at "
+                    f"last_epoch={last_epoch} needs; load the optimizer's state first, "
+                    "or set it"
+                )
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self._is_initial = False
+        self._get_lr_called_within_step = False
+        self._last_lr: list[float] = []
+        optimizer._stepped = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set the rates of the first epoch."""
+        self._is_initial = True
+        self._advance()
+        self._is_initial = False
+        self._step_count = 1
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch, to be defined by subclasses."""
+        raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
+
+    def get_last_lr(self) -> list[float]:
+        """The current rates, one for each group."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Set the rates of the next epoch, or of the one given."""
+        if self._step_count == 1 and not self.optimizer._stepped:
+            warnings.warn(
+                "lr_scheduler.step() was called before optimizer.step(), which skips "
+                "the schedule's first rate; call optimizer.step() first",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._advance(epoch)
+
+    def _advance(self, epoch: int | None = None) -> None:
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._set(self.get_lr() if epoch is None else self._jump())
+
+    def _jump(self) -> list[float]:
+        """get_lr() after step(epoch), where the last rates are not the last epoch's."""
+        return self.get_lr()
+
+    def _set(self, rates: list) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = rates
+
+    def _rates(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state without the optimizer."""
+        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what state_dict() returned."""
+        self.__dict__.update(state_dict)
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(
+            f"a schedule needs an Optimizer, and got a {type(optimizer).__name__}"
+        )
+
+
+def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list:
+    """A list of a value per group; value may be that list."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * groups
+    if len(value) != groups:
+        raise ValueError(
+            f"{name} has {len(value)} values for {groups} parameter groups; give one "
+            "for each, or a single one"
+        )
+    return [*value]

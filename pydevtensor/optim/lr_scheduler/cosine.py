@@ -1,0 +1,114 @@
+"""Schedules along half a cosine."""
+
+from __future__ import annotations
+
+import math
+
+from pydevtensor.optim.lr_scheduler.base import LRScheduler
+from pydevtensor.optim.optimizer import Optimizer
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Half a cosine from the rate to eta_min in T_max epochs.
+
+    Loshchilov and Hutter, 2017.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(sgd, T_max=4)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.854, 0.5, 0.146, 0.0]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: int,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self._rates()
+        low = self.eta_min
+        now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            pairs = zip(self._rates(), self.base_lrs, strict=True)
+            return [rate + (base - low) * rise for rate, base in pairs]
+        return [now / before * (rate - low) + low for rate in self._rates()]
+
+    def _jump(self) -> list[float]:
+        part = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a cosine that restarts, each period T_mult times as long as the last.
+
+    T_0 is the length of the first period. step(epoch) accepts fractions (Loshchilov and
+    Hutter, 2017).
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(sgd, T_0=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.5, 1.0, 0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"T_0 is {T_0}; give a whole number of 1 or more")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"T_mult is {T_mult}; give a whole number of 1 or more")
+        if not isinstance(eta_min, (int, float)):
+            raise ValueError(f"eta_min is a {type(eta_min).__name__}; give a number")
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.T_cur: float = last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
+
+    def _advance(self, epoch: float | None = None) -> None:
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            self.last_epoch += 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+        else:
+            if epoch < 0:
+                raise ValueError(f"epoch is {epoch}; give a number of 0 or more")
+            self.last_epoch = math.floor(epoch)
+            self.T_cur, self.T_i = epoch, self.T_0
+            while self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        self._set(self.get_lr())

@@ -1,0 +1,151 @@
+"""Schedules that raise and lower the rates, and the momenta against them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydevtensor.optim.lr_scheduler.base import (
+    LRScheduler,
+    _check_optimizer,
+    _for_each_group,
+)
+from pydevtensor.optim.optimizer import Optimizer
+
+
+class OneCycleLR(LRScheduler):
+    """Up to max_lr, then down to far below the first rate (Smith and Topin, 2018).
+
+    Steps once per batch, total_steps times (or epochs * steps_per_epoch). The first
+    rate is max_lr / div_factor, the last one the first / final_div_factor; the rise
+    takes pct_start of the steps. anneal_strategy is "cos" or "linear". three_phase
+    returns to the first rate before it falls below it. With cycle_momentum the momentum
+    (for Adam, the first beta) moves the other way between max_momentum and
+    base_momentum.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.OneCycleLR(sgd, max_lr=1.0, total_steps=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [0.04, 0.812, 0.283, 0.0]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.85,
+        max_momentum: Any = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        _check_optimizer(optimizer)
+        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            raise ValueError(f"pct_start is {pct_start}; give a float from 0 to 1")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"anneal_strategy is {anneal_strategy!r}; give 'cos' or 'linear'"
+            )
+        self._schedule_phases = _phases(pct_start * self.total_steps, three_phase)
+        self._schedule_phases[-1]["end_step"] = self.total_steps - 1
+        self._anneal_func_type = anneal_strategy
+        highest = _for_each_group("max_lr", max_lr, optimizer)
+        if last_epoch == -1:
+            for group, most in zip(optimizer.param_groups, highest, strict=True):
+                group["initial_lr"] = most / div_factor
+                group["max_lr"] = most
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self._start_momentum(optimizer, base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+
+    def _start_momentum(
+        self, optimizer: Optimizer, base: Any, most: Any, last_epoch: int
+    ) -> None:
+        if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+            raise ValueError(
+                f"{type(optimizer).__name__} has neither momentum nor betas to cycle; "
+                "give cycle_momentum=False"
+            )
+        self.use_beta1 = "betas" in optimizer.defaults
+        highest = _for_each_group("max_momentum", most, optimizer)
+        lowest = _for_each_group("base_momentum", base, optimizer)
+        if last_epoch == -1:
+            groups = zip(optimizer.param_groups, lowest, highest, strict=True)
+            for group, low, high in groups:
+                self._set_momentum(group, high)
+                group["max_momentum"], group["base_momentum"] = high, low
+
+    def _set_momentum(self, group: dict, value: float) -> None:
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+    def get_lr(self) -> list[float]:
+        """The rates of this step; ValueError after the last one."""
+        if self.last_epoch > self.total_steps:
+            raise ValueError(
+                f"this is step {self.last_epoch} of a cycle of {self.total_steps}; "
+                "give a larger total_steps"
+            )
+        begin, phase = 0.0, self._schedule_phases[0]
+        for following in self._schedule_phases[1:]:
+            if self.last_epoch > phase["end_step"]:
+                begin, phase = phase["end_step"], following
+        part = (self.last_epoch - begin) / (phase["end_step"] - begin)
+
+        def now(group: dict, name: str) -> float:
+            start, end = group[phase["start_" + name]], group[phase["end_" + name]]
+            if self._anneal_func_type == "cos":
+                return end + (start - end) / 2 * (1 + math.cos(math.pi * part))
+            return start + (end - start) * part
+
+        if self.cycle_momentum:
+            for group in self.optimizer.param_groups:
+                self._set_momentum(group, now(group, "momentum"))
+        return [now(group, "lr") for group in self.optimizer.param_groups]
+
+
+def _total_steps(total: Any, epochs: Any, each: Any) -> int:
+    if total is None and (epochs is None or each is None):
+        raise ValueError("give total_steps, or both epochs and steps_per_epoch")
+    if total is not None:
+        named = {"total_steps": total}
+    else:
+        named = {"epochs": epochs, "steps_per_epoch": each}
+    for name, value in named.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"{name} is {value}; give a whole number of 1 or more")
+    return math.prod(named.values())
+
+
+def _phases(rise: float, three: bool) -> list[dict[str, Any]]:
+    """The phases of a cycle; the caller sets the end of the last one."""
+    ends = [rise - 1, 2 * rise - 2, 0] if three else [rise - 1, 0]
+    rates = ["initial_lr", "max_lr", *(["initial_lr"] if three else []), "min_lr"]
+    momenta = ["max_momentum", "base_momentum", "max_momentum", "max_momentum"]
+    return [
+        {
+            "end_step": float(end),
+            "start_lr": rates[i],
+            "end_lr": rates[i + 1],
+            "start_momentum": momenta[i],
+            "end_momentum": momenta[i + 1],
+        }
+        for i, end in enumerate(ends)
+    ]

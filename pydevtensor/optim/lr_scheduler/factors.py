@@ -1,0 +1,217 @@
+"""Schedules that multiply all rates by a factor in each epoch."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+from pydevtensor.optim.lr_scheduler.base import LRScheduler
+from pydevtensor.optim.optimizer import Optimizer
+
+
+class _FactorLR(LRScheduler):
+    """Base of schedules that multiply all rates by a factor in each epoch."""
+
+    def _factor(self, epoch: int) -> float:
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        factor = self._factor(self.last_epoch)
+        return [rate * factor for rate in self._rates()]
+
+    def _jump(self) -> list[float]:
+        factor = math.prod(map(self._factor, range(self.last_epoch + 1)))
+        return [base * factor for base in self.base_lrs]
+
+
+class StepLR(_FactorLR):
+    """Multiplies the rates by gamma every step_size epochs.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(sgd, step_size=2, gamma=0.1)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 1.0, 0.1, 0.1]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        step_size: int,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        return 1 if epoch == 0 or epoch % self.step_size else self.gamma
+
+
+class MultiStepLR(_FactorLR):
+    """Multiplies the rates by gamma at each of the milestones.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiStepLR(sgd, milestones=[1, 3])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.1, 0.1, 0.01]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Any,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        return self.gamma ** self.milestones[epoch]
+
+
+class ConstantLR(_FactorLR):
+    """Multiplies the rates by factor for the first total_iters epochs.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [0.1, 0.1, 1.0]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ValueError(f"factor is {factor}; give a number from 0 to 1")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        if epoch == 0:
+            return self.factor
+        return 1 / self.factor if epoch == self.total_iters else 1
+
+
+class LinearLR(_FactorLR):
+    """Multiplies the rates by start_factor to end_factor, in total_iters even steps.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LinearLR(sgd, 0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [0.5, 0.75, 1.0]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise ValueError(
+                f"start_factor is {start_factor}; give a number above 0, at most 1"
+            )
+        if not 0 <= end_factor <= 1:
+            raise ValueError(f"end_factor is {end_factor}; give a number from 0 to 1")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _share(self, epoch: int) -> float:
+        done = epoch / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * done
+
+    def _factor(self, epoch: int) -> float:
+        if epoch == 0:
+            return self.start_factor
+        if epoch > self.total_iters:
+            return 1
+        return self._share(epoch) / self._share(epoch - 1)
+
+
+class PolynomialLR(_FactorLR):
+    """Decays the rates to 0 in total_iters epochs, as a power of the epochs left.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.PolynomialLR(sgd, total_iters=4, power=2.0)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.562, 0.25, 0.062]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        if epoch == 0 or epoch > self.total_iters:
+            return 1
+        now, before = (1 - e / self.total_iters for e in (epoch, epoch - 1))
+        return now**self.power / before**self.power
+
+
+class ExponentialLR(_FactorLR):
+    """Multiplies the rates by gamma every epoch.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [1.0, 0.5, 0.25]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, gamma: float, last_epoch: int = -1
+    ) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        return self.gamma if epoch else 1

@@ -1,0 +1,99 @@
+"""The schedule that follows a metric."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydevtensor.optim.lr_scheduler.base import (
+    LRScheduler,
+    _check_optimizer,
+    _for_each_group,
+)
+from pydevtensor.optim.optimizer import Optimizer
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Multiplies the rates by factor when a metric stagnates for patience epochs.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd, patience=1)
+    >>> for loss in (3.0, 2.0, 2.0, 2.0): schedule.step(loss)
+    >>> schedule.get_last_lr()
+    [0.1]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0,
+        eps: float = 1e-8,
+    ) -> None:
+        if factor >= 1.0:
+            raise ValueError(f"factor is {factor}; give a number below 1")
+        _check_optimizer(optimizer)
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode is {mode!r}; give 'min' or 'max'")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError(
+                f"threshold_mode is {threshold_mode!r}; give 'rel' or 'abs'"
+            )
+        self.optimizer = optimizer
+        self.factor = factor
+        several = isinstance(min_lr, (list, tuple))
+        self.default_min_lr = None if several else min_lr
+        self.min_lrs = _for_each_group("min_lr", min_lr, optimizer)
+        self.patience = patience
+        self.cooldown = cooldown
+        self.eps = eps
+        self.last_epoch = 0
+        self._last_lr = self._rates()
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode = mode
+        self.threshold = threshold
+        self.threshold_mode = threshold_mode
+        self.best = self.mode_worse
+        self.cooldown_counter = 0
+        self.num_bad_epochs = 0
+
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether the cooldown after a change of the rate still runs."""
+        return self.cooldown_counter > 0
+
+    def is_better(self, a: float, best: float) -> bool:
+        """Whether a is better than best by the threshold."""
+        sign = 1 if self.mode == "max" else -1
+        if self.threshold_mode == "rel":
+            limit = best * (1 + sign * self.threshold)
+        else:
+            limit = best + sign * self.threshold
+        return a > limit if self.mode == "max" else a < limit
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Take the metric of an epoch, and reduce the rates on a plateau."""
+        current = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(current, self.best):
+            self.best = current
+            self.num_bad_epochs = 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            groups = zip(self.optimizer.param_groups, self.min_lrs, strict=True)
+            for group, least in groups:
+                rate = max(group["lr"] * self.factor, least)
+                if group["lr"] - rate > self.eps:
+                    group["lr"] = rate
+            self.cooldown_counter = self.cooldown
+            self.num_bad_epochs = 0
+        self._last_lr = self._rates()
