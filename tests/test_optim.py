@@ -817,6 +817,50 @@ def test_hooks_and_schedules_know_of_a_step_of_ones_own(recwarn):
     assert calls == [1] and not recwarn.list
 
 
+class Falling:
+    """The height of a cycle, as an object with a state."""
+
+    def __init__(self, power):
+        self.power = power
+
+    def __call__(self, cycle):
+        return 1 / cycle**self.power
+
+
+def test_the_function_of_a_cycle_is_saved_if_it_is_an_object():
+    def make(function):
+        optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0, momentum=0.5)
+        cyclic = optim.lr_scheduler.CyclicLR
+        return optimizer, cyclic(optimizer, 0.1, 1.1, 2, scale_fn=function)
+
+    optimizer, schedule = make(Falling(2))
+    saved = schedule.state_dict()
+    assert saved["_scale_fn_custom"] == {"power": 2}
+    _, other = make(Falling(1))
+    other.load_state_dict(saved)
+    assert other.scale_fn(3) == schedule.scale_fn(3) == 1 / 9
+    assert saved["_scale_fn_custom"] == {"power": 2}
+    for _ in range(6):
+        optimizer.step()
+        schedule.step()
+    assert schedule.get_last_lr() == pytest.approx([0.1 + 1 / 4])
+    assert optimizer.param_groups[0]["momentum"] == pytest.approx(0.9 - 0.1 / 4)
+    _, plain = make(lambda cycle: 1.0)
+    assert plain.state_dict()["_scale_fn_custom"] is None
+    plain.load_state_dict(plain.state_dict())
+    assert plain.scale_fn(3) == 1
+
+
+def test_schedules_of_ones_own_may_use_the_old_name_of_the_base():
+    class Halved(optim.lr_scheduler._LRScheduler):
+        def get_lr(self):
+            return [base / 2 for base in self.base_lrs]
+
+    schedule = Halved(optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0))
+    assert isinstance(schedule, optim.lr_scheduler.LRScheduler)
+    assert schedule.get_last_lr() == [0.5]
+
+
 # What PyTorch gives after three steps: a parameter that a group mentions twice is
 # updated for each mention, and its last number stands in the state.
 REPEATED = {

@@ -83,6 +83,10 @@ OneCycleLR(o, 0.5, 40)
 OneCycleLR(o, [0.5, 0.7], epochs=5, steps_per_epoch=7, anneal_strategy='linear')
 OneCycleLR(o, 0.5, 31, three_phase=True, pct_start=0.2, div_factor=10.0)
 OneCycleLR(o, 0.5, 33, cycle_momentum=False, final_div_factor=50.0)
+CyclicLR(o, 0.01, 0.5, 4)
+CyclicLR(o, [0.01, 0.02], [0.5, 0.7], 3, 5, 'triangular2', base_momentum=0.5)
+CyclicLR(o, 0.1, 0.5, 4, mode='exp_range', gamma=0.9, cycle_momentum=False)
+CyclicLR(o, 0.1, 0.5, 2.5, scale_fn=lambda n: 1 / n, scale_mode='cycle')
 SequentialLR(o, [ConstantLR(o, 0.1, 4), ExponentialLR(o, 0.9)], [6])
 SequentialLR(o, [LinearLR(o, 0.1, 1.0, 5), StepLR(o, 4), CosineAnnealingLR(o, 9)], [5, 12])
 ChainedScheduler([ConstantLR(o, 0.1, 4), ExponentialLR(o, 0.9)])
@@ -106,6 +110,15 @@ OneCycleLR(o, 0.1, 10, anneal_strategy='x')
 OneCycleLR(o, [0.1], 10)
 OneCycleLR(Adagrad([torch.ones(1, requires_grad=True)]), 0.1, 10)
 [s.step() for s in [OneCycleLR(o, 0.1, 3)] * 9]
+CyclicLR(1, 0.1, 1.0)
+CyclicLR(o, 0.1, 1.0, mode='x')
+CyclicLR(o, [0.1], 1.0)
+CyclicLR(o, 0.1, [1.0, 2.0, 3.0])
+CyclicLR(o, 0.1, 1.0, base_momentum=[0.1])
+CyclicLR(o, 0.1, 1.0, 0)
+CyclicLR(o, 0.1, 1.0, 0, 0)
+CyclicLR(o, 0.1, 1.0, last_epoch=4)
+CyclicLR(Adagrad([torch.ones(1, requires_grad=True)]), 0.1, 1.0)
 SequentialLR(o, [], [])
 SequentialLR(o, [StepLR(o, 3)], [1])
 SequentialLR(o, [ReduceLROnPlateau(o), StepLR(o, 3)], [1])
@@ -189,12 +202,13 @@ def schedule(torch, line, adam):
     first = build()
     go(first, 0, 15)
     saved = [part.state_dict() for part in first]
+    keys = " ".join(sorted(saved[1]))  # PyTorch takes one of them away when it loads
     go(first, 15, 30)
     second = build()
     for part, state in zip(second, saved, strict=True):
         part.load_state_dict(state)
     go(second, 15, 30)
-    return seen, " ".join(sorted(saved[1]))
+    return seen, keys
 
 
 def optimise(torch, device):
@@ -215,7 +229,7 @@ def optimise(torch, device):
         run(again, other, 7, 12)
         found["5 steps after loading " + line] = [v for p in again for v in numbers(p)]
     for line in SCHEDULES:
-        for adam in (False, True) if "OneCycle" in line else (False,):
+        for adam in (False, True) if "Cyc" in line else (False,):
             rates, keys = schedule(torch, line, adam)
             found[f"rates of {line}, {'betas' if adam else 'momentum'}"] = rates
             found["keys of " + line] = keys

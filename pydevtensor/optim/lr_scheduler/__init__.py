@@ -5,12 +5,12 @@ optimizer.
 """
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.optim.lr_scheduler.base import LRScheduler
+from pydevtensor.optim.lr_scheduler.base import LRScheduler, _LRScheduler  # noqa: F401
 from pydevtensor.optim.lr_scheduler.cosine import (
     CosineAnnealingLR,
     CosineAnnealingWarmRestarts,
 )
-from pydevtensor.optim.lr_scheduler.cycles import OneCycleLR
+from pydevtensor.optim.lr_scheduler.cycles import CyclicLR, OneCycleLR
 from pydevtensor.optim.lr_scheduler.factors import (
     ConstantLR,
     ExponentialLR,
@@ -24,8 +24,8 @@ from pydevtensor.optim.lr_scheduler.many import ChainedScheduler, SequentialLR
 from pydevtensor.optim.lr_scheduler.plateau import ReduceLROnPlateau
 
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR"]
-__all__ += ["CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler", "LambdaLR"]
-__all__ += ["LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR"]
-__all__ += ["ReduceLROnPlateau", "SequentialLR", "StepLR"]
+__all__ += ["CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler"]
+__all__ += ["LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR"]
+__all__ += ["PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 
 _publish(__name__)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from pydevtensor.optim.lr_scheduler.base import (
@@ -13,7 +15,155 @@ from pydevtensor.optim.lr_scheduler.base import (
 from pydevtensor.optim.optimizer import Optimizer
 
 
-class OneCycleLR(LRScheduler):
+class _CycleLR(LRScheduler):
+    """Base of schedules that also move the momentum, or for Adam the first beta."""
+
+    def _start_momentum(
+        self, optimizer: Optimizer, base: Any, most: Any, last_epoch: int
+    ) -> tuple[list, list]:
+        """Set the first momenta; gives the least and the greatest one of each group."""
+        if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+            raise ValueError(
+                f"{type(optimizer).__name__} has neither momentum nor betas to cycle; "
+                "give cycle_momentum=False"
+            )
+        self.use_beta1 = "betas" in optimizer.defaults
+        highest = _for_each_group("max_momentum", most, optimizer)
+        lowest = _for_each_group("base_momentum", base, optimizer)
+        if last_epoch == -1:
+            groups = zip(optimizer.param_groups, lowest, highest, strict=True)
+            for group, low, high in groups:
+                self._set_momentum(group, high)
+                group["max_momentum"], group["base_momentum"] = high, low
+        return lowest, highest
+
+    def _set_momentum(self, group: dict, value: float) -> None:
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class CyclicLR(_CycleLR):
+    """Up from base_lr to max_lr and down again, over and over (Smith, 2017).
+
+    Steps once per batch. The rise takes step_size_up steps, the fall step_size_down
+    (None: as many). mode is "triangular"; "triangular2", which halves the height in
+    each cycle; or "exp_range", which multiplies it by gamma in each step. In place of
+    mode, scale_fn gives the height, as a factor, by the cycle's number from 1 or, with
+    scale_mode="iterations", by the step's. With cycle_momentum the momentum (for Adam,
+    the first beta) moves the other way between max_momentum and base_momentum. Raises
+    ValueError for an unknown mode, and where there is no momentum to cycle.
+
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
+    >>> schedule = torch.optim.lr_scheduler.CyclicLR(sgd, 0.5, 1.0, step_size_up=2)
+    >>> rates = []
+    >>> for _ in range(6):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.75, 1.0, 0.75, 0.5, 0.75]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        _check_optimizer(optimizer)
+        lowest = _for_each_group("base_lr", base_lr, optimizer)
+        if last_epoch == -1:
+            for group, rate in zip(optimizer.param_groups, lowest, strict=True):
+                group["lr"] = rate
+        self.max_lrs = _for_each_group("max_lr", max_lr, optimizer)
+        down = step_size_up if step_size_down is None else step_size_down
+        self.total_size = float(step_size_up) + float(down)
+        if step_size_up == 0 or self.total_size == 0:
+            raise ZeroDivisionError(
+                f"a cycle has {step_size_up} steps up and {down} down; give "
+                "step_size_up of 1 or more"
+            )
+        self.step_ratio = float(step_size_up) / self.total_size
+        if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
+            raise ValueError(
+                f"mode is {mode!r}; give 'triangular', 'triangular2' or 'exp_range', "
+                "or a scale_fn"
+            )
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode
+        if scale_fn is None:
+            self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.base_momentums, self.max_momentums = self._start_momentum(
+                optimizer, base_momentum, max_momentum, last_epoch
+            )
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = lowest
+
+    def scale_fn(self, x: float) -> float:
+        """The height of the cycle, or with scale_mode="iterations" of the step, x."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        if self.mode == "triangular":
+            return 1.0
+        return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
+
+    def get_lr(self) -> list[float]:
+        """The rates of this step; sets the momenta."""
+        done = self.last_epoch / self.total_size
+        cycle = math.floor(1 + done)
+        part = 1.0 + done - cycle
+        if part <= self.step_ratio:
+            height = part / self.step_ratio
+        else:
+            height = (part - 1) / (self.step_ratio - 1)
+        at = cycle if self.scale_mode == "cycle" else self.last_epoch
+
+        def above(low: float, high: float) -> float:
+            return (high - low) * height * self.scale_fn(at)
+
+        if self.cycle_momentum:
+            momenta = zip(self.base_momentums, self.max_momentums, strict=True)
+            for group, (low, high) in zip(
+                self.optimizer.param_groups, momenta, strict=True
+            ):
+                self._set_momentum(group, high - above(low, high))
+        pairs = zip(self.base_lrs, self.max_lrs, strict=True)
+        return [low + above(low, high) for low, high in pairs]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state without the optimizer and functions; callable objects are kept."""
+        state = super().state_dict()
+        function = state["_scale_fn_custom"]
+        is_object = function is not None and not isinstance(function, FunctionType)
+        state["_scale_fn_custom"] = dict(function.__dict__) if is_object else None
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what state_dict() returned; a function stays as it is."""
+        function = self._scale_fn_custom
+        super().load_state_dict({**state_dict, "_scale_fn_custom": function})
+        kept = state_dict["_scale_fn_custom"]
+        if kept is not None:
+            function.__dict__.update(kept)
+
+
+class OneCycleLR(_CycleLR):
     """Up to max_lr, then down to far below the first rate (Smith and Topin, 2018).
 
     Steps once per batch, total_steps times (or epochs * steps_per_epoch). The first
@@ -72,29 +222,6 @@ class OneCycleLR(LRScheduler):
         if cycle_momentum:
             self._start_momentum(optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
-
-    def _start_momentum(
-        self, optimizer: Optimizer, base: Any, most: Any, last_epoch: int
-    ) -> None:
-        if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-            raise ValueError(
-                f"{type(optimizer).__name__} has neither momentum nor betas to cycle; "
-                "give cycle_momentum=False"
-            )
-        self.use_beta1 = "betas" in optimizer.defaults
-        highest = _for_each_group("max_momentum", most, optimizer)
-        lowest = _for_each_group("base_momentum", base, optimizer)
-        if last_epoch == -1:
-            groups = zip(optimizer.param_groups, lowest, highest, strict=True)
-            for group, low, high in groups:
-                self._set_momentum(group, high)
-                group["max_momentum"], group["base_momentum"] = high, low
-
-    def _set_momentum(self, group: dict, value: float) -> None:
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
 
     def get_lr(self) -> list[float]:
         """The rates of this step; ValueError after the last one."""
