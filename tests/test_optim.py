@@ -524,6 +524,29 @@ def test_a_step_is_one_launch_and_no_wait(make, gpu):
     assert len(values) == 1 and values != {1.0}
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+@each_optimizer
+def test_a_step_in_16_bits_is_one_in_float32_rounded(make, name, device):
+    dtype = getattr(torch, name)
+    half = nn.Parameter(torch.tensor([1.5, -2.0, 0.25], dtype=dtype, device=device))
+    single = nn.Parameter(half.detach().float())
+    pair = make([half]), make([single])
+    for k in range(1, 5):
+        for p, o in zip((half, single), pair, strict=True):
+            p.grad = torch.tensor([0.5 * k, 2.0, -k], dtype=p.dtype, device=device)
+            o.step()
+        rounding = 2e-3 if name == "float16" else 2e-2
+        assert half.dtype is dtype
+        assert half.tolist() == pytest.approx(
+            single.tolist(), rel=k * rounding, abs=k * rounding
+        )
+    states, expected = (o.state_dict()["state"].get(0, {}) for o in pair)
+    assert states.keys() == expected.keys()
+    for key, value in expected.items():
+        of_elements = value is not None and value.shape == half.shape
+        assert states[key].dtype is (dtype if of_elements else torch.float32)
+
+
 def test_each_type_has_its_launch(gpu):
     if not torch.cuda.is_simulated():
         pytest.skip("counts what simulated GPUs do")

@@ -615,6 +615,7 @@ def stepping(make):
 
 CASES["sgd"] = stepping(lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9))
 CASES["adam"] = stepping(lambda p: torch.optim.AdamW(p, lr=0.1))
+CASES["nadam"] = stepping(lambda p: torch.optim.NAdam(p, lr=0.1))
 CASES["rmsprop"] = stepping(lambda p: torch.optim.RMSprop(p, lr=0.1, momentum=0.5))
 
 
