@@ -14,7 +14,7 @@ from pydevtensor.linalg import lapack
 from pydevtensor.linalg.lapack import TRANSPOSED, UNIT, UPPER, results
 
 __all__ = ["cholesky", "cholesky_ex", "lu", "lu_factor", "lu_factor_ex", "qr"]
-__all__ += ["solve_triangular"]
+__all__ += ["householder_product", "solve_triangular"]
 
 
 class _Triangular(Function):
@@ -327,3 +327,36 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"mode is {mode!r}; give 'reduced', 'complete' or 'r'")
     return results("qr", "Q, R", _QR.apply(A, mode), out)
+
+
+@named
+def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+    """The first columns of the product of reflections I - tau[i] v v.mT.
+
+    input (..., m, n) has v of the reflection i in its column i, below the diagonal; v
+    is 1 there and 0 above. tau (..., k) has up to n elements, and n is at most m;
+    RuntimeError for others. By the triangular form of the product (Walker, 1988).
+
+    >>> import pydevtensor as torch
+    >>> torch.linalg.householder_product(torch.zeros(2, 2), torch.tensor([2.0, 0.0]))
+    tensor([[-1.,  0.],
+            [ 0.,  1.]])
+    """
+    lapack.matrices(input)
+    lapack.alike(input, tau)
+    m, n = input.shape[-2:]
+    k = tau.shape[-1] if tau.dim() else n + 1
+    if m < n or n < k or tau.shape[:-1] != input.shape[:-2]:
+        raise RuntimeError(
+            f"input has the shape {tuple(input.shape)} and tau {tuple(tau.shape)}; "
+            "give (..., m, n) and (..., k), where m is not less than n and n not less "
+            "than k"
+        )
+    one = _C.eye(m, n, dtype=input.dtype, device=input.device)
+    if not k:
+        return lapack.write(one.expand(input.shape).clone(), out)
+    V = input[..., :k].tril(-1) + one[:, :k]
+    column = tau.unsqueeze(-1)
+    inner = (V.mT @ V).triu(1) * column
+    W = solve_triangular(inner, V.mT[..., :n] * column, upper=True, unitriangular=True)
+    return lapack.write(one - V @ W, out)

@@ -149,14 +149,22 @@ def triangular(A: Tensor, B: Tensor, flags: int) -> Tensor:
     return b.mT
 
 
+def reflectors(A: Tensor) -> tuple[Tensor, Tensor]:
+    """R with the reflections of A = Q R below its diagonal, and their factors."""
+    m, n = A.shape[-2:]
+    a, tau = _columns(A), A.new_zeros(*A.shape[:-2], min(m, n))
+    _run("geqrf", [a, tau], m, n)
+    return a.mT, tau
+
+
 def qr(A: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     """Q and R; Q has no elements for the mode "r"."""
     m, n = A.shape[-2:]
     least = min(m, n)
-    a, tau = _columns(A), A.new_zeros(*A.shape[:-2], least)
-    _run("geqrf", [a, tau], m, n)
+    R, tau = reflectors(A)
+    a = R.mT
     width = m if mode == "complete" else least
-    R = a.mT.triu()[..., :width, :]
+    R = R.triu()[..., :width, :]
     if mode == "complete" and m > n:
         R = _C.cat([R, R.new_zeros(*R.shape[:-2], m - R.shape[-2], n)], -2)
     if mode == "r":

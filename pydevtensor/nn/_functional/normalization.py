@@ -72,14 +72,16 @@ def batch_norm(
     )
 
 
-def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
+def normalize(
+    input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None
+) -> Any:
     """input divided by its p-norm along dim, or by eps if that is larger.
 
     >>> nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
     norm = input.norm(p, dim, keepdim=True)
-    return input / _C.maximum(norm, _C.full_like(norm, eps))
+    return _C.div(input, _C.maximum(norm, _C.full_like(norm, eps)), out=out)
 
 
 def group_norm(
