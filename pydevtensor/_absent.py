@@ -21,6 +21,8 @@ _WAY_ROUND = {
     "hub": "download the file with another program, build the module yourself, and "
     "call load_state_dict(torch.load(path))",
     "library": "derive a class from torch.autograd.Function",
+    "nn.utils.prune": "multiply the weight by a mask of zeros and ones: "
+    "nn.utils.parametrize.register_parametrization() does it at each use",
     "onnx": "save the state_dict() and export the model where PyTorch is installed",
     "package": _STATE_DICT,
     "quantization": "convert values with .to(torch.float16) or .to(torch.bfloat16)",

@@ -1,14 +1,11 @@
 """Each name that the PyTorch cells of "Dive into Deep Learning" use is there.
 
-A table by chapter, of names as the cells write them. What is not there yet is in MISSING
-and nowhere else.
+A table by chapter, of names as the cells write them.
 """
 
 import importlib
 
 import pytest
-
-import pydevtensor
 
 # Below `import torch` and `import torchvision`, without the first name for torch's.
 BOOK = {
@@ -130,8 +127,6 @@ BOOK = {
         torchvision.datasets.CIFAR100 torchvision.datasets.FakeData
         torchvision.utils.save_image""",
 }
-# Other names than these have to be there.
-MISSING = "nn.utils.parametrize nn.utils.weight_norm"
 
 
 def names():
@@ -160,14 +155,6 @@ def found(name):
     return value
 
 
-@pytest.mark.parametrize("name", names())
-def test_a_name_is_there(name, request):
-    if name in MISSING.split():
-        request.applymarker(pytest.mark.xfail(reason="not there yet"))
+@pytest.mark.parametrize("name", [*names()])
+def test_a_name_is_there(name):
     found(name)
-
-
-def test_the_missing_names_are_of_the_table():
-    known = {parameters.values[0] for parameters in names()}
-    assert set(MISSING.split()) <= known
-    assert pydevtensor.nn.functional is found("nn.functional")

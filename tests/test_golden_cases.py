@@ -26,6 +26,7 @@ SETS = (
     "losses",
     "modules",
     "nn",
+    "parametrize",
     "pooling",
     "recurrent",
     "resampling",

@@ -214,6 +214,7 @@ MAKERS = {
     "conv": cases,
     "nn": cases,
     "optim": make_optim,
+    "parametrize": cases,
     "pooling": cases,
     "printing": make_printing,
     "promotion": make_promotion,

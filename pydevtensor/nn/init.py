@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
+
+_skips: ContextVar[bool] = ContextVar("skips", default=False)
+
+
+@contextmanager
+def _skipped() -> Iterator[None]:
+    """The functions of this module do nothing in a `with` block."""
+    before = _skips.set(True)
+    try:
+        yield
+    finally:
+        _skips.reset(before)
+
+
+def _initializer(function: Callable[..., Any]) -> Callable[..., Any]:
+    unrecorded = no_grad()(function)
+
+    @wraps(function)
+    def call(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        return tensor if _skips.get() else unrecorded(tensor, *args, **kwargs)
+
+    return call
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
@@ -38,7 +62,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-@no_grad()
+@_initializer
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Uniform samples between a and b.
 
@@ -48,7 +72,7 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
     return tensor.uniform_(a, b, generator=generator)
 
 
-@no_grad()
+@_initializer
 def normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None
 ) -> Any:
@@ -67,7 +91,7 @@ def _share_within(mean: float, std: float, a: float, b: float) -> float:
     return (math.erf(high) - math.erf(low)) / 2.0
 
 
-@no_grad()
+@_initializer
 def trunc_normal_(
     tensor: Any,
     mean: float = 0.0,
@@ -88,7 +112,7 @@ def trunc_normal_(
         warnings.warn(
             f"trunc_normal_: the mean, {mean}, is more than 2 std outside {a} to {b}; "
             "the distribution of the samples may be wrong",
-            stacklevel=3,
+            stacklevel=4,
         )
     if _share_within(mean, std, a, b) > 0.3:
         # The bounds, rounded to the tensor's dtype.
@@ -116,7 +140,7 @@ def trunc_normal_(
     return tensor
 
 
-@no_grad()
+@_initializer
 def constant_(tensor: Any, val: float) -> Any:
     """Fill with one value.
 
@@ -126,7 +150,7 @@ def constant_(tensor: Any, val: float) -> Any:
     return tensor.fill_(val)
 
 
-@no_grad()
+@_initializer
 def ones_(tensor: Any) -> Any:
     """Ones.
 
@@ -136,7 +160,7 @@ def ones_(tensor: Any) -> Any:
     return tensor.fill_(1.0)
 
 
-@no_grad()
+@_initializer
 def zeros_(tensor: Any) -> Any:
     """Zeros.
 
@@ -146,7 +170,7 @@ def zeros_(tensor: Any) -> Any:
     return tensor.zero_()
 
 
-@no_grad()
+@_initializer
 def eye_(tensor: Any) -> Any:
     """The identity matrix, also for a matrix that is not square.
 
@@ -251,7 +275,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
-@no_grad()
+@_initializer
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     """A (semi-)orthogonal matrix, times gain.
 
@@ -285,7 +309,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     return tensor.copy_((made * gain).reshape(tensor.shape))
 
 
-@no_grad()
+@_initializer
 def dirac_(tensor: Any, groups: int = 1) -> Any:
     """The weight (out, in, ...) of a convolution that preserves its channels.
 
@@ -313,7 +337,7 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     return tensor
 
 
-@no_grad()
+@_initializer
 def sparse_(
     tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None
 ) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.autograd import no_grad
 
 __all__ = [
+    "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
@@ -104,6 +106,30 @@ def clip_grad_norm_(
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
+
+
+def clip_grad_norm(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: Any = None,
+) -> Any:
+    """clip_grad_norm_(), with a FutureWarning: use that.
+
+    >>> import warnings
+    >>> w = nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([3.0, 4.0])
+    >>> with warnings.catch_warnings(action='ignore'):
+    ...     nn.utils.clip_grad_norm([w], max_norm=1)
+    tensor(5.)
+    """
+    warnings.warn(
+        "nn.utils.clip_grad_norm() is deprecated; use nn.utils.clip_grad_norm_()",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 
 @no_grad()
