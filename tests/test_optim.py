@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -738,6 +739,43 @@ def test_copies_and_pickles(device):
     assert twin.param_groups[0]["params"][0] is not ps[0]
     kept = twin.state[twin.param_groups[0]["params"][0]]
     assert kept["step"].item() == 1 and kept["exp_avg"].shape == (3, 4)
+
+
+def test_a_pickle_has_no_hooks():
+    p = nn.Parameter(torch.ones(2))
+    optimizer = optim.NAdam([p], 0.1)
+    schedule = optim.lr_scheduler.StepLR(optimizer, 1)
+    optimizer.register_step_pre_hook(lambda *given: 1 / 0)
+    optimizer.register_state_dict_post_hook(lambda *given: 1 / 0)
+    p.grad = torch.ones_like(p)
+    handle = optimizer.register_step_post_hook(lambda *given: None)
+    with pytest.raises(ZeroDivisionError):
+        optimizer.step()
+    optimizer._step_pre_hooks.clear()
+    optimizer.step()
+    handle.remove()
+    for twin in (
+        pickle.loads(pickle.dumps(optimizer)),
+        pickle.loads(pickle.dumps(schedule)).optimizer,
+        copy.deepcopy(optimizer),
+    ):
+        q = twin.param_groups[0]["params"][0]
+        assert twin.state_dict()["state"][0]["step"].item() == 1
+        q.grad = torch.ones_like(q)
+        twin.step()
+        assert q is not p and q.tolist() != p.tolist()
+
+
+def test_a_subclass_may_complete_what_it_loads():
+    class Own(optim.SGD):
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault("power", 2)
+
+    optimizer = Own([nn.Parameter(torch.ones(2))], 0.1)
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert optimizer.param_groups[0]["power"] == 2
 
 
 def test_steps_are_not_recorded():

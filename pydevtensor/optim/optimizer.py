@@ -121,9 +121,7 @@ class Optimizer:
                 ".parameters()"
             )
         self.defaults = defaults
-        self._step_pre_hooks: OrderedDict[object, Callable] = OrderedDict()
-        self._step_post_hooks: OrderedDict[object, Callable] = OrderedDict()
-        self._state_dict_hooks = _StateDictHooks()
+        self._make_hooks()
         self.state: defaultdict = defaultdict(dict)
         self.param_groups: list[dict] = []
         groups = [*params]
@@ -135,6 +133,21 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    def _make_hooks(self) -> None:
+        self._step_pre_hooks: OrderedDict[object, Callable] = OrderedDict()
+        self._step_post_hooks: OrderedDict[object, Callable] = OrderedDict()
+        self._state_dict_hooks = _StateDictHooks()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Hooks are most often functions of a program that is not there later.
+        return {k: v for k, v in self.__dict__.items() if not k.endswith("_hooks")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # load_state_dict() calls it too: subclasses may add what an old file lacks.
+        self.__dict__.update(state)
+        if "_state_dict_hooks" not in self.__dict__:
+            self._make_hooks()
 
     def __repr__(self) -> str:
         lines = [type(self).__name__ + " ("]
@@ -376,8 +389,7 @@ class Optimizer:
             given["params"] = mine["params"]
             for name, default in self.defaults.items():
                 given.setdefault(name, default)
-        self.state = fresh
-        self.param_groups = groups
+        self.__setstate__({"state": fresh, "param_groups": groups})
 
     @staticmethod
     def _moved(name: str, value: Any, parameter: Any) -> Any:
