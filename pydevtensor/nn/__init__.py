@@ -11,6 +11,7 @@ from pydevtensor.nn import (
     utils,
 )
 from pydevtensor.nn.modules.activation import *
+from pydevtensor.nn.modules.adaptive import *
 from pydevtensor.nn.modules.attention import *
 from pydevtensor.nn.modules.batchnorm import *
 from pydevtensor.nn.modules.channelshuffle import *

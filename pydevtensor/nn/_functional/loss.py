@@ -76,6 +76,19 @@ def _gap(name: str, input: Any, target: Any) -> Any:
         raise RuntimeError(f"{name}: {error}") from None
 
 
+def _weighted(name: str, loss: Any, input: Any, weight: Any, reduction: str) -> Any:
+    """The losses times weights, whose mean is divided by the weights' sum."""
+    if weight.shape != input.shape:
+        raise ValueError(
+            f"{name}: the weight has shape {[*weight.shape]} and the input "
+            f"{[*input.shape]}; give a weight for each element"
+        )
+    loss = loss * weight
+    if reduction == "mean":
+        return loss.sum() / weight.sum()
+    return _reduce("", loss, "mean" if reduction == "plain mean" else reduction)
+
+
 def _need_same_size(name: str, input: Any, target: Any) -> None:
     if input.device != target.device:
         raise RuntimeError(
@@ -96,13 +109,19 @@ def mse_loss(
     size_average: Any = None,
     reduce: Any = None,
     reduction: str = "mean",
+    weight: Any = None,
 ) -> Any:
     """The squared differences: their mean, sum, or (reduction='none') each.
+
+    weight, of the input's shape: what each counts. ValueError for another shape.
 
     >>> nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
     """
     squares = _gap("mse_loss", input, target).square()
+    if weight is not None:
+        reduction = resolve_reduction(size_average, reduce, reduction)
+        return _weighted("mse_loss", squares, input, weight, reduction)
     return _reduce("MseLoss", squares, reduction, size_average, reduce)
 
 
@@ -112,20 +131,30 @@ def l1_loss(
     size_average: Any = None,
     reduce: Any = None,
     reduction: str = "mean",
+    weight: Any = None,
 ) -> Any:
-    """The absolute differences.
+    """The absolute differences; reduction and weight are those of mse_loss().
 
     >>> nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
     """
     gap = _gap("l1_loss", input, target)
+    if weight is not None:
+        reduction = resolve_reduction(size_average, reduce, reduction)
+        return _weighted("l1_loss", gap.abs(), input, weight, reduction)
     return _reduce("", gap.abs(), reduction, size_average, reduce)
 
 
 def huber_loss(
-    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0
+    input: Any,
+    target: Any,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Any = None,
 ) -> Any:
     """Half the squared difference up to delta, linear with slope delta above it.
+
+    weight is that of mse_loss(), but the mean is not divided by the weights.
 
     >>> nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -133,6 +162,9 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
     loss = _huber(_gap("huber_loss", input, target).abs(), delta)
+    if weight is not None:
+        kind = "plain mean" if reduction == "mean" else reduction
+        return _weighted("huber_loss", loss, input, weight, kind)
     return _reduce("HuberLoss", loss, reduction)
 
 

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         check_probability(p)
@@ -29,7 +29,7 @@ class _Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """Zeroes elements with probability p in training, divides the others by 1 - p.
 
     After eval() it returns its input. Raises ValueError for a p outside 0 to 1.
@@ -42,7 +42,7 @@ class Dropout(_Dropout):
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
-class Dropout1d(_Dropout):
+class Dropout1d(_DropoutNd):
     """Zeroes channels of (N, C, L) or (C, L) with probability p, in training.
 
     >>> nn.Dropout1d(0.5).eval()(torch.ones(1, 2))
@@ -53,7 +53,7 @@ class Dropout1d(_Dropout):
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """Zeroes channels of (N, C, H, W) with probability p, in training.
 
     >>> nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 1, 1)).flatten(1)
@@ -64,7 +64,7 @@ class Dropout2d(_Dropout):
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
-class Dropout3d(_Dropout):
+class Dropout3d(_DropoutNd):
     """Zeroes channels of (N, C, D, H, W) with probability p, in training.
 
     >>> nn.Dropout3d(0.5).eval()(torch.ones(1, 2, 1, 1, 1)).flatten(1)
@@ -75,7 +75,7 @@ class Dropout3d(_Dropout):
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
-class AlphaDropout(_Dropout):
+class AlphaDropout(_DropoutNd):
     """Sets elements to selu's negative limit with probability p, in training.
 
     The result is scaled and shifted to keep mean 0 and variance 1.
@@ -88,7 +88,7 @@ class AlphaDropout(_Dropout):
         return F.alpha_dropout(input, self.p, self.training, self.inplace)
 
 
-class FeatureAlphaDropout(_Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels of (N, C, ...).
 
     >>> nn.FeatureAlphaDropout(0.5).eval()(torch.ones(1, 2))

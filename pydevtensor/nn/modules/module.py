@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -27,6 +28,8 @@ from pydevtensor.nn.modules._loading import (
     run_pre_hooks,
 )
 from pydevtensor.nn.parameter import Buffer, Parameter, is_lazy
+
+_IncompatibleKeys = IncompatibleKeys
 
 __all__ = [
     "Module",
@@ -346,9 +349,10 @@ class Module:
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, path, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all modules below it."""
-        return (module for _, module in self.named_modules())
+        found = self.named_modules(remove_duplicate=remove_duplicate)
+        return (module for _, module in found)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The direct children, each once."""
@@ -589,15 +593,29 @@ class Module:
         )
 
     def state_dict(
-        self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False
+        self,
+        *args: Any,
+        destination: Any = None,
+        prefix: str = "",
+        keep_vars: bool = False,
     ) -> Any:
         """Parameters and persistent buffers by path; detached unless keep_vars.
 
-        Returns destination if it is given, else an OrderedDict.
+        Returns destination if it is given, else an OrderedDict. The same options by
+        position are deprecated, with a FutureWarning.
 
         >>> list(nn.Linear(3, 2).state_dict())
         ['weight', 'bias']
         """
+        if args:
+            warnings.warn(
+                "state_dict(): options by position are deprecated; write "
+                "destination=..., prefix=..., keep_vars=...",
+                FutureWarning,
+                stacklevel=2,
+            )
+            given = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = given
         state: Any = destination
         if state is None:
             state = OrderedDict()
