@@ -181,8 +181,7 @@ static const dt_function rows[] = {
         "its updates and goes up by\n1, or the number of this update, from 1; empty: "
         "1. scale: a Tensor of one element, by\nwhich gradients are taken. kept: for "
         "each number that the rule keeps a Tensor of one\nelement a parameter, which "
-        "is "
-        "changed. Sees no history: call it under no_grad().",
+        "it changes. Sees no history: call it under no_grad().",
         "", ""),
     DT_FUNCTION(update_rules, "_update_rules",
                 "The rules of _update: name, number of states, the names of states and "
