@@ -509,6 +509,11 @@ def test_products_of_nothing(device):
         assert torch.equal(torch.addmm(c, a, b), c)
         assert torch.equal(torch.addmm(c, a, b, beta=0.5), c / 2)
         assert torch.equal(torch.addmm(c, a, b, beta=0), torch.zeros_like(c))
+        # In other layouts, too.
+        first, second = torch.ones(0, m, device=device).t(), b.t().contiguous().t()
+        for left in (a, first, torch.ones(3 * m, 0, device=device)[::3]):
+            for right in (b, second):
+                assert torch.equal(torch.addmm(c, left, right), c)
     assert torch.ones(0, 3, device=device).matmul(
         torch.ones(3, device=device)
     ).shape == (0,)

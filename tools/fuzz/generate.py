@@ -68,7 +68,7 @@ def callables(every=False):
         if name.startswith("_") or name in signatures.PROCESS_WIDE:
             continue
         # XTensor() makes tensors on the CPU, whatever the default device is.
-        parts = ("empty", "rand", "Tensor", "dropout", "rrelu")
+        parts = ("empty", "rand", "Tensor", "dropout", "rrelu", "resize")
         apart = any(part in name for part in parts)
         if not every and (apart or "generator" in text or name in UNCOMPARABLE):
             continue

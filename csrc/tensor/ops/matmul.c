@@ -82,12 +82,16 @@ static bool blas_takes(const dt_tensor *t)
 }
 
 /* Strides as the backend wants them: a size of 1 may have any stride, so it gets a fit
- * one. */
+ * one; so does a matrix without elements. */
 static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
 {
     int64_t rows = t->shape[t->ndim - 2], columns = t->shape[t->ndim - 1];
     *row = t->strides[t->ndim - 2];
     *column = t->strides[t->ndim - 1];
+    if (!rows || !columns) {
+        *row = columns > 1 ? columns : 1;
+        *column = 1;
+    }
     if (columns == 1 && *row != 1)
         *column = 1;
     if (rows == 1 && *column == 1)
