@@ -40,6 +40,7 @@ IN_FLOAT = [
     "F.layer_norm(x, (3,), torch.ones(3, device=x.device))",
     "F.layer_norm(x, (3,))",
     "F.normalize(x, dim=0)",
+    *["1 / x", "2.5 / x", "x.__rtruediv__(3)"],
     *["x.square()", "x.logsumexp(0)", "x.dist(x + 1)", "F.softplus(x)"],
     *["torch.cdist(x[None], x[None] + 1)", "x[None].renorm(2, 0, 0.5)"],
     "F.cosine_similarity(x, x + 1, 0)",

@@ -254,10 +254,20 @@ static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject 
     return status < 0 ? dt_raise() : Py_NewRef(self);
 }
 
+static PyObject *binary_of_casts(dt_elementwise_op op, PyObject *a, PyObject *b);
+
+/* A number divided by a Tensor is a multiple of its reciprocal, which autocast computes in
+ * float32 on GPUs. */
+static inline bool is_reciprocal(dt_elementwise_op op, PyObject *a)
+{
+    return op == DT_OP_div && dt_autocast.on && !dt_tensor_check(a);
+}
+
 #define OPERATOR(slot, op)                                                             \
     static PyObject *op_##slot(PyObject *a, PyObject *b)                               \
     {                                                                                  \
-        return binary(DT_OP_##op, a, b);                                               \
+        return is_reciprocal(DT_OP_##op, a) ? binary_of_casts(DT_OP_##op, a, b)        \
+                                            : binary(DT_OP_##op, a, b);                \
     }                                                                                  \
     static PyObject *in_place_##slot(PyObject *a, PyObject *b)                         \
     {                                                                                  \
@@ -279,8 +289,8 @@ static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject 
 OPERATORS(OPERATOR)
 #undef OPERATOR
 
-/* a ** b of float32 where autocast asks for it, on GPUs. */
-static PyObject *power_of_casts(PyObject *a, PyObject *b)
+/* The operation with Tensors of float32 where autocast asks for it, on GPUs. */
+static PyObject *binary_of_casts(dt_elementwise_op op, PyObject *a, PyObject *b)
 {
     PyObject *both[] = {a, b}, *result = NULL;
     dt_tensor_object *casts[2] = {NULL, NULL};
@@ -299,7 +309,7 @@ static PyObject *power_of_casts(PyObject *a, PyObject *b)
             both[i] = (PyObject *)casts[i];
     }
     if (!failed)
-        result = binary(DT_OP_pow, both[0], both[1]);
+        result = binary(op, both[0], both[1]);
     else if (!PyErr_Occurred())
         dt_raise();
     Py_XDECREF((PyObject *)casts[0]);
@@ -312,7 +322,7 @@ static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus)
     if (modulus != Py_None)
         return PyErr_Format(PyExc_TypeError,
                             "pow(): tensors take no modulus; use (a ** b) %% modulus");
-    return dt_autocast.on ? power_of_casts(a, b) : binary(DT_OP_pow, a, b);
+    return dt_autocast.on ? binary_of_casts(DT_OP_pow, a, b) : binary(DT_OP_pow, a, b);
 }
 
 static PyObject *power_in_place(PyObject *a, PyObject *b, PyObject *Py_UNUSED(modulus))
