@@ -5,10 +5,11 @@ from pydevtensor.optim import lr_scheduler, swa_utils
 from pydevtensor.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from pydevtensor.optim.algorithms import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop
 from pydevtensor.optim.lbfgs import LBFGS
+from pydevtensor.optim.muon import Muon
 from pydevtensor.optim.optimizer import Optimizer
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax"]
-__all__ += ["NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop"]
+__all__ += ["Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop"]
 __all__ += ["lr_scheduler", "swa_utils"]
 
 _publish(__name__)

@@ -52,6 +52,13 @@ Rprop(ps, etas=(1.0, 1.5))
 Rprop(ps, etas=0.5)
 Rprop(ps, step_sizes=(2, 1))
 SGD(ps, lr=torch.tensor([0.1, 0.2]))
+Muon(ps[:1], lr=-1)
+Muon(ps[:1], momentum=-1)
+Muon(ps[:1], weight_decay=-1)
+Muon(ps[:1], eps=-1)
+Muon(ps[:1], adjust_lr_fn='x')
+Muon(ps)
+Muon([])
 LBFGS(ps, lr=-1)
 LBFGS(ps, lr='1')
 LBFGS(ps, max_iter=-1)
@@ -62,6 +69,15 @@ LBFGS([{'params': ps[:1]}, {'params': ps[1:]}])
 LBFGS(ps[:1], line_search_fn='x').step(lambda: (ps[0] ** 2).sum().backward() or 1.0)
 LBFGS(ps[:1], line_search_fn='x').step(lambda: 1.0) and None
 LBFGS(ps[2:]).step(lambda: 1.0)
+""".strip().splitlines()
+
+# For matrices. It computes in bfloat16.
+MUON = """
+Muon(ps, lr=1.0)
+Muon(ps, lr=0.5, momentum=0.5, nesterov=False, weight_decay=0.5)
+Muon(ps, lr=1.0, adjust_lr_fn='match_rms_adamw', ns_steps=2, eps=1e-3)
+Muon(ps, lr=0.25, adjust_lr_fn='original', ns_coefficients=(2.0, -1.5, 0.5), weight_decay=0.0)
+Muon([{'params': ps[:2]}, {'params': ps[2:], 'lr': 0.1}])
 """.strip().splitlines()
 
 # The problem, and the options of LBFGS.
@@ -172,6 +188,28 @@ def minima(torch, device, dtype):
     return found
 
 
+def orthogonal(torch, device):
+    """By options: what Muon makes of three matrices in four steps, the last two after
+    loading."""
+    found = {}
+    for line in MUON:
+        saved = None
+        ps = [
+            torch.arange(i, i + n * m).reshape(n, m).to(torch.float32).cos().to(device)
+            for i, (n, m) in enumerate([(3, 5), (4, 2), (3, 3)])
+        ]
+        for half in range(2):
+            ps = [torch.nn.Parameter(p.detach().clone()) for p in ps]
+            optimizer = eval(line, {**vars(torch.optim), "ps": ps})
+            if saved:
+                optimizer.load_state_dict(saved)
+            run(ps, optimizer, 2 * half, 2 * half + 2)
+            saved = optimizer.state_dict()
+        found[f"bfloat16 layout of {line}"] = layout(saved)
+        found[f"bfloat16 end of {line}"] = [v for p in ps for v in numbers(p)]
+    return found
+
+
 def descend(torch, device):
     """Every text and number, by name."""
     names = {**vars(torch.optim), "torch": torch}
@@ -191,6 +229,7 @@ def descend(torch, device):
             loaded = content(again, other.state_dict())
             found[f"{dtype}, 5 steps after loading {line}"] = loaded
     found |= minima(torch, device, "float64")
+    found |= orthogonal(torch, device)
     for line in ERRORS:
         ps = make_parameters(torch, device, "float32")
         try:
