@@ -645,6 +645,40 @@ def test_states_follow_the_parameter_and_the_count_stays(device):
     assert kept["step"].item() == 2
 
 
+@pytest.mark.parametrize("name", ["NAdam", "ASGD"])
+def test_numbers_that_are_kept_stay_on_the_host(name, device):
+    names = {"NAdam": ["mu_product"], "ASGD": ["eta", "mu"]}[name]
+    make = getattr(optim, name)
+    assert make._keeps == tuple(RULES[name.lower()][2]) == tuple(names)
+    p = nn.Parameter(torch.ones(3, device=device))
+    optimizer = make([p], 0.1)
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    saved = optimizer.state_dict()
+    for n in names:
+        saved["state"][0][n] = saved["state"][0][n].to(device)  # as PyTorch has them
+    optimizer.load_state_dict(saved)
+    for n in names:
+        number = optimizer.state[p][n]
+        assert str(number.device) == "cpu" and number.shape == ()
+    optimizer.state[p] = saved["state"][0]
+    optimizer.step()
+    assert str(optimizer.state[p][names[0]].device) == device
+
+
+def test_a_state_of_ones_own_moves_whatever_its_name(device):
+    class Own(optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+
+    p = nn.Parameter(torch.ones(3, device=device))
+    optimizer = Own([p])
+    optimizer.state[p] = {"mu": torch.zeros(3), "eta": [torch.ones(()), None]}
+    optimizer.load_state_dict(optimizer.state_dict())
+    kept = optimizer.state[p]
+    assert str(kept["mu"].device) == str(kept["eta"][0].device) == device
+
+
 def test_a_default_device_does_not_move_the_count(gpu):
     torch.set_default_device(gpu)
     p = nn.Parameter(torch.ones(3))

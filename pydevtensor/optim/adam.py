@@ -165,6 +165,8 @@ class NAdam(_Means):
         )
         super().__init__(params, options_of(locals(), first))
 
+    _keeps = ("mu_product",)
+
     def _rule(self, group: dict) -> str:
         return "nadam"
 

@@ -194,6 +194,8 @@ class ASGD(Optimizer):
     ) -> None:
         super().__init__(params, options_of(locals(), unchecked="alpha"))
 
+    _keeps = ("eta", "mu")
+
     def _rule(self, group: dict) -> str:
         return "asgd"
 

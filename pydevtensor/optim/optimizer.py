@@ -27,8 +27,6 @@ _RULES = {
     name: (_names(states)[:count], _names(numbers), _names(kept)[:kept_count])
     for name, count, states, numbers, kept_count, kept in _C._update_rules()
 }
-# The numbers that a parameter's state may have. They stay on the host, as the count.
-_KEPT = {name for _, _, kept in _RULES.values() for name in kept}
 
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,6 +93,7 @@ class Optimizer:
 
     _stepped = False  # whether step() was called, for the schedules
     _counted = True  # whether a parameter's state has the number of updates, "step"
+    _keeps: tuple[str, ...] = ()  # other numbers in it, which stay on the host too
     _repeats = False  # whether a group contains a parameter twice
     _in_step = False
 
@@ -391,18 +390,17 @@ class Optimizer:
                 given.setdefault(name, default)
         self.__setstate__({"state": fresh, "param_groups": groups})
 
-    @staticmethod
-    def _moved(name: str, value: Any, parameter: Any) -> Any:
-        if name == "step" or name in _KEPT:
+    def _moved(self, name: str, value: Any, parameter: Any) -> Any:
+        if name == "step" or name in self._keeps:
             # Counted on the host.
             number = value if isinstance(value, _C.Tensor) else new_count(value)
-            wide = name in _KEPT and parameter.dtype == _C.float64
+            wide = name in self._keeps and parameter.dtype == _C.float64
             dtype = parameter.dtype if wide else number.dtype
             return number.detach().to(device="cpu", dtype=dtype, copy=True)
         if isinstance(value, dict):
-            return {k: Optimizer._moved(k, v, parameter) for k, v in value.items()}
+            return {k: self._moved(k, v, parameter) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
-            return type(value)(Optimizer._moved("", v, parameter) for v in value)
+            return type(value)(self._moved("", v, parameter) for v in value)
         if not isinstance(value, _C.Tensor):
             return deepcopy(value)
         return value.detach().to(

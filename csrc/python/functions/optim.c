@@ -54,6 +54,12 @@ static int count_step(dt_tensor *t)
     return dt_elementwise_into(DT_OP_add, t, DT_ARGS(dt_arg_tensor(t), one));
 }
 
+static bool can_keep_number(const dt_tensor *t)
+{
+    return dt_dtype_is_float((dt_dtype)t->dtype) && t->numel == 1 &&
+           !t->storage->read_only;
+}
+
 /* Reads what is kept for each parameter: a Tensor of one element for each number. */
 static int take_kept(dt_optim_update *u, PyObject *tuple)
 {
@@ -66,8 +72,7 @@ static int take_kept(dt_optim_update *u, PyObject *tuple)
     for (int64_t i = 0; i < u->count * rule->nkept; i++) {
         PyObject *item = PyTuple_GET_ITEM(tuple, i);
         const dt_tensor *t = dt_tensor_check(item) ? dt_tensor_of(item) : NULL;
-        if (!t || !dt_dtype_is_float((dt_dtype)t->dtype) || t->numel != 1 ||
-            t->storage->read_only)
+        if (!t || !can_keep_number(t))
             return DT_SET_ERROR(PyExc_TypeError,
                                 "_update(): the kept number %lld is no Tensor that can "
                                 "be written; give one of a floating type and of one "
@@ -88,6 +93,11 @@ static int put_kept(const dt_optim_update *u, PyObject *tuple)
     for (int64_t i = 0; i < u->count * each; i++) {
         dt_tensor *t = dt_tensor_of(PyTuple_GET_ITEM(tuple, i));
         double value = u->kept[i % u->count * each + i / u->count].value;
+        /* Another thread may have changed it since. */
+        if (!can_keep_number(t))
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "_update(): a kept number was replaced while the step ran; "
+                           "update parameters from one thread at a time");
         if (dt_fill_into("_update", t, dt_scalar_float(value)))
             return -1;
         dt_tensor_written(t);
@@ -181,7 +191,7 @@ static const dt_function rows[] = {
         "its updates and goes up by\n1, or the number of this update, from 1; empty: "
         "1. scale: a Tensor of one element, by\nwhich gradients are taken. kept: for "
         "each number that the rule keeps a Tensor of one\nelement a parameter, which "
-        "it changes. Sees no history: call it under no_grad().",
+        "is changed. Sees no history: call it under no_grad().",
         "", ""),
     DT_FUNCTION(update_rules, "_update_rules",
                 "The rules of _update: name, number of states, the names of states and "
