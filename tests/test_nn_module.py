@@ -732,3 +732,23 @@ def test_vectors_are_of_one_device(gpu):
         nn.utils.parameters_to_vector(parameters)
     with pytest.raises(TypeError, match=f"cpu.*{gpu}"):
         nn.utils.vector_to_parameters(torch.ones(2), parameters)
+
+
+# --- names that other libraries import
+
+
+def test_names_by_file():
+    """Where PyTorch has them: programs import them from there."""
+    modules = nn.modules
+    for name in ("Conv2d", "Linear", "Module", "ReLU", "Transformer"):
+        assert getattr(modules, name) is getattr(nn, name)
+    assert modules.activation.MultiheadAttention is nn.MultiheadAttention
+    assert issubclass(nn.Dropout3d, modules.dropout._DropoutNd)
+    assert type(nn.Linear(1, 1).load_state_dict({}, strict=False)) is (
+        modules.module._IncompatibleKeys
+    )
+    from pydevtensor.nn.common_types import _maybe_indices_t, _size_2_t, _size_any_opt_t
+
+    assert _size_2_t == int | tuple[int, int]
+    assert _size_any_opt_t == int | None | tuple[int | None, ...]
+    assert _maybe_indices_t == torch.Tensor | tuple[torch.Tensor, torch.Tensor]

@@ -3,6 +3,7 @@
 from pydevtensor._names import publish as _publish
 from pydevtensor.nn import (
     attention,
+    common_types,
     functional,
     init,
     modules,

@@ -9,6 +9,7 @@ from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.init import constant_
 from pydevtensor.nn.modules._layer import explain
+from pydevtensor.nn.modules.attention import MultiheadAttention
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
 
@@ -26,6 +27,7 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
+    "MultiheadAttention",
     "PReLU",
     "RReLU",
     "ReLU",
