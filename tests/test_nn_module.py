@@ -462,6 +462,25 @@ def test_hooks_after_a_pickle_from_another_process():
     assert len(net._forward_hooks) == 6
 
 
+def test_hooks_that_are_removed_leave_nothing():
+    net = nn.ReLU()
+    registries = [name for name in vars(net) if name.endswith("_hooks")]
+    registries.remove("_has_hooks")
+    handles = [
+        net.register_forward_hook(print, with_kwargs=True, always_call=True),
+        net.register_forward_pre_hook(print, with_kwargs=True),
+        net.register_full_backward_hook(print),
+        net._register_state_dict_hook(print),
+        net._register_load_state_dict_pre_hook(print),
+        net.register_load_state_dict_pre_hook(print),
+    ]
+    assert len(net._options_of_hooks) == 4
+    for handle in handles:
+        handle.remove()
+    assert len(registries) == 9
+    assert not any(getattr(net, name) for name in registries)
+
+
 def test_what_registers_nothing():
     net = nn.Sequential(nn.ReLU())
     for path, module, kind, text in (

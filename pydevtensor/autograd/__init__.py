@@ -347,14 +347,23 @@ class RemovableHandle:
 _hook_ids = itertools.count()
 
 
-def _add_hook(hooks: OrderedDict, hook: Any, prepend: bool = False) -> RemovableHandle:
+def _add_hook(
+    hooks: OrderedDict, hook: Any, prepend: bool = False, options: dict | None = None
+) -> RemovableHandle:
+    """options: what else is known of hooks, by the same keys."""
     key = next(_hook_ids)
     while key in hooks:  # from a pickle that another process wrote
         key = next(_hook_ids)
     hooks[key] = hook
     if prepend:
         hooks.move_to_end(key, last=False)
-    return RemovableHandle(lambda: hooks.pop(key, None), key)
+
+    def remove() -> None:
+        hooks.pop(key, None)
+        if options is not None:
+            options.pop(key, None)
+
+    return RemovableHandle(remove, key)
 
 
 def _hook_handle(tensor: Tensor, number: int) -> RemovableHandle:

@@ -101,8 +101,8 @@ class Loading:
 def run_pre_hooks(module: Any, arguments: tuple) -> None:
     options = module._options_of_hooks
     for key, hook in [*module._load_state_dict_pre_hooks.items()]:
-        with_module, _ = options.get(key, (True, False))
-        hook(*((module, *arguments) if with_module else arguments))
+        alone, _ = options.get(key, (False, False))
+        hook(*(arguments if alone else (module, *arguments)))
 
 
 def own_keys(module: Any, given: Any, prefix: str) -> list[str]:

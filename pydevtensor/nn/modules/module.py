@@ -137,8 +137,9 @@ class Module:
         """options: of a forward hook with_kwargs and always_call; of a hook of states
         whether it has the private form, and nothing."""
         self._has_hooks = True  # or had some: one test per call, not four
-        handle = _add_hook(hooks, hook, prepend)
-        self._options_of_hooks[handle.id] = options
+        handle = _add_hook(hooks, hook, prepend, self._options_of_hooks)
+        if any(options):
+            self._options_of_hooks[handle.id] = options
         return handle
 
     def register_forward_pre_hook(
@@ -208,7 +209,7 @@ class Module:
         self, hook: Callable, with_module: bool = False
     ) -> RemovableHandle:
         """register_load_state_dict_pre_hook(), where hook need not take the module."""
-        options = (with_module, False)
+        options = (not with_module, False)
         return self._add_hook(self._load_state_dict_pre_hooks, hook, options=options)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
