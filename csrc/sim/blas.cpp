@@ -113,13 +113,8 @@ static int gemm DT_CUBLAS_GEMM
             call.b = seen[1];
             call.c = seen[2];
             dt_stream host = {0, nullptr};
-            if (cpu_gemm(host, &call) < 0) {
-                sim::blame(
-                    device, cudaErrorUnknown,
-                    sim::format("the CPU's product in place of cuBLAS failed: %s",
-                                dt_error_slot()->text));
-                dt_error_clear();
-            }
+            sim::stand_in(device, "the CPU's product in place of cuBLAS",
+                          [&] { return cpu_gemm(host, &call); });
         });
     return error == cudaSuccess ? DT_CUBLAS_SUCCESS
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */

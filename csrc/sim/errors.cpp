@@ -1,7 +1,10 @@
 /* Errors: names, texts, each thread's last error, and the faults of queued work. */
 #include "internal.h"
+
 #include <stdio.h>
 #include <string.h>
+
+#include "base/error.h"
 
 namespace sim {
 
@@ -23,6 +26,20 @@ void blame(int device, cudaError_t error, const std::string &text)
         where.fault = error;
         where.fault_text = text;
     }
+}
+
+void stand_in(int device, const char *what, const std::function<int()> &call)
+{
+    dt_error *slot = dt_error_slot(), waiting;
+    const bool waits = slot->code != DT_ERROR_NONE;
+    if (waits)
+        waiting = *slot;
+    if (call() < 0) {
+        blame(device, cudaErrorUnknown, format("%s failed: %s", what, slot->text));
+        dt_error_clear();
+    }
+    if (waits)
+        *slot = waiting;
 }
 
 cudaError_t tell(Device &device)

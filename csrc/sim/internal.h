@@ -173,6 +173,9 @@ Thread &thread();
 cudaError_t answer(cudaError_t error);
 /* Records a fault of queued work; the device's next synchronization reports it. */
 void blame(int device, cudaError_t error, const std::string &text);
+/* Runs queued work on the CPU, in place of a library for GPUs. Its failure is the
+ * device's: an error that waits in the thread's slot, where it may run, stays there. */
+void stand_in(int device, const char *what, const std::function<int()> &call);
 /* The result of a call that synchronized with or queried a device: the device's
  * fault, else any fault on another device since `before` (state().violations), else
  * `otherwise`. */
