@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._functions.checks import name_error
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn._functional.activation import logsigmoid
 from pydevtensor.nn._functional.distance import pairwise_distance
@@ -73,7 +74,8 @@ def _gap(name: str, input: Any, target: Any) -> Any:
     try:
         return input - target
     except RuntimeError as error:
-        raise RuntimeError(f"{name}: {error}") from None
+        name_error(error, name)
+        raise
 
 
 def _weighted(name: str, loss: Any, input: Any, weight: Any, reduction: str) -> Any:
