@@ -275,10 +275,12 @@ class profile:
     def _begin(self) -> None:
         global _ranges
         timed = ProfilerActivity.CUDA in self.activities and _C._cuda_count() > 0
+        ranges: list[Event] = []
+        # Nothing may fail after it: _change() takes a profile that began for none.
         _C._recorder_start(
             self.max_events, timed, _PACKAGE if self.with_stack else None
         )
-        _ranges = []
+        _ranges = ranges
 
     def _finish(self) -> None:
         global _ranges
