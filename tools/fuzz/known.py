@@ -92,6 +92,7 @@ def is_known(session, machine, statement, ours, theirs):
             "with size 0",
             "zero-size array",
             "out of bounds for",
+            "boolean array indexing assignment requires",
         )
         empty = any(word in str(theirs) for word in words)
         return isinstance(theirs, Missing) or empty or bool(REFUSED.search(str(ours)))
