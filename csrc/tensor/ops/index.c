@@ -374,15 +374,15 @@ static int index_of_dim(dt_indexing *indexing, const dt_call *c, dt_tensor *vect
                        "%s: the index has %d dimensions; give one of 1, such as "
                        "index.flatten()",
                        c->name, vector->ndim);
+    vector->ndim = x->ndim ? 1 : 0;
+    *indexing = dt_indexing_along(
+        c->name, x->ndim ? DT_INDEXING_ADVANCED : DT_INDEXING_GATHER, dim, vector);
+    indexing->code = DT_ERROR_INDEX;
     if (!x->ndim && vector->numel != 1)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the index has %" PRId64 " elements; a tensor without "
                        "dimensions takes one",
                        c->name, vector->numel);
-    vector->ndim = x->ndim ? 1 : 0;
-    *indexing = dt_indexing_along(
-        c->name, x->ndim ? DT_INDEXING_ADVANCED : DT_INDEXING_GATHER, dim, vector);
-    indexing->code = DT_ERROR_INDEX;
     return 0;
 }
 
