@@ -42,10 +42,10 @@ class Mean(nn.Module):
     def forward(self, x):
         return x.mean((2, 3))
 
-def lenet():  # strides stand where LeNet has pooling
+def lenet():
     return nn.Sequential(
-        nn.Conv2d(1, 6, 5, 2, 2), nn.Sigmoid(),
-        nn.Conv2d(6, 16, 5, 2), nn.Sigmoid(), nn.Flatten(),
+        nn.Conv2d(1, 6, 5, padding=2), nn.Sigmoid(), nn.AvgPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.Sigmoid(), nn.AvgPool2d(2), nn.Flatten(),
         nn.Linear(400, 120), nn.Sigmoid(), nn.Linear(120, 84), nn.Sigmoid(),
         nn.Linear(84, 10))
 
@@ -58,10 +58,10 @@ def resnet():
 
 def vgg():
     return nn.Sequential(
-        nn.Conv2d(3, 64, 3, 1, 1), nn.ReLU(),
-        nn.Conv2d(64, 128, 3, 2, 1), nn.ReLU(),
-        nn.Conv2d(128, 256, 3, 2, 1), nn.ReLU(),
-        nn.Conv2d(256, 256, 3, 1, 1), nn.ReLU(),
+        nn.Conv2d(3, 64, 3, 1, 1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(64, 128, 3, 1, 1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(128, 256, 3, 1, 1), nn.ReLU(),
+        nn.Conv2d(256, 256, 3, 1, 1), nn.ReLU(), nn.MaxPool2d(2),
         Mean(), nn.Linear(256, 10))
 
 lenet_step = learner(lenet(), 256, 1, 28, 28)
