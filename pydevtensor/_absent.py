@@ -12,8 +12,6 @@ _WAY_ROUND = {
     "_utils": "pickles of PyTorch's tensors do not load; write them there with "
     "torch.save(), and read them with torch.load()",
     "ao": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
-    "autograd.detect_anomaly": "x.register_hook(print) shows the gradients of x",
-    "autograd.set_detect_anomaly": "x.register_hook(print) shows the gradients of x",
     "distributed": "use all GPUs from one process, with nn.DataParallel",
     "export": _STATE_DICT,
     "futures": "use concurrent.futures",

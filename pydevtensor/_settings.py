@@ -7,7 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 
-__all__ = ["get_device_module", "get_num_interop_threads", "is_anomaly_enabled"]
+__all__ = ["get_device_module", "get_num_interop_threads"]
 __all__ += ["is_warn_always_enabled", "set_flush_denormal", "set_num_interop_threads"]
 __all__ += ["set_warn_always"]
 
@@ -64,15 +64,6 @@ def set_flush_denormal(mode: bool) -> bool:
     """
     if not isinstance(mode, bool):
         raise TypeError(f"set_flush_denormal(): mode is {mode!r}; give True or False")
-    return False
-
-
-def is_anomaly_enabled() -> bool:
-    """False: there is no search for NaN in the backward pass.
-
-    >>> torch.is_anomaly_enabled()
-    False
-    """
     return False
 
 

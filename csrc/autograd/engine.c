@@ -1,3 +1,4 @@
+#include "autograd/anomaly.h"
 #include "autograd/autocast.h"
 #include "autograd/engine.h"
 
@@ -356,8 +357,11 @@ static int run_task(pass *p, task *t)
             goto done;
         switched = stream != node->stream;
     }
-    if (node->type->apply(node, &scope, given, into) < 0)
+    if (node->type->apply(node, &scope, given, into) < 0 ||
+        (dt_anomaly.on && dt_anomaly_check(node, into) < 0)) {
+        dt_anomaly_explain(node);
         goto done;
+    }
     if (!p->keep_graph && !leaf) {
         node->used = true;
         dt_node_free_saved(node);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/anomaly.h"
 #include "autograd/temporaries.h"
 #include "autograd/variable.h"
 #include "tensor/ops/copy.h"
@@ -47,6 +48,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     node->calls_back = false;
     node->inside = 0;
     node->hooks = NULL;
+    node->place = dt_anomaly.on ? dt_anomaly.place() : NULL;
     node->pending = NULL;
     memset(node->edges, 0, (size_t)nedges * sizeof(dt_edge));
     for (int i = 0; i < nsaved; i++) {
@@ -74,6 +76,7 @@ static void free_one(dt_node *node)
     dt_hooks_free(&node->hooks);
     for (int i = 0; i < node->nedges; i++)
         dt_node_release(node->edges[i].node);
+    free(node->place);
     free(node);
 }
 

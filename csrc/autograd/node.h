@@ -74,6 +74,7 @@ struct dt_node {
      * that exist when the node is created. */
     bool calls_back;
     dt_hook *hooks;
+    char *place;      /* where the operation was called, in anomaly mode; or NULL */
     dt_node *pending; /* list of nodes being freed */
     /* Used by the search of dt_owned_visit. */
     int inside;

@@ -1,6 +1,8 @@
 /* The backward pass, and grad mode. */
 #include <pthread.h>
+#include <string.h>
 
+#include "autograd/anomaly.h"
 #include "autograd/autocast.h"
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
@@ -254,6 +256,37 @@ static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count
     return Py_NewRef(args[0]);
 }
 
+/* --- anomaly mode --- */
+
+static PyObject *place_function; /* called for the text of a place; owned */
+
+static char *find_place(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    DT_REF text = PyObject_CallNoArgs(place_function);
+    const char *chars = text ? PyUnicode_AsUTF8(text) : NULL;
+    char *place = chars ? strdup(chars) : NULL;
+    PyErr_Restore(type, value, trace); /* the operation goes on without a place */
+    return place;
+}
+
+/* Gets the mode, or sets it: (enabled, check_nan, a function that gives a place). */
+static PyObject *anomaly_mode(PyObject *module, PyObject *args)
+{
+    int on = dt_anomaly.on, check = dt_anomaly.check_nan;
+    PyObject *function = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "|ppO:_anomaly_mode", &on, &check, &function))
+        return NULL;
+    PyObject *old = Py_BuildValue("(NN)", PyBool_FromLong(dt_anomaly.on),
+                                  PyBool_FromLong(dt_anomaly.check_nan));
+    if (function)
+        Py_XSETREF(place_function, Py_NewRef(function));
+    dt_anomaly = (dt_anomaly_mode){on && place_function, check, find_place};
+    return old;
+}
+
 /* --- autocast --- */
 
 /* Gets or sets the state for a device type, 'cpu' or 'cuda': (enabled, dtype). */
@@ -355,6 +388,9 @@ static PyMethodDef functions[] = {
      METH_FASTCALL,
      "_autocast_float_on_gpu(*values, /)\n--\n\n_autocast_float() of Tensors on a "
      "GPU."},
+    {"_anomaly_mode", anomaly_mode, METH_VARARGS,
+     "_anomaly_mode(enabled=None, check_nan=None, place=None, /)\n--\n\nSets the mode, "
+     "if it is given; gives the old one: (enabled, check_nan)."},
     {"_named", (PyCFunction)(void (*)(void))named, METH_FASTCALL,
      "_named(result, name, /)\n--\n\nresult, whose grad_fn is called name now."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,

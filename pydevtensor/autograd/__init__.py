@@ -658,6 +658,10 @@ def gradgradcheck(
 
 # Importing from autograd.function makes it a name here; `function` is a parameter too.
 from pydevtensor.autograd import functional, grad_mode, variable  # noqa: E402, F401
+from pydevtensor.autograd.anomaly_mode import (  # noqa: E402, F401
+    detect_anomaly,
+    set_detect_anomaly,
+)
 from pydevtensor.autograd.function import once_differentiable as _  # noqa: E402, F401
 
 _publish(__name__)
