@@ -12,7 +12,7 @@ void sim_lapack_set(int (*lapack)(dt_stream stream, const dt_lapack_call *call))
     cpu_lapack = lapack;
 }
 
-int sim_lapack(dt_stream stream, const dt_lapack_call *call)
+int sim_lapack(dt_stream stream, const dt_lapack_call *call, cudaError_t *error)
 {
     const dt_stream host = {0, nullptr};
     dt_lapack_call probe = *call;
@@ -30,7 +30,7 @@ int sim_lapack(dt_stream stream, const dt_lapack_call *call)
     }
     const dt_lapack_call queued = *call;
     const int device = stream.device;
-    cudaError_t error =
+    *error =
         sim::enqueue((cudaStream_t)stream.handle, "cusolver",
                      {used[0], used[1], used[2], used[3], used[4]},
                      [queued, count, device](void *const *seen) {
@@ -40,10 +40,5 @@ int sim_lapack(dt_stream stream, const dt_lapack_call *call)
                          sim::stand_in(device, "the CPU's LAPACK in place of cuSOLVER",
                                        [&] { return cpu_lapack({0, nullptr}, &run); });
                      });
-    return error == cudaSuccess
-               ? 0
-               : dt_fail(
-                     DT_ERROR_ACCELERATOR,
-                     "the simulated GPU refuses the work; look for the cause in the "
-                     "operations before this one");
+    return 0;
 }

@@ -4,11 +4,16 @@
 
 #ifdef DT_SIMULATED
 
-int sim_lapack(dt_stream stream, const dt_lapack_call *call); /* sim/lapack.cpp */
+/* sim/lapack.cpp; -1 after dt_fail, else what queueing the work says. */
+int sim_lapack(dt_stream stream, const dt_lapack_call *call, cudaError_t *error);
 
 int dt_cuda_lapack(dt_stream stream, const dt_lapack_call *call)
 {
-    return sim_lapack(stream, call);
+    cudaError_t error;
+    if (sim_lapack(stream, call, &error))
+        return -1;
+    CUDA_TRY("factorizing matrices", error);
+    return 0;
 }
 
 #else
