@@ -157,8 +157,8 @@ def right(kind, error):
         return kind in ALLOCATORS
     if kind == "host":
         # For a tensor's elements, as many results as the call asks for, and in the
-        # simulator's cuBLAS.
-        known = ("no memory on the CPU", "no memory for", "in place of cuBLAS")
+        # simulator's cuBLAS and cuSOLVER.
+        known = ("no memory on the CPU", "no memory for", "in place of cu")
         return isinstance(error, RuntimeError) and any(words in text for words in known)
     if kind == "gpu-malloc":
         return isinstance(error, torch.cuda.OutOfMemoryError)
