@@ -130,10 +130,23 @@ def shrink(statements, fails, budget=600):
                     statements = candidate
         return statements
 
+    def joined(statements):
+        """Takes an earlier tensor for a later one."""
+        names = [statement.partition(" = ")[0] for statement in statements]
+        for i in reversed(range(1, len(statements) - 1)):
+            for name in filter(str.isidentifier, names[:i]):
+                later = [
+                    re.sub(rf"\b{names[i]}\b", name, text)
+                    for text in statements[i + 1 :]
+                ]
+                if names[i].isidentifier() and holds([*statements[:i], *later]):
+                    return [*statements[:i], *later]
+        return statements
+
     before = None
     while before != statements and left[0] > 0:
         before = statements
-        statements = fewer(cut(fewer(statements)))
+        statements = joined(fewer(cut(fewer(statements))))
         for i in range(len(statements)):
             changed = True
             while changed and left[0] > 0:
