@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydevtensor import _C
 
 _Body = TypeVar("_Body", bound=Callable)
-# The lower type; float32; float32 where one tensor is that and another is not; what the
-# tensors have.
-Kind = Literal["lower", "float32", "widest", "given"]
 _CAST = (_C.float32, _C.float16, _C.bfloat16)
 
 
@@ -53,11 +50,12 @@ def _tensors(values: Iterable[Any]) -> Iterable[Any]:
             yield from _tensors(value)
 
 
-def casts(*, cpu: Kind | None = None, cuda: Kind | None = None) -> Callable:
+def casts(*, cpu: str | None = None, cuda: str | None = None) -> Callable:
     """Make a function compute in a type under autocast, by the device of its tensors.
 
-    None: as it is written, so what it calls may be cast. Calls with out= are computed
-    as without autocast.
+    "lower": the lower type. "float32". "widest": float32 where one tensor is that and
+    another is not. "given": what the tensors have. None: as it is written, so what it
+    calls may be cast. Calls with out= are computed as without autocast.
     """
 
     def decorate(body: _Body) -> _Body:
