@@ -160,7 +160,7 @@ def test_stubs_say_what_the_package_has(tmp_path):
         # Shown from Python 3.12 on.
         ".*\\.Tensor\\.__buffer__\n"
         # What mypy cannot know of a named tuple that has no instance dictionary.
-        "pydevtensor\\.nn\\.modules\\.module\\._IncompatibleKeys\n"
+        "pydevtensor\\.nn\\.modules\\.(module\\._|_loading\\.)IncompatibleKeys\n"
         # A class's own function; properties that depend on arguments; a number that
         # means one for each dimension as a default.
         "pydevtensor\\.nn\\.modules\\.(conv|pooling)\\..*\\._(function|pool)\n"
