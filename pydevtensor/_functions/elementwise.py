@@ -122,7 +122,8 @@ def nan_to_num(
     high = largest if posinf is None else posinf
     low = -largest if neginf is None else neginf
     rest = _C.where(input.isposinf(), high, _C.where(input.isneginf(), low, input))
-    return _C.where(input.isnan(), nan or 0.0, rest)
+    made = _C.where(input.isnan(), nan or 0.0, rest)
+    return _C._named(made, "NanToNumBackward0")
 
 
 @function(method=True, out=True)

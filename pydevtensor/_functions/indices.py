@@ -243,7 +243,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """
     bool_mask(mask)
     input, mask = _C.broadcast_tensors(input, mask)
-    return input[mask].reshape(-1)
+    return _C._named(input[mask].reshape(-1), "MaskedSelectBackward0")
 
 
 @function(method=True)

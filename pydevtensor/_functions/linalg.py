@@ -253,7 +253,7 @@ def addmv(
     >>> torch.ones(2).addmv(torch.ones(2, 3), torch.ones(3), alpha=2)
     tensor([7., 7.])
     """
-    return _added(input, mat.mv(vec), beta, alpha)
+    return _C._named(_added(input, mat.mv(vec), beta, alpha), "AddmvBackward0")
 
 
 @function(method=True, out=True, in_place=True)
@@ -267,7 +267,7 @@ def addr(
     tensor([[3., 4.],
             [6., 8.]])
     """
-    return _added(input, outer(vec1, vec2), beta, alpha)
+    return _C._named(_added(input, outer(vec1, vec2), beta, alpha), "AddrBackward0")
 
 
 @function(method=True, out=True, in_place=True)
@@ -285,7 +285,8 @@ def addbmm(
     >>> torch.zeros(1, 1).addbmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[6.]])
     """
-    return _added(input, batch1.bmm(batch2).sum(0, dtype=batch1.dtype), beta, alpha)
+    sums = batch1.bmm(batch2).sum(0, dtype=batch1.dtype)
+    return _C._named(_added(input, sums, beta, alpha), "AddbmmBackward0")
 
 
 @function(method=True, out=True, in_place=True)
@@ -303,7 +304,8 @@ def baddbmm(
     >>> torch.zeros(2, 1, 1).baddbmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
     tensor([3., 3.])
     """
-    return _added(input, batch1.bmm(batch2), beta, alpha)
+    products = batch1.bmm(batch2)
+    return _C._named(_added(input, products, beta, alpha), "BaddbmmBackward0")
 
 
 @function(method=True)
@@ -314,7 +316,7 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     >>> torch.zeros(2).dist(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    return (input - other).norm(p)
+    return _C._named((input - other).norm(p), "DistBackward0")
 
 
 @function()
@@ -337,7 +339,8 @@ def cdist(
         )
     if not p >= 0:
         raise RuntimeError(f"p is {p}; give 0 or more")
-    return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, dim=-1)
+    gaps = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    return _C._named(gaps.norm(p, dim=-1), "CdistBackward0")
 
 
 @function(method=True, out=True, in_place=True)

@@ -66,7 +66,7 @@ def nansum(
     if input.dtype.is_floating_point:
         input = _C.where(input == input, input, 0)
         dtype = input.dtype if dtype is None else dtype  # also under autocast
-    return input.sum(dim, keepdim, dtype=dtype)
+    return _C._named(input.sum(dim, keepdim, dtype=dtype), "NansumBackward0")
 
 
 @function(method=True, out=True)

@@ -205,14 +205,14 @@ int dt_var_backward(dt_grad *g)
 
 /* --- extrema --- */
 
-static int extremum(dt_call *c, dt_op *amax)
+static int extremum(dt_call *c, dt_op *amax, const char *node)
 {
     if (!c->args[0].tensor->numel)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: a tensor without elements has no extremum; give dim, or "
                        "elements",
                        c->name);
-    return dt_call_overload(amax, c, 1, c->args);
+    return dt_call_as(node, amax, c->out[0], 1, c->args);
 }
 
 #define DT_COMPOSITES

@@ -41,7 +41,7 @@ def pairwise_distance(
     >>> nn.functional.pairwise_distance(x, y)
     tensor([5.0000])
     """
-    return (x1 - x2 + eps).norm(p, -1, keepdim)
+    return _C._named((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
 
 
 @casts(cuda="float32")

@@ -16,6 +16,9 @@ __all__: list[str] = []
 TANH, RELU, LSTM, GRU = range(4)
 _BACKWARD = 4
 GATES = {TANH: 1, RELU: 1, LSTM: 4, GRU: 3}
+# The last operation of a step that is composed of others, as PyTorch's are.
+_NODES = {TANH: "TanhBackward0", RELU: "ReluBackward0"}
+_NODES |= {LSTM: "MulBackward0", GRU: "AddBackward0"}
 
 
 def run(
@@ -46,6 +49,7 @@ def run(
         return composed(kind, x, state, weights, sizes, reverse)
     state = (*state, None) if len(state) == 1 else state
     results = _Recurrence.apply(kind, tuple(sizes), reverse, x, *state, *weights)
+    _C._named(results[0], _NODES[kind])
     return results[: 3 if kind == LSTM else 2]
 
 
