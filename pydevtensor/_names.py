@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from types import ModuleType
 
 
-def publish(module: str) -> None:
+def publish(module: str, later: Collection[str] = ()) -> None:
     """Let dir(module) list its public names, and an unknown name say what to do.
 
+    later: modules below it, also in __all__, that are imported at their first use.
     Public are the names of __all__ or, without it, all names without an underscore of
     what this package defines. A call, and no __getattr__ in the module: that would tell
     type checkers that every name exists.
@@ -21,6 +23,10 @@ def publish(module: str) -> None:
         return sorted(n for n in names if n[0] != "_" and _is_ours(names[n]))
 
     def __getattr__(name: str) -> object:
+        if name in later:
+            from importlib import import_module
+
+            return import_module(f"{module}.{name}")
         from pydevtensor._absent import absent
 
         text = absent(module, name)

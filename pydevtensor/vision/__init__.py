@@ -9,7 +9,9 @@ tensor([[[ 5,  6],
          [ 9, 10]]])
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydevtensor._names import publish as _publish
 
 if TYPE_CHECKING:
     from pydevtensor.vision import datasets, io, models, ops, transforms, utils
@@ -19,16 +21,4 @@ __version__ = (
 )
 __all__ = ["datasets", "io", "models", "ops", "transforms", "utils"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        from pydevtensor._absent import absent
-
-        raise AttributeError(absent(__name__, name))
-    from importlib import import_module
-
-    return import_module("pydevtensor.vision." + name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+_publish(__name__, later=__all__)
