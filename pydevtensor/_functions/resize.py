@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
 
-def _resized(input, size):
+def _resized(input, size, memory_format):
+    if memory_format not in (None, _C.contiguous_format):
+        raise RuntimeError(
+            f"memory_format is {memory_format}; leave it out, and use contiguous()"
+        )
     if input.requires_grad:
         raise RuntimeError(
             "the Tensor requires a gradient; resize x.detach(), or make another Tensor "
@@ -48,11 +52,7 @@ def resize_(input: Tensor, *size: int, memory_format: Any = None) -> Tensor:
     >>> torch.tensor([1, 2, 3, 4]).resize_(2)
     tensor([1, 2])
     """
-    if memory_format not in (None, _C.contiguous_format):
-        raise RuntimeError(
-            f"memory_format is {memory_format}; leave it out, and use contiguous()"
-        )
-    return _resized(input, size)
+    return _resized(input, size, memory_format)
 
 
 @function(method=True)
@@ -65,8 +65,4 @@ def resize_as_(
     tensor([[1, 2],
             [3, 4]])
     """
-    if memory_format not in (None, _C.contiguous_format):
-        raise RuntimeError(
-            f"memory_format is {memory_format}; leave it out, and use contiguous()"
-        )
-    return _resized(input, the_template.shape)
+    return _resized(input, the_template.shape, memory_format)
