@@ -26,14 +26,14 @@ def _axes(x, dims):
     return axes
 
 
-def _added(input, product, beta, alpha):
-    """beta * input + alpha * product."""
+def _added(input, product, beta, alpha, node):
+    """beta * input + alpha * product, made by a node of that name."""
     input.expand(product.shape)  # raises if it does not broadcast to the product
     if alpha != 1:
         product = product * alpha
-    if beta == 0:  # ignores NaN in input too
-        return product
-    return (input if beta == 1 else input * beta) + product
+    if beta != 0:  # else NaN in input is ignored too
+        product = (input if beta == 1 else input * beta) + product
+    return _C._named(product, node)
 
 
 @function(method=True, out=True, aliases=("ger",))
@@ -253,7 +253,7 @@ def addmv(
     >>> torch.ones(2).addmv(torch.ones(2, 3), torch.ones(3), alpha=2)
     tensor([7., 7.])
     """
-    return _C._named(_added(input, mat.mv(vec), beta, alpha), "AddmvBackward0")
+    return _added(input, mat.mv(vec), beta, alpha, "AddmvBackward0")
 
 
 @function(method=True, out=True, in_place=True)
@@ -267,7 +267,7 @@ def addr(
     tensor([[3., 4.],
             [6., 8.]])
     """
-    return _C._named(_added(input, outer(vec1, vec2), beta, alpha), "AddrBackward0")
+    return _added(input, outer(vec1, vec2), beta, alpha, "AddrBackward0")
 
 
 @function(method=True, out=True, in_place=True)
@@ -286,7 +286,7 @@ def addbmm(
     tensor([[6.]])
     """
     sums = batch1.bmm(batch2).sum(0, dtype=batch1.dtype)
-    return _C._named(_added(input, sums, beta, alpha), "AddbmmBackward0")
+    return _added(input, sums, beta, alpha, "AddbmmBackward0")
 
 
 @function(method=True, out=True, in_place=True)
@@ -305,7 +305,7 @@ def baddbmm(
     tensor([3., 3.])
     """
     products = batch1.bmm(batch2)
-    return _C._named(_added(input, products, beta, alpha), "BaddbmmBackward0")
+    return _added(input, products, beta, alpha, "BaddbmmBackward0")
 
 
 @function(method=True)
