@@ -179,10 +179,11 @@ class autocast:
     Products of matrices, linear and recurrent layers, convolutions and attention cast
     float32 tensors to dtype. Losses, and on GPUs also softmax, normalizations, sums,
     powers and exponentials, on the CPU factorizations and equations, cast float16 and
-    bfloat16 to float32. Others compute in what they get. float64 is left alone, as are
-    functions in place and calls with out=. Which functions these are, PyTorch's lists
-    say, one for the CPU and one for GPUs. It is a decorator too, and belongs round the
-    forward pass; the backward pass computes in the same types.
+    bfloat16 to float32. Other functions use the types they get. Autocast does not cast
+    float64, and does not apply to in-place functions and calls with out=. The functions
+    are those of PyTorch's lists, one for the CPU and one for GPUs. It is a decorator
+    too, and belongs round the forward pass; the backward pass computes in the same
+    types.
 
     Another dtype, or 'cuda' without a GPU, gives a UserWarning and no autocast.
 

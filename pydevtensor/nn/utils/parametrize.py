@@ -87,7 +87,7 @@ def _must_be_alike(what: str, value: Any, dtype: Any, shape: Any) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one Tensor, and what they are applied to.
+    """The parametrizations of one Tensor, and the original Tensors.
 
     register_parametrization() makes it: module.parametrizations.weight. The Tensor that
     is trained is its attribute `original`, or `original0`, `original1`, ... where the
