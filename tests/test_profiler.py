@@ -326,9 +326,9 @@ UNRECORDED = {
 
 def test_all_work_of_a_backend_is_recorded():
     interface = (ROOT / "csrc/device/backend.h").read_text()
-    recorder = (ROOT / "csrc/device/recorder.c").read_text()
+    activity = (ROOT / "csrc/device/activity.c").read_text()
     members = set(re.findall(r"\bMEMBER\((\w+)\)", interface)) - {"name"}
     assert members >= UNRECORDED
     assert members - UNRECORDED == set(
-        re.findall(r"\bWORK\((?!member)(\w+),\s", recorder)
+        re.findall(r"\bWORK\((?!member)(\w+),\s", activity)
     )

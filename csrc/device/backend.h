@@ -204,6 +204,9 @@ typedef struct dt_backend {
     int (*pooling)(dt_stream stream, const struct dt_pooling_call *call);
     int (*resample)(dt_stream stream, const struct dt_resample_call *call);
     int (*lapack)(dt_stream stream, const struct dt_lapack_call *call);
+
+    /* Observes all activity from the start (device/activity.h), or NULL. */
+    const struct dt_observer *observer;
 } dt_backend;
 
 /* MEMBER(name): the functions above that every backend has, and those of GPUs. */
@@ -275,6 +278,7 @@ typedef struct dt_host {
     int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
     /* The CPU's LAPACK, for simulated cuSOLVER. */
     int (*cpu_lapack)(dt_stream stream, const struct dt_lapack_call *call);
+    int (*place)(void);    /* dt_activity_place */
     int simulated_devices; /* number of simulated devices (simulator only) */
     int virtual_devices;   /* 0: physical GPUs; n: n devices that share the first GPU */
     /* Directories of Python packages, colon-separated; borrowed. */

@@ -7,7 +7,7 @@
 
 #include "base/gil.h"
 #include "base/lock.h"
-#include "device/device.h"
+#include "device/activity.h"
 
 const dt_backend *dt_backends[DT_NDEVICE_TYPES];
 
@@ -154,6 +154,7 @@ static const dt_backend *open_cuda(void)
         .locks = dt_locks,
         .cpu_gemm = gemm_of_simulator,
         .cpu_lapack = lapack_of_simulator,
+        .place = dt_activity_place,
         .simulated_devices = simulated,
         .virtual_devices = virtual_devices,
         .library_directories = cuda.packages ? cuda.packages : "",
@@ -175,12 +176,17 @@ static void ensure_cuda(void)
 {
     if (__atomic_load_n(&cuda.opened, __ATOMIC_ACQUIRE))
         return;
+    const dt_observer *observer = NULL;
     dt_lock(DT_LOCK_BACKENDS);
     if (!cuda.opened) {
-        dt_backends[DT_CUDA] = open_cuda();
+        const dt_backend *backend = open_cuda();
+        dt_backends[DT_CUDA] = backend;
+        observer = backend ? backend->observer : NULL;
         __atomic_store_n(&cuda.opened, true, __ATOMIC_RELEASE);
     }
     dt_unlock(DT_LOCK_BACKENDS);
+    if (observer)
+        dt_observer_add(observer);
 }
 
 const dt_backend *dt_backend_get(dt_device_type type)

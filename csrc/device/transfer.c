@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/gil.h"
-#include "device/recorder.h"
+#include "device/activity.h"
 #include "device/stream.h"
 
 static dt_transfer_counters counted;
@@ -15,29 +15,31 @@ static void count(int64_t *times, int64_t *total, size_t bytes)
 }
 #define COUNT(name, bytes) count(&counted.name, &counted.name##_bytes, bytes)
 
-static int (*wait_guard)(const char *name, dt_device device);
+/* Whether this thread copies because the program asked for it by name. */
+static _Thread_local bool asked;
 
-void dt_wait_guard_set(int (*guard)(const char *name, dt_device device))
+bool dt_transfer_ask(bool now)
 {
-    wait_guard = guard;
+    bool before = asked;
+    asked = now;
+    return before;
 }
 
-/* Begins a wait of the host that the program did not ask for by name. */
-static int check_wait(const char *name, dt_device device)
-{
-    COUNT(waits, 0);
-    return wait_guard ? wait_guard(name, device) : 0;
-}
-
-static dt_record *begin_copy(dt_record_kind kind, dt_device gpu, dt_stream stream,
-                             size_t bytes)
+static dt_activity a_copy(dt_activity_kind kind, dt_device gpu, dt_stream stream,
+                          const struct dt_tensor *tensor, size_t bytes)
 {
     static const char *const names[] = {
-        [DT_RECORD_HOST_TO_DEVICE] = "copy host to device",
-        [DT_RECORD_DEVICE_TO_HOST] = "copy device to host",
-        [DT_RECORD_DEVICE_TO_DEVICE] = "copy device to device",
+        [DT_ACTIVITY_HOST_TO_DEVICE] = "copy host to device",
+        [DT_ACTIVITY_DEVICE_TO_HOST] = "copy device to host",
+        [DT_ACTIVITY_DEVICE_TO_DEVICE] = "copy device to device",
     };
-    return dt_record_begin(kind, names[kind], gpu, stream.handle, (int64_t)bytes, 0);
+    return (dt_activity){.kind = kind,
+                         .name = names[kind],
+                         .device = gpu,
+                         .stream = stream.handle,
+                         .bytes = (int64_t)bytes,
+                         .asked = asked,
+                         .tensor = tensor};
 }
 
 static int copy(dt_device target_device, void *target, dt_device source_device,
@@ -51,33 +53,36 @@ static int copy(dt_device target_device, void *target, dt_device source_device,
 }
 
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
-                const void *source, size_t bytes)
+                const void *source, size_t bytes, const struct dt_tensor *tensor)
 {
     dt_stream to = dt_stream_current(target_device),
               from = dt_stream_current(source_device);
-    dt_record *record;
+    dt_activity activity;
+    dt_observed told;
     if (dt_device_is_cpu(target_device)) {
         COUNT(device_to_host, bytes);
-        if (check_wait("a copy to the host", source_device))
-            return -1;
-        record = begin_copy(DT_RECORD_DEVICE_TO_HOST, source_device, from, bytes);
-        if (record)
-            record->waits = true;
+        COUNT(waits, 0);
+        activity =
+            a_copy(DT_ACTIVITY_DEVICE_TO_HOST, source_device, from, tensor, bytes);
+        activity.waits = true;
     } else if (dt_device_is_cpu(source_device)) {
         COUNT(host_to_device, bytes);
-        record = begin_copy(DT_RECORD_HOST_TO_DEVICE, target_device, to, bytes);
+        activity = a_copy(DT_ACTIVITY_HOST_TO_DEVICE, target_device, to, tensor, bytes);
     } else {
         COUNT(device_to_device, bytes);
-        record = begin_copy(DT_RECORD_DEVICE_TO_DEVICE, target_device, to, bytes);
+        activity =
+            a_copy(DT_ACTIVITY_DEVICE_TO_DEVICE, target_device, to, tensor, bytes);
     }
+    if (dt_activity_begin(&told, &activity))
+        return -1;
     DT_WITHOUT_GIL(true);
-    int status = copy(target_device, target, source_device, source, bytes, to, from);
-    dt_record_end(record);
-    return status;
+    return dt_activity_end(
+        &told, &activity,
+        copy(target_device, target, source_device, source, bytes, to, from));
 }
 
 int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_device,
-                       const void *source, size_t bytes)
+                       const void *source, size_t bytes, const struct dt_tensor *tensor)
 {
     bool to_host = dt_device_is_cpu(target_device);
     dt_device gpu = to_host ? source_device : target_device;
@@ -86,57 +91,68 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
     else
         COUNT(host_to_device, bytes);
     dt_stream stream = dt_stream_current(gpu);
-    dt_record *record =
-        begin_copy(to_host ? DT_RECORD_DEVICE_TO_HOST : DT_RECORD_HOST_TO_DEVICE, gpu,
-                   stream, bytes);
+    dt_activity activity =
+        a_copy(to_host ? DT_ACTIVITY_DEVICE_TO_HOST : DT_ACTIVITY_HOST_TO_DEVICE, gpu,
+               stream, tensor, bytes);
+    dt_observed told;
+    if (dt_activity_begin(&told, &activity))
+        return -1;
     DT_WITHOUT_GIL(true);
-    int status =
-        dt_backend_of(gpu)->pinned_copy(stream, target, source, bytes, to_host);
-    dt_record_end(record);
-    return status;
+    return dt_activity_end(
+        &told, &activity,
+        dt_backend_of(gpu)->pinned_copy(stream, target, source, bytes, to_host));
 }
 
-static dt_record *begin_wait(const char *name, dt_device device, void *stream)
+/* Counts a wait and tells of it. */
+static int begin_wait(dt_observed *told, dt_activity *activity, const char *name,
+                      bool by_name, dt_device device, void *stream)
 {
-    dt_record *record = dt_record_begin(DT_RECORD_WAIT, name, device, stream, 0, 0);
-    if (record)
-        record->waits = true;
-    return record;
+    COUNT(waits, 0);
+    *activity = (dt_activity){.kind = DT_ACTIVITY_WAIT,
+                              .name = name,
+                              .device = device,
+                              .stream = stream,
+                              .waits = true,
+                              .asked = by_name};
+    return dt_activity_begin(told, activity);
 }
 
 int dt_stream_synchronize(dt_device device, dt_stream stream)
 {
+    dt_activity activity;
+    dt_observed told;
     if (dt_device_is_cpu(device))
         return 0;
-    if (check_wait("a wait for a stream", device))
+    if (begin_wait(&told, &activity, "stream synchronize", false, device,
+                   stream.handle))
         return -1;
-    dt_record *record = begin_wait("stream synchronize", device, stream.handle);
     DT_WITHOUT_GIL(true);
-    int status = dt_backend_of(device)->stream_synchronize(stream);
-    dt_record_end(record);
-    return status;
+    return dt_activity_end(&told, &activity,
+                           dt_backend_of(device)->stream_synchronize(stream));
 }
 
 int dt_device_synchronize(dt_device device)
 {
+    dt_activity activity;
+    dt_observed told;
     if (dt_device_is_cpu(device))
         return 0;
-    COUNT(waits, 0);
-    dt_record *record = begin_wait("device synchronize", device, NULL);
+    if (begin_wait(&told, &activity, "device synchronize", true, device, NULL))
+        return -1;
     DT_WITHOUT_GIL(true);
-    int status = dt_backend_of(device)->device_synchronize(device.index);
-    dt_record_end(record);
-    return status;
+    return dt_activity_end(&told, &activity,
+                           dt_backend_of(device)->device_synchronize(device.index));
 }
 
 int dt_event_synchronize(dt_device device, void *event)
 {
-    COUNT(waits, 0);
-    dt_record *record = begin_wait("event synchronize", device, NULL);
+    dt_activity activity;
+    dt_observed told;
+    if (begin_wait(&told, &activity, "event synchronize", true, device, NULL))
+        return -1;
     DT_WITHOUT_GIL(true);
-    int status = dt_backend_of(device)->event_synchronize(event);
-    dt_record_end(record);
-    return status;
+    return dt_activity_end(&told, &activity,
+                           dt_backend_of(device)->event_synchronize(event));
 }
 
 void dt_transfer_counters_read(dt_transfer_counters *out)

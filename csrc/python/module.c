@@ -5,6 +5,7 @@
 
 #include "cpu/runtime/cpu.h"
 #include "python/functions.h"
+#include "python/places.h"
 
 dt_python dt_py;
 
@@ -119,6 +120,7 @@ static PyObject *find_libraries(PyObject *self, PyObject *args)
     if (dt_registry_start(dt_cpu_backend(), folder, packages) < 0)
         return dt_raise();
     dt_cpu_blas_set_search(packages);
+    dt_places_start(folder);
     Py_RETURN_NONE;
 }
 

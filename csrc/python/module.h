@@ -41,7 +41,9 @@
     SETUP(dlpack)                                                                      \
     SETUP(generator_type)                                                              \
     SETUP(cuda)                                                                        \
-    SETUP(recorder)
+    SETUP(places)                                                                      \
+    SETUP(recorder)                                                                    \
+    SETUP(guards)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)

@@ -28,8 +28,6 @@ from pydevtensor.profiler._timeline import Timeline
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function"]
 __all__ += ["schedule", "supported_activities", "tensorboard_trace_handler"]
 
-_PACKAGE = str(Path(__file__).parents[1])
-
 
 class ProfilerActivity(enum.Enum):
     """What a profile records: calls of the host, and the work of GPUs.
@@ -277,9 +275,7 @@ class profile:
         timed = ProfilerActivity.CUDA in self.activities and _C._cuda_count() > 0
         ranges: list[Event] = []
         # Nothing may fail after it: _change() takes a profile that began for none.
-        _C._recorder_start(
-            self.max_events, timed, _PACKAGE if self.with_stack else None
-        )
+        _C._recorder_start(self.max_events, timed, self.with_stack)
         _ranges = ranges
 
     def _finish(self) -> None:

@@ -260,8 +260,9 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
         return NULL;
     int status;
     DT_RUN(status, source.numel > DT_LONG_NUMEL || !dt_device_is_cpu(device),
-           dt_to(&out->tensor, &source,
-                 dtype < 0 ? (dt_dtype)source.dtype : (dt_dtype)dtype, device),
+           dt_to_format(&out->tensor, &source,
+                        dtype < 0 ? (dt_dtype)source.dtype : (dt_dtype)dtype, device,
+                        DT_FORMAT_PRESERVE, false),
            NULL);
     return dt_tensor_result(out, status);
 }

@@ -147,7 +147,10 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
     if (!copy)
         return NULL;
     int status;
-    DT_RUN(status, true, dt_to(&copy->tensor, t, (dt_dtype)t->dtype, cpu), &t);
+    DT_RUN(status, true,
+           dt_to_format(&copy->tensor, t, (dt_dtype)t->dtype, cpu, DT_FORMAT_PRESERVE,
+                        false),
+           &t);
     DT_REF result = dt_tensor_result(copy, status);
     return result ? array_of(result) : NULL;
 }

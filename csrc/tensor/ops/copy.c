@@ -67,8 +67,8 @@ static int transfer(const dt_tensor *target, const dt_tensor *source, bool later
         (later && (dt_device_is_cpu(to) ? dt_storage_use_pinned(target->storage, from)
                                         : dt_storage_use_pinned(source->storage, to))))
         return -1;
-    return (later ? dt_transfer_pinned : dt_transfer)(to, dt_tensor_data(target), from,
-                                                      dt_tensor_data(source), bytes);
+    return (later ? dt_transfer_pinned : dt_transfer)(
+        to, dt_tensor_data(target), from, dt_tensor_data(source), bytes, source);
 }
 
 /* A copy of t on another device, dense in the way that t is. */
@@ -139,7 +139,11 @@ int dt_to_format(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device d
     bool later = non_blocking && !stays && dtype == (dt_dtype)t->dtype &&
                  t->storage->pinned && !dt_device_is_cpu(device) &&
                  dt_tensor_is_non_overlapping_and_dense(t);
-    if (later ? copy_across(out, t, device, true) : dt_to(out, t, dtype, device))
+    bool before = dt_transfer_ask(true);
+    int status =
+        later ? copy_across(out, t, device, true) : dt_to(out, t, dtype, device);
+    dt_transfer_ask(before);
+    if (status)
         return -1;
     if (format == DT_FORMAT_PRESERVE || dt_format_is_of(format, out))
         return 0;
@@ -263,7 +267,10 @@ int dt_copy_forward(dt_call *c)
     const dt_tensor *source = c->args[1].tensor;
     if (!source)
         return dt_fill_into(c->name, target, c->args[1].scalar);
-    return copy_into(c->name, target, source, c->args[2].b);
+    bool before = dt_transfer_ask(true);
+    int status = copy_into(c->name, target, source, c->args[2].b);
+    dt_transfer_ask(before);
+    return status;
 }
 
 int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out)
@@ -281,7 +288,7 @@ int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out)
     if (!dt_device_is_cpu(dt_tensor_device(t))) {
         if (dt_storage_use(t->storage) ||
             dt_transfer(dt_device_make(DT_CPU, 0), &element, dt_tensor_device(t), data,
-                        dt_dtype_size((dt_dtype)t->dtype)))
+                        dt_dtype_size((dt_dtype)t->dtype), t))
             return -1;
         data = &element;
     }

@@ -589,7 +589,7 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
     call.workspace = dt_tensor_data(&workspace);
     if (backend->nonzero_count(dt_stream_current(device), &call) ||
         dt_transfer(dt_device_make(DT_CPU, 0), &count, device,
-                    call.workspace + words - 1, sizeof count) ||
+                    call.workspace + words - 1, sizeof count, NULL) ||
         empty_positions(out, count, x->ndim, device))
         return -1;
     call.out = dt_tensor_data(out);

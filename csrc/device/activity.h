@@ -1,0 +1,94 @@
+/* What reaches a backend, while somebody observes it: kernels, copies, waits,
+ * allocations.
+ *
+ * Observing puts backends into dt_backends that tell of each call and pass it on. So it
+ * costs nothing while nobody observes. */
+#ifndef DT_DEVICE_ACTIVITY_H
+#define DT_DEVICE_ACTIVITY_H
+
+#include "device/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum dt_activity_kind {
+    DT_ACTIVITY_KERNEL,
+    DT_ACTIVITY_HOST_TO_DEVICE,
+    DT_ACTIVITY_DEVICE_TO_HOST,
+    DT_ACTIVITY_DEVICE_TO_DEVICE,
+    DT_ACTIVITY_WAIT,
+    DT_ACTIVITY_ALLOCATE,
+    DT_ACTIVITY_FREE
+} dt_activity_kind;
+
+struct dt_tensor;
+
+typedef struct dt_activity {
+    dt_activity_kind kind;
+    const char *name; /* a literal */
+    dt_device device;
+    void *stream;  /* NULL: the default stream, or none */
+    int64_t bytes; /* read and written, copied, or allocated */
+    double flops;
+    dt_dtype dtype; /* of a kernel's numbers */
+    bool waits;     /* the host waits for the device */
+    bool asked;     /* the program asked for this wait or copy by its name */
+    const struct dt_tensor *tensor; /* that is copied, where it is known */
+    void *data; /* of an allocation, once it is made, and of a free */
+} dt_activity;
+
+/* begin(activity, &mark) is called on the thread of the operation before it starts; -1
+ * after dt_fail forbids it (a free cannot be). end(activity, mark, status) follows.
+ * Neither needs the GIL, and either may have it. */
+typedef struct dt_observer {
+    bool kernels; /* of kernels, allocations and frees too */
+    int (*begin)(const dt_activity *activity, void **mark);
+    void (*end)(const dt_activity *activity, void *mark, int status); /* may be NULL */
+} dt_observer;
+
+/* Adds an observer, which stays the caller's; nothing if it observes already. Call with
+ * the GIL. A call that runs on another thread may still end after the removal. */
+void dt_observer_add(const dt_observer *observer);
+void dt_observer_remove(const dt_observer *observer);
+
+/* Around an operation that does not go through dt_backends alone. */
+enum { DT_OBSERVERS = 8 };
+typedef struct dt_observed {
+    int count;
+    const dt_observer *by[DT_OBSERVERS];
+    void *marks[DT_OBSERVERS];
+} dt_observed;
+
+extern int dt_observers; /* how many there are */
+int dt_activity_begin_observed(dt_observed *observed, const dt_activity *activity);
+void dt_activity_end_observed(const dt_observed *observed, const dt_activity *activity,
+                              int status);
+
+static inline int dt_activity_begin(dt_observed *observed, const dt_activity *activity)
+{
+    observed->count = 0;
+    return dt_observers ? dt_activity_begin_observed(observed, activity) : 0;
+}
+
+static inline int dt_activity_end(const dt_observed *observed,
+                                  const dt_activity *activity, int status)
+{
+    if (observed->count)
+        dt_activity_end_observed(observed, activity, status);
+    return status;
+}
+
+/* A number for the line of the program that runs on this thread, which the binding turns
+ * into file, line and function; -1: unknown. Takes the GIL. */
+int dt_activity_place(void);
+void dt_activity_place_set(int (*place)(void));
+
+/* The backend itself, whose calls nobody observes. */
+const dt_backend *dt_backend_unobserved(dt_device_type type);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

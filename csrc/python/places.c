@@ -1,0 +1,114 @@
+#include "python/places.h"
+
+#include <string.h>
+
+#include "base/gil.h"
+#include "device/activity.h"
+
+/* By number, and the numbers by place. A place is never forgotten: there are as many as
+ * lines that used the library while somebody asked. */
+static PyObject *places, *numbers;
+/* The folder of the library, with the '/' behind it: its frames are not the program's. */
+static char package[4096];
+
+/* The number of a frame's place; -1 without memory. */
+static int number_of(PyCodeObject *code, int line)
+{
+    DT_REF place = Py_BuildValue("(OiO)", code->co_filename, line, code->co_name);
+    PyObject *known = place ? PyDict_GetItemWithError(numbers, place) : NULL;
+    if (known)
+        return (int)PyLong_AsLong(known);
+    Py_ssize_t next = PyList_GET_SIZE(places);
+    DT_REF number = PyLong_FromSsize_t(next);
+    if (!place || !number || PyList_Append(places, place) < 0)
+        return -1;
+    /* Without memory for it the place gets another number the next time. */
+    return PyDict_SetItem(numbers, place, number) < 0 ? -1 : (int)next;
+}
+
+static bool is_own(PyCodeObject *code)
+{
+    const char *file = PyUnicode_AsUTF8(code->co_filename);
+    return file && !strncmp(file, package, strlen(package));
+}
+
+/* The innermost frame outside of the library. */
+static int find_place(void)
+{
+    int number = -1;
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
+    while (frame && number < 0) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        if (!is_own(code)) {
+            number = number_of(code, PyFrame_GetLineNumber(frame));
+            Py_CLEAR(frame);
+        } else {
+            PyFrameObject *back = PyFrame_GetBack(frame);
+            Py_SETREF(frame, back);
+        }
+        Py_DECREF(code);
+    }
+    return number;
+}
+
+static int place(void)
+{
+    if (!PyGILState_GetThisThreadState())
+        return -1;
+    bool yielded = dt_gil_yield(false);
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    int number = find_place();
+    PyErr_Restore(type, value, trace);
+    PyGILState_Release(state);
+    dt_gil_yield(yielded);
+    return number;
+}
+
+char *dt_place_text(char text[DT_PLACE_TEXT])
+{
+    PyObject *known = NULL;
+    int number = find_place();
+    *text = 0;
+    if (number >= 0 && (known = PyList_GET_ITEM(places, number))) {
+        const char *file = PyUnicode_AsUTF8(PyTuple_GET_ITEM(known, 0));
+        const char *slash = file ? strrchr(file, '/') : NULL;
+        snprintf(text, DT_PLACE_TEXT, "%s:%ld",
+                 slash  ? slash + 1
+                 : file ? file
+                        : "?",
+                 PyLong_AsLong(PyTuple_GET_ITEM(known, 1)));
+    }
+    PyErr_Clear();
+    return text;
+}
+
+PyObject *dt_places(void)
+{
+    return PyList_GetSlice(places, 0, PyList_GET_SIZE(places));
+}
+
+void dt_places_start(const char *folder)
+{
+    snprintf(package, sizeof package, "%s/", folder);
+}
+
+/* _places(): [(file, line, function), ...] by number. */
+static PyObject *list_places(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    return dt_places();
+}
+
+static PyMethodDef functions[] = {
+    {"_places", list_places, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int dt_setup_places(PyObject *module)
+{
+    places = PyList_New(0);
+    numbers = PyDict_New();
+    dt_activity_place_set(place);
+    return places && numbers ? PyModule_AddFunctions(module, functions) : -1;
+}
