@@ -170,3 +170,8 @@ def try_all_gpus() -> "list[_C.device]":
 
 
 __all__ = [name for name in __dir__() if not name.startswith("_")]
+
+if _os.environ.get("PYDEVTENSOR_TRANSFER_GUARD"):
+    from pydevtensor.cuda import guards as _guards
+
+    _guards.read_environment()

@@ -15,6 +15,7 @@ from pydevtensor import _C, _streams
 from pydevtensor._C import AcceleratorError, OutOfMemoryError
 from pydevtensor._names import publish as _publish
 from pydevtensor._streams import Event, Stream
+from pydevtensor.cuda.guards import transfer_guard
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
 __all__ += ["StreamContext", "amp", "can_device_access_peer", "comm", "current_device"]
@@ -31,7 +32,7 @@ __all__ += ["reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_st
 __all__ += ["sim_counters", "sim_fail", "sim_schedule", "simulate", "stream"]
 __all__ += ["get_rng_state", "get_rng_state_all", "set_rng_state"]
 __all__ += ["get_sync_debug_mode", "set_rng_state_all", "set_sync_debug_mode"]
-__all__ += ["synchronize", "transfers", "virtual", "why_unavailable"]
+__all__ += ["synchronize", "transfer_guard", "transfers", "virtual", "why_unavailable"]
 
 # --- devices -------------------------------------------------------------------------
 
