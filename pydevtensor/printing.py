@@ -194,9 +194,9 @@ def _elements(tensor: Tensor, indent: int) -> str:
 def _fetch(tensor: Tensor, cut: list[bool], edge: int) -> list[Any]:
     """The elements to show, as nested lists: `edge` a side of each dimension cut."""
     if True not in cut:
-        return tensor.cpu().tolist()
+        return tensor.tolist()
     # A cut dimension, seen as two blocks of `edge` that lie far apart, is still one
-    # strided view: the device gathers its elements, and a single copy brings them here.
+    # strided view: the device gathers its elements, and tolist() copies them here once.
     sizes, steps, shown = [], [], []
     for size, step, short in zip(tensor.shape, tensor.stride(), cut, strict=True):
         if short:
@@ -208,7 +208,7 @@ def _fetch(tensor: Tensor, cut: list[bool], edge: int) -> list[Any]:
         shown.append(2 * size if short else size)
     if tensor.requires_grad:
         tensor = tensor.detach()
-    return tensor.as_strided(sizes, steps).cpu().reshape(shown).tolist()
+    return tensor.as_strided(sizes, steps).reshape(shown).tolist()
 
 
 def _cells(values: list[Any]) -> tuple[list[str], int]:

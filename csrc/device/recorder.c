@@ -80,10 +80,10 @@ static int begin(const dt_activity *activity, void **mark)
 static void end(const dt_activity *activity, void *mark, int status)
 {
     dt_record *r = mark;
-    (void)status;
     if (!r)
         return;
-    r->end = now();
+    if (!status) /* what failed or was forbidden is no event */
+        r->end = now();
     if (r->events[0]) {
         dt_stream on = {activity->device.index, activity->stream};
         r->events[1] = new_event(dt_backend_unobserved(DT_CUDA), on);

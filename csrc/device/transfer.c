@@ -8,10 +8,10 @@
 
 static dt_transfer_counters counted;
 
-static void count(int64_t *times, int64_t *total, size_t bytes)
+static void count(int64_t *times, int64_t *total, int64_t bytes)
 {
     __atomic_fetch_add(times, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(total, (int64_t)bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(total, bytes, __ATOMIC_RELAXED);
 }
 #define COUNT(name, bytes) count(&counted.name, &counted.name##_bytes, bytes)
 
@@ -42,6 +42,22 @@ static dt_activity a_copy(dt_activity_kind kind, dt_device gpu, dt_stream stream
                          .tensor = tensor};
 }
 
+/* Tells of a copy or wait, and counts it if nobody forbids it. */
+static int begin(dt_observed *told, const dt_activity *activity)
+{
+    if (dt_activity_begin(told, activity))
+        return -1;
+    if (activity->kind == DT_ACTIVITY_HOST_TO_DEVICE)
+        COUNT(host_to_device, activity->bytes);
+    if (activity->kind == DT_ACTIVITY_DEVICE_TO_HOST)
+        COUNT(device_to_host, activity->bytes);
+    if (activity->kind == DT_ACTIVITY_DEVICE_TO_DEVICE)
+        COUNT(device_to_device, activity->bytes);
+    if (activity->waits)
+        COUNT(waits, 0);
+    return 0;
+}
+
 static int copy(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes, dt_stream to, dt_stream from)
 {
@@ -60,20 +76,16 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
     dt_activity activity;
     dt_observed told;
     if (dt_device_is_cpu(target_device)) {
-        COUNT(device_to_host, bytes);
-        COUNT(waits, 0);
         activity =
             a_copy(DT_ACTIVITY_DEVICE_TO_HOST, source_device, from, tensor, bytes);
         activity.waits = true;
     } else if (dt_device_is_cpu(source_device)) {
-        COUNT(host_to_device, bytes);
         activity = a_copy(DT_ACTIVITY_HOST_TO_DEVICE, target_device, to, tensor, bytes);
     } else {
-        COUNT(device_to_device, bytes);
         activity =
             a_copy(DT_ACTIVITY_DEVICE_TO_DEVICE, target_device, to, tensor, bytes);
     }
-    if (dt_activity_begin(&told, &activity))
+    if (begin(&told, &activity))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(
@@ -86,16 +98,12 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
 {
     bool to_host = dt_device_is_cpu(target_device);
     dt_device gpu = to_host ? source_device : target_device;
-    if (to_host)
-        COUNT(device_to_host, bytes);
-    else
-        COUNT(host_to_device, bytes);
     dt_stream stream = dt_stream_current(gpu);
     dt_activity activity =
         a_copy(to_host ? DT_ACTIVITY_DEVICE_TO_HOST : DT_ACTIVITY_HOST_TO_DEVICE, gpu,
                stream, tensor, bytes);
     dt_observed told;
-    if (dt_activity_begin(&told, &activity))
+    if (begin(&told, &activity))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(
@@ -103,18 +111,16 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
         dt_backend_of(gpu)->pinned_copy(stream, target, source, bytes, to_host));
 }
 
-/* Counts a wait and tells of it. */
 static int begin_wait(dt_observed *told, dt_activity *activity, const char *name,
                       bool by_name, dt_device device, void *stream)
 {
-    COUNT(waits, 0);
     *activity = (dt_activity){.kind = DT_ACTIVITY_WAIT,
                               .name = name,
                               .device = device,
                               .stream = stream,
                               .waits = true,
                               .asked = by_name};
-    return dt_activity_begin(told, activity);
+    return begin(told, activity);
 }
 
 int dt_stream_synchronize(dt_device device, dt_stream stream)

@@ -68,10 +68,10 @@ static int place(void)
 
 char *dt_place_text(char text[DT_PLACE_TEXT])
 {
-    PyObject *known = NULL;
     int number = find_place();
     *text = 0;
-    if (number >= 0 && (known = PyList_GET_ITEM(places, number))) {
+    if (number >= 0) {
+        PyObject *known = PyList_GET_ITEM(places, number);
         const char *file = PyUnicode_AsUTF8(PyTuple_GET_ITEM(known, 0));
         const char *slash = file ? strrchr(file, '/') : NULL;
         snprintf(text, DT_PLACE_TEXT, "%s:%ld",
