@@ -13,10 +13,11 @@ what simulating took. While no profile runs, recording costs nothing.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,8 @@ def tensorboard_trace_handler(
 
 # Ranges of record_function while a profile records, else None.
 _ranges: list[Event] | None = None
+# A profile that ends when the program begins one of its own.
+_background: profile | None = None
 
 
 class record_function:
@@ -272,6 +275,8 @@ class profile:
 
     def _begin(self) -> None:
         global _ranges
+        if _background is not None and _background is not self:
+            _background.stop()
         timed = ProfilerActivity.CUDA in self.activities and _C._cuda_count() > 0
         ranges: list[Event] = []
         # Nothing may fail after it: _change() takes a profile that began for none.
@@ -369,6 +374,22 @@ class profile:
                 if row.place is not None:
                     value = int(getattr(row, metric))
                     file.write(f"{row.place};{row.key} {value}\n")
+
+
+@contextlib.contextmanager
+def _in_background(prof: profile) -> Iterator[None]:
+    """Record unless the program is recording, and until it begins to."""
+    global _background
+    try:
+        prof.start()
+        _background = prof
+    except RuntimeError:
+        pass
+    try:
+        yield
+    finally:
+        _background = None
+        prof.stop()
 
 
 _publish(__name__)

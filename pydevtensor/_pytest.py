@@ -1,0 +1,143 @@
+"""The pytest plugin that comes with pydevtensor; pytest loads it by itself.
+
+pytest --pydevtensor-gpus=2        tests see two simulated GPUs where there are none
+pytest --pydevtensor-transfers     the tests that copy and wait most, with the lines
+
+@pytest.mark.gpus(2)               skipped where there are fewer GPUs
+@pytest.mark.max_transfers(device_to_host=1, waits=1)    fails above these numbers
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+_COUNTERS = ("host_to_device", "device_to_host", "device_to_device", "waits")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("pydevtensor")
+    group.addoption(
+        "--pydevtensor-gpus",
+        type=int,
+        metavar="N",
+        help="simulate N GPUs where the machine has none",
+    )
+    group.addoption(
+        "--pydevtensor-transfers",
+        action="store_true",
+        help="show the tests that copy between devices and wait most, by line",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "gpus(n): pydevtensor: skip the test where there are fewer GPUs"
+    )
+    config.addinivalue_line(
+        "markers",
+        "max_transfers(host_to_device, device_to_host, device_to_device, waits): "
+        "pydevtensor: fail the test if it makes more copies or waits than these",
+    )
+    wanted = config.getoption("--pydevtensor-gpus")
+    if wanted is not None:
+        if not 0 <= wanted <= 32:
+            raise pytest.UsageError(f"--pydevtensor-gpus={wanted}: give 0 to 32")
+        if not _real_gpus():
+            os.environ["PYDEVTENSOR_SIM_GPUS"] = str(wanted)
+    if config.getoption("--pydevtensor-transfers"):
+        config.pluginmanager.register(_Report(), "pydevtensor-transfers")
+
+
+def _real_gpus() -> bool:
+    """Whether there are GPUs; asked in another process, since counting chooses them."""
+    import subprocess
+    import sys
+
+    code = (
+        "import pydevtensor as t; t.cuda.simulate(0); exit(not t.cuda.is_available())"
+    )
+    return not subprocess.call([sys.executable, "-c", code])
+
+
+def _limits(item: pytest.Item) -> dict[str, int] | None:
+    marker = item.get_closest_marker("max_transfers")
+    if marker is None:
+        return None
+    unknown = set(marker.kwargs) - set(_COUNTERS)
+    if marker.args or unknown or not marker.kwargs:
+        raise pytest.UsageError(
+            f"{item.nodeid}: max_transfers takes {', '.join(_COUNTERS)} by name"
+        )
+    for name, limit in marker.kwargs.items():
+        if type(limit) is not int or limit < 0:
+            raise pytest.UsageError(
+                f"{item.nodeid}: max_transfers({name}={limit!r}); give a number from "
+                "0 on"
+            )
+    return dict(marker.kwargs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marker = item.get_closest_marker("gpus")
+    if marker is None:
+        return
+    if len(marker.args) != 1 or marker.kwargs or type(marker.args[0]) is not int:
+        raise pytest.UsageError(f"{item.nodeid}: write @pytest.mark.gpus(2)")
+    from pydevtensor import cuda
+
+    if cuda.device_count() < marker.args[0]:
+        pytest.skip(
+            f"needs {marker.args[0]} GPUs and has {cuda.device_count()}; "
+            f"--pydevtensor-gpus={marker.args[0]} simulates them"
+        )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    limits = _limits(item)
+    if limits is None and not item.config.getoption("--pydevtensor-transfers"):
+        return (yield)
+    from pydevtensor import cuda, profiler
+
+    profile = profiler.profile(activities=[profiler.ProfilerActivity.CPU])
+    with cuda.transfers() as moved, profiler._in_background(profile):
+        result = yield
+    counts = {name: getattr(moved, name) for name in _COUNTERS}
+    table = profile.transfers()
+    lines = str(table) if table.rows else "(the test has a profile of its own)"
+    if any(counts.values()):
+        item.user_properties.append(("transfers", [sum(counts.values()), lines]))
+    over = [
+        f"{counts[name]} {name}, and max_transfers allows {limit}"
+        for name, limit in (limits or {}).items()
+        if counts[name] > limit
+    ]
+    if over:
+        pytest.fail("; ".join(over) + f"\n\n{lines}", pytrace=False)
+    return result
+
+
+class _Report:
+    """The summary of --pydevtensor-transfers."""
+
+    def __init__(self) -> None:
+        self.tables: list[tuple[int, str, str]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call":
+            return
+        for name, value in report.user_properties:
+            if name == "transfers" and isinstance(value, (list, tuple)):
+                self.tables.append((value[0], report.nodeid, value[1]))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.section("copies and waits by line")
+        for _, nodeid, text in sorted(self.tables, key=lambda row: -row[0]):
+            terminalreporter.write_line(f"{nodeid}\n{text}\n")
+        if not self.tables:
+            terminalreporter.write_line("no test copied between devices or waited")

@@ -1,0 +1,106 @@
+"""The pytest plugin that the package installs, in a pytest of its own."""
+
+import textwrap
+
+import pytest
+from isolated import python
+
+TESTS = """
+import pytest
+import pydevtensor as torch
+
+@pytest.mark.gpus(2)
+def test_two_gpus():
+    assert torch.ones(3, device="cuda:1").sum().item() == 3
+
+@pytest.mark.gpus(3)
+def test_three_gpus():
+    raise AssertionError("runs without three GPUs")
+
+@pytest.mark.gpus(1)
+@pytest.mark.max_transfers(waits=1, device_to_host=2)
+def test_many_waits():
+    x = torch.ones(3, device="cuda")
+    for _ in range(12):
+        x.sum().item()  # here
+
+@pytest.mark.gpus(1)
+@pytest.mark.max_transfers(waits=2, host_to_device=0)
+def test_few_waits():
+    x = torch.ones(3, device="cuda")
+    assert x.tolist() == [1, 1, 1]
+
+@pytest.mark.gpus(1)
+@pytest.mark.max_transfers(waits=1)
+def test_with_a_profile():
+    with torch.profiler.profile() as prof:
+        x = torch.ones(3, device="cuda")
+        x.tolist()
+        x.tolist()
+    assert sum(row.waits for row in prof.transfers().rows) == 2
+
+def test_without_gpus():
+    assert torch.ones(3).sum() == 3
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*options, text=TESTS, **keywords):
+        (tmp_path / "test_it.py").write_text(textwrap.dedent(text))
+        plain = ["-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", "-v"]
+        arguments = [*plain, *options, str(tmp_path / "test_it.py")]
+        return python("", arguments=arguments, **keywords)
+
+    return run
+
+
+def outcomes(text):
+    words = [line.split() for line in text.splitlines() if "::test_" in line]
+    return {w[0].split("::")[1]: w[1] for w in words if len(w) > 1 and w[1].isupper()}
+
+
+def test_gpus_and_limits(run):
+    text = run("--pydevtensor-gpus=2", status=1)
+    assert outcomes(text) == {
+        "test_two_gpus": "PASSED",
+        "test_three_gpus": "SKIPPED",
+        "test_many_waits": "FAILED",
+        "test_few_waits": "PASSED",
+        "test_with_a_profile": "FAILED",
+        "test_without_gpus": "PASSED",
+    }
+    assert "12 waits, and max_transfers allows 1" in text
+    assert "12 device_to_host, and max_transfers allows 2" in text
+    assert "x.sum().item()  # here" in text
+    assert "the test has a profile of its own" in text
+
+
+def test_without_gpus_the_marked_tests_are_skipped(run):
+    text = run("-rs")
+    found = outcomes(text)
+    assert found.pop("test_without_gpus") == "PASSED"
+    assert set(found.values()) == {"SKIPPED"}
+    assert "--pydevtensor-gpus=3 simulates them" in text
+
+
+def test_the_report_has_the_worst_test_first(run):
+    text = run("--pydevtensor-gpus=1", "--pydevtensor-transfers", status=1)
+    report = text[text.index("copies and waits by line") :]
+    assert report.index("::test_many_waits") < report.index("::test_few_waits")
+    line = TESTS[: TESTS.index("# here")].count("\n") + 1
+    assert f"test_it.py:{line}" in report and "::test_without_gpus\n" not in report
+
+
+def test_wrong_use(run):
+    assert "give 0 to 32" in run("--pydevtensor-gpus=33", fails=True)
+    for mark, said in {
+        "gpus": "gpus(2)",
+        "gpus('two')": "gpus(2)",
+        "max_transfers(3)": "by name",
+        "max_transfers()": "by name",
+        "max_transfers(copies=3)": "by name",
+        "max_transfers(waits=-1)": "from 0 on",
+    }.items():
+        text = f"import pytest\n@pytest.mark.{mark}\ndef test(): pass\n"
+        assert said in run(text=text, status=1), mark
