@@ -17,16 +17,25 @@ static struct {
     int of_kernels; /* how many observe kernels */
 } observed;
 
-static int (*place)(void);
+static int (*place_now)(void);
+static char *(*place_name)(int place, char text[DT_PLACE_TEXT]);
 
-void dt_activity_place_set(int (*now)(void))
+void dt_activity_place_set(int (*place)(void),
+                           char *(*name)(int place, char text[DT_PLACE_TEXT]))
 {
-    place = now;
+    place_now = place;
+    place_name = name;
 }
 
 int dt_activity_place(void)
 {
-    return place ? place() : -1;
+    return place_now ? place_now() : -1;
+}
+
+char *dt_activity_place_name(int place, char text[DT_PLACE_TEXT])
+{
+    *text = 0;
+    return place_name && place >= 0 ? place_name(place, text) : text;
 }
 
 const dt_backend *dt_backend_unobserved(dt_device_type type)

@@ -82,7 +82,11 @@ static inline int dt_activity_end(const dt_observed *observed,
 /* A number for the line of the program that runs on this thread, which the binding turns
  * into file, line and function; -1: unknown. Takes the GIL. */
 int dt_activity_place(void);
-void dt_activity_place_set(int (*place)(void));
+/* "train.py:31" of such a number; "" where it is unknown. Takes the GIL. */
+enum { DT_PLACE_TEXT = 256 };
+char *dt_activity_place_name(int place, char text[DT_PLACE_TEXT]);
+void dt_activity_place_set(int (*place)(void),
+                           char *(*name)(int place, char text[DT_PLACE_TEXT]));
 
 /* The backend itself, whose calls nobody observes. */
 const dt_backend *dt_backend_unobserved(dt_device_type type);

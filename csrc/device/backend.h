@@ -92,6 +92,15 @@ struct dt_lapack_call;
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
 typedef void (*dt_fact_visitor)(void *context, const char *name, const char *value);
 
+/* A block of a GPU's cache of memory. */
+typedef struct dt_memory_block {
+    void *segment, *data; /* a segment's blocks follow one another */
+    void *stream;
+    size_t size, requested;
+    bool taken, pending; /* by a tensor; freed, but streams still use it */
+} dt_memory_block;
+typedef void (*dt_block_visitor)(void *context, const dt_memory_block *block);
+
 typedef struct dt_backend {
     int version;      /* DT_BACKEND_VERSION */
     const char *name; /* "cpu" or "cuda" */
@@ -136,6 +145,8 @@ typedef struct dt_backend {
     int (*record_use)(dt_stream stream, void *data);
     int (*memory_info)(int device, size_t *out_free, size_t *out_total);
     void (*memory_stats)(int device, dt_memory_stats *out);
+    /* Calls visit for each block of the cache, segment by segment. NULL for the CPU. */
+    void (*memory_blocks)(int device, dt_block_visitor visit, void *context);
     void (*reset_peaks)(int device);
     int (*empty_cache)(int device);
 
@@ -259,6 +270,7 @@ typedef struct dt_backend {
     MEMBER(event_synchronize)                                                          \
     MEMBER(stream_wait_event)                                                          \
     MEMBER(event_elapsed)                                                              \
+    MEMBER(memory_blocks)                                                              \
     MEMBER(record_use)                                                                 \
     MEMBER(copy_to_device)                                                             \
     MEMBER(copy_to_host)                                                               \

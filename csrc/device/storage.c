@@ -6,6 +6,7 @@
 
 #include "base/gil.h"
 #include "base/lock.h"
+#include "device/memory_history.h"
 #include "device/stream.h"
 
 static dt_free_list freed;
@@ -15,14 +16,14 @@ static dt_storage *gpu_storages[DT_MAX_DEVICES]; /* the first of each */
 
 /* An out-of-memory error lists this many storages, with shapes of this many
  * dimensions. */
-#define LISTED        5
-#define ASKED_NDIM    ((int)(sizeof((dt_storage *)0)->asked.shape / sizeof(int64_t)))
-#define ASKED_NOTHING 255
+#define LISTED     5
+#define ASKED_NDIM ((int)(sizeof((dt_storage *)0)->asked.shape / sizeof(int64_t)))
 
 static void link_up(dt_storage *storage)
 {
     dt_storage **first = &gpu_storages[(int)storage->device.index];
-    storage->asked.ndim = ASKED_NOTHING;
+    storage->asked.ndim = DT_ASKED_NOTHING;
+    storage->place = -1;
     int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
     storage->previous = NULL;
     storage->next = *first;
@@ -77,9 +78,9 @@ typedef struct group {
 
 static bool is_alike(const dt_storage *a, const dt_storage *b)
 {
-    return a->bytes == b->bytes && a->asked.dtype == b->asked.dtype &&
-           a->asked.ndim == b->asked.ndim &&
-           (a->asked.ndim == ASKED_NOTHING ||
+    return a->bytes == b->bytes && a->place == b->place &&
+           a->asked.dtype == b->asked.dtype && a->asked.ndim == b->asked.ndim &&
+           (a->asked.ndim == DT_ASKED_NOTHING ||
             !memcmp(a->asked.shape, b->asked.shape,
                     (size_t)a->asked.ndim * sizeof *a->asked.shape));
 }
@@ -114,7 +115,7 @@ static void append_largest(dt_device device)
         insert(largest, s);
     }
     dt_unlock(lock);
-    char text[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT];
+    char text[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT], place[DT_PLACE_TEXT];
     dt_fail_append(" %" PRId64 " tensor%s alive on %s", live,
                    live == 1 ? "'s memory is" : "s' memories are",
                    dt_device_text(device, text));
@@ -124,10 +125,12 @@ static void append_largest(dt_device device)
         if (largest[i].count > 1)
             dt_fail_append("%" PRId64 " times ", largest[i].count);
         dt_fail_append("%.2f MiB", (double)s->bytes / (1 << 20));
-        if (s->asked.ndim != ASKED_NOTHING)
+        if (s->asked.ndim != DT_ASKED_NOTHING)
             dt_fail_append(
                 " (%s %s)", dt_dtype_name((dt_dtype)s->asked.dtype),
                 dt_shape_text(s->asked.ndim, s->asked.shape, shape, sizeof shape));
+        if (*dt_activity_place_name(s->place, place))
+            dt_fail_append(" of %s", place);
     }
     dt_fail_append(
         ". Free some (del x), use smaller batches, or move tensors to the CPU.");
@@ -136,6 +139,23 @@ static void append_largest(dt_device device)
         properties.simulated)
         dt_fail_append(" A simulated GPU has 1 GiB unless PYDEVTENSOR_SIM_MEMORY or "
                        "torch.cuda.simulate(memory='4G') gives it more.");
+}
+
+void dt_storages_visit(int gpu, void (*visit)(void *context, const dt_storage *storage),
+                       void *context)
+{
+    int64_t room = 0, count = 0;
+    dt_storage *copies = NULL;
+    int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
+    for (dt_storage *s = gpu_storages[gpu]; s; s = s->next)
+        room++;
+    copies = calloc((size_t)room + 1, sizeof *copies);
+    for (dt_storage *s = gpu_storages[gpu]; s && copies; s = s->next)
+        copies[count++] = *s;
+    dt_unlock(lock);
+    for (int64_t i = 0; i < count; i++) /* it may allocate and free */
+        visit(context, &copies[i]);
+    free(copies);
 }
 
 /* --- allocation and release --- */
@@ -192,6 +212,7 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
                 append_largest(device);
             return NULL;
         }
+        storage->place = dt_memory_history_place();
     }
     return storage;
 }

@@ -9,6 +9,8 @@
  * instead of two. */
 #define DT_INLINE_BYTES 64
 
+#define DT_ASKED_NOTHING 255
+
 typedef struct dt_storage {
     void *data; /* NULL when bytes is 0 */
     size_t bytes;
@@ -18,6 +20,7 @@ typedef struct dt_storage {
     bool borrowed; /* external memory, returned through release */
     bool read_only;
     bool pinned;  /* page-locked: copies to and from GPUs are asynchronous */
+    int place;    /* of a GPU's: device/memory_history.h */
     void *stream; /* handle of the stream that it was allocated on */
     /* Borrowed memory only: called when the last reference is dropped. */
     void (*release)(void *owner);
@@ -26,7 +29,8 @@ typedef struct dt_storage {
     struct dt_storage *previous, *next;
     union {
         _Alignas(16) unsigned char inline_data[DT_INLINE_BYTES];
-        /* GPU only: the tensor that the memory was allocated for, for messages. */
+        /* GPU only: the tensor that the memory was allocated for, for messages; ndim is
+         * DT_ASKED_NOTHING where that is unknown. */
         struct {
             unsigned char dtype, ndim;
             int64_t shape[DT_INLINE_BYTES / 8 - 1];
@@ -71,6 +75,10 @@ int dt_storage_use(dt_storage *storage);
 
 /* The same of pinned memory, on a GPU's current stream. */
 int dt_storage_use_pinned(dt_storage *storage, dt_device gpu);
+
+/* Calls visit with a copy of each live storage of a GPU. */
+void dt_storages_visit(int gpu, void (*visit)(void *context, const dt_storage *storage),
+                       void *context);
 
 /* Number of live storages on the device, for leak checks. */
 int64_t dt_storage_count(dt_device device);

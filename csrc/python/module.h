@@ -42,6 +42,7 @@
     SETUP(generator_type)                                                              \
     SETUP(cuda)                                                                        \
     SETUP(places)                                                                      \
+    SETUP(memory)                                                                      \
     SETUP(recorder)                                                                    \
     SETUP(guards)
 

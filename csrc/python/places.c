@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/gil.h"
-#include "device/activity.h"
 
 /* By number, and the numbers by place. A place is never forgotten: there are as many as
  * lines that used the library while somebody asked. */
@@ -66,9 +65,8 @@ static int place(void)
     return number;
 }
 
-char *dt_place_text(char text[DT_PLACE_TEXT])
+char *dt_place_name(int number, char text[DT_PLACE_TEXT])
 {
-    int number = find_place();
     *text = 0;
     if (number >= 0) {
         PyObject *known = PyList_GET_ITEM(places, number);
@@ -81,6 +79,24 @@ char *dt_place_text(char text[DT_PLACE_TEXT])
                  PyLong_AsLong(PyTuple_GET_ITEM(known, 1)));
     }
     PyErr_Clear();
+    return text;
+}
+
+char *dt_place_text(char text[DT_PLACE_TEXT])
+{
+    return dt_place_name(find_place(), text);
+}
+
+static char *name_with_gil(int number, char text[DT_PLACE_TEXT])
+{
+    *text = 0;
+    if (!PyGILState_GetThisThreadState())
+        return text;
+    bool yielded = dt_gil_yield(false);
+    PyGILState_STATE state = PyGILState_Ensure();
+    dt_place_name(number, text);
+    PyGILState_Release(state);
+    dt_gil_yield(yielded);
     return text;
 }
 
@@ -109,6 +125,6 @@ int dt_setup_places(PyObject *module)
 {
     places = PyList_New(0);
     numbers = PyDict_New();
-    dt_activity_place_set(place);
+    dt_activity_place_set(place, name_with_gil);
     return places && numbers ? PyModule_AddFunctions(module, functions) : -1;
 }

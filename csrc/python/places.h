@@ -2,6 +2,7 @@
 #ifndef DT_PYTHON_PLACES_H
 #define DT_PYTHON_PLACES_H
 
+#include "device/activity.h"
 #include "python/module.h"
 
 /* folder: the library's, whose own lines do not count. */
@@ -12,7 +13,8 @@ void dt_places_start(const char *folder);
 PyObject *dt_places(void);
 
 /* "train.py:31" of the line that runs now, or "" where it is unknown. */
-enum { DT_PLACE_TEXT = 256 };
 char *dt_place_text(char text[DT_PLACE_TEXT]);
+/* The same of the place with a number. */
+char *dt_place_name(int number, char text[DT_PLACE_TEXT]);
 
 #endif

@@ -27,7 +27,7 @@ __all__ += ["init"]
 __all__ += ["initial_seed", "is_available", "is_bf16_supported", "is_initialized"]
 __all__ += ["is_simulated", "manual_seed", "manual_seed_all", "max_memory_allocated"]
 __all__ += ["max_memory_reserved", "mem_get_info", "memory_allocated"]
-__all__ += ["memory_reserved", "memory_stats", "memory_summary"]
+__all__ += ["memory_reserved", "memory_snapshot", "memory_stats", "memory_summary"]
 __all__ += ["reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_stream"]
 __all__ += ["sim_counters", "sim_fail", "sim_schedule", "simulate", "stream"]
 __all__ += ["get_rng_state", "get_rng_state_all", "set_rng_state"]
@@ -449,50 +449,6 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     return _C._cuda_memory_info(device)
 
 
-def _size(n):
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if n < 1024 or unit == "GiB":
-            return f"{n} B" if unit == "B" else f"{n:.1f} {unit}"
-        n /= 1024
-
-
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The memory use of a GPU as a table to print.
-
-    >>> len(torch.cuda.memory_summary().splitlines()) > 5
-    True
-    """
-    if not is_available():
-        return f"no CUDA device: {why_unavailable()}"
-    index = _C._cuda_index(device)
-    stats = _C._cuda_memory_stats(index)
-    free, total = _C._cuda_memory_info(index)
-    lines = [
-        f"Memory of cuda:{index} ({get_device_name(index)}): "
-        f"{_size(free)} free of {_size(total)}",
-        f"{'':18}{'now':>12}{'peak':>12}{'total':>12}{'freed':>12}",
-    ]
-    rows = {
-        "in tensors": "allocated_bytes",
-        "requested": "requested_bytes",
-        "reserved": "reserved_bytes",
-        "blocks": "allocation",
-        "segments": "segment",
-    }
-    for title, name in rows.items():
-        if abbreviated and name in ("requested_bytes", "segment"):
-            continue
-        show = _size if name.endswith("bytes") else str
-        parts = ("current", "peak", "allocated", "freed")
-        cells = (f"{show(stats[f'{name}.all.{part}']):>12}" for part in parts)
-        lines.append(f"{title:18}{''.join(cells)}")
-    lines.append(
-        f"freed the cache to allocate {stats['num_alloc_retries']} times, out of "
-        f"memory {stats['num_ooms']} times"
-    )
-    return "\n".join(lines)
-
-
 # --- random numbers ------------------------------------------------------------------
 
 
@@ -718,5 +674,6 @@ from pydevtensor.cuda import (  # noqa: E402
     random,
     streams,
 )
+from pydevtensor.cuda.memory import memory_snapshot, memory_summary  # noqa: E402
 
 _publish(__name__)

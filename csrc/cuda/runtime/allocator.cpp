@@ -467,6 +467,28 @@ void dt_cuda_memory_stats(int device, dt_memory_stats *out)
     *out = heap.stats;
 }
 
+void dt_cuda_memory_blocks(int device, dt_block_visitor visit, void *context)
+{
+    std::vector<dt_memory_block> found;
+    {
+        Heap &heap = heap_of(device);
+        Guard guard(device);
+        std::set<Block *> all(heap.small.begin(), heap.small.end());
+        all.insert(heap.large.begin(), heap.large.end());
+        for (auto &taken : heap.taken)
+            all.insert(taken.second);
+        for (Uses &uses : heap.uses)
+            for (Use &use : uses.queue)
+                all.insert(use.block);
+        for (Block *first : all)
+            for (Block *b = first->previous ? nullptr : first; b; b = b->next)
+                found.push_back({first->data, b->data, b->stream, b->size, b->requested,
+                                 b->taken, b->events > 0});
+    }
+    for (const dt_memory_block &block : found)
+        visit(context, &block);
+}
+
 void dt_cuda_reset_peaks(int device)
 {
     Heap &heap = heap_of(device);

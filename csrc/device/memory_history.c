@@ -1,0 +1,108 @@
+#include "device/memory_history.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/lock.h"
+
+/* Events wrap around. */
+static struct {
+    dt_memory_event *events;
+    int64_t capacity, count;
+    bool on;
+} history;
+
+static _Thread_local int last_place = -1;
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int begin(const dt_activity *activity, void **mark)
+{
+    (void)mark;
+    if (activity->kind == DT_ACTIVITY_ALLOCATE && activity->device.type == DT_CUDA)
+        last_place = dt_activity_place();
+    return 0;
+}
+
+static void end(const dt_activity *activity, void *mark, int status)
+{
+    const bool freed = activity->kind == DT_ACTIVITY_FREE;
+    (void)mark;
+    if (status || activity->device.type != DT_CUDA ||
+        (!freed && activity->kind != DT_ACTIVITY_ALLOCATE))
+        return;
+    const dt_memory_event event = {now(),
+                                   activity->data,
+                                   activity->stream,
+                                   activity->bytes,
+                                   freed ? -1 : last_place,
+                                   activity->device,
+                                   freed};
+    dt_lock(DT_LOCK_MEMORY_HISTORY);
+    if (history.capacity)
+        history.events[history.count++ % history.capacity] = event;
+    dt_unlock(DT_LOCK_MEMORY_HISTORY);
+}
+
+static const dt_observer observer = {.kernels = true, .begin = begin, .end = end};
+
+static void keep(dt_memory_event *events, int64_t capacity)
+{
+    dt_lock(DT_LOCK_MEMORY_HISTORY);
+    dt_memory_event *old = history.events;
+    history.events = events;
+    history.capacity = capacity;
+    history.count = 0;
+    dt_unlock(DT_LOCK_MEMORY_HISTORY);
+    free(old);
+}
+
+int dt_memory_history_start(int64_t capacity)
+{
+    dt_memory_event *events = calloc((size_t)capacity + 1, sizeof *events);
+    if (!events)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "no memory for %lld events of a memory history",
+                       (long long)capacity);
+    keep(events, capacity);
+    history.on = true;
+    dt_observer_add(&observer);
+    return 0;
+}
+
+void dt_memory_history_stop(void)
+{
+    dt_observer_remove(&observer);
+    history.on = false;
+    keep(NULL, 0);
+}
+
+bool dt_memory_history_running(void)
+{
+    return history.on;
+}
+
+int dt_memory_history_place(void)
+{
+    return history.on ? last_place : -1;
+}
+
+void dt_memory_history_read(void (*visit)(void *context, const dt_memory_event *event),
+                            void *context)
+{
+    dt_lock(DT_LOCK_MEMORY_HISTORY);
+    int64_t count = history.count, capacity = history.capacity;
+    dt_memory_event *copy = calloc((size_t)capacity + 1, sizeof *copy);
+    for (int64_t i = count > capacity ? count - capacity : 0; copy && i < count; i++)
+        copy[i % capacity] = history.events[i % capacity];
+    dt_unlock(DT_LOCK_MEMORY_HISTORY);
+    /* visit may free memory of a GPU, and so wait for the lock. */
+    for (int64_t i = count > capacity ? count - capacity : 0; copy && i < count; i++)
+        visit(context, &copy[i % capacity]);
+    free(copy);
+}

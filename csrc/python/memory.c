@@ -1,0 +1,102 @@
+/* What pydevtensor.cuda.memory reads: the memory of GPUs by block, storage and event. */
+#include "device/memory_history.h"
+#include "device/storage.h"
+#include "python/errors.h"
+#include "python/places.h"
+
+/* Appends an item, which it owns, to the list behind context; NULL there: it failed. */
+static void append(void *context, PyObject *item)
+{
+    PyObject **list = context;
+    if (*list && (!item || PyList_Append(*list, item) < 0))
+        Py_CLEAR(*list);
+    Py_XDECREF(item);
+}
+
+#define ADDRESS(pointer) ((unsigned long long)(uintptr_t)(pointer))
+
+static void append_block(void *context, const dt_memory_block *b)
+{
+    append(context, Py_BuildValue("(KKKnnNN)", ADDRESS(b->segment), ADDRESS(b->data),
+                                  ADDRESS(b->stream), (Py_ssize_t)b->size,
+                                  (Py_ssize_t)b->requested, PyBool_FromLong(b->taken),
+                                  PyBool_FromLong(b->pending)));
+}
+
+/* _cuda_memory_blocks(index): (segment, address, stream, size, requested, taken, pending)
+ * of each block of the cache. */
+static PyObject *memory_blocks(PyObject *Py_UNUSED(self), PyObject *index)
+{
+    PyObject *list = PyList_New(0);
+    if (list)
+        dt_backends[DT_CUDA]->memory_blocks((int)PyLong_AsLong(index), append_block,
+                                            &list);
+    return list;
+}
+
+static void append_storage(void *context, const dt_storage *s)
+{
+    char shape[DT_SHAPE_TEXT];
+    const bool known = s->asked.ndim != DT_ASKED_NOTHING;
+    append(context,
+           Py_BuildValue(
+               "(Kniss)", ADDRESS(s->data), (Py_ssize_t)s->bytes, s->place,
+               known ? dt_dtype_name((dt_dtype)s->asked.dtype) : "",
+               known ? dt_shape_text(s->asked.ndim, s->asked.shape, shape, sizeof shape)
+                     : ""));
+}
+
+/* _cuda_storages(index): (address, bytes, place, dtype, shape) of each live storage. */
+static PyObject *storages(PyObject *Py_UNUSED(self), PyObject *index)
+{
+    PyObject *list = PyList_New(0);
+    if (list)
+        dt_storages_visit((int)PyLong_AsLong(index), append_storage, &list);
+    return list;
+}
+
+static void append_event(void *context, const dt_memory_event *e)
+{
+    append(context, Py_BuildValue("(LKKLiiN)", (long long)e->time, ADDRESS(e->data),
+                                  ADDRESS(e->stream), (long long)e->bytes, e->place,
+                                  (int)e->device.index, PyBool_FromLong(e->freed)));
+}
+
+/* _memory_history(capacity): keeps the lines and so many events from now on; a negative
+ * one keeps nothing. */
+static PyObject *memory_history(PyObject *Py_UNUSED(self), PyObject *value)
+{
+    long long capacity = PyLong_AsLongLong(value);
+    if (capacity == -1 && PyErr_Occurred())
+        return NULL;
+    if (capacity < 0)
+        dt_memory_history_stop();
+    else if (dt_memory_history_start(capacity) < 0)
+        return dt_raise();
+    Py_RETURN_NONE;
+}
+
+/* _memory_events(): (time, address, stream, bytes, place, device, freed) of what was kept;
+ * None if nothing is. */
+static PyObject *memory_events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    if (!dt_memory_history_running())
+        Py_RETURN_NONE;
+    PyObject *list = PyList_New(0);
+    if (list)
+        dt_memory_history_read(append_event, &list);
+    return list;
+}
+
+static PyMethodDef functions[] = {
+    {"_cuda_memory_blocks", memory_blocks, METH_O, NULL},
+    {"_cuda_storages", storages, METH_O, NULL},
+    {"_memory_history", memory_history, METH_O, NULL},
+    {"_memory_events", memory_events, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int dt_setup_memory(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,208 @@
+"""Which lines hold the memory of GPUs: summary, snapshot, out-of-memory errors."""
+
+import inspect
+import pickle
+import threading
+
+import pytest
+from isolated import python
+
+import pydevtensor as torch
+
+memory = torch.cuda.memory
+
+
+@pytest.fixture
+def history():
+    def start(*args, **kwargs):
+        memory._record_memory_history(*args, **kwargs)
+
+    yield start
+    memory._record_memory_history(None)
+
+
+def here(offset=0):
+    """This file's name and the number of the caller's line, less offset."""
+    return f"test_memory_history.py:{inspect.currentframe().f_back.f_lineno - offset}"
+
+
+def blocks(gpu):
+    return [
+        block
+        for segment in torch.cuda.memory_snapshot()
+        for block in segment["blocks"]
+        if segment["device"] == torch.device(gpu).index
+    ]
+
+
+def test_the_summary_names_the_lines_that_hold_memory(gpu, history):
+    before = torch.zeros(100_000, device=gpu)
+    history("state")
+    many = [torch.zeros(1000, 100, device=gpu) for _ in range(3)]
+    where = here(1)
+    gone = torch.zeros(500_000, device=gpu)
+    del gone
+    text = torch.cuda.memory_summary(gpu)
+    assert "held by the tensors that these lines made" in text
+    (row,) = [line for line in text.splitlines() if "test_memory_history.py" in line]
+    assert "1.1 MiB" in row and "3 tensors" in row and where in row
+    history(None)
+    assert "held by" in torch.cuda.memory_summary(gpu)  # of these tensors it is known
+    del many
+    assert "held by" not in torch.cuda.memory_summary(gpu)
+    del before
+
+
+def test_results_of_operations_belong_to_the_line_of_the_call(gpu, history):
+    history("state")
+    x = torch.ones(64, 64, device=gpu, requires_grad=True)
+    y = (x @ x).relu()
+    where = here(1)
+    loss = y.sum()
+    loss.backward()
+    backward = here(1)
+    text = torch.cuda.memory_summary(gpu)
+    assert where in text and backward in text
+    del x, y, loss
+
+
+def test_many_lines_are_cut(gpu, history):
+    history("state")
+    kept = []
+    for i in range(15):
+        exec(compile(f"{i * chr(10)}kept.append(torch.ones({i + 1}, device='{gpu}'))", "made.py", "exec"))  # fmt: skip
+    text = torch.cuda.memory_summary(gpu)
+    assert text.count("made.py:") == 10
+    assert "by 5 other lines" in text
+    kept.clear()
+
+
+def test_the_snapshot_accounts_for_every_byte(gpu, history):
+    history()
+    stats = lambda name: torch.cuda.memory_stats(gpu)[f"{name}_bytes.all.current"]
+    x = torch.zeros(300_000, device=gpu)
+    line = here(1)
+    y = torch.zeros(3, device=gpu)
+    z = torch.zeros(700_000, device=gpu)
+    del y
+    index = torch.device(gpu).index
+    segments = [s for s in torch.cuda.memory_snapshot() if s["device"] == index]
+    assert sum(s["total_size"] for s in segments) == stats("reserved")
+    assert sum(s["allocated_size"] for s in segments) == stats("allocated")
+    assert sum(s["requested_size"] for s in segments) == stats("requested")
+    for s in segments:
+        at = s["address"]
+        for block in s["blocks"]:
+            assert block["address"] == at
+            at += block["size"]
+        assert at == s["address"] + s["total_size"]
+    held = {b["address"]: b for b in blocks(gpu) if b["state"] == "active_allocated"}
+    block = held[x.data_ptr()]
+    assert block["requested_size"] == 1_200_000 <= block["size"]
+    (frame,) = block["frames"]
+    assert line == f"{frame['filename'].rpartition('/')[2]}:{frame['line']}"
+    assert frame["name"] == "test_the_snapshot_accounts_for_every_byte"
+    del x, z
+
+
+@pytest.mark.skipif(not torch.cuda.is_simulated(), reason="real work may be done soon")
+def test_a_block_in_use_by_another_stream_is_pending(gpu):
+    torch.cuda.sim_schedule("lazy")
+    stream = torch.cuda.Stream(gpu)
+    x = torch.zeros(5000, device=gpu)
+    address = x.data_ptr()
+    torch.cuda.synchronize(gpu)
+    with torch.cuda.stream(stream):
+        x + 1
+    x.record_stream(stream)
+    del x
+    states = {b["address"]: b["state"] for b in blocks(gpu)}
+    assert states[address] == "active_pending_free"
+    stream.synchronize()
+    torch.zeros(1, device=gpu)  # an allocation looks for what has become free
+    states = {b["address"]: b["state"] for b in blocks(gpu)}
+    assert states.get(address) != "active_pending_free"
+
+
+def test_traces_keep_the_last_events(gpu, history):
+    history(max_entries=4)
+    index = torch.device(gpu).index
+    for size in (100, 200, 300):
+        x = torch.zeros(size, device=gpu)
+        del x
+    trace = memory._snapshot()["device_traces"][index]
+    assert [e["action"] for e in trace] == [
+        *("alloc", "free_requested", "free_completed"),
+        *("alloc", "free_requested", "free_completed"),
+    ]
+    assert [e["size"] for e in trace] == [800] * 3 + [1200] * 3
+    assert trace[0]["frames"] and trace[0]["addr"] == trace[1]["addr"]
+    assert trace[0]["time_us"] <= trace[-1]["time_us"]
+    history("state")
+    torch.zeros(5, device=gpu)
+    assert memory._snapshot()["device_traces"][index] == []
+
+
+def test_the_dump_is_a_pickle_of_plain_values(gpu, history, tmp_path):
+    history()
+    x = torch.zeros(1000, device=gpu)
+    memory._dump_snapshot(str(tmp_path / "memory.pickle"))
+    with open(tmp_path / "memory.pickle", "rb") as file:
+        read = pickle.load(file)
+    assert read["segments"] == torch.cuda.memory_snapshot()
+    with pytest.raises(FileNotFoundError):
+        memory._dump_snapshot(str(tmp_path / "none" / "memory.pickle"))
+    del x
+
+
+def test_out_of_memory_names_lines():
+    print_error = """
+import pydevtensor as torch
+torch.cuda.simulate(1, memory="16M")
+torch.cuda.memory._record_memory_history("state")
+held = [torch.zeros(1000, 200, device="cuda") for _ in range(4)]
+other = torch.zeros(1000, 300, device="cuda")
+try:
+    torch.zeros(10_000, 1000, device="cuda")
+except torch.OutOfMemoryError as error:
+    print(error)
+"""
+    text = python(print_error)
+    assert "4 times 0.76 MiB (float32 [1000, 200]) of <string>:5" in text
+    assert "1.14 MiB (float32 [1000, 300]) of <string>:6" in text
+
+
+def test_threads_allocate_while_the_history_is_read(gpu, history):
+    history(max_entries=64)
+    stop = threading.Event()
+
+    def allocate():
+        while not stop.is_set():
+            torch.zeros(1000, device=gpu) + 1
+
+    threads = [threading.Thread(target=allocate) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(50):
+        memory._snapshot()
+        torch.cuda.memory_summary(gpu)
+        history(max_entries=64)
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_notebook_shows_a_bar(gpu):
+    x = torch.zeros(100_000, device=gpu)
+    html = torch.cuda.memory_summary(gpu)._repr_html_()
+    assert html.startswith("<svg") and "in tensors: " in html and "<pre>Memory" in html
+    del x
+
+
+def test_wrong_arguments():
+    for wrong in ("some", 1, True):
+        with pytest.raises(ValueError, match="'all', 'state' or None"):
+            memory._record_memory_history(wrong)
+    for wrong in (0, -1, 2.5, "many"):
+        with pytest.raises(ValueError, match="from 1 on"):
+            memory._record_memory_history(max_entries=wrong)
