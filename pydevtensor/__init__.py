@@ -147,7 +147,8 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_LATER})
+    # pytest adds names such as '@pytest_ar'.
+    return sorted(name for name in {*globals(), *_LATER} if name[0] != "@")
 
 
 def try_gpu(i: "int" = 0) -> _C.device:
