@@ -1,7 +1,8 @@
 """Show the devices and libraries that pydevtensor finds.
 
 `python -m pydevtensor run script.py ARGUMENTS` (or `run -m module ARGUMENTS`) runs a
-program whose `import torch` means pydevtensor.
+program whose `import torch` means pydevtensor. `python -m pydevtensor top` shows the
+processes that use pydevtensor, and their GPUs.
 """
 
 import argparse
@@ -54,7 +55,9 @@ def main():
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument("run", nargs="*", help="run a program")
     if parser.parse_args().run:
-        parser.error("give what to run: run script.py, run -m module or run -c code")
+        parser.error(
+            "give what to run: run script.py, run -m module or run -c code; or top"
+        )
     try:
         report()
         sys.stdout.flush()
@@ -117,5 +120,9 @@ if __name__ == "__main__":
         from pydevtensor._as_torch import run
 
         run(sys.argv[2:])
+    elif sys.argv[1:2] == ["top"]:
+        from pydevtensor._top import main as top
+
+        top(sys.argv[2:])
     else:
         main()
