@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import pydevtensor as torch
-from pydevtensor import profiler
+from pydevtensor import nn, profiler
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -308,6 +308,80 @@ def test_wrong_modes():
         with pytest.raises(RuntimeError, match="'default', 'warn' or 'error'"):
             torch.cuda.set_sync_debug_mode(wrong)
     assert torch.cuda.get_sync_debug_mode() == 0
+
+
+# --- modules and backward passes ----------------------------------------------------------
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x, fails=False):
+        y = self.body(x)  # the body
+        if fails:
+            raise KeyError("on purpose")
+        return self.head(y)
+
+
+def test_backward_events_know_their_forward_line(device):
+    x = torch.ones(2, 3, device=device, requires_grad=True)
+    with torch.profiler.profile() as prof:
+        y = x.exp()  # forward
+        y.mul(y).sum().backward()
+    forward = {e.place.code() for e in prof.events() if not e.backward}
+    assert forward == {"y = x.exp()  # forward", "y.mul(y).sum().backward()"}
+    backward = [e for e in prof.events() if e.backward]
+    assert {e.place.code() for e in backward} == {"y.mul(y).sum().backward()"}
+    assert "y = x.exp()  # forward" in {e.forward.code() for e in backward}
+    with torch.profiler.profile(with_stack=False) as prof:
+        x.exp().sum().backward()
+    assert any(e.backward for e in prof.events())
+    assert {e.forward for e in prof.events()} == {None}
+
+
+def test_events_know_their_module(device):
+    net, x = Net().to(device), torch.ones(2, 3, device=device)
+    with torch.profiler.profile(with_modules=True) as prof:
+        net(x).sum().backward()
+    forward = [e.module for e in prof.events() if not e.backward]
+    assert list(dict.fromkeys(forward)) == ["Net.body.0", "Net.body.1", "Net.head", ""]
+    backward = [e.module for e in prof.events() if e.backward]
+    assert list(dict.fromkeys(m for m in backward if m)) == [
+        "Net.head",
+        "Net.body.1",
+        "Net.body.0",
+    ]
+    # Tables by line join the modules that a line calls.
+    rows = prof.key_averages(group_by_stack_n=1)
+    assert len({(r.key, r.place) for r in rows}) == len(rows)
+    with torch.profiler.profile() as prof:
+        net(x)
+    assert {e.module for e in prof.events()} == {""}
+
+
+def test_a_module_that_fails_leaves_its_path(device):
+    net, x = Net().to(device), torch.ones(2, 3, device=device)
+    with torch.profiler.profile(with_modules=True) as prof:
+        with pytest.raises(KeyError):
+            net(x, fails=True)
+        x + 1
+        net.head(torch.ones(1, 4, device=device))
+    modules = [e.module for e in prof.events()]
+    assert modules[-1] == "Linear" and "" in modules
+
+
+def test_traces_name_forward_lines_and_modules(tmp_path):
+    net = Net()
+    with torch.profiler.profile(with_modules=True) as prof:
+        net(torch.ones(2, 3)).sum().backward()
+    path = tmp_path / "trace.json"
+    prof.export_chrome_trace(str(path))
+    args = [e["args"] for e in json.loads(path.read_text())["traceEvents"]]
+    told = [a for a in args if "forward line" in a]
+    assert told and {a["module"] for a in told if "module" in a} >= {"Net.head"}
 
 
 # --- the backends -------------------------------------------------------------------------

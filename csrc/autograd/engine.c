@@ -9,7 +9,7 @@
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
 #include "base/interrupt.h"
-#include "device/backend.h"
+#include "device/activity.h"
 
 /* Nodes that run before the time is first read, which costs 6 ns each. */
 #define FEW 8
@@ -340,6 +340,7 @@ static int run_task(pass *p, task *t)
     dt_device device =
         node->results[0].ndim < 0 ? dt_device_make(DT_CPU, 0) : node->results[0].device;
     bool switched = false;
+    const int outer = dt_activity_node;
     if (node->nresults > 4)
         given = malloc((size_t)node->nresults * sizeof *given);
     if (node->nedges > 4)
@@ -357,6 +358,7 @@ static int run_task(pass *p, task *t)
             goto done;
         switched = stream != node->stream;
     }
+    dt_activity_node = node->line;
     if (node->type->apply(node, &scope, given, into) < 0 ||
         (dt_anomaly.on && dt_anomaly_check(node, into) < 0)) {
         dt_anomaly_explain(node);
@@ -371,6 +373,7 @@ static int run_task(pass *p, task *t)
         if (node->edges[i].node && into[i])
             status = deliver(p, &scope, node->edges[i], into[i], node->name);
 done:
+    dt_activity_node = outer;
     if (switched) {
         void *unused;
         int back = switch_stream(device, stream, &unused);

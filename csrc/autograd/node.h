@@ -75,6 +75,7 @@ struct dt_node {
     bool calls_back;
     dt_hook *hooks;
     char *place;      /* where the operation was called, in anomaly mode; or NULL */
+    int line;         /* the same as dt_activity_place, for observers; or -1 */
     dt_node *pending; /* list of nodes being freed */
     /* Used by the search of dt_owned_visit. */
     int inside;

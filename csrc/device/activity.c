@@ -8,7 +8,8 @@
 #include "device/resample.h"
 #include "device/rnn.h"
 
-int dt_observers;
+int dt_observers, dt_observers_of_places;
+_Thread_local int dt_activity_node = DT_NO_NODE;
 
 static struct {
     const dt_observer *observers[DT_OBSERVERS];
@@ -415,6 +416,7 @@ void dt_observer_add(const dt_observer *observer)
     int slot = slot_of(NULL); /* opening a backend may have added an observer */
     __atomic_store_n(&observed.observers[slot], observer, __ATOMIC_RELEASE);
     __atomic_add_fetch(&dt_observers, 1, __ATOMIC_RELAXED);
+    dt_observers_of_places += observer->places;
 }
 
 void dt_observer_remove(const dt_observer *observer)
@@ -424,6 +426,7 @@ void dt_observer_remove(const dt_observer *observer)
         return;
     __atomic_store_n(&observed.observers[slot], NULL, __ATOMIC_RELEASE);
     __atomic_sub_fetch(&dt_observers, 1, __ATOMIC_RELAXED);
+    dt_observers_of_places -= observer->places;
     if (!observer->kernels || --observed.of_kernels)
         return;
     for (int type = 0; type < DT_NDEVICE_TYPES; type++)

@@ -43,6 +43,7 @@ typedef struct dt_activity {
  * Neither needs the GIL, and either may have it. */
 typedef struct dt_observer {
     bool kernels; /* of kernels, allocations and frees too */
+    bool places;  /* the nodes of a graph keep the line that made them */
     int (*begin)(const dt_activity *activity, void **mark);
     void (*end)(const dt_activity *activity, void *mark, int status); /* may be NULL */
 } dt_observer;
@@ -51,6 +52,13 @@ typedef struct dt_observer {
  * the GIL. A call that runs on another thread may still end after the removal. */
 void dt_observer_add(const dt_observer *observer);
 void dt_observer_remove(const dt_observer *observer);
+
+/* Whether an observer wants to know lines of nodes. */
+extern int dt_observers_of_places;
+
+/* The node that this thread's backward pass runs: the line that made it, or -1. */
+enum { DT_NO_NODE = -2 };
+extern _Thread_local int dt_activity_node;
 
 /* Around an operation that does not go through dt_backends alone. */
 enum { DT_OBSERVERS = 8 };

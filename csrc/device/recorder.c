@@ -57,11 +57,14 @@ static int begin(const dt_activity *activity, void **mark)
                      .flops = activity->flops,
                      .stream = activity->stream,
                      .place = -1,
+                     .node = dt_activity_node,
                      .thread = thread_id,
                      .waits = activity->waits,
                      .kind = activity->kind,
                      .device = device};
-    if (recorder.places && activity->kind < DT_ACTIVITY_ALLOCATE)
+    if (!recorder.places)
+        r->node = r->node == DT_NO_NODE ? DT_NO_NODE : -1;
+    else if (activity->kind < DT_ACTIVITY_ALLOCATE)
         r->place = dt_activity_place();
     if (recorder.device_times && device.type == DT_CUDA &&
         activity->kind < DT_ACTIVITY_WAIT) {
@@ -92,6 +95,8 @@ static void end(const dt_activity *activity, void *mark, int status)
 }
 
 static const dt_observer observer = {.kernels = true, .begin = begin, .end = end};
+static const dt_observer observer_of_places = {
+    .kernels = true, .places = true, .begin = begin, .end = end};
 
 /* --- start and stop --- */
 
@@ -108,13 +113,13 @@ int dt_recorder_start(int64_t capacity, bool device_times, bool places)
     recorder.device_times = device_times;
     recorder.places = places;
     recorder.on = true;
-    dt_observer_add(&observer);
+    dt_observer_add(places ? &observer_of_places : &observer);
     return 0;
 }
 
 void dt_recorder_stop(void)
 {
-    dt_observer_remove(&observer);
+    dt_observer_remove(recorder.places ? &observer_of_places : &observer);
     recorder.on = false;
 }
 

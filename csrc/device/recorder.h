@@ -14,6 +14,7 @@ typedef struct dt_record {
     /* Of the work on a GPU, in the same clock; 0 until dt_recorder_resolve. */
     int64_t device_begin, device_end;
     int place;  /* dt_activity_place */
+    int node;   /* dt_activity_node */
     int thread; /* gettid() */
     bool waits; /* the host waits for the device */
     dt_activity_kind kind;

@@ -7,13 +7,18 @@
 /* By number, and the numbers by place. A place is never forgotten: there are as many as
  * lines that used the library while somebody asked. */
 static PyObject *places, *numbers;
+/* The path of the module of nn that runs, as "Net.layers.0"; NULL: nobody asked. */
+static _Thread_local PyObject *module_path;
 /* The folder of the library, with the '/' behind it: its frames are not the program's. */
 static char package[4096];
 
 /* The number of a frame's place; -1 without memory. */
 static int number_of(PyCodeObject *code, int line)
 {
-    DT_REF place = Py_BuildValue("(OiO)", code->co_filename, line, code->co_name);
+    DT_REF path = module_path ? Py_NewRef(module_path) : PyUnicode_New(0, 0);
+    DT_REF place =
+        path ? Py_BuildValue("(OiOO)", code->co_filename, line, code->co_name, path)
+             : NULL;
     PyObject *known = place ? PyDict_GetItemWithError(numbers, place) : NULL;
     if (known)
         return (int)PyLong_AsLong(known);
@@ -110,7 +115,17 @@ void dt_places_start(const char *folder)
     snprintf(package, sizeof package, "%s/", folder);
 }
 
-/* _places(): [(file, line, function), ...] by number. */
+/* _place_module(path): sets it for this thread, None for none; returns the former. */
+static PyObject *place_module(PyObject *Py_UNUSED(self), PyObject *path)
+{
+    if (path != Py_None && !PyUnicode_Check(path))
+        return PyErr_Format(PyExc_TypeError, "a path is a str or None");
+    PyObject *former = module_path ? module_path : Py_NewRef(Py_None);
+    module_path = path == Py_None ? NULL : Py_NewRef(path);
+    return former;
+}
+
+/* _places(): [(file, line, function, module), ...] by number. */
 static PyObject *list_places(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     return dt_places();
@@ -118,6 +133,7 @@ static PyObject *list_places(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unus
 
 static PyMethodDef functions[] = {
     {"_places", list_places, METH_NOARGS, NULL},
+    {"_place_module", place_module, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,7 +8,7 @@
 /* folder: the library's, whose own lines do not count. */
 void dt_places_start(const char *folder);
 
-/* [(file, line, function), ...]: the meaning of the numbers of dt_activity_place. A new
+/* [(file, line, function, module), ...]: the meaning of the numbers of dt_activity_place. A new
  * reference, or NULL with an exception set. */
 PyObject *dt_places(void);
 

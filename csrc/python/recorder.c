@@ -28,11 +28,12 @@ static PyObject *stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 static PyObject *tuple_of(const dt_record *r)
 {
     char device[DT_DEVICE_TEXT];
-    return Py_BuildValue(
-        "(issKLLLLLdiiN)", (int)r->kind, r->name, dt_device_text(r->device, device),
-        (unsigned long long)(uintptr_t)r->stream, (long long)r->begin,
-        (long long)r->end, (long long)r->device_begin, (long long)r->device_end,
-        (long long)r->bytes, r->flops, r->place, r->thread, PyBool_FromLong(r->waits));
+    return Py_BuildValue("(issKLLLLLdiiNi)", (int)r->kind, r->name,
+                         dt_device_text(r->device, device),
+                         (unsigned long long)(uintptr_t)r->stream, (long long)r->begin,
+                         (long long)r->end, (long long)r->device_begin,
+                         (long long)r->device_end, (long long)r->bytes, r->flops,
+                         r->place, r->thread, PyBool_FromLong(r->waits), r->node);
 }
 
 /* _recorder_events(): the records as tuples, the places, and how many were dropped. Waits

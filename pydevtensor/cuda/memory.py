@@ -74,7 +74,7 @@ def _by_line(index: int) -> list[str]:
     largest = sorted(held.items(), key=lambda item: -item[1][0])
     lines = ["held by the tensors that these lines made:"]
     for place, (size, count) in largest[:_LINES]:
-        file, line, function = places[place]
+        file, line, function, _ = places[place]
         plural = "s" if count > 1 else ""
         lines.append(
             f"{_size(size):>12} {count:>6} tensor{plural:1} {file}:{line} {function}"
@@ -166,10 +166,12 @@ def _record_memory_history(
     _C._memory_history(-1 if enabled is None else events)
 
 
-def _frames(places: list[tuple[str, int, str]], place: int) -> list[dict[str, Any]]:
+def _frames(
+    places: list[tuple[str, int, str, str]], place: int
+) -> list[dict[str, Any]]:
     if place < 0:
         return []
-    file, line, function = places[place]
+    file, line, function, _ = places[place]
     return [{"filename": file, "line": line, "name": function}]
 
 

@@ -24,6 +24,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.profiler._events import Event, EventList, Events, Place, Transfers
+from pydevtensor.profiler._modules import ModulePaths
 from pydevtensor.profiler._timeline import Timeline
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function"]
@@ -182,7 +183,9 @@ class profile:
     with_stack    records the lines of the program, the default here: transfers() groups
                   by them
     max_events    events beyond are counted in `dropped` and not kept
-    record_shapes, with_flops, with_modules, experimental_config, acc_events,
+    with_modules  an event's `module` is the path of the module of nn that it is of, as
+                  "Net.layers.0", also in the backward pass
+    record_shapes, with_flops, experimental_config, acc_events,
     execution_trace_observer  are accepted for PyTorch's programs and change nothing
 
     One profile can run at a time: RuntimeError for a second. An exception in the block
@@ -225,7 +228,9 @@ class profile:
         self.schedule = _always if schedule is None else schedule
         self.on_trace_ready = on_trace_ready
         self.profile_memory = profile_memory
-        self.with_stack = with_stack
+        self.with_stack = with_stack or with_modules
+        self.with_modules = with_modules
+        self._modules: ModulePaths | None = None
         self.max_events = max_events
         self.step_num = 0
         self.dropped = 0
@@ -281,6 +286,8 @@ class profile:
         ranges: list[Event] = []
         # Nothing may fail after it: _change() takes a profile that began for none.
         _C._recorder_start(self.max_events, timed, self.with_stack)
+        if self.with_modules:
+            self._modules = ModulePaths()
         _ranges = ranges
 
     def _finish(self) -> None:
@@ -288,6 +295,8 @@ class profile:
         if not self._recording():
             return
         _C._recorder_stop()
+        if self._modules is not None:
+            self._modules.remove()
         ranges, _ranges = _ranges or [], None
         raw, places, self.dropped = _C._recorder_events()
         named = [Place(*place) for place in places]
@@ -300,7 +309,8 @@ class profile:
         """The events of the last part that was recorded, in the order of their begin.
 
         Each has kind, name, device, stream, start and end (of the host's call, ns),
-        device_start and device_end, bytes, flops, place (file, line, function), thread.
+        device_start and device_end, bytes, flops, place (file, line, function), thread,
+        backward, forward (the place in the forward pass) and module.
 
         >>> with torch.profiler.profile() as prof:
         ...     _ = torch.zeros(3)

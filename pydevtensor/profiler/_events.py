@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
-# By the numbers of dt_record_kind.
+# By the numbers of dt_activity_kind.
 COPIES = ("host_to_device", "device_to_host", "device_to_device")
 KINDS = ("kernel", *COPIES, "wait", "allocate", "free")
+NO_NODE = -2  # DT_NO_NODE
 
 
 class Place(NamedTuple):
@@ -18,9 +19,14 @@ class Place(NamedTuple):
     file: str
     line: int
     function: str
+    module: str = ""  # the path of the module of nn that ran, with with_modules=True
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.function}"
+
+    def of_line(self) -> Place:
+        """The line in whatever module."""
+        return self._replace(module="") if self.module else self
 
     def code(self) -> str:
         """The source of the line, where it can be read."""
@@ -29,7 +35,11 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Event:
-    """A kernel, copy, wait, allocation, free, or range of record_function."""
+    """A kernel, copy, wait, allocation, free, or range of record_function.
+
+    In a backward pass `backward` holds, and `forward` is the place in the forward pass
+    to which the work belongs, or None.
+    """
 
     kind: str
     name: str
@@ -44,13 +54,23 @@ class Event:
     place: Place | None = None
     thread: int = 0
     waits: bool = False
+    backward: bool = False
+    forward: Place | None = None
 
     @staticmethod
     def of(row: tuple, places: list[Place]) -> Event:
         """An event of the recorder's tuple."""
-        kind, line = row[0], row[10]
+        kind, line, node = row[0], row[10], row[13]
         place = places[line] if line >= 0 else None
-        return Event(KINDS[kind], *(*row[1:10], place, *row[11:]))
+        forward = places[node] if node >= 0 else None
+        own = (*row[1:10], place, *row[11:13], node != NO_NODE, forward)
+        return Event(KINDS[kind], *own)
+
+    @property
+    def module(self) -> str:
+        """The path of the module of nn to which it belongs; "" if that is unknown."""
+        place = self.forward if self.backward else self.place
+        return "" if place is None else place.module
 
     @property
     def cpu_time(self) -> float:
@@ -288,7 +308,7 @@ class Events:
         inner = self._inner_times()
         found: dict[tuple, Average] = {}
         for event in self.events:
-            place = event.place if by_line else None
+            place = event.place.of_line() if by_line and event.place else None
             row = found.setdefault((event.name, place), Average(event.name, place))
             row.count += 1
             row.cpu_time_total += event.cpu_time
@@ -304,7 +324,8 @@ class Events:
         for event in self.events:
             if event.kind not in COPIES and event.kind != "wait":
                 continue
-            row = found.setdefault(event.place, Transfer(event.place))
+            place = event.place and event.place.of_line()
+            row = found.setdefault(place, Transfer(place))
             if event.kind in COPIES:
                 setattr(row, event.kind, getattr(row, event.kind) + 1)
             row.bytes += event.bytes

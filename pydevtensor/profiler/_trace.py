@@ -21,6 +21,10 @@ def _span(event: Event, begin: int, end: int, **where: int) -> dict[str, Any]:
         args["flops"] = event.flops
     if event.place is not None:
         args["line"] = str(event.place)
+    if event.forward is not None:
+        args["forward line"] = str(event.forward)
+    if event.module:
+        args["module"] = event.module
     times = {"ts": begin / 1e3, "dur": (end - begin) / 1e3}
     return {"ph": "X", "name": event.name, "cat": event.kind, **where, **times} | {
         "args": args
