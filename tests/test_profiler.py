@@ -310,6 +310,22 @@ def test_wrong_modes():
     assert torch.cuda.get_sync_debug_mode() == 0
 
 
+def test_a_column_of_flops():
+    x = torch.ones(100, 200)
+    with torch.profiler.profile(with_flops=True) as prof:
+        y = x @ torch.ones(200, 50)
+        y.copy_(torch.zeros(100, 50))
+    lines = prof.key_averages().table().splitlines()
+    assert "GFLOPs" in lines[1]
+    (product,) = [line for line in lines if line.startswith("matmul")]
+    assert product.split()[-2] == "0.002"
+    (copy,) = [line for line in lines if line.startswith("copy")]
+    assert copy.split()[-2] == "--"
+    with torch.profiler.profile() as prof:
+        torch.ones(3) + 1
+    assert "GFLOPs" not in prof.key_averages().table()
+
+
 # --- modules and backward passes ----------------------------------------------------------
 
 

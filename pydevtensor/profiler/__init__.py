@@ -185,8 +185,9 @@ class profile:
     max_events    events beyond are counted in `dropped` and not kept
     with_modules  an event's `module` is the path of the module of nn that it is of, as
                   "Net.layers.0", also in the backward pass
-    record_shapes, with_flops, experimental_config, acc_events,
-    execution_trace_observer  are accepted for PyTorch's programs and change nothing
+    with_flops    the table of key_averages() has a column of GFLOPs
+    record_shapes, experimental_config, acc_events, execution_trace_observer
+                  are accepted for PyTorch's programs and change nothing
 
     One profile can run at a time: RuntimeError for a second. An exception in the block
     ends the profile, and what was recorded stays.
@@ -230,6 +231,7 @@ class profile:
         self.profile_memory = profile_memory
         self.with_stack = with_stack or with_modules
         self.with_modules = with_modules
+        self.with_flops = with_flops
         self._modules: ModulePaths | None = None
         self.max_events = max_events
         self.step_num = 0
@@ -329,7 +331,9 @@ class profile:
         >>> sorted(e.key for e in prof.key_averages())
         ['add', 'fill']
         """
-        return self._events.averages(by_line=group_by_stack_n > 0)
+        rows = self._events.averages(by_line=group_by_stack_n > 0)
+        rows.with_flops = self.with_flops
+        return rows
 
     def transfers(self) -> Transfers:
         """Copies between devices, and waits for them, by lines of the program.

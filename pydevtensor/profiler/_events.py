@@ -156,6 +156,8 @@ _SORTS = (
 class EventList(list[Average]):
     """Averages, in the order of their first event."""
 
+    with_flops = False
+
     def table(
         self,
         sort_by: str | None = None,
@@ -179,7 +181,7 @@ class EventList(list[Average]):
         heads = ["Name", "Self CPU %", "Self CPU", "CPU total", "CPU time avg"]
         if on_device:
             heads += ["CUDA total", "CUDA time avg"]
-        heads += ["Bytes", "# of Calls"]
+        heads += ["Bytes", *["GFLOPs"] * self.with_flops, "# of Calls"]
         cells = []
         for row in rows:
             name = row.key if row.place is None else f"{row.key} {row.place}"
@@ -189,7 +191,10 @@ class EventList(list[Average]):
             cells[-1] += [_time(row.cpu_time)]
             if on_device:
                 cells[-1] += [_time(row.device_time_total), _time(row.device_time)]
-            cells[-1] += [_size(row.bytes), str(row.count)]
+            cells[-1].append(_size(row.bytes))
+            if self.with_flops:
+                cells[-1].append(f"{row.flops / 1e9:.3f}" if row.flops else "--")
+            cells[-1].append(str(row.count))
         text = _text(heads, cells) + f"\nSelf CPU time total: {_time(total)}\n"
         if on_device:
             text += f"CUDA time total: {_time(on_device)}\n"
