@@ -26,10 +26,10 @@ typedef enum dt_lock_id {
     DT_LOCK_DEFAULT_GENERATORS, /* tensor/ops/random.c */
     DT_LOCK_GENERATOR,          /* device/random.h: a whole draw */
     DT_LOCK_STREAMS = DT_LOCK_GENERATOR + DT_LOCK_COPIES, /* device/stream.c */
-    DT_LOCK_STORAGES,       /* device/storage.c: the list of GPU storages */
-    DT_LOCK_CUBLAS_HANDLES, /* cuda/kernels/matmul.cpp: a whole call of cuBLAS */
-    DT_LOCK_CUBLAS,         /* cuda/runtime/cublas.cpp: loading it */
-    DT_LOCK_UPLOADS,        /* cuda/runtime/transfer.cpp: pinned slots of a device */
+    DT_LOCK_STORAGES,      /* device/storage.c: the list of GPU storages */
+    DT_LOCK_LIBRARY_CALLS, /* cuda/runtime/library.h: a whole call of cuBLAS, cuSOLVER */
+    DT_LOCK_LIBRARIES,     /* cuda/runtime/library.cpp: loading them */
+    DT_LOCK_UPLOADS,       /* cuda/runtime/transfer.cpp: pinned slots of a device */
     DT_LOCK_GPU_HEAP = DT_LOCK_UPLOADS +
         DT_LOCK_COPIES, /* cuda/runtime/allocator.cpp */
     DT_LOCK_REPORTS = DT_LOCK_GPU_HEAP + DT_LOCK_COPIES, /* cuda/runtime/report.cpp */

@@ -2,69 +2,7 @@
 
 #include <limits.h>
 
-#include <map>
-#include <utility>
-
 #include "cuda/runtime/cublas.h"
-
-/* A handle for each stream, because a handle's workspace serves one stream at a time.
- * They are few, since streams come from a pool, and live as long as the process. */
-static struct {
-    std::map<std::pair<int, void *>, dt_cublas_handle> *made = nullptr;
-    int version = 0;
-} handles;
-
-int matmul_cublas_version(void)
-{
-    return handles.version;
-}
-
-/* A driver that has no memory for a handle lets cuBLAS report either. */
-static bool is_out_of_memory(int status)
-{
-    return status == DT_CUBLAS_ALLOC_FAILED || status == DT_CUBLAS_NOT_INITIALIZED;
-}
-
-static int fail_cublas(int status, const char *doing)
-{
-    cudaGetLastError(); /* cuBLAS leaves it to be found by the next call */
-    return dt_fail(DT_ERROR_ACCELERATOR, "cuBLAS failed while %s: status %d%s", doing,
-                   status,
-                   is_out_of_memory(status)
-                       ? " (no memory for its workspace); free tensors of this device"
-                       : "; look for the cause in the operations before this one");
-}
-
-/* The lock is held. */
-static dt_cublas_handle handle_for(const dt_cublas *cublas, dt_stream stream)
-{
-    if (!handles.made)
-        handles.made = new std::map<std::pair<int, void *>, dt_cublas_handle>;
-    dt_cublas_handle &handle =
-        (*handles.made)[std::make_pair(stream.device, stream.handle)];
-    if (handle)
-        return handle;
-    dt_cublas_handle fresh = nullptr;
-    int status = cublas->create(&fresh);
-    if (is_out_of_memory(status)) {
-        /* What the allocator keeps for tensors to come may be enough. */
-        cudaGetLastError();
-        if (dt_cuda_empty_cache(stream.device))
-            return nullptr;
-        status = cublas->create(&fresh);
-    }
-    if (!status)
-        status = cublas->set_stream(fresh, (cudaStream_t)stream.handle);
-    if (status) {
-        if (fresh)
-            cublas->destroy(fresh);
-        fail_cublas(status, "starting");
-        return nullptr;
-    }
-    if (!handles.version)
-        cublas->get_version(fresh, &handles.version);
-    return handle = fresh;
-}
 
 /* A row-major matrix is a column-major one transposed, so C' = B' A' is computed, and
  * an operand that is row-major goes in as it is. */
@@ -141,10 +79,10 @@ int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
     const dt_cublas *cublas = cublas_get();
     if (!cublas)
         return -1;
-    dt_locked guard(DT_LOCK_CUBLAS_HANDLES);
-    dt_cublas_handle handle = handle_for(cublas, stream);
+    dt_locked guard(DT_LOCK_LIBRARY_CALLS);
+    dt_cublas_handle handle = cublas_handle(cublas, stream);
     if (!handle)
         return -1;
     int status = multiply(cublas, handle, g);
-    return status ? fail_cublas(status, "multiplying matrices") : 0;
+    return status ? library_fail(&cublas_library, status, "multiplying matrices") : 0;
 }

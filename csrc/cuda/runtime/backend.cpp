@@ -23,6 +23,19 @@ static void visit_version(dt_fact_visitor visit, void *context, const char *name
     visit(context, name, version ? text : "none");
 }
 
+/* `minors`: how many minor versions a major one has in the library's number. */
+static void visit_library(dt_fact_visitor visit, void *context, const char *name,
+                          const dt_library *library, int minors)
+{
+    char text[64];
+    const int version = library->version;
+    snprintf(text, sizeof text, "%d.%d.%d", version / 100 / minors,
+             version / 100 % minors, version % 100);
+    visit(context, name, version ? text : "not loaded yet");
+    snprintf(text, sizeof text, "%s_path", name);
+    visit(context, text, library->path);
+}
+
 void dt_cuda_facts(dt_fact_visitor visit, void *context)
 {
     char text[128];
@@ -36,12 +49,7 @@ void dt_cuda_facts(dt_fact_visitor visit, void *context)
     visit_version(visit, context, "driver", driver);
 #endif
     visit_version(visit, context, "runtime", runtime);
-    int cublas = matmul_cublas_version();
-    if (cublas)
-        snprintf(text, sizeof text, "%d.%d.%d", cublas / 10000, cublas / 100 % 100,
-                 cublas % 100);
-    visit(context, "cublas", cublas ? text : "not loaded yet");
-    visit(context, "cublas_path", cublas_path());
+    visit_library(visit, context, "cublas", &cublas_library, 100);
     text[0] = '\0';
     for (const int *a = device_architectures; *a && used < (int)sizeof text - 8; a++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%d.%d",
@@ -84,7 +92,7 @@ dt_backend_open(const dt_host *host)
         return nullptr;
     }
     device_table_configure(host->virtual_devices);
-    cublas_set_search(host->library_directories);
+    library_set_search(host->library_directories);
 #ifdef DT_SIMULATED
     sim_cublas_set_gemm(host->cpu_gemm);
     sim_lapack_set(host->cpu_lapack);

@@ -101,7 +101,4 @@ struct Scratch {
 
 int matmul_integers(dt_stream stream, const dt_gemm *gemm);
 
-/* The version of cuBLAS once a product has been computed; 0 before. */
-int matmul_cublas_version(void);
-
 #endif

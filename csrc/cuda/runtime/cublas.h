@@ -6,6 +6,8 @@
 
 #include <cuda_runtime.h>
 
+#include "cuda/runtime/library.h"
+
 typedef struct cublasContext *dt_cublas_handle;
 enum {
     DT_CUBLAS_SUCCESS = 0,
@@ -13,6 +15,9 @@ enum {
     DT_CUBLAS_ALLOC_FAILED = 3
 };
 enum { DT_CUBLAS_OP_N = 0, DT_CUBLAS_OP_T = 1 };
+enum { DT_CUBLAS_LOWER = 0, DT_CUBLAS_UPPER = 1 };
+enum { DT_CUBLAS_LEFT = 0, DT_CUBLAS_RIGHT = 1 };
+enum { DT_CUBLAS_NON_UNIT = 0, DT_CUBLAS_UNIT = 1 };
 /* Element types, compute types and algorithms. */
 enum { DT_CUBLAS_32F = 0, DT_CUBLAS_64F = 1, DT_CUBLAS_16F = 2, DT_CUBLAS_16BF = 14 };
 enum {
@@ -22,14 +27,15 @@ enum {
 };
 enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
 
-/* FUNCTION(name, symbol, parameters) */
+/* FUNCTION(name, symbol, parameters); TYPED has the symbols for float32 and float64, whose
+ * elements are void here. */
 #define DT_CUBLAS_GEMM                                                                 \
     (dt_cublas_handle handle, int op_a, int op_b, int m, int n, int k,                 \
      const void *alpha, const void *a, int a_type, int lda, long long stride_a,        \
      const void *b, int b_type, int ldb, long long stride_b, const void *beta,         \
      void *c, int c_type, int ldc, long long stride_c, int batch, int compute,         \
      int algorithm)
-#define DT_CUBLAS_FUNCTIONS(FUNCTION)                                                  \
+#define DT_CUBLAS_FUNCTIONS(FUNCTION, TYPED)                                           \
     FUNCTION(create, cublasCreate_v2, (dt_cublas_handle * handle))                     \
     FUNCTION(destroy, cublasDestroy_v2, (dt_cublas_handle handle))                     \
     FUNCTION(get_version, cublasGetVersion_v2,                                         \
@@ -39,20 +45,20 @@ enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
     FUNCTION(gemm, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM)
 
 typedef struct dt_cublas {
-#define FUNCTION(name, symbol, parameters) int(*name) parameters;
-    DT_CUBLAS_FUNCTIONS(FUNCTION)
+#define FUNCTION(name, symbol, parameters)       int(*name) parameters;
+#define TYPED(name, single, twofold, parameters) int(*name[2]) parameters;
+    DT_CUBLAS_FUNCTIONS(FUNCTION, TYPED)
 #undef FUNCTION
+#undef TYPED
 } dt_cublas;
+
+extern dt_library cublas_library;
 
 /* The library's functions, borrowed, opened on first call. NULL after dt_fail, which
  * says what to install. */
 const dt_cublas *cublas_get(void);
 
-/* The library's path; "" before it is opened. Borrowed. */
-const char *cublas_path(void);
-
-/* Directories of Python packages, colon-separated, copied. Call once, before the
- * first use. */
-void cublas_set_search(const char *directories);
+/* See library_handle(). */
+dt_cublas_handle cublas_handle(const dt_cublas *cublas, dt_stream stream);
 
 #endif

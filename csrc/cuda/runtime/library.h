@@ -1,0 +1,80 @@
+/* NVIDIA's libraries for GPUs: found and opened on first use, with a handle for each
+ * stream. */
+#ifndef DT_CUDA_RUNTIME_LIBRARY_H
+#define DT_CUDA_RUNTIME_LIBRARY_H
+
+#include <map>
+#include <utility>
+
+#include "cuda/runtime/backend.h"
+
+/* CUDA's major version, which a library has to be for: that of this build's runtime. */
+#define DT_CUDA_MAJOR (CUDART_VERSION / 1000)
+
+typedef struct dt_library {
+    const char *title;   /* "cuBLAS" */
+    const char *purpose; /* what needs it */
+    const char *stem;    /* "libcublas": its file is libcublas.so.NUMBER */
+    int number;
+    const char *package;   /* where a Python package for CUDA 12 has it */
+    int allocation_failed; /* the status for want of memory */
+    int version;           /* 0 before the first use */
+    bool loaded;
+    char path[1024]; /* "" before it is opened */
+} dt_library;
+
+typedef struct dt_symbol {
+    const char *name;
+    void *function; /* address of the pointer to the function */
+    bool optional;  /* NULL where an old library lacks it */
+} dt_symbol;
+
+/* Directories of Python packages, colon-separated, copied. Call once, before the
+ * first use. */
+void library_set_search(const char *directories);
+
+/* Opens the library, on the first call, and finds its functions. -1 after dt_fail,
+ * which says what to install. */
+int library_open(dt_library *library, const dt_symbol *symbols, int count);
+
+/* Fails with the status of a call; clears CUDA's last error. Returns -1. */
+int library_fail(const dt_library *library, int status, const char *doing);
+
+/* Whether a handle was not made for want of memory: a driver without any lets a library
+ * say either. */
+bool library_lacks_memory(const dt_library *library, int status);
+
+/* The library's handle for a stream, NULL after dt_fail. A handle's workspace serves one
+ * stream at a time. Handles are few, since streams come from a pool, and live as long as
+ * the process. DT_LOCK_LIBRARY_CALLS is held. */
+template <class Handle, class Functions>
+Handle library_handle(const dt_library *library, const Functions *functions,
+                      dt_stream stream)
+{
+    static std::map<std::pair<int, void *>, Handle> *made = nullptr;
+    if (!made)
+        made = new std::map<std::pair<int, void *>, Handle>;
+    Handle &handle = (*made)[std::make_pair(stream.device, stream.handle)];
+    if (handle)
+        return handle;
+    Handle fresh = nullptr;
+    int status = functions->create(&fresh);
+    if (library_lacks_memory(library, status)) {
+        /* What the allocator keeps for tensors to come may be enough. */
+        cudaGetLastError();
+        if (dt_cuda_empty_cache(stream.device))
+            return nullptr;
+        status = functions->create(&fresh);
+    }
+    if (!status)
+        status = functions->set_stream(fresh, (cudaStream_t)stream.handle);
+    if (status) {
+        if (fresh)
+            functions->destroy(fresh);
+        library_fail(library, status, "starting");
+        return nullptr;
+    }
+    return handle = fresh;
+}
+
+#endif
