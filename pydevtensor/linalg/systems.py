@@ -385,14 +385,7 @@ def lstsq(
     lapack.succeeded("lstsq", info, "has no full rank, or does not converge ({0})")
     if m <= n or driver == "gelsy" or (driver != "gels" and not (rank == n).all()):
         rest = A.new_empty(0)
-    X, rest = (
-        (X.squeeze(-1), rest.squeeze(-1) if rest.dim() else rest)
-        if vector
-        else (
-            X,
-            rest,
-        )
-    )
+    X = X.squeeze(-1) if vector else X
     rank = A.new_empty(0, dtype=_C.int64) if driver == "gels" else rank.long()
     S = S if driver in ("gelsd", "gelss") else A.new_empty(0)
     return results(
