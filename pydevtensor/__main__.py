@@ -87,6 +87,8 @@ def report():
             "runtime": "runtime's CUDA version",
             "cublas": "cuBLAS",
             "cublas_path": "cuBLAS is from",
+            "cusolver": "cuSOLVER",
+            "cusolver_path": "cuSOLVER is from",
             "architectures": "kernels for",
         }
         table([(names.get(k, k), v) for k, v in found.items() if v])

@@ -163,7 +163,54 @@ def test_a_gpu_gives_the_hosts_numbers(gpu):
             ours, theirs = (ours,), (theirs,)
         for a, b in zip(ours, theirs, strict=True):
             assert str(a.device) == gpu
-            assert torch.equal(a.cpu(), b)
+            same = torch.cuda.get_device_properties(gpu).simulated
+            assert torch.equal(a.cpu(), b) if same else close(a.cpu(), b)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (2, 5, 2), (3, 2, 5), (1, 4)])
+def test_a_gpu_solves_oblong_matrices(shape, name, gpu):
+    """Other sizes than square ones show a leading dimension that is wrong."""
+    dtype = getattr(torch, name)
+    generator = torch.Generator().manual_seed(5)
+    host = torch.randn(shape, dtype=dtype, generator=generator)
+    b = torch.randn(*shape[:-1], 2, dtype=dtype, generator=generator)
+    x = host.to(gpu)
+    tolerance = 1e-4 if name == "float32" else 1e-10
+    for full in (False, True):
+        U, S, Vh = linalg.svd(x, full_matrices=full)
+        k = S.shape[-1]
+        assert close((U[..., :k] * S.unsqueeze(-2)) @ Vh[..., :k, :], x, tolerance)
+        assert U.shape == linalg.svd(host, full_matrices=full).U.shape
+        for Q in (U.mT @ U, Vh @ Vh.mT):
+            eye = torch.eye(Q.shape[-1], dtype=dtype, device=gpu)
+            assert close(Q, eye, tolerance)
+    assert close(linalg.svdvals(x), S, tolerance)
+    Q, R = linalg.qr(x, "complete")
+    assert close(Q @ R, x, tolerance)
+    P, L, U = linalg.lu(x)
+    assert close(P @ L @ U, x, tolerance)
+    ours, theirs = linalg.lstsq(x, b.to(gpu)), linalg.lstsq(host, b, driver="gels")
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.shape == other.shape
+        assert close(one.cpu(), other, tolerance)
+
+
+def test_a_gpus_drivers(gpu):
+    x = torch.tensor(A, device=gpu)
+    for driver in ("gelsy", "gelsd", "gelss", "other"):
+        with pytest.raises(RuntimeError, match="give gels"):
+            linalg.lstsq(x, x, driver=driver)
+    for driver in ("gesvd", "gesvdj", "gesvda", None):
+        assert close(
+            linalg.svdvals(x, driver=driver), linalg.svd(x, driver=driver).S, 1e-5
+        )
+    with pytest.raises(RuntimeError, match="gesvdj"):
+        linalg.svd(x, driver="gesdd")
+    with pytest.raises(RuntimeError, match="for GPUs"):
+        linalg.svd(x.cpu(), driver="gesvd")
+    # A matrix without full rank is not noticed, as the result shows.
+    assert not linalg.lstsq(x * 0, x).solution.isfinite().any()
 
 
 def test_gradients_on_a_gpu(gpu):
@@ -206,8 +253,8 @@ def test_empty_matrices(device):
     assert linalg.lstsq(full, torch.zeros(3, 0, device=device)).solution.shape == (3, 0)
 
 
-def test_errors_name_the_matrix():
-    good, bad = torch.eye(2), torch.zeros(2, 2)
+def test_errors_name_the_matrix(device):
+    good, bad = torch.eye(2, device=device), torch.zeros(2, 2, device=device)
     with pytest.raises(linalg.LinAlgError, match=r"inv\(\): matrix 1 of the batch"):
         linalg.inv(torch.stack([good, bad]))
     with pytest.raises(linalg.LinAlgError, match=r"solve\(\): the matrix is singular"):
@@ -237,6 +284,49 @@ def test_errors_name_the_matrix():
 def test_wrong_arguments(source, error):
     with pytest.raises(RuntimeError, match=error):
         eval(source)
+
+
+def test_one_matrix_of_a_batch_that_is_not_finite(device):
+    x = torch.eye(3, device=device).expand(4, 3, 3).clone()
+    x[2, 0, 1] = float("nan")
+    _, S, _, info = linalg.lapack.svd(x, False)
+    assert info.tolist() == [0, 0, -1000, 0]
+    assert S[[0, 1, 3]].tolist() == [[1.0] * 3] * 3
+    L, _, info = linalg.lapack.eigh(x, False)
+    assert info.tolist() == [0, 0, -1000, 0]
+    assert L[3].tolist() == [1.0] * 3
+    info = linalg.lapack.eig(x)[3]
+    assert info.tolist() == [0, 0, -1000, 0]
+    b = torch.ones(4, 3, 1, device=device)
+    b[1, 2] = float("inf")
+    X, _, _, info = linalg.lapack.least_squares(x, b, 0.0, "gels")
+    assert info.tolist() == [0, -1000, -1000, 0]
+    assert X[0, :, 0].tolist() == [1.0] * 3
+
+
+def test_least_squares_of_a_transposed_matrix(device):
+    a = torch.tensor(T, dtype=F64, device=device)
+    b = torch.tensor([B], dtype=F64, device=device).mT[0][:2, :1].contiguous()
+    x = torch.zeros(1, 3, dtype=F64, device=device)
+    x[0, :2] = b[:, 0]
+    S, rank, info = (
+        torch.zeros(n, dtype=t, device=device)
+        for n, t in ((2, F64), (1, torch.int32), (1, torch.int32))
+    )
+    operands = [a.mT.contiguous(), x, S, rank, info]
+    torch._C._lapack("gels", operands, 3, 2, 1, linalg.lapack.TRANSPOSED)
+    assert close(a.mT @ x.mT, b)
+    assert close(x.mT, linalg.pinv(a.mT) @ b)
+
+
+@pytest.mark.parametrize("name", ["gesdd", "gels", "gelsy"])
+def test_what_a_gpu_has_not(name, gpu):
+    x, b = torch.ones(3, 2, device=gpu), torch.ones(1, 3, device=gpu)
+    S, info = torch.ones(2, device=gpu), torch.ones(1, dtype=torch.int32, device=gpu)
+    none = torch.ones(0, device=gpu)
+    operands = [x, none, S, none, info] if name == "gesdd" else [x, b, S, info, info]
+    with pytest.raises(NotImplementedError, match=r"GPU|cuSOLVER"):
+        torch._C._lapack(name, operands, 2, 3, 0 if name == "gesdd" else 1)
 
 
 def test_the_private_call_checks_its_operands():

@@ -149,6 +149,23 @@ def test_cublas_gets_the_memory_of_the_cache(gpu):
         assert (square @ square).sum().item() == 27
 
 
+@pytest.mark.skipif(not torch.cuda.is_simulated(), reason="needs simulated GPUs")
+def test_cusolver_gets_the_memory_of_the_cache(gpu):
+    square = torch.eye(3, device=gpu)
+    with torch.cuda.stream(torch.cuda.Stream(gpu)):
+        torch.empty(1000, 1000, device=gpu)
+        kept = torch.cuda.memory_reserved(gpu)
+        torch.cuda.sim_fail("cusolver:1")
+        assert torch.linalg.det(square).item() == 1
+        assert torch.cuda.memory_reserved(gpu) < kept
+    with torch.cuda.stream(torch.cuda.Stream(gpu)):
+        torch.cuda.sim_fail("cusolver:1+")
+        with pytest.raises(RuntimeError, match="cuSOLVER failed while starting"):
+            torch.linalg.det(square)
+        torch.cuda.sim_fail("")
+        assert torch.linalg.det(square).item() == 1
+
+
 def test_a_small_device_fills_up_and_recovers():
     out = python("""
 import pydevtensor as torch

@@ -3,6 +3,7 @@
 
 #include "device/backend.h"
 #include "sim/internal.h"
+#include "sim/solver.h"
 
 struct cublasContext {
     cudaStream_t stream;
@@ -120,4 +121,25 @@ static int gemm DT_CUBLAS_GEMM
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
 }
 
-extern const dt_cublas sim_cublas = {create, destroy, get_version, set_stream, gemm};
+template <dt_dtype D>
+static int trsm DT_CUBLAS_TRSM
+{
+    if (side != DT_CUBLAS_LEFT || m < 0 || n < 0 || lda < (m > 1 ? m : 1) ||
+        ldb < (m > 1 ? m : 1))
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    const double one = D == DT_FLOAT64 ? *(const double *)alpha : *(const float *)alpha;
+    if (one != 1)
+        return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    const int flags = (uplo == DT_CUBLAS_UPPER ? DT_LAPACK_UPPER : 0) |
+                      (trans == DT_CUBLAS_OP_T ? DT_LAPACK_TRANSPOSED : 0) |
+                      (diag == DT_CUBLAS_UNIT ? DT_LAPACK_UNIT : 0);
+    cudaError_t error = sim::queue_lapack(handle->stream, "cublasXtrsm",
+                                          {DT_LAPACK_trsm, D, flags, 1, m, m, n, 0, {}},
+                                          {{a, m, m, lda}, {b, m, n, ldb}});
+    return error == cudaSuccess ? DT_CUBLAS_SUCCESS
+                                : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
+}
+
+extern const dt_cublas sim_cublas = {create,      destroy,
+                                     get_version, set_stream,
+                                     gemm,        {trsm<DT_FLOAT32>, trsm<DT_FLOAT64>}};

@@ -96,9 +96,9 @@ static int set_schedule(const char *text)
 
 static int set_failures(const char *text)
 {
-    static const char *const kinds[] = {"malloc", "host",   "copy",  "memset",
-                                        "launch", "stream", "event", "record",
-                                        "wait",   "cublas"};
+    static const char *const kinds[] = {"malloc", "host",   "copy",    "memset",
+                                        "launch", "stream", "event",   "record",
+                                        "wait",   "cublas", "cusolver"};
     std::map<std::string, Failure> wanted;
     for (const char *at = text; *at;) {
         const char *colon = strchr(at, ':');
@@ -120,7 +120,7 @@ static int set_failures(const char *text)
                 format("'%.60s' is not a list of failures: give KIND:NUMBER,..., "
                        "KIND:NUMBER+,... or KIND:NUMBER:ERROR,... with kinds malloc, "
                        "host, copy, memset, launch, stream, event, record, wait, "
-                       "cublas",
+                       "cublas, cusolver",
                        text));
         wanted[kind] = {(long)n, always, (cudaError_t)error};
         at = *end ? end + 1 : end;

@@ -181,6 +181,9 @@ def svd(
     A: Tensor, full: bool, vectors: bool = True
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """U, S, Vh and info."""
+    if A.is_cuda and A.shape[-2] < A.shape[-1]:  # cuSOLVER's matrices are not wide
+        V, S, Uh, info = svd(A.mT, full, vectors)
+        return Uh.mT, S, V.mT, info
     (*batch, m, n), least = A.shape, min(A.shape[-2:])
     rows, columns = (m, n) if full else (least, least)
     u = A.new_zeros(*batch, rows if vectors else 0, m)
@@ -222,8 +225,11 @@ def least_squares(
     (m, n), k = A.shape[-2:], B.shape[-1]
     b = _columns(B, max(m, n))
     S, rank, info = A.new_zeros(*A.shape[:-2], min(m, n)), _infos(A), _infos(A)
+    turned = A.is_cuda and m < n  # cuSOLVER's matrices are not wide
+    a, flags = _columns(A.mT if turned else A), TRANSPOSED * turned
     if k:
-        _run(driver, [_columns(A), b, S, rank, info], m, n, k, 0, rcond)
+        sizes = (n, m) if turned else (m, n)
+        _run(driver, [a, b, S, rank, info], *sizes, k, flags, rcond)
     return b.mT, rank, S, info
 
 

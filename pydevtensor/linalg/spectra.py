@@ -90,19 +90,23 @@ def svd(
     """A = U diag(S) Vh with orthonormal columns of U and rows of Vh: (U, S, Vh).
 
     S is descending. With full_matrices U and Vh are square, and have no derivative.
-    driver is for GPUs alone. LinAlgError for inf and nan.
+    driver, "gesvd", "gesvdj" or "gesvda", is for GPUs alone, where all of them and None
+    mean gesvd. LinAlgError for inf and nan.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.svd(torch.tensor([[0.0, 3.0], [4.0, 0.0]])).S
     tensor([4., 3.])
     """
-    _no_driver(driver)
+    lapack.matrices(A)
+    _check_driver(A, driver)
     return results("svd", "U, S, Vh", checked_svd("svd", A, full_matrices), out)
 
 
-def _no_driver(driver: Any) -> None:
-    if driver is not None:
-        raise RuntimeError(f"driver is {driver!r}; leave it out: there is one")
+def _check_driver(A: Tensor, driver: Any) -> None:
+    if driver is not None and not A.is_cuda:
+        raise RuntimeError(f"driver is {driver!r}; leave it out: it is for GPUs")
+    if driver not in (None, "gesvd", "gesvdj", "gesvda"):
+        raise RuntimeError(f"driver is {driver!r}; give gesvd, gesvdj or gesvda")
 
 
 @named
@@ -116,8 +120,8 @@ def svdvals(
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 3.0], [4.0, 0.0]]))
     tensor([4., 3.])
     """
-    _no_driver(driver)
     lapack.matrices(A)
+    _check_driver(A, driver)
     if A.requires_grad and _C.is_grad_enabled():
         return write(checked_svd("svdvals", A)[1], out)
     _, S, _, info = lapack.svd(A, False, vectors=False)

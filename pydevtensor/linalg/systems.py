@@ -355,7 +355,8 @@ def lstsq(
 
     Singular values up to rcond times the greatest count as 0; by default rcond is the
     type's eps times the greater size. driver: "gelsy" (the default), "gelsd", "gelss",
-    or "gels" for matrices of full rank. residuals are empty for gelsy, and unless there
+    or "gels" for matrices of full rank, the only one on a GPU, where it is the default
+    and other matrices give inf or nan. residuals are empty for gelsy, and unless there
     are more rows than columns, of full rank. singular_values come from gelsd and gelss.
 
     >>> import pydevtensor as torch
@@ -367,9 +368,12 @@ def lstsq(
     lapack.matrices(A)
     lapack.floats(B, "B")
     lapack.alike(A, B)
-    driver = "gelsy" if driver is None else driver
-    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
-        raise RuntimeError(f"driver is {driver!r}; give gels, gelsy, gelsd or gelss")
+    known = ("gels",) if A.is_cuda else ("gelsy", "gels", "gelsd", "gelss")
+    driver = known[0] if driver is None else driver.lower()
+    if driver not in known:
+        raise RuntimeError(
+            f"driver is {driver!r}; on {A.device.type} give {' or '.join(known)}"
+        )
     m, n = A.shape[-2:]
     vector = A.dim() - 1 == B.dim() and B.shape == A.shape[:-1]
     B = B.unsqueeze(-1) if vector else B

@@ -151,12 +151,12 @@ struct Solver {
         Int k = (Int)c->k, ldb = *m > *n ? *m : *n, rank = 0;
         T *b = (T *)at[1], *s = (T *)at[2], condition = (T)c->number;
         int32_t *out_rank = (int32_t *)at[3];
-        char normal = 'N';
+        char trans = turn();
         bool done = false;
         switch (c->op) {
         case DT_LAPACK_gels:
             done = with_workspace([&](T *w, Int *size, Int *, Int *) {
-                fortran(routine, &normal, m, n, &k, a, m, b, &ldb, w, size, &info);
+                fortran(routine, &trans, m, n, &k, a, m, b, &ldb, w, size, &info);
             });
             break;
         case DT_LAPACK_gelsy:

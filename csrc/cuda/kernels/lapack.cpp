@@ -1,29 +1,349 @@
+/* Factorizations and solvers by cuSOLVER and cuBLAS, one matrix of a batch after another.
+ * Their matrices are column-major as ours are. */
 #include "device/lapack.h"
 
-#include "cuda/runtime/backend.h"
+#include <limits.h>
+#include <stdlib.h>
 
-#ifdef DT_SIMULATED
+#include "cuda/runtime/cusolver.h"
 
-/* sim/lapack.cpp; -1 after dt_fail, else what queueing the work says. */
-int sim_lapack(dt_stream stream, const dt_lapack_call *call, cudaError_t *error);
+namespace {
 
-int dt_cuda_lapack(dt_stream stream, const dt_lapack_call *call)
+struct Solver {
+    const dt_lapack_call *c;
+    dt_stream stream;
+    const dt_cusolver *lib;
+    dt_cusolver_handle handle;
+    dt_lapack_operand operands[DT_LAPACK_OPERANDS];
+    int32_t *infos; /* scratch for a routine's, one for each matrix */
+    int m, n, k;
+
+    bool wide() const { return c->dtype == DT_FLOAT64; }
+    size_t item() const { return dt_dtype_size(c->dtype); }
+    bool flag(int which) const { return (c->flags & which) != 0; }
+    int uplo() const
+    {
+        return flag(DT_LAPACK_UPPER) ? DT_CUBLAS_UPPER : DT_CUBLAS_LOWER;
+    }
+    int job() const
+    {
+        return flag(DT_LAPACK_VECTORS) ? DT_CUSOLVER_VECTORS : DT_CUSOLVER_NO_VECTORS;
+    }
+    int fail(int status) const
+    {
+        return library_fail(&cusolver_library, status, "factorizing matrices");
+    }
+
+    /* An operand of matrix i. */
+    void *at(int operand, int64_t i) const
+    {
+        size_t size = operands[operand].ints ? sizeof(int32_t) : item();
+        return (char *)c->operands[operand] +
+               (size_t)(i * operands[operand].size) * size;
+    }
+    int32_t *info(int operand) const { return (int32_t *)c->operands[operand]; }
+
+    /* run(i, workspace, its size) for each matrix. ask(&size) says how many elements the
+     * workspace has, which is the same for all. */
+    template <class Ask, class Run>
+    int each(Ask ask, Run run) const
+    {
+        int size = 0, status = ask(&size);
+        if (status)
+            return fail(status);
+        Scratch work(stream, (size_t)(size > 0 ? size : 1) * item());
+        if (!work.data)
+            return -1;
+        for (int64_t i = 0; i < c->batch && !status; i++)
+            status = run(i, work.data, size);
+        return status ? fail(status) : 0;
+    }
+
+    int getrf() const
+    {
+        return each(
+            [&](int *size) {
+                return lib->getrf_size[wide()](handle, m, n, at(0, 0), m, size);
+            },
+            [&](int64_t i, void *work, int) {
+                return lib->getrf[wide()](handle, m, n, at(0, i), m, work,
+                                          (int *)at(1, i), info(2) + i);
+            });
+    }
+
+    int getrs() const
+    {
+        const int turn = flag(DT_LAPACK_TRANSPOSED) ? DT_CUBLAS_OP_T : DT_CUBLAS_OP_N;
+        int status = 0;
+        for (int64_t i = 0; i < c->batch && !status; i++)
+            status = lib->getrs[wide()](handle, turn, n, k, at(0, i), n,
+                                        (const int *)at(1, i), at(2, i), n, infos + i);
+        return status ? fail(status) : 0;
+    }
+
+    int potrf() const
+    {
+        return each(
+            [&](int *size) {
+                return lib->potrf_size[wide()](handle, uplo(), n, at(0, 0), n, size);
+            },
+            [&](int64_t i, void *work, int size) {
+                return lib->potrf[wide()](handle, uplo(), n, at(0, i), n, work, size,
+                                          info(1) + i);
+            });
+    }
+
+    /* B's leading dimension is ldb. */
+    int trsm(int lda, int operand, int ldb, int flags) const
+    {
+        const dt_cublas *cublas = cublas_get();
+        dt_cublas_handle blas = cublas ? cublas_handle(cublas, stream) : nullptr;
+        if (!blas)
+            return -1;
+        const float one = 1;
+        const double one_wide = 1;
+        const void *alpha = wide() ? (const void *)&one_wide : &one;
+        const int upper = flags & DT_LAPACK_UPPER ? DT_CUBLAS_UPPER : DT_CUBLAS_LOWER;
+        const int turn = flags & DT_LAPACK_TRANSPOSED ? DT_CUBLAS_OP_T : DT_CUBLAS_OP_N;
+        const int unit = flags & DT_LAPACK_UNIT ? DT_CUBLAS_UNIT : DT_CUBLAS_NON_UNIT;
+        int status = 0;
+        for (int64_t i = 0; i < c->batch && !status; i++)
+            status = cublas->trsm[wide()](blas, DT_CUBLAS_LEFT, upper, turn, unit, n, k,
+                                          alpha, at(0, i), lda, at(operand, i), ldb);
+        return status
+                   ? library_fail(&cublas_library, status, "solving triangular systems")
+                   : 0;
+    }
+
+    /* Each tau has LEAST elements. */
+    int geqrf(void *taus) const
+    {
+        const size_t step = (size_t)(m < n ? m : n) * item();
+        return each(
+            [&](int *size) {
+                return lib->geqrf_size[wide()](handle, m, n, at(0, 0), m, size);
+            },
+            [&](int64_t i, void *work, int size) {
+                return lib->geqrf[wide()](handle, m, n, at(0, i), m,
+                                          (char *)taus + (size_t)i * step, work, size,
+                                          infos + i);
+            });
+    }
+
+    int orgqr() const
+    {
+        return each(
+            [&](int *size) {
+                return lib->orgqr_size[wide()](handle, m, n, k, at(0, 0), m, at(1, 0),
+                                               size);
+            },
+            [&](int64_t i, void *work, int size) {
+                return lib->orgqr[wide()](handle, m, n, k, at(0, i), m, at(1, i), work,
+                                          size, infos + i);
+            });
+    }
+
+    /* Multiplies B (m, k) by Q, or by its transpose, of n reflectors. */
+    int ormqr(int turn, const void *taus) const
+    {
+        const size_t step = (size_t)n * item();
+        return each(
+            [&](int *size) {
+                return lib->ormqr_size[wide()](handle, DT_CUBLAS_LEFT, turn, m, k, n,
+                                               at(0, 0), m, taus, at(1, 0), m, size);
+            },
+            [&](int64_t i, void *work, int size) {
+                return lib->ormqr[wide()](handle, DT_CUBLAS_LEFT, turn, m, k, n,
+                                          at(0, i), m,
+                                          (const char *)taus + (size_t)i * step,
+                                          at(1, i), m, work, size, infos + i);
+            });
+    }
+
+    /* Sets the infos of matrices that are not finite, and of the others to 0. */
+    int refuse(int operand, bool more = false) const
+    {
+        int32_t *out = info(operand);
+        const size_t bytes = (size_t)c->batch * sizeof(int32_t);
+        CUDA_TRY("factorizing matrices",
+                 cudaMemsetAsync(out, 0, bytes, (cudaStream_t)stream.handle));
+        for (int o = 0; o <= more; o++)
+            if (lapack_refuse(stream, c->dtype, c->operands[o], operands[o].size,
+                              c->batch, out))
+                return -1;
+        return 0;
+    }
+    int join(int operand) const
+    {
+        return lapack_join(stream, info(operand), infos, c->batch);
+    }
+
+    int gesvd() const
+    {
+        if (refuse(4))
+            return -1;
+        const char want = !flag(DT_LAPACK_VECTORS) ? 'N'
+                          : flag(DT_LAPACK_FULL)   ? 'A'
+                                                   : 'S';
+        return each(
+                   [&](int *size) {
+                       return lib->gesvd_size[wide()](handle, m, n, size);
+                   },
+                   [&](int64_t i, void *work, int size) {
+                       return lib->gesvd[wide()](handle, want, want, m, n, at(0, i), m,
+                                                 at(2, i), at(1, i), m, at(3, i), n,
+                                                 work, size, nullptr, infos + i);
+                   })
+                   ? -1
+                   : join(4);
+    }
+
+    int syevd() const
+    {
+        if (refuse(2))
+            return -1;
+        return each(
+                   [&](int *size) {
+                       return lib->syevd_size[wide()](handle, job(), uplo(), n,
+                                                      at(0, 0), n, at(1, 0), size);
+                   },
+                   [&](int64_t i, void *work, int size) {
+                       return lib->syevd[wide()](handle, job(), uplo(), n, at(0, i), n,
+                                                 at(1, i), work, size, infos + i);
+                   })
+                   ? -1
+                   : join(2);
+    }
+
+    /* Real parts w come before the imaginary ones. */
+    int geev_each(dt_cusolver_params params, char *w) const
+    {
+        const int type = wide() ? DT_CUBLAS_64F : DT_CUBLAS_32F, none = 0;
+        const size_t bytes = (size_t)n * item();
+        size_t device_bytes = 0, host_bytes = 0;
+        int status = lib->geev_size(handle, params, none, job(), n, type, at(0, 0), n,
+                                    type, w, type, nullptr, n, type, at(3, 0), n, type,
+                                    &device_bytes, &host_bytes);
+        if (status)
+            return fail(status);
+        Scratch work(stream, device_bytes + 1);
+        if (!work.data)
+            return -1;
+        void *host = malloc(host_bytes + 1);
+        if (!host)
+            return dt_fail(DT_ERROR_HOST_MEMORY,
+                           "no memory is left for cuSOLVER to work in; delete some "
+                           "tensors first");
+        cudaError_t error = cudaSuccess;
+        cudaStream_t on = (cudaStream_t)stream.handle;
+        for (int64_t i = 0; i < c->batch && !status && error == cudaSuccess; i++) {
+            status = lib->geev(handle, params, none, job(), n, type, at(0, i), n, type,
+                               w, type, nullptr, n, type, at(3, i), n, type, work.data,
+                               device_bytes, host, host_bytes, infos + i);
+            for (int part = 0; part < 2 && !status && error == cudaSuccess; part++)
+                error = cudaMemcpyAsync(at(1 + part, i), w + part * bytes, bytes,
+                                        cudaMemcpyDeviceToDevice, on);
+        }
+        /* Queued work may still use the host's workspace. */
+        cudaError_t end = cudaStreamSynchronize(on);
+        free(host);
+        if (status)
+            return fail(status);
+        CUDA_TRY("factorizing matrices", error != cudaSuccess ? error : end);
+        return 0;
+    }
+
+    int geev() const
+    {
+        if (!lib->geev || !lib->geev_size)
+            return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                           "eigenvalues of matrices that are not symmetric need a "
+                           "cuSOLVER of CUDA 12.6.2 or newer, and the one at %s is "
+                           "older; install it, or bring the matrix to the CPU with "
+                           ".cpu()",
+                           cusolver_library.path);
+        Scratch w(stream, 2 * (size_t)n * item());
+        if (!w.data || refuse(4))
+            return -1;
+        dt_cusolver_params params = nullptr;
+        int status = lib->create_params(&params);
+        if (status)
+            return fail(status);
+        status = geev_each(params, (char *)w.data);
+        lib->destroy_params(params);
+        return status ? -1 : join(4);
+    }
+
+    /* Of full rank: A = Q R, X = R^-1 Q^T B; TRANSPOSED, X = Q R^-T B, whose lower rows
+     * are 0 before Q. */
+    int gels() const
+    {
+        Scratch taus(stream, (size_t)c->batch * (size_t)n * item());
+        if (!taus.data || refuse(4, true) || geqrf(taus.data))
+            return -1;
+        if (!flag(DT_LAPACK_TRANSPOSED))
+            return ormqr(DT_CUBLAS_OP_T, taus.data) ? -1
+                                                    : trsm(m, 1, m, DT_LAPACK_UPPER);
+        return trsm(m, 1, m, DT_LAPACK_UPPER | DT_LAPACK_TRANSPOSED)
+                   ? -1
+                   : ormqr(DT_CUBLAS_OP_N, taus.data);
+    }
+
+    int run() const
+    {
+        switch (c->op) {
+        case DT_LAPACK_getrf:
+            return getrf();
+        case DT_LAPACK_getrs:
+            return getrs();
+        case DT_LAPACK_potrf:
+            return potrf();
+        case DT_LAPACK_trsm:
+            return trsm(n, 1, n, c->flags);
+        case DT_LAPACK_geqrf:
+            return geqrf(c->operands[1]);
+        case DT_LAPACK_orgqr:
+            return orgqr();
+        case DT_LAPACK_gesdd:
+            return gesvd();
+        case DT_LAPACK_syevd:
+            return syevd();
+        case DT_LAPACK_geev:
+            return geev();
+        default:
+            return gels();
+        }
+    }
+};
+
+} // namespace
+
+int dt_cuda_lapack(dt_stream stream, const dt_lapack_call *c)
 {
-    cudaError_t error;
-    if (sim_lapack(stream, call, &error))
+    if (c->op == DT_LAPACK_gelsy || c->op == DT_LAPACK_gelsd ||
+        c->op == DT_LAPACK_gelss)
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "GPUs have least squares of matrices of full rank only: take "
+                       "gels, or bring the matrices to the CPU with .cpu()");
+    if ((c->op == DT_LAPACK_gesdd || c->op == DT_LAPACK_gels) && c->m < c->n)
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "cuSOLVER takes no matrix of more columns than rows here; "
+                       "transpose it");
+    if (c->m * c->n > INT_MAX || c->m * c->k > INT_MAX || c->n * c->k > INT_MAX)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "a matrix is too large for cuSOLVER, which takes up to %d "
+                       "elements",
+                       INT_MAX);
+    Scratch infos(stream, (size_t)c->batch * sizeof(int32_t));
+    const dt_cusolver *lib = infos.data ? cusolver_get() : nullptr;
+    if (!lib)
         return -1;
-    CUDA_TRY("factorizing matrices", error);
-    return 0;
+    dt_locked guard(DT_LOCK_LIBRARY_CALLS);
+    Solver solver = {c,         stream,
+                     lib,       cusolver_handle(lib, stream),
+                     {},        (int32_t *)infos.data,
+                     (int)c->m, (int)c->n,
+                     (int)c->k};
+    dt_lapack_operands(c, solver.operands);
+    return solver.handle ? solver.run() : -1;
 }
-
-#else
-
-/* cuSOLVER is not used yet. */
-int dt_cuda_lapack(dt_stream, const dt_lapack_call *)
-{
-    return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                   "factorizations are not there for GPUs yet; bring the matrix to the "
-                   "CPU with .cpu(), and the result back with .cuda()");
-}
-
-#endif

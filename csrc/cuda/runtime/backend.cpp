@@ -5,14 +5,14 @@
 
 #include <string>
 
-#include "cuda/runtime/cublas.h"
+#include "cuda/runtime/cusolver.h"
 #include "device/lapack.h"
 #ifdef DT_SIMULATED
 #include "sim/sim.h"
 void sim_cublas_set_gemm(int (*gemm)(dt_stream stream,
                                      const dt_gemm *gemm)); /* sim/blas.cpp */
 void sim_lapack_set(int (*lapack)(dt_stream stream,
-                                  const dt_lapack_call *call)); /* sim/lapack.cpp */
+                                  const dt_lapack_call *call)); /* sim/solver.cpp */
 #endif
 
 static void visit_version(dt_fact_visitor visit, void *context, const char *name,
@@ -50,6 +50,7 @@ void dt_cuda_facts(dt_fact_visitor visit, void *context)
 #endif
     visit_version(visit, context, "runtime", runtime);
     visit_library(visit, context, "cublas", &cublas_library, 100);
+    visit_library(visit, context, "cusolver", &cusolver_library, 10);
     text[0] = '\0';
     for (const int *a = device_architectures; *a && used < (int)sizeof text - 8; a++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%d.%d",

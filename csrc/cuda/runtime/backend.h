@@ -101,4 +101,12 @@ struct Scratch {
 
 int matmul_integers(dt_stream stream, const dt_gemm *gemm);
 
+/* Makes info DT_LAPACK_NOT_FINITE for each of `batch` matrices with an element that is
+ * not finite, and that matrix zeros: an iteration on them ends. */
+int lapack_refuse(dt_stream stream, dt_dtype dtype, void *matrices, int64_t size,
+                  int64_t batch, int32_t *info);
+
+/* Where info is 0, makes it what was found. */
+int lapack_join(dt_stream stream, int32_t *info, const int32_t *found, int64_t batch);
+
 #endif

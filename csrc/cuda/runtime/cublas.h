@@ -35,6 +35,9 @@ enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
      const void *b, int b_type, int ldb, long long stride_b, const void *beta,         \
      void *c, int c_type, int ldc, long long stride_c, int batch, int compute,         \
      int algorithm)
+#define DT_CUBLAS_TRSM                                                                 \
+    (dt_cublas_handle handle, int side, int uplo, int trans, int diag, int m, int n,   \
+     const void *alpha, const void *a, int lda, void *b, int ldb)
 #define DT_CUBLAS_FUNCTIONS(FUNCTION, TYPED)                                           \
     FUNCTION(create, cublasCreate_v2, (dt_cublas_handle * handle))                     \
     FUNCTION(destroy, cublasDestroy_v2, (dt_cublas_handle handle))                     \
@@ -42,7 +45,8 @@ enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
              (dt_cublas_handle handle, int *version))                                  \
     FUNCTION(set_stream, cublasSetStream_v2,                                           \
              (dt_cublas_handle handle, cudaStream_t stream))                           \
-    FUNCTION(gemm, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM)
+    FUNCTION(gemm, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM)                         \
+    TYPED(trsm, cublasStrsm_v2, cublasDtrsm_v2, DT_CUBLAS_TRSM)
 
 typedef struct dt_cublas {
 #define FUNCTION(name, symbol, parameters)       int(*name) parameters;

@@ -1,0 +1,388 @@
+/* Simulated cuSOLVER: each function checks its arguments as cuSOLVER does, and queues the
+ * CPU's LAPACK on the stream. Workspaces are checked and filled with rubbish, though the
+ * CPU's routine has its own. */
+#include "sim/solver.h"
+
+#include <string.h>
+
+#include "cuda/runtime/cusolver.h"
+
+struct cusolverDnContext {
+    cudaStream_t stream;
+};
+struct cusolverDnParams {
+    int unused;
+};
+
+static int (*cpu_lapack)(dt_stream stream, const dt_lapack_call *call);
+
+void sim_lapack_set(int (*lapack)(dt_stream stream, const dt_lapack_call *call))
+{
+    cpu_lapack = lapack;
+}
+
+namespace sim {
+
+/* Copies a matrix from one leading dimension to another. */
+static void lay(void *to, int64_t to_ld, const void *from, int64_t from_ld,
+                const Matrix &m, size_t item)
+{
+    for (int64_t j = 0; j < m.columns; j++)
+        memcpy((char *)to + (size_t)(j * to_ld) * item,
+               (const char *)from + (size_t)(j * from_ld) * item,
+               (size_t)m.rows * item);
+}
+
+/* From the first element to the end of the last. */
+static Region region_of(const Matrix &m, size_t item)
+{
+    const bool some = m.pointer && m.rows && m.columns;
+    const int64_t last = some ? (m.columns - 1) * m.ld + m.rows : 0;
+    return {some ? m.pointer : nullptr, (size_t)last * item};
+}
+
+static void spoil(void *device, const Workspace &work)
+{
+    if (device)
+        memset(device, 0xFF, work.bytes);
+    if (work.host)
+        memset(work.host, 0xFF, work.host_bytes);
+}
+
+cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call call,
+                         const std::vector<Matrix> &matrices, Workspace work)
+{
+    dt_lapack_operand operands[DT_LAPACK_OPERANDS];
+    call.batch = 1;
+    const int count = dt_lapack_operands(&call, operands);
+    Region used[DT_LAPACK_OPERANDS] = {};
+    std::vector<size_t> items;
+    for (int i = 0; i < count; i++) {
+        items.push_back(operands[i].ints ? sizeof(int32_t) : dt_dtype_size(call.dtype));
+        used[i] = region_of(matrices[(size_t)i], items.back());
+    }
+    int device = 0;
+    cudaGetDevice(&device);
+    const std::vector<dt_lapack_operand> kinds(operands, operands + count);
+    return enqueue(
+        stream, name,
+        {used[0], used[1], used[2], used[3], used[4], {work.device, work.bytes}},
+        [=](void *const *seen) {
+            dt_lapack_call run = call;
+            std::vector<std::vector<char>> packed((size_t)count);
+            for (size_t i = 0; i < packed.size(); i++) {
+                const Matrix &m = matrices[i];
+                packed[i].resize((size_t)kinds[i].size * items[i]);
+                if (seen[i])
+                    lay(packed[i].data(), m.rows, seen[i], m.ld, m, items[i]);
+                run.operands[i] = packed[i].data();
+            }
+            spoil(seen[DT_LAPACK_OPERANDS], work);
+            stand_in(device, "the CPU's LAPACK in place of cuSOLVER",
+                     [&] { return cpu_lapack({0, nullptr}, &run); });
+            for (size_t i = 0; i < packed.size(); i++)
+                if (seen[i] && kinds[i].written)
+                    lay(seen[i], matrices[i].ld, packed[i].data(), matrices[i].rows,
+                        matrices[i], items[i]);
+        });
+}
+
+} /* namespace sim */
+
+namespace {
+
+using sim::Matrix;
+
+template <dt_dtype D>
+using Element = std::conditional_t<D == DT_FLOAT64, double, float>;
+
+int status_of(cudaError_t error)
+{
+    return error == cudaSuccess ? DT_CUSOLVER_SUCCESS : DT_CUSOLVER_EXECUTION_FAILED;
+}
+
+int create(dt_cusolver_handle *handle)
+{
+    sim::Entry in(sim::Entry::kNothing);
+    if (sim::failure("cusolver", cudaErrorMemoryAllocation))
+        return DT_CUSOLVER_NOT_INITIALIZED;
+    *handle = new cusolverDnContext{nullptr};
+    return DT_CUSOLVER_SUCCESS;
+}
+
+int destroy(dt_cusolver_handle handle)
+{
+    delete handle;
+    return DT_CUSOLVER_SUCCESS;
+}
+
+int get_version(int *version)
+{
+    *version = CUDART_VERSION;
+    return DT_CUSOLVER_SUCCESS;
+}
+
+int set_stream(dt_cusolver_handle handle, cudaStream_t stream)
+{
+    handle->stream = stream;
+    return DT_CUSOLVER_SUCCESS;
+}
+
+int create_params(dt_cusolver_params *params)
+{
+    *params = new cusolverDnParams{0};
+    return DT_CUSOLVER_SUCCESS;
+}
+
+int destroy_params(dt_cusolver_params params)
+{
+    delete params;
+    return DT_CUSOLVER_SUCCESS;
+}
+
+/* Of a matrix of so many rows and columns. */
+bool wrong(int64_t rows, int64_t columns, int64_t ld)
+{
+    return rows < 0 || columns < 0 || ld < (rows > 1 ? rows : 1);
+}
+
+/* The elements that each routine asks for; all differ, so that a size taken from another
+ * one shows. */
+int some(int *size, int m, int n, int more)
+{
+    *size = m + 2 * n + more;
+    return DT_CUSOLVER_SUCCESS;
+}
+bool too_small(int size, int m, int n, int more)
+{
+    int least = 0;
+    some(&least, m, n, more);
+    return size < least;
+}
+enum { GETRF = 1, POTRF, GEQRF, ORGQR, ORMQR, SYEVD, GESVD, GEEV };
+
+sim::Workspace elements(void *work, int size, size_t item)
+{
+    return {work, (size_t)size * item, nullptr, 0};
+}
+
+template <dt_dtype D>
+struct Typed {
+    typedef Element<D> T;
+
+    static int getrf_size DT_CUSOLVER_GETRF_SIZE
+    {
+        (void)handle, (void)a;
+        return wrong(m, n, lda) ? DT_CUSOLVER_INVALID_VALUE : some(size, m, n, GETRF);
+    }
+    static int getrf DT_CUSOLVER_GETRF
+    {
+        if (wrong(m, n, lda))
+            return DT_CUSOLVER_INVALID_VALUE;
+        int size = 0;
+        some(&size, m, n, GETRF);
+        const int least = m < n ? m : n;
+        return status_of(sim::queue_lapack(
+            handle->stream, "cusolverDnXgetrf",
+            {DT_LAPACK_getrf, D, 0, 1, m, n, 0, 0, {}},
+            {{a, m, n, lda}, {pivots, least, 1, least}, {info, 1, 1, 1}},
+            elements(work, size, sizeof(T))));
+    }
+
+    static int getrs DT_CUSOLVER_GETRS
+    {
+        if (wrong(n, n, lda) || wrong(n, k, ldb) || !info)
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int flags = trans == DT_CUBLAS_OP_T ? DT_LAPACK_TRANSPOSED : 0;
+        return status_of(
+            sim::queue_lapack(handle->stream, "cusolverDnXgetrs",
+                              {DT_LAPACK_getrs, D, flags, 1, n, n, k, 0, {}},
+                              {{a, n, n, lda}, {pivots, n, 1, n}, {b, n, k, ldb}}));
+    }
+
+    static int potrf_size DT_CUSOLVER_POTRF_SIZE
+    {
+        (void)handle, (void)a, (void)uplo;
+        return wrong(n, n, lda) ? DT_CUSOLVER_INVALID_VALUE : some(size, n, n, POTRF);
+    }
+    static int potrf DT_CUSOLVER_POTRF
+    {
+        if (wrong(n, n, lda) || too_small(size, n, n, POTRF))
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int flags = uplo == DT_CUBLAS_UPPER ? DT_LAPACK_UPPER : 0;
+        return status_of(sim::queue_lapack(
+            handle->stream, "cusolverDnXpotrf",
+            {DT_LAPACK_potrf, D, flags, 1, n, n, 0, 0, {}},
+            {{a, n, n, lda}, {info, 1, 1, 1}}, elements(work, size, sizeof(T))));
+    }
+
+    static int geqrf_size DT_CUSOLVER_GEQRF_SIZE
+    {
+        (void)handle, (void)a;
+        return wrong(m, n, lda) ? DT_CUSOLVER_INVALID_VALUE : some(size, m, n, GEQRF);
+    }
+    static int geqrf DT_CUSOLVER_GEQRF
+    {
+        if (wrong(m, n, lda) || too_small(size, m, n, GEQRF) || !info)
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int least = m < n ? m : n;
+        return status_of(sim::queue_lapack(handle->stream, "cusolverDnXgeqrf",
+                                           {DT_LAPACK_geqrf, D, 0, 1, m, n, 0, 0, {}},
+                                           {{a, m, n, lda}, {tau, least, 1, least}},
+                                           elements(work, size, sizeof(T))));
+    }
+
+    static int orgqr_size DT_CUSOLVER_ORGQR_SIZE
+    {
+        (void)handle, (void)a, (void)tau;
+        return wrong(m, n, lda) || n > m || k > n ? DT_CUSOLVER_INVALID_VALUE
+                                                  : some(size, m, n, ORGQR);
+    }
+    static int orgqr DT_CUSOLVER_ORGQR
+    {
+        if (wrong(m, n, lda) || n > m || k > n || k < 0 || !info ||
+            too_small(size, m, n, ORGQR))
+            return DT_CUSOLVER_INVALID_VALUE;
+        return status_of(sim::queue_lapack(handle->stream, "cusolverDnXorgqr",
+                                           {DT_LAPACK_orgqr, D, 0, 1, m, n, k, 0, {}},
+                                           {{a, m, n, lda}, {tau, k, 1, k}},
+                                           elements(work, size, sizeof(T))));
+    }
+
+    static int ormqr_size DT_CUSOLVER_ORMQR_SIZE
+    {
+        (void)handle, (void)side, (void)trans, (void)a, (void)tau, (void)c;
+        return wrong(m, k, lda) || wrong(m, n, ldc) || k > m ? DT_CUSOLVER_INVALID_VALUE
+                                                             : some(size, m, n, ORMQR);
+    }
+    /* From the left: C - tau v (v^T C) for each reflector v, in the order of Q^T, or the
+     * other one. */
+    static int ormqr DT_CUSOLVER_ORMQR
+    {
+        if (side != DT_CUBLAS_LEFT || wrong(m, k, lda) || wrong(m, n, ldc) || k > m ||
+            !info || too_small(size, m, n, ORMQR))
+            return DT_CUSOLVER_INVALID_VALUE;
+        const sim::Workspace used = elements(work, size, sizeof(T));
+        return status_of(sim::enqueue(
+            handle->stream, "cusolverDnXormqr",
+            {sim::region_of({a, m, k, lda}, sizeof(T)),
+             sim::region_of({tau, k, 1, k}, sizeof(T)),
+             sim::region_of({c, m, n, ldc}, sizeof(T)),
+             {work, used.bytes}},
+            [=](void *const *seen) {
+                sim::spoil(seen[3], used);
+                for (int r = 0; r < k; r++) {
+                    const int i = trans == DT_CUBLAS_OP_T ? r : k - 1 - r;
+                    const T *v = (const T *)seen[0] + (size_t)i * (size_t)lda;
+                    for (int j = 0; j < n; j++) {
+                        T *column = (T *)seen[2] + (size_t)j * (size_t)ldc;
+                        T sum = column[i];
+                        for (int row = i + 1; row < m; row++)
+                            sum += v[row] * column[row];
+                        sum *= ((const T *)seen[1])[i];
+                        column[i] -= sum;
+                        for (int row = i + 1; row < m; row++)
+                            column[row] -= v[row] * sum;
+                    }
+                }
+            }));
+    }
+
+    static int syevd_size DT_CUSOLVER_SYEVD_SIZE
+    {
+        (void)handle, (void)job, (void)uplo, (void)a, (void)w;
+        return wrong(n, n, lda) ? DT_CUSOLVER_INVALID_VALUE : some(size, n, n, SYEVD);
+    }
+    static int syevd DT_CUSOLVER_SYEVD
+    {
+        if (wrong(n, n, lda) || too_small(size, n, n, SYEVD))
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int flags = (uplo == DT_CUBLAS_UPPER ? DT_LAPACK_UPPER : 0) |
+                          (job == DT_CUSOLVER_VECTORS ? DT_LAPACK_VECTORS : 0);
+        return status_of(
+            sim::queue_lapack(handle->stream, "cusolverDnXsyevd",
+                              {DT_LAPACK_syevd, D, flags, 1, n, n, 0, 0, {}},
+                              {{a, n, n, lda}, {w, n, 1, n}, {info, 1, 1, 1}},
+                              elements(work, size, sizeof(T))));
+    }
+
+    static int gesvd_size DT_CUSOLVER_GESVD_SIZE
+    {
+        (void)handle;
+        return m < n ? DT_CUSOLVER_INVALID_VALUE : some(size, m, n, GESVD);
+    }
+    static int gesvd DT_CUSOLVER_GESVD
+    {
+        const bool vectors = job_u != 'N', full = job_u == 'A';
+        if (m < n || wrong(m, n, lda) || wrong(m, n, ldu) || wrong(n, n, ldvt) ||
+            job_u != job_vt || too_small(size, m, n, GESVD))
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int flags =
+            (vectors ? DT_LAPACK_VECTORS : 0) | (full ? DT_LAPACK_FULL : 0);
+        (void)rest;
+        return status_of(
+            sim::queue_lapack(handle->stream, "cusolverDnXgesvd",
+                              {DT_LAPACK_gesdd, D, flags, 1, m, n, 0, 0, {}},
+                              {{a, m, n, lda},
+                               {u, vectors ? m : 0, full ? m : n, ldu},
+                               {s, n, 1, n},
+                               {vt, vectors ? n : 0, n, ldvt},
+                               {info, 1, 1, 1}},
+                              elements(work, size, sizeof(T))));
+    }
+};
+
+int geev_size DT_CUSOLVER_GEEV_SIZE
+{
+    (void)handle, (void)job_l, (void)job_r, (void)a, (void)w, (void)l, (void)r;
+    const bool alike = w_type == a_type && l_type == a_type && r_type == a_type;
+    if (!params || !alike || compute != a_type || wrong(n, n, lda) ||
+        wrong(n, 0, ldl) || wrong(n, n, ldr))
+        return DT_CUSOLVER_INVALID_VALUE;
+    *device_bytes = (size_t)n * 24 + GEEV;
+    *host_bytes = (size_t)n * 8 + GEEV;
+    return DT_CUSOLVER_SUCCESS;
+}
+
+int geev DT_CUSOLVER_GEEV
+{
+    size_t least = 0, least_host = 0;
+    const int status =
+        geev_size(handle, params, job_l, job_r, n, a_type, a, lda, w_type, w, l_type, l,
+                  ldl, r_type, r, ldr, compute, &least, &least_host);
+    if (status || device_bytes < least || host_bytes < least_host ||
+        job_l != DT_CUSOLVER_NO_VECTORS)
+        return DT_CUSOLVER_INVALID_VALUE;
+    const dt_dtype dtype = a_type == DT_CUBLAS_64F ? DT_FLOAT64 : DT_FLOAT32;
+    const bool vectors = job_r == DT_CUSOLVER_VECTORS;
+    char *imaginary = (char *)w + (size_t)n * dt_dtype_size(dtype);
+    return status_of(sim::queue_lapack(
+        handle->stream, "cusolverDnXgeev",
+        {DT_LAPACK_geev, dtype, vectors ? DT_LAPACK_VECTORS : 0, 1, n, n, 0, 0, {}},
+        {{a, n, n, lda},
+         {w, n, 1, n},
+         {imaginary, n, 1, n},
+         {r, vectors ? n : 0, n, ldr},
+         {info, 1, 1, 1}},
+        {device_work, device_bytes, host_work, host_bytes}));
+}
+
+} /* namespace */
+
+const dt_cusolver *sim_cusolver(void);
+
+const dt_cusolver *sim_cusolver(void)
+{
+    typedef Typed<DT_FLOAT32> S;
+    typedef Typed<DT_FLOAT64> D;
+#define FUNCTION(name, symbol, parameters)       name,
+#define TYPED(name, single, twofold, parameters) {S::name, D::name},
+    static const dt_cusolver functions = {
+        DT_CUSOLVER_FUNCTIONS(FUNCTION, TYPED, FUNCTION)};
+#undef FUNCTION
+#undef TYPED
+    /* Without the CPU's LAPACK there is no simulated cuSOLVER; this call does nothing
+     * else but look for it. */
+    const dt_lapack_call probe = {DT_LAPACK_getrf, DT_FLOAT32, 0, 0, 1, 1, 0, 0, {}};
+    return cpu_lapack({0, nullptr}, &probe) ? nullptr : &functions;
+}

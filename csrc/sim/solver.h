@@ -1,0 +1,32 @@
+/* What stand-ins of cuSOLVER and cuBLAS share: the CPU's LAPACK as work on a stream. */
+#ifndef DT_SIM_SOLVER_H
+#define DT_SIM_SOLVER_H
+
+#include "device/lapack.h"
+#include "sim/internal.h"
+#include "sim/kernel.h"
+
+namespace sim {
+
+/* A column-major matrix in device memory. */
+struct Matrix {
+    const void *pointer;
+    int64_t rows, columns, ld;
+};
+
+/* Device memory that a routine may overwrite, and host memory. */
+struct Workspace {
+    void *device;
+    size_t bytes;
+    void *host;
+    size_t host_bytes;
+};
+
+/* Queues the call: its operands are the matrices, packed for the CPU's routine and written
+ * back. The workspace is filled with rubbish. */
+cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call call,
+                         const std::vector<Matrix> &matrices, Workspace work = {});
+
+} /* namespace sim */
+
+#endif
