@@ -164,7 +164,7 @@ def right(kind, error):
         return isinstance(error, torch.cuda.OutOfMemoryError)
     if kind == "interpreter" and isinstance(error, SystemError):
         return text.startswith("<function")  # a fault of CPython's own
-    words = any(word in text for word in ("cuda", "cuBLAS", "page-locked"))
+    words = any(word in text for word in ("cuda", "cuBLAS", "cuSOLVER", "page-locked"))
     return kind.startswith("gpu-") and isinstance(error, RuntimeError) and words
 
 

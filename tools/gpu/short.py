@@ -2,9 +2,9 @@
 
     short.py [--quick] [--no-products]
 
---quick takes three sizes, for compute-sanitizer; --no-products leaves out the products
-and layers that need cuBLAS, whose kernels are not ours to check. Without a real GPU it
-fails.
+--quick takes three sizes, for compute-sanitizer; --no-products leaves out the products,
+layers and factorizations by cuBLAS and cuSOLVER, whose kernels are not ours to check.
+Without a real GPU it fails.
 """
 
 import sys
@@ -80,6 +80,24 @@ def rows(n):
     )
 
 
+def factors(n):
+    """By cuSOLVER."""
+
+    def well(x):
+        return x @ x.mT + n * torch.eye(n, device=x.device)
+
+    same(lambda x: torch.linalg.cholesky(well(x)), (2, n, n))
+    same(lambda x, b: torch.linalg.solve(well(x), b), (2, n, n), (2, n, 2))
+    same(lambda x: torch.linalg.eigvalsh(well(x)), (2, n, n))
+    same(lambda x: torch.linalg.qr(well(x)).R.abs(), (2, n, n))
+    least = lambda x, b: torch.linalg.lstsq(x, b, driver="gels").solution
+    eye = torch.eye(n + 2, n)
+    same(lambda x, b: least(x + n * eye.to(x.device), b), (n + 2, n), (n + 2, 1))
+    same(lambda x: torch.linalg.svdvals(x + n * eye.mT.to(x.device)), (n, n + 2))
+    large = torch.linalg.eigvals(well(torch.rand(n, n, device="cuda"))).max().item()
+    assert large >= n
+
+
 def training(n):
     net = torch.nn.Linear(n, 3).to("cuda")
     for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.RMSprop):
@@ -100,6 +118,9 @@ def main():
         rows(n)
         if PRODUCTS:
             training(n)
+    if PRODUCTS:
+        factors(3)
+        factors(65)
     torch.cuda.synchronize()
     print("short program: fine")
 

@@ -128,7 +128,7 @@ STEPS = (
         "facts",
         1,
         20,
-        "what pydevtensor finds: device, driver, cuBLAS",
+        "what pydevtensor finds: device, driver, cuBLAS, cuSOLVER",
         ("{python}", "-m", "pydevtensor"),
         needs=BUILT,
         evidence=_kind_is_real,
