@@ -361,11 +361,14 @@ def test_names_of_nodes_and_results():
     assert linalg.inv(x.detach(), out=out) is out
 
 
-def test_what_to_install_without_lapack():
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_what_to_install_without_lapack(kind):
     said = python(
         "import pydevtensor as torch\n"
-        "try:\n    torch.linalg.inv(torch.eye(2))\n"
+        f"x = torch.eye(2, device='{kind}')\n"
+        "try:\n    torch.linalg.inv(x)\n"
         "except RuntimeError as error:\n    print(error)",
         PYDEVTENSOR_BLAS="own",
+        PYDEVTENSOR_SIM_GPUS="1",
     )
     assert "pip install scipy-openblas64" in said
