@@ -135,6 +135,7 @@ def test_out_of_memory_groups_tensors_that_are_alike(gpu):
 def test_cublas_gets_the_memory_of_the_cache(gpu):
     """A handle for which there is no memory is tried again without the cache."""
     square = torch.ones(3, 3, device=gpu)
+    torch.cuda.synchronize(gpu)
     with torch.cuda.stream(torch.cuda.Stream(gpu)):
         torch.empty(1000, 1000, device=gpu)
         kept = torch.cuda.memory_reserved(gpu)
