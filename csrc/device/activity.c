@@ -313,7 +313,8 @@ static int64_t optim_numel(const dt_optim_call *c)
          0)
 
 static dt_activity kernel(const char *name, dt_device device, void *stream,
-                          dt_dtype dtype, int64_t bytes, double flops)
+                          dt_dtype dtype, int64_t bytes, double flops, const void *call,
+                          dt_call_form form)
 {
     return (dt_activity){.kind = DT_ACTIVITY_KERNEL,
                          .name = name,
@@ -321,16 +322,24 @@ static dt_activity kernel(const char *name, dt_device device, void *stream,
                          .stream = stream,
                          .bytes = bytes,
                          .flops = flops,
-                         .dtype = dtype};
+                         .dtype = dtype,
+                         .call = call,
+                         .form = form};
 }
+
+/* The last argument of a WORK, which describes the call. */
+#define LAST(...)                    LAST_OF(__VA_ARGS__, LAST_3, LAST_2, )(__VA_ARGS__)
+#define LAST_OF(a, b, c, which, ...) which
+#define LAST_2(stream, call)         call
+#define LAST_3(stream, other, call)  call
 
 /* A function of each observed backend, since a stream does not say whose it is. */
 #define OBSERVED(type, member, parameters, arguments, name, dtype_of, bytes, flops)    \
     static int type##_##member parameters                                              \
     {                                                                                  \
-        const dt_activity activity =                                                   \
-            kernel(name, dt_device_make(DT_##type, stream.device), stream.handle,      \
-                   dtype_of, bytes, flops);                                            \
+        const dt_activity activity = kernel(                                           \
+            name, dt_device_make(DT_##type, stream.device), stream.handle, dtype_of,   \
+            bytes, flops, LAST arguments, DT_CALL_FORM(LAST arguments));               \
         dt_observed told;                                                              \
         if (dt_activity_begin(&told, &activity))                                       \
             return -1;                                                                 \

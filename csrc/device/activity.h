@@ -7,6 +7,7 @@
 #define DT_DEVICE_ACTIVITY_H
 
 #include "device/device.h"
+#include "device/extents.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,7 +20,8 @@ typedef enum dt_activity_kind {
     DT_ACTIVITY_DEVICE_TO_DEVICE,
     DT_ACTIVITY_WAIT,
     DT_ACTIVITY_ALLOCATE,
-    DT_ACTIVITY_FREE
+    DT_ACTIVITY_FREE,
+    DT_ACTIVITY_HOST_USE /* of pinned memory, outside of a backend */
 } dt_activity_kind;
 
 struct dt_tensor;
@@ -36,6 +38,9 @@ typedef struct dt_activity {
     bool asked;     /* the program asked for this wait or copy by its name */
     const struct dt_tensor *tensor; /* that is copied, where it is known */
     void *data; /* of an allocation, once it is made, and of a free */
+    /* Of a kernel or a use by the host: what it works on (device/extents.h). */
+    const void *call;
+    dt_call_form form;
 } dt_activity;
 
 /* begin(activity, &mark) is called on the thread of the operation before it starts; -1
@@ -58,7 +63,9 @@ extern int dt_observers_of_places;
 
 /* The node that this thread's backward pass runs: the line that made it, or -1. */
 enum { DT_NO_NODE = -2 };
+#ifndef __cplusplus /* of the core alone */
 extern _Thread_local int dt_activity_node;
+#endif
 
 /* Around an operation that does not go through dt_backends alone. */
 enum { DT_OBSERVERS = 8 };

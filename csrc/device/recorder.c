@@ -44,6 +44,8 @@ static void *new_event(const dt_backend *gpu, dt_stream stream)
 
 static int begin(const dt_activity *activity, void **mark)
 {
+    if (activity->kind == DT_ACTIVITY_HOST_USE)
+        return 0;
     int64_t at = __atomic_fetch_add(&recorder.taken, 1, __ATOMIC_RELAXED);
     if (at >= recorder.capacity)
         return 0;

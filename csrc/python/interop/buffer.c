@@ -2,6 +2,7 @@
 #include "autograd/variable.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
+#include "tensor/ops/copy.h"
 #include "tensor/view.h"
 
 /* --- exporting a CPU tensor's memory --- */
@@ -73,6 +74,10 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
     const char *reason = refusal(t, flags);
     if (reason)
         return DT_SET_ERROR(PyExc_BufferError, "%s", reason);
+    if (dt_tensor_used_by_host("memoryview", t)) {
+        dt_raise();
+        return -1;
+    }
     export *kept = PyMem_Malloc(sizeof *kept);
     if (!kept) {
         PyErr_NoMemory();

@@ -92,6 +92,8 @@ static PyObject *array_of(PyObject *object)
     static char nothing;
     if (need_numpy())
         return NULL;
+    if (dt_tensor_used_by_host("numpy", t))
+        return dt_raise();
     for (int d = 0; d < t->ndim; d++) {
         shape[d] = (npy_intp)t->shape[d];
         strides[d] = (npy_intp)(t->strides[d] * (int64_t)dt_dtype_size(dtype));

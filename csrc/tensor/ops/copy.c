@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "device/activity.h"
 #include "device/stream.h"
 #include "device/transfer.h"
 #include "tensor/call.h"
@@ -63,7 +64,8 @@ static int transfer(const dt_tensor *target, const dt_tensor *source, bool later
     if (!bytes)
         return 0;
     dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
-    if (dt_storage_use(target->storage) || dt_storage_use(source->storage) ||
+    if ((!later && dt_tensor_used_by_host("copy", source)) ||
+        dt_storage_use(target->storage) || dt_storage_use(source->storage) ||
         (later && (dt_device_is_cpu(to) ? dt_storage_use_pinned(target->storage, from)
                                         : dt_storage_use_pinned(source->storage, to))))
         return -1;
@@ -273,6 +275,26 @@ int dt_copy_forward(dt_call *c)
     return status;
 }
 
+int dt_host_use(const char *op_name, const dt_tensor *t)
+{
+    dt_extent extent = {.data = dt_tensor_data(t),
+                        .item = (int64_t)dt_dtype_size((dt_dtype)t->dtype),
+                        .ndim = t->ndim,
+                        .reads = true};
+    for (int d = 0; d < t->ndim; d++) {
+        extent.shape[d] = t->shape[d];
+        extent.strides[d] = t->strides[d] * extent.item;
+    }
+    const dt_activity activity = {.kind = DT_ACTIVITY_HOST_USE,
+                                  .name = op_name,
+                                  .device = dt_tensor_device(t),
+                                  .call = &extent,
+                                  .form = DT_CALL_one};
+    dt_observed told;
+    return dt_activity_begin(&told, &activity) ? -1
+                                               : dt_activity_end(&told, &activity, 0);
+}
+
 int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out)
 {
     if (t->numel != 1) {
@@ -285,6 +307,8 @@ int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out)
     }
     dt_element element;
     const void *data = dt_tensor_data(t);
+    if (dt_tensor_used_by_host(op_name, t))
+        return -1;
     if (!dt_device_is_cpu(dt_tensor_device(t))) {
         if (dt_storage_use(t->storage) ||
             dt_transfer(dt_device_make(DT_CPU, 0), &element, dt_tensor_device(t), data,

@@ -2,6 +2,7 @@
 #ifndef DT_TENSOR_OPS_COPY_H
 #define DT_TENSOR_OPS_COPY_H
 
+#include "device/activity.h"
 #include "tensor/format.h"
 #include "tensor/tensor.h"
 
@@ -34,5 +35,13 @@ int dt_copy_part(const char *op_name, dt_tensor *target, const dt_tensor *source
 
 /* The only element of t. Waits for the device. `op_name` is item, __bool__, ... */
 int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out);
+
+/* Tells observers that the host reads t's memory itself. -1 if one forbids it. */
+int dt_host_use(const char *op_name, const dt_tensor *t);
+/* Only pinned memory is used by streams too. */
+static inline int dt_tensor_used_by_host(const char *op_name, const dt_tensor *t)
+{
+    return t->storage->pinned && dt_observers ? dt_host_use(op_name, t) : 0;
+}
 
 #endif

@@ -188,6 +188,8 @@ static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg
         return 0;
     }
     if (is_guest(t) && !dt_device_is_cpu(device)) {
+        if (dt_tensor_used_by_host(op_name, t))
+            return -1;
         input->value = dt_element_from_scalar(
             compute, dt_element_to_scalar((dt_dtype)t->dtype, dt_tensor_data(t)));
         return 0;
