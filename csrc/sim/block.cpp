@@ -1,7 +1,8 @@
 /* Blocks: exactly the bytes that a program requested. Pointers are checked when work
  * is queued, since a correct program frees nothing before it has queued the last
- * use. Poison and canaries are written in the order of the block's stream, since
- * queued work may still use the memory until then. */
+ * use. Poison and canaries are written in the order of the block's stream where queued
+ * work still uses the memory, and else at once: so a stream that does not wait for the
+ * one that fills a new block finds poison there, and not what was there before. */
 #include "internal.h"
 #include <string.h>
 
@@ -178,6 +179,19 @@ void forget_blocks(Device &device, char *base, size_t bytes)
     }
 }
 
+/* Whether queued work may use memory of [base, base + bytes). */
+static bool is_in_queue(const char *base, size_t bytes)
+{
+    bool found = false;
+    each_stream([&](const Stream &stream) {
+        for (auto &work : stream.queue)
+            for (auto &block : work.blocks)
+                found |=
+                    block->base < base + bytes && base < block->base + block->rounded;
+    });
+    return found;
+}
+
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handle)
 {
     Entry in;
@@ -212,7 +226,11 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
     before.insert(before.end(), live.begin(), live.end());
     Work work;
     work.kind = Work::kHousekeeping;
+    work.blocks = before;
+    work.blocks.push_back(block);
     work.run = [block, before] {
+        if (block->laid_out)
+            return;
         for (auto &old : before) {
             if (old->laid_out && !old->reused)
                 check_canary(*old, "work", old->device, true);
@@ -220,6 +238,8 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
         }
         lay_out(*block);
     };
+    if (!is_in_queue(base, rounded))
+        work.run();
     /* NULL is the default stream of the block's device, not of the current device. */
     Stream *stream = handle ? stream_of(handle) : device->own_stream.get();
     push(stream ? *stream : *device->own_stream, std::move(work));
