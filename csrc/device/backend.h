@@ -80,6 +80,7 @@ static inline void dt_memory_reset_peaks(dt_memory_stats *stats)
 #undef MEMORY_COUNTER
 }
 
+struct dt_extent;
 struct dt_generator;
 struct dt_nn_call;
 struct dt_attention_call;
@@ -88,6 +89,7 @@ struct dt_convolution;
 struct dt_pooling_call;
 struct dt_resample_call;
 struct dt_lapack_call;
+struct dt_race;
 
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
 typedef void (*dt_fact_visitor)(void *context, const char *name, const char *value);
@@ -290,7 +292,11 @@ typedef struct dt_host {
     int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
     /* The CPU's LAPACK, for simulated cuSOLVER. */
     int (*cpu_lapack)(dt_stream stream, const struct dt_lapack_call *call);
-    int (*place)(void);    /* dt_activity_place */
+    int (*place)(void); /* dt_activity_place */
+    void (*extents)(int form, const char *name, const void *call,
+                    void (*visit)(void *context, const struct dt_extent *extent),
+                    void *context);          /* dt_extents */
+    int (*race)(const struct dt_race *race); /* dt_race_found */
     int simulated_devices; /* number of simulated devices (simulator only) */
     int virtual_devices;   /* 0: physical GPUs; n: n devices that share the first GPU */
     /* Directories of Python packages, colon-separated; borrowed. */

@@ -8,6 +8,7 @@
 #include "base/gil.h"
 #include "base/lock.h"
 #include "device/activity.h"
+#include "device/race.h"
 
 const dt_backend *dt_backends[DT_NDEVICE_TYPES];
 
@@ -155,6 +156,8 @@ static const dt_backend *open_cuda(void)
         .cpu_gemm = gemm_of_simulator,
         .cpu_lapack = lapack_of_simulator,
         .place = dt_activity_place,
+        .extents = dt_extents,
+        .race = dt_race_found,
         .simulated_devices = simulated,
         .virtual_devices = virtual_devices,
         .library_directories = cuda.packages ? cuda.packages : "",

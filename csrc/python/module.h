@@ -44,7 +44,8 @@
     SETUP(places)                                                                      \
     SETUP(memory)                                                                      \
     SETUP(recorder)                                                                    \
-    SETUP(guards)
+    SETUP(guards)                                                                      \
+    SETUP(races)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)

@@ -199,6 +199,8 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
         return;
     char *base = (char *)pointer;
     Device *device = device_of(base);
+    if (!device) /* pinned memory is handed out when its copies are over */
+        race_forget(base, rounded);
     if (!device || bytes > rounded)
         return;
     auto found = entry_before(device->segments, base);

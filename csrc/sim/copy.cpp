@@ -74,6 +74,8 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
     void *there = reach_end(work, stream->device, to_device, to_owner, to, "target");
     void *here =
         reach_end(work, stream->device, from_device, from_owner, from, "source");
+    race_touch(work, from, bytes, true, false);
+    race_touch(work, to, bytes, false, true);
     work.run = [there, here, bytes] { memmove(there, here, bytes); };
     push(*stream, std::move(work));
     return cudaSuccess;
@@ -102,6 +104,7 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
             reach(work,
                   {stream->device, true, region.bytes != 0, true, "operand", number},
                   region.pointer, region.bytes, &there);
+        race_pointer(work, region.pointer, region.bytes, true, region.writes);
         seen.push_back(there);
     }
     work.run = [function, seen] { function(seen.data()); };
@@ -152,6 +155,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t hand
     work.bytes = bytes;
     void *seen;
     reach(work, {stream->device, true, true, true, "target", 0}, to, bytes, &seen);
+    race_touch(work, to, bytes, false, true);
     work.run = [seen, value, bytes] { memset(seen, value, bytes); };
     push(*stream, std::move(work));
     return cudaSuccess;

@@ -124,6 +124,10 @@ cudaError_t cudaDeviceSynchronize(void)
     int device = thread().device;
     device_at(device).counted.waits++;
     drain_device(device);
+    each_stream([device](Stream &stream) {
+        if (stream.device == device)
+            race_host_waits(stream);
+    });
     return verdict(device, before);
 }
 

@@ -73,7 +73,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned
         return answer(flags ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
     if (cudaError_t error = failure("wait", cudaErrorUnknown))
         return answer(error);
-    if (!event->moment || event->moment->done)
+    if (!event->moment)
+        return cudaSuccess;
+    race_stream_waits(*stream, *event->moment);
+    if (event->moment->done)
         return cudaSuccess;
     Work work;
     work.kind = Work::kWait;
@@ -93,7 +96,9 @@ cudaError_t cudaEventQuery(cudaEvent_t handle)
     MomentRef moment = event->moment;
     uint64_t before = state().violations;
     bool ready = moment->done;
-    if (!ready)
+    if (ready)
+        race_host_waits(*moment);
+    else
         advance(*moment->stream);
     nudge();
     return verdict(moment->device, before, ready ? cudaSuccess : cudaErrorNotReady);
@@ -113,6 +118,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
     nudge();
     while (!moment->done)
         advance(*moment->stream);
+    race_host_waits(*moment);
     return verdict(moment->device, before);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 #include "base/sanitizer.h"
 #include "cuda_runtime.h"
+#include "race.h"
 #include "sim.h"
 
 namespace sim {
@@ -28,6 +29,8 @@ struct Block {
     size_t rounded;
     bool laid_out = false; /* poison and canary are written, in stream order */
     bool reused = false;   /* the memory has been laid out as another block */
+    uint64_t number = next_number();
+    static uint64_t next_number();
 };
 using BlockRef = std::shared_ptr<Block>;
 
@@ -51,6 +54,7 @@ struct Moment {
     int device = 0;
     bool done = false;
     double seconds = 0;
+    Clock clock; /* of the stream */
 };
 using MomentRef = std::shared_ptr<Moment>;
 
@@ -61,6 +65,7 @@ struct Work {
     size_t bytes = 0;      /* of a copy or memset */
     std::function<void()> run;
     std::vector<BlockRef> blocks; /* blocks that it may access */
+    std::vector<Touch> touches;   /* until it is queued: what it does to them */
     bool check_canaries = false;
     MomentRef moment;                /* of kRecord and kWait */
     cudaError_t fault = cudaSuccess; /* error found when it was queued; it is then
@@ -73,6 +78,9 @@ struct Stream {
     int device = 0;
     bool destroyed = false;
     std::deque<Work> queue;
+    unsigned number = next_number(); /* its place in clocks; 0 is no stream's */
+    Clock clock;
+    static unsigned next_number();
 };
 
 struct Device {
@@ -108,6 +116,7 @@ struct Options {
     int devices = 1;
     size_t memory = (size_t)1 << 30;
     Schedule schedule = kEager;
+    std::string schedule_name = "eager";
     uint64_t random = 0;
     const Stream *favourite = nullptr; /* used by the random schedule; only compared,
                                           never dereferenced */
@@ -126,6 +135,7 @@ struct State {
     std::vector<std::unique_ptr<Stream>> streams;
     std::map<cudaEvent_t, struct Event *> events;
     std::map<char *, size_t> pinned;
+    Races races;
     std::string violation;
     uint64_t violations = 0;
 };
@@ -166,6 +176,8 @@ struct Thread {
     char text[1024] = {};
     char words[1536] = {}; /* what cudaGetErrorString returns */
     char complaint[256] = {};
+    Watched *watched = nullptr; /* the state's, once races are looked for */
+    int own_waits = 0;          /* see OwnWait */
 };
 Thread &thread();
 

@@ -19,19 +19,20 @@ static cudaError_t check_extents(const Launch &launch)
 }
 
 /* A slot is a pointer of some type: copy its bytes. */
-static void reach_arguments(Work &work, int device, const std::vector<void *> &slots)
+static void reach_arguments(Work &work, int device, const std::vector<Slot> &slots)
 {
     int number = 0;
-    for (void *slot : slots) {
+    for (const Slot &slot : slots) {
         void *held, *seen;
-        memcpy(&held, slot, sizeof held);
+        memcpy(&held, slot.at, sizeof held);
         reach(work, {device, true, false, true, "pointer", ++number}, held, 0, &seen);
-        memcpy(slot, &seen, sizeof seen);
+        memcpy(slot.at, &seen, sizeof seen);
+        race_pointer(work, held, 0, true, !slot.reads);
     }
 }
 
 cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
-                   const std::vector<void *> &slots)
+                   const std::vector<Slot> &slots)
 {
     SIM_ENTER();
     Stream *stream = stream_of(launch.stream);

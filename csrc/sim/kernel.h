@@ -41,14 +41,30 @@ struct Body {
     virtual void run() = 0;
 };
 
-/* Queues the body. `slots` are the addresses of the pointers inside it: checked now,
- * and replaced by the addresses that kernels see. */
+/* A pointer inside of a body. */
+struct Slot {
+    void *at;   /* its address */
+    bool reads; /* it points to const: the kernel only reads */
+};
+
+/* Queues the body. Its pointers are checked now, and replaced by the addresses that
+ * kernels see. */
 cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
-                   const std::vector<void *> &slots);
+                   const std::vector<Slot> &slots);
 
 void *dynamic_shared_memory();
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);
 void block_given_back(void *pointer, size_t rounded);
+/* Its memory is handed out again only when the work is over that the stream has now. */
+void race_block_awaits(void *pointer, size_t rounded, int device, cudaStream_t stream);
+
+/* While one lives, this thread's waits are the library's own: a program must not rely on
+ * them, and the host memory that it copies is the library's. */
+struct OwnWait {
+    OwnWait();
+    ~OwnWait();
+    OwnWait(const OwnWait &) = delete;
+};
 
 /* --- for stand-ins of CUDA's libraries (blas.cpp): work on a simulated stream --- */
 
@@ -56,6 +72,7 @@ void block_given_back(void *pointer, size_t rounded);
 struct Region {
     const void *pointer; /* the program's address */
     size_t bytes;        /* from there on; 0: any part of the block */
+    bool writes = true;
 };
 
 /* Queues work(seen) in stream order; seen[i] is where the work can access
@@ -90,8 +107,14 @@ struct says_pointers<S, std::void_t<decltype(each_pointer(
 template <class P>
 using Kept = std::remove_cv_t<std::remove_reference_t<P>>;
 
+template <class T>
+Slot slot_of(T *&pointer)
+{
+    return {(void *)&pointer, std::is_const_v<T>};
+}
+
 template <class P>
-void note_pointers(Kept<P> &parameter, std::vector<void *> &slots)
+void note_pointers(Kept<P> &parameter, std::vector<Slot> &slots)
 {
     using Parameter = Kept<P>;
     static_assert(
@@ -99,7 +122,7 @@ void note_pointers(Kept<P> &parameter, std::vector<void *> &slots)
             (std::is_class_v<Parameter> && std::is_const_v<std::remove_reference_t<P>>),
         "the only references a kernel takes are GRID_CONSTANT");
     if constexpr (std::is_pointer_v<Parameter>) {
-        slots.push_back((void *)&parameter);
+        slots.push_back(slot_of(parameter));
     } else if constexpr (std::is_class_v<Parameter> || std::is_union_v<Parameter>) {
         static_assert(std::is_trivially_copyable_v<Parameter>,
                       "a kernel's parameter is copied byte by byte");
@@ -110,7 +133,7 @@ void note_pointers(Kept<P> &parameter, std::vector<void *> &slots)
                 "see cuda/runtime/launch.h");
             if constexpr (says_pointers<Parameter>::value)
                 each_pointer(parameter,
-                             [&slots](auto *&p) { slots.push_back((void *)&p); });
+                             [&slots](auto *&p) { slots.push_back(slot_of(p)); });
         }
     }
 }
@@ -147,7 +170,7 @@ cudaError_t launch(const Launch &what, void (*kernel)(P...), A &&...arguments)
                   "wrong number of arguments for the kernel");
     using Made = KernelBody<Barriers, P...>;
     std::unique_ptr<Made> body(new Made(kernel, std::forward<A>(arguments)...));
-    std::vector<void *> slots;
+    std::vector<Slot> slots;
     std::apply([&slots](auto &...values) { (note_pointers<P>(values, slots), ...); },
                body->values);
     return submit(what, std::move(body), slots);

@@ -126,6 +126,7 @@ static void give_back(Device &device, std::map<char *, Segment>::iterator found)
 {
     Block &whole = *found->second.whole;
     forget_blocks(device, whole.base, whole.rounded);
+    race_forget(whole.base, whole.rounded);
     if (whole.laid_out && !found->second.carved)
         check_canary(whole, "work", device.index, true);
     open_pages(seen_from(whole.base), whole.rounded);
@@ -216,6 +217,7 @@ cudaError_t cudaFreeHost(void *pointer)
         return answer(cudaErrorInvalidValue);
     drain_all();
     device_at(thread().device).counted.host_frees++;
+    race_forget((char *)pointer, state().pinned[(char *)pointer]);
     state().pinned.erase((char *)pointer);
     free(pointer);
     return cudaSuccess;

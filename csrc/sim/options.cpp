@@ -91,6 +91,7 @@ static int set_schedule(const char *text)
         return complain(
             format("'%.40s' is not a schedule: give eager, lazy or random:SEED", text));
     }
+    options.schedule_name = text;
     return content();
 }
 
@@ -153,6 +154,25 @@ static int set_sticky(const char *text)
     return status;
 }
 
+static int set_races(const char *text)
+{
+    Races &races = state().races;
+    static const char *const modes[] = {"off", "warn", "error"};
+    int mode = 0;
+    while (mode < 3 && strcmp(text, modes[mode]))
+        mode++;
+    if (mode == 3)
+        return complain(format(
+            "'%.40s' is no way to tell of races: give off, warn or error", text));
+    if (state().open && mode && !races.mode)
+        return complain("simulated GPUs are already in use: have races looked for "
+                        "before the first use");
+    races.mode = (Races::Mode)mode;
+    races.told.clear();
+    races.ranges.clear();
+    return content();
+}
+
 static const struct {
     const char *name, *variable;
     int (*set)(const char *text);
@@ -163,6 +183,7 @@ static const struct {
     {"peer", "PYDEVTENSOR_SIM_PEER", set_peer},
     {"sticky", "PYDEVTENSOR_SIM_STICKY", set_sticky},
     {"failures", "PYDEVTENSOR_SIM_FAIL", set_failures},
+    {"races", "PYDEVTENSOR_SIM_RACES", set_races},
 };
 
 static int read_environment()

@@ -8,6 +8,7 @@
  *     PYDEVTENSOR_SIM_PEER=0          no peer access between devices (default 1)
  *     PYDEVTENSOR_SIM_STICKY=1        a device is lost after a fault (default 0)
  *     PYDEVTENSOR_SIM_FAIL=malloc:3   failures on demand
+ *     PYDEVTENSOR_SIM_RACES=warn      off, warn or error (default off)
  *
  * All functions may be called from any thread. */
 #ifndef DT_SIM_SIM_H
@@ -39,6 +40,9 @@ extern "C" {
  *
  * "sticky": 1: once a fault was reported, every call that needs the device fails with it,
  * as on a GPU. 0 repairs the device.
+ *
+ * "races": what becomes of accesses to the same memory that nothing orders (race.h); from
+ * "off" to another before the first use of a device only.
  *
  * "failures": "malloc:3,copy:5+": from now on the third cudaMalloc fails, once, and the
  * fifth copy and all copies after it; "malloc:1:46": with error 46 of CUDA. Kinds: malloc,
@@ -88,8 +92,8 @@ size_t dt_sim_violation(char *out, size_t size);
 /* Units of work queued and not yet run. device -1: all devices. */
 int64_t dt_sim_pending(int device);
 
-/* For Python: "count DEVICE" replies with the counters as JSON; other commands are a
- * setting's name and value, such as "schedule lazy". The reply to a rejected one is the
+/* For Python: "count DEVICE" replies with the counters as JSON, "schedule" with the
+ * schedule; other commands are a setting's name and value, such as "schedule lazy". The reply to a rejected one is the
  * complaint. */
 __attribute__((visibility("default"))) int dt_sim_control(const char *command,
                                                           char *reply, size_t size);

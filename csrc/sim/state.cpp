@@ -19,6 +19,18 @@ Thread &thread()
     return mine;
 }
 
+uint64_t Block::next_number()
+{
+    static uint64_t last;
+    return ++last;
+}
+
+unsigned Stream::next_number()
+{
+    static unsigned last;
+    return ++last;
+}
+
 Entry::Entry(Need need) : error(cudaSuccess), locked(false)
 {
     if (thread().inside) {

@@ -152,6 +152,7 @@ void nudge()
 
 void push(Stream &stream, Work work)
 {
+    race_queued(stream, work);
     stream.queue.push_back(std::move(work));
     switch (state().options.schedule) {
     case kEager:
@@ -206,6 +207,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     nudge();
     device_at(stream->device).counted.waits++;
     drain(*stream);
+    race_host_waits(*stream);
     return verdict(stream->device, before);
 }
 
@@ -217,7 +219,9 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
         return answer(cudaErrorInvalidResourceHandle);
     uint64_t before = state().violations;
     bool ready = stream->queue.empty();
-    if (!ready) /* so that polling makes progress */
+    if (ready)
+        race_host_waits(*stream);
+    else /* so that polling makes progress */
         advance(*stream);
     nudge();
     return verdict(stream->device, before, ready ? cudaSuccess : cudaErrorNotReady);

@@ -176,6 +176,7 @@ void make_free(Heap &heap, Block *block)
  * with all of those uses first. */
 void settle_uses(Heap &heap, bool wait)
 {
+    SIM_OWN_WAIT;
     for (Uses &uses : heap.uses) {
         while (!uses.queue.empty()) {
             Use use = uses.queue.front();
@@ -385,6 +386,10 @@ void release(int number, void *data)
             lost = true;
         else if (!record_event(heap, stream, block))
             cuda_succeeds(cudaStreamSynchronize((cudaStream_t)stream.handle));
+        if (!lost)
+            SIM_BLOCK_AWAITS(block->data, round_up(block->size, kRound),
+                             device_ordinal(stream.device),
+                             (cudaStream_t)stream.handle);
     }
     if (!lost && !block->events)
         make_free(heap, block);

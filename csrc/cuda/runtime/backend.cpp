@@ -8,6 +8,7 @@
 #include "cuda/runtime/cusolver.h"
 #include "device/lapack.h"
 #ifdef DT_SIMULATED
+#include "sim/race.h"
 #include "sim/sim.h"
 void sim_cublas_set_gemm(int (*gemm)(dt_stream stream,
                                      const dt_gemm *gemm)); /* sim/blas.cpp */
@@ -58,6 +59,13 @@ void dt_cuda_facts(dt_fact_visitor visit, void *context)
     visit(context, "architectures", text);
 }
 
+/* A simulated GPU raises here what the call found. */
+#ifdef DT_SIMULATED
+#define RACE_ANSWER(status) sim::race_answer(status)
+#else
+#define RACE_ANSWER(status) (status)
+#endif
+
 struct Restore {
     ~Restore() { device_restore(); }
 };
@@ -78,7 +86,7 @@ struct Entry<run, int (*)(dt_stream, A...)> {
     static int call(dt_stream stream, A... arguments)
     {
         Restore after;
-        return device_use(stream.device) ? -1 : run(stream, arguments...);
+        return RACE_ANSWER(device_use(stream.device) ? -1 : run(stream, arguments...));
     }
 };
 
@@ -103,6 +111,9 @@ dt_backend_open(const dt_host *host)
     }
 #endif
     static dt_backend backend;
+#ifdef DT_SIMULATED
+    backend.observer = sim::race_observer(host);
+#endif
     backend.version = DT_BACKEND_VERSION;
     backend.name = "cuda";
 #define MEMBER(name) backend.name = Entry<dt_cuda_##name>::call;

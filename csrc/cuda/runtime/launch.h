@@ -38,7 +38,14 @@
  *     SIM_BLOCK_GIVEN_BACK(pointer, rounded)
  *
  * where `bytes` were requested, `rounded` are reserved, and the block is reused in the
- * order of `stream`. On a GPU both do nothing. */
+ * order of `stream`; and between both, for each other stream whose work it lets end before
+ * it hands the block out again,
+ *
+ *     SIM_BLOCK_AWAITS(pointer, rounded, device, stream)
+ *
+ * SIM_OWN_WAIT declares that what the function waits for until its block ends, and the
+ * host memory that it copies, is the library's own: programs must not rely on such a wait.
+ * On a GPU all of them do nothing. */
 #ifndef DT_CUDA_RUNTIME_LAUNCH_H
 #define DT_CUDA_RUNTIME_LAUNCH_H
 
@@ -87,6 +94,9 @@ dim3 launch_extent(Integer extent)
     sim::block_taken((pointer), (bytes), (rounded), (stream))
 #define SIM_BLOCK_GIVEN_BACK(pointer, rounded)                                         \
     sim::block_given_back((pointer), (rounded))
+#define SIM_BLOCK_AWAITS(pointer, rounded, device, stream)                             \
+    sim::race_block_awaits((pointer), (rounded), (device), (stream))
+#define SIM_OWN_WAIT sim::OwnWait own_wait
 
 #else
 
@@ -102,8 +112,10 @@ dim3 launch_extent(Integer extent)
     extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];              \
     type *name = reinterpret_cast<type *>(dynamic_shared_bytes)
 #endif
-#define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream) ((void)0)
-#define SIM_BLOCK_GIVEN_BACK(pointer, rounded)           ((void)0)
+#define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream)   ((void)0)
+#define SIM_BLOCK_GIVEN_BACK(pointer, rounded)             ((void)0)
+#define SIM_BLOCK_AWAITS(pointer, rounded, device, stream) ((void)0)
+#define SIM_OWN_WAIT                                       ((void)0)
 
 #endif
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cuda/runtime/launch.h"
 #include "cuda/runtime/report.h"
 
 /* Small host-to-device copies are staged in pinned slots, so they are asynchronous
@@ -22,6 +23,7 @@ Ring rings[DT_MAX_DEVICES];
 int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *source,
                 size_t bytes)
 {
+    SIM_OWN_WAIT;
     unsigned slot = ring->next % SLOTS;
     if (!ring->memory)
         CUDA_TRY("allocating pinned memory",

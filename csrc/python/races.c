@@ -1,0 +1,119 @@
+/* What a program is told of a race on simulated GPUs: device/race.h. */
+#include "device/race.h"
+
+#include <string.h>
+
+#include "base/gil.h"
+#include "device/device.h"
+#include "python/errors.h"
+#include "python/places.h"
+
+enum { RACE_TEXT = 2048, STREAM_TEXT = 96 };
+
+/* "stream 0x55d0 of cuda:0" */
+static const char *stream_text(const dt_race_access *access, char text[STREAM_TEXT])
+{
+    if (access->stream)
+        snprintf(text, STREAM_TEXT, "stream %p of cuda:%d", access->stream,
+                 access->device);
+    else
+        snprintf(text, STREAM_TEXT, "the default stream of cuda:%d", access->device);
+    return text;
+}
+
+static const char *verb(const dt_race_access *access)
+{
+    return !access->writes ? "reads" : access->reads ? "reads and writes" : "writes";
+}
+
+/* "\n  add writes them on s1, stream 0x55d0 of cuda:0, at train.py:12" */
+static void append_access(char *text, const dt_race_access *access, const char *stream)
+{
+    char place[DT_PLACE_TEXT], where[STREAM_TEXT];
+    size_t used = strlen(text);
+    dt_place_name(access->place, place);
+    if (access->host)
+        snprintf(text + used, RACE_TEXT - used, "\n  the host %s them in %s%s%s",
+                 verb(access), access->name, *place ? ", at " : "", place);
+    else
+        snprintf(text + used, RACE_TEXT - used, "\n  %s %s them on %s, %s%s%s",
+                 access->name, verb(access), stream, stream_text(access, where),
+                 *place ? ", at " : "", place);
+}
+
+/* Between which lines something is missing: " between a.py:3 and a.py:5". */
+static void append_advice(char *text, const dt_race *race)
+{
+    char first[DT_PLACE_TEXT], second[DT_PLACE_TEXT];
+    size_t used = strlen(text);
+    dt_place_name(race->first.place, first);
+    dt_place_name(race->second.place, second);
+    char between[2 * DT_PLACE_TEXT + 32];
+    if (*first && *second)
+        snprintf(between, sizeof between, "between %s and %s", first, second);
+    else
+        snprintf(between, sizeof between, "between the two");
+    char *to = text + used;
+    size_t room = RACE_TEXT - used;
+    if (race->second.host)
+        snprintf(to, room,
+                 "\nThe host does not wait for s1. Missing %s: s1.synchronize(), or "
+                 "event.synchronize() of an event recorded on s1 after the first",
+                 between);
+    else if (race->reused)
+        snprintf(
+            to, room,
+            "\nThe memory was freed and given to another tensor before s1 was done "
+            "with it. Missing before the first tensor is freed: "
+            "tensor.record_stream(s1)");
+    else
+        snprintf(to, room,
+                 "\nNothing orders the two. Missing %s: s2.wait_stream(s1), or "
+                 "s2.wait_event(event) for an event recorded on s1 after the first",
+                 between);
+}
+
+static void describe(const dt_race *race, char text[RACE_TEXT])
+{
+    const char *hazard = !race->first.writes  ? "WAR"
+                         : race->second.reads ? "RAW"
+                                              : "WAW";
+    if (race->device < 0)
+        snprintf(text, RACE_TEXT,
+                 "race (%s hazard) on %zu bytes of pinned memory:", hazard,
+                 race->bytes);
+    else
+        snprintf(
+            text, RACE_TEXT,
+            "race (%s hazard) on bytes %zu to %zu of a tensor's block of %zu bytes "
+            "on cuda:%d:",
+            hazard, race->offset, race->offset + race->bytes - 1, race->block,
+            race->device);
+    append_access(text, &race->first, "s1");
+    append_access(text, &race->second, "s2");
+    append_advice(text, race);
+}
+
+static int found(const dt_race *race)
+{
+    if (!PyGILState_GetThisThreadState())
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "a race on a thread that Python does not know");
+    bool yielded = dt_gil_yield(false);
+    PyGILState_STATE state = PyGILState_Ensure();
+    char text[RACE_TEXT];
+    describe(race, text);
+    int status = race->fatal ? dt_fail(DT_ERROR_RUNTIME, "%s", text)
+                             : PyErr_WarnEx(PyExc_RuntimeWarning, text, 1);
+    if (status < 0 && !race->fatal)
+        dt_fail(DT_ERROR_RUNTIME, "the warning became an error");
+    PyGILState_Release(state);
+    dt_gil_yield(yielded);
+    return status;
+}
+
+int dt_setup_races(PyObject *Py_UNUSED(module))
+{
+    dt_race_handler_set(found);
+    return 0;
+}

@@ -1,0 +1,122 @@
+/* Races: accesses to the same bytes that no stream order, event or wait puts in order.
+ *
+ * Each stream has a vector clock, and so has the host: how much of each stream's work is
+ * known to be over. A stream knows what the host knew when it queued the work, and what
+ * an event's stream knew when the event was recorded; the host knows what it waited for.
+ * All of that is decided by the program's calls, so a race is found under each schedule,
+ * whether or not it did harm. */
+#ifndef DT_SIM_RACE_H
+#define DT_SIM_RACE_H
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+#include "cuda_runtime.h"
+#include "device/activity.h"
+#include "device/race.h"
+
+namespace sim {
+
+struct Moment;
+struct Stream;
+struct Work;
+
+/* By a stream's number: the time up to which its work is known to be over. */
+using Clock = std::vector<uint64_t>;
+
+/* Bytes: runs of `run` bytes, at low plus a multiple of each dimension's stride. */
+struct Footprint {
+    struct Dim {
+        int64_t size, stride;
+        bool operator==(const Dim &o) const
+        {
+            return size == o.size && stride == o.stride;
+        }
+    };
+    char *low, *high; /* of all runs */
+    int64_t run;
+    std::vector<Dim> dims; /* none: all bytes from low to high */
+};
+
+/* Whose memory it is. */
+struct Owner {
+    uint64_t block = 0; /* its number; 0: pinned memory of the host */
+    int device = -1;
+    char *base = nullptr;
+    size_t bytes = 0;
+};
+
+/* What a unit of work does to a part of memory. */
+struct Touch {
+    std::shared_ptr<const Footprint> footprint;
+    bool reads, writes;
+    Owner owner;
+};
+
+struct Access {
+    Touch touch;
+    unsigned stream; /* its number */
+    uint64_t time;   /* on the stream's clock */
+    dt_race_access told;
+};
+using AccessRef = std::shared_ptr<const Access>;
+
+/* What is known of a thread. */
+struct Watched {
+    /* The operation that the library runs, and what it works on. */
+    const char *name = nullptr;
+    int place = -1;
+    std::vector<dt_extent> operands;
+    std::vector<dt_race> found; /* that its call completed, not yet told */
+};
+
+struct Races {
+    enum Mode { kOff, kWarn, kError } mode = kOff;
+    Clock host;
+    std::vector<std::unique_ptr<Watched>> threads;
+    /* The accesses that later ones may race with, by the first byte of a range. */
+    struct Range {
+        char *end;
+        std::vector<AccessRef> accesses;
+    };
+    std::map<char *, Range> ranges;
+    /* Names and places of what was warned of. */
+    std::set<std::tuple<std::string, int, std::string, int>> told;
+};
+
+/* --- what streams, events and copies call; each does nothing while nothing is wanted --- */
+
+/* The work is queued: it comes after what the host knows, and touches its memory. */
+void race_queued(Stream &stream, Work &work);
+void race_stream_waits(Stream &stream, const Moment &moment);
+/* The host has waited for all work of the stream, or up to the event. */
+void race_host_waits(const Stream &stream);
+void race_host_waits(const Moment &moment);
+
+/* The work reads or writes [pointer, pointer + bytes). */
+void race_touch(Work &work, const void *pointer, size_t bytes, bool reads, bool writes);
+/* The kernel has a pointer: it touches the operation's operands in its block, or else all
+ * from there to the block's end. */
+void race_pointer(Work &work, const void *pointer, size_t bytes, bool reads,
+                  bool writes);
+
+/* The memory is another's now: no queued work uses it. */
+void race_forget(char *base, size_t bytes);
+
+/* --- what the backend calls --- */
+
+/* The host reads or writes memory: 0, or -1 if that is a race that was raised. */
+int race_host(const char *name, const std::vector<dt_extent> &extents);
+
+/* Hands the races that this thread's call completed to the core; `status`, or -1 if one
+ * was raised. */
+int race_answer(int status);
+/* What is told of the library's operations from the start, or NULL if nobody wants to know. */
+const dt_observer *race_observer(const dt_host *host);
+
+} /* namespace sim */
+
+#endif
