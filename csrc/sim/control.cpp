@@ -46,6 +46,12 @@ static std::string counts(int device)
     return text + "\"pending\": " + std::to_string(dt_sim_pending(device)) + "}";
 }
 
+static std::string schedule()
+{
+    Entry in(Entry::kNothing);
+    return state().options.schedule_name;
+}
+
 int dt_sim_control(const char *command, char *reply, size_t size)
 {
     const char *space = strchrnul(command, ' ');
@@ -55,6 +61,8 @@ int dt_sim_control(const char *command, char *reply, size_t size)
     *reply = 0;
     if (name == "count")
         snprintf(reply, size, "%s", counts(atoi(value)).c_str());
+    else if (name == "schedule" && !*value)
+        snprintf(reply, size, "%s", schedule().c_str());
     else if ((status = dt_sim_set(name.c_str(), value)))
         snprintf(reply, size, "%s", dt_sim_complaint());
     return status;

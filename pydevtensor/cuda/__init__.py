@@ -8,6 +8,7 @@ devices. Importing it touches no GPU.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, Literal, Self
 
@@ -29,7 +30,8 @@ __all__ += ["is_simulated", "manual_seed", "manual_seed_all", "max_memory_alloca
 __all__ += ["max_memory_reserved", "mem_get_info", "memory_allocated"]
 __all__ += ["memory_reserved", "memory_snapshot", "memory_stats", "memory_summary"]
 __all__ += ["reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_stream"]
-__all__ += ["sim_counters", "sim_fail", "sim_schedule", "simulate", "stream"]
+__all__ += ["sim_counters", "sim_fail", "sim_schedule", "sim_schedules", "simulate"]
+__all__ += ["stream"]
 __all__ += ["get_rng_state", "get_rng_state_all", "set_rng_state"]
 __all__ += ["get_sync_debug_mode", "set_rng_state_all", "set_sync_debug_mode"]
 __all__ += ["synchronize", "transfer_guard", "transfers", "virtual", "why_unavailable"]
@@ -96,18 +98,23 @@ def simulate(
     memory: int | str | None = None,
     schedule: str | None = None,
     peer: bool | None = None,
+    races: str | None = None,
 ) -> None:
     """Use n simulated GPUs. Call it before the first use of a device.
 
     memory    the size of each in bytes, an int or a str such as '64M' (default 1G)
     schedule  when work runs: 'eager', 'lazy' or 'random:SEED' (default 'eager')
     peer      whether they can access each other's memory (default True)
+    races     'warn' or 'error': what becomes of accesses to the same memory that no
+              stream order, event or wait puts in order (default 'off', not looked for)
 
     simulate(0) selects the real GPUs and overrides PYDEVTENSOR_SIM_GPUS.
     """
     n = _count("simulate", n)
     if schedule is not None:
         _check_schedule("simulate", schedule)
+    if races not in (None, "off", "warn", "error"):
+        raise ValueError(f"simulate(): races is {races!r}; give 'warn' or 'error'")
     if memory is not None:
         memory = _bytes(memory)
     _C._cuda_choose(n, -1)
@@ -118,6 +125,8 @@ def simulate(
         os.environ["PYDEVTENSOR_SIM_SCHEDULE"] = schedule
     if peer is not None:
         os.environ["PYDEVTENSOR_SIM_PEER"] = str(int(bool(peer)))
+    if races is not None:
+        os.environ["PYDEVTENSOR_SIM_RACES"] = races
 
 
 def _bytes(memory):
@@ -665,6 +674,43 @@ def sim_schedule(name: str) -> None:
     """
     _check_schedule("sim_schedule", name)
     _C._sim_control(f"schedule {name}")
+
+
+def sim_schedules(seeds: int = 8) -> Iterator[str]:
+    """Set one schedule after the other: 'eager', 'lazy', 'random:1', 'random:2', ...
+
+    seeds  the number of random orders
+
+    A program that synchronizes as it has to gives the same results under all of them.
+    Before the next one, and at the end, all GPUs are synchronized; then the schedule is
+    again what it was.
+
+    >>> for schedule in torch.cuda.sim_schedules(seeds=2):
+    ...     print(schedule, torch.ones(3, device='cuda').sum().item())
+    eager 3.0
+    lazy 3.0
+    random:1 3.0
+    random:2 3.0
+    """
+    if isinstance(seeds, bool) or not hasattr(seeds, "__index__"):
+        raise TypeError(
+            f"sim_schedules(): seeds is {seeds!r}; give a number, such as 8"
+        )
+    if (count := seeds.__index__()) < 0:
+        raise ValueError(f"sim_schedules(): seeds is {count}; give 0 or more")
+    return _schedules(["eager", "lazy", *(f"random:{i + 1}" for i in range(count))])
+
+
+def _schedules(names):
+    before = _C._sim_control("schedule")
+    try:
+        for name in names:
+            sim_schedule(name)
+            yield name
+            for i in range(device_count()):
+                synchronize(i)
+    finally:
+        sim_schedule(before)
 
 
 from pydevtensor.cuda import (  # noqa: E402
