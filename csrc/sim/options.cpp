@@ -157,11 +157,11 @@ static int set_sticky(const char *text)
 static int set_races(const char *text)
 {
     Races &races = state().races;
-    static const char *const modes[] = {"off", "warn", "error"};
+    static const char *const modes[] = {"off", "warn", "error", "strict"};
     int mode = 0;
-    while (mode < 3 && strcmp(text, modes[mode]))
+    while (mode < 4 && strcmp(text, modes[mode]))
         mode++;
-    if (mode == 3)
+    if (mode == 4)
         return complain(format(
             "'%.40s' is no way to tell of races: give off, warn or error", text));
     if (state().open && mode && !races.mode)

@@ -179,7 +179,7 @@ static void report(const Access &first, const Access &second, char *low, char *h
     dt_race race = {};
     race.first = first.told;
     race.second = second.told;
-    race.fatal = races().mode == Races::kError;
+    race.fatal = races().mode >= Races::kError;
     const Owner &owner = second.touch.owner;
     race.reused = first.touch.owner.block != owner.block;
     race.device = owner.device;
@@ -314,7 +314,7 @@ void race_queued(Stream &stream, Work &work)
     const uint64_t time = ++stream.clock[stream.number];
     const Watched &me = watched();
     const bool own = &stream == device_at(stream.device).own_stream.get();
-    for (Touch &touch : work.touches) {
+    for (const Touch &touch : work.touches) {
         auto access = std::make_shared<Access>();
         access->told = {me.name ? me.name : work.name,
                         touch.reads,
@@ -323,12 +323,13 @@ void race_queued(Stream &stream, Work &work)
                         stream.device,
                         own ? nullptr : (void *)&stream,
                         me.place};
-        access->touch = std::move(touch);
+        access->touch = touch;
         access->stream = stream.number;
         access->time = time;
         note(access, stream.clock);
     }
-    work.touches.clear();
+    if (races().mode != Races::kStrict)
+        work.touches.clear();
 }
 
 static void add(Work &work, std::shared_ptr<const Footprint> footprint, bool reads,
@@ -393,6 +394,51 @@ void race_pointer(Work &work, const void *pointer, size_t bytes, bool reads,
     if (!known && p < end)
         add(work, bytes_from(p, bytes ? bytes : (size_t)(end - p)), reads, writes,
             block);
+}
+
+/* --- holding kernels to what was said of them --- */
+
+Concealed::Concealed(const Work &of, int on) : work(of), device(on)
+{
+    if (work.touches.empty())
+        return;
+    for (auto &block : work.blocks) {
+        char *seen = seen_from(block->base);
+        Part part = {block, {seen, seen + block->bytes}, {}};
+        part.said.resize(block->bytes);
+        for (auto &touch : work.touches) {
+            const Footprint &f = *touch.footprint;
+            if (touch.owner.block == block->number)
+                any_run(f, f.dims.size(), f.low, block->base,
+                        block->base + block->bytes, [&](char *from, char *to) {
+                            auto first = part.said.begin() + (from - block->base);
+                            std::fill(first, first + (to - from), true);
+                            return false;
+                        });
+        }
+        for (size_t i = 0; i < block->bytes; i++)
+            if (!part.said[i])
+                seen[i] = (char)0xFF;
+        parts.push_back(std::move(part));
+    }
+}
+
+Concealed::~Concealed()
+{
+    for (auto &part : parts) {
+        char *seen = seen_from(part.block->base);
+        bool good = true;
+        for (size_t i = 0; i < part.kept.size(); i++) {
+            if (part.said[i])
+                continue;
+            good &= seen[i] == (char)0xFF;
+            seen[i] = part.kept[i];
+        }
+        if (!good)
+            blame(device, cudaErrorIllegalAddress,
+                  format("%s wrote to memory that is no operand of its operation",
+                         work.title().c_str()));
+    }
 }
 
 /* --- the host --- */

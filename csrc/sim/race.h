@@ -20,6 +20,7 @@
 
 namespace sim {
 
+struct Block;
 struct Moment;
 struct Stream;
 struct Work;
@@ -74,7 +75,7 @@ struct Watched {
 };
 
 struct Races {
-    enum Mode { kOff, kWarn, kError } mode = kOff;
+    enum Mode { kOff, kWarn, kError, kStrict } mode = kOff;
     Clock host;
     std::vector<std::unique_ptr<Watched>> threads;
     /* The accesses that later ones may race with, by the first byte of a range. */
@@ -105,6 +106,26 @@ void race_pointer(Work &work, const void *pointer, size_t bytes, bool reads,
 
 /* The memory is another's now: no queued work uses it. */
 void race_forget(char *base, size_t bytes);
+
+/* While it lives, the bytes of the work's blocks that it was not said to touch hold
+ * poison, and what it writes there is a fault: so the core's words about operands are
+ * held against the kernels. Does nothing unless "races" is "strict". */
+class Concealed {
+  public:
+    Concealed(const Work &work, int device);
+    ~Concealed();
+    Concealed(const Concealed &) = delete;
+
+  private:
+    struct Part {
+        std::shared_ptr<Block> block;
+        std::vector<char> kept;
+        std::vector<bool> said;
+    };
+    const Work &work;
+    int device;
+    std::vector<Part> parts;
+};
 
 /* --- what the backend calls --- */
 

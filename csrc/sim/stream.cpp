@@ -57,7 +57,10 @@ void execute(Work &work, int device)
         return;
     for (auto &block : work.blocks)
         open_pages(seen_from(block->base), block->bytes);
-    work.run();
+    {
+        Concealed rest(work, device);
+        work.run();
+    }
     for (auto &block : work.blocks)
         close_pages(seen_from(block->base), block->rounded);
     if (!work.check_canaries)
