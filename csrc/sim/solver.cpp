@@ -34,11 +34,11 @@ static void lay(void *to, int64_t to_ld, const void *from, int64_t from_ld,
 }
 
 /* From the first element to the end of the last. */
-static Region region_of(const Matrix &m, size_t item)
+static Region region_of(const Matrix &m, size_t item, bool writes)
 {
     const bool some = m.pointer && m.rows && m.columns;
     const int64_t last = some ? (m.columns - 1) * m.ld + m.rows : 0;
-    return {some ? m.pointer : nullptr, (size_t)last * item};
+    return {some ? m.pointer : nullptr, (size_t)last * item, writes};
 }
 
 static void spoil(void *device, const Workspace &work)
@@ -59,7 +59,8 @@ cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call c
     std::vector<size_t> items;
     for (int i = 0; i < count; i++) {
         items.push_back(operands[i].ints ? sizeof(int32_t) : dt_dtype_size(call.dtype));
-        used[i] = region_of(matrices[(size_t)i], items.back());
+        used[i] =
+            region_of(matrices[(size_t)i], items.back(), operands[i].written);
     }
     int device = 0;
     cudaGetDevice(&device);
@@ -265,9 +266,9 @@ struct Typed {
         const sim::Workspace used = elements(work, size, sizeof(T));
         return status_of(sim::enqueue(
             handle->stream, "cusolverDnXormqr",
-            {sim::region_of({a, m, k, lda}, sizeof(T)),
-             sim::region_of({tau, k, 1, k}, sizeof(T)),
-             sim::region_of({c, m, n, ldc}, sizeof(T)),
+            {sim::region_of({a, m, k, lda}, sizeof(T), false),
+             sim::region_of({tau, k, 1, k}, sizeof(T), false),
+             sim::region_of({c, m, n, ldc}, sizeof(T), true),
              {work, used.bytes}},
             [=](void *const *seen) {
                 sim::spoil(seen[3], used);
