@@ -218,8 +218,13 @@ typedef struct dt_backend {
     int (*resample)(dt_stream stream, const struct dt_resample_call *call);
     int (*lapack)(dt_stream stream, const struct dt_lapack_call *call);
 
-    /* Observes all activity from the start (device/activity.h), or NULL. */
-    const struct dt_observer *observer;
+    /* Observe all activity from the start (device/activity.h); NULL: none. */
+    const struct dt_observer *observers[2];
+    /* Of a simulated card (sim/clock.h); NULL where time is the system's. clock: its time
+     * in nanoseconds. span: when the work of the calling thread's last operation begins
+     * and ends on it; false if it had no work. */
+    int64_t (*clock)(void);
+    bool (*span)(int64_t *begin, int64_t *end);
 } dt_backend;
 
 /* MEMBER(name): the functions above that every backend has, and those of GPUs. */

@@ -179,17 +179,18 @@ static void ensure_cuda(void)
 {
     if (__atomic_load_n(&cuda.opened, __ATOMIC_ACQUIRE))
         return;
-    const dt_observer *observer = NULL;
+    const dt_observer *const *observers = NULL;
     dt_lock(DT_LOCK_BACKENDS);
     if (!cuda.opened) {
         const dt_backend *backend = open_cuda();
         dt_backends[DT_CUDA] = backend;
-        observer = backend ? backend->observer : NULL;
+        observers = backend ? backend->observers : NULL;
         __atomic_store_n(&cuda.opened, true, __ATOMIC_RELEASE);
     }
     dt_unlock(DT_LOCK_BACKENDS);
-    if (observer)
-        dt_observer_add(observer);
+    for (int i = 0; observers && i < 2; i++)
+        if (observers[i])
+            dt_observer_add(observers[i]);
 }
 
 const dt_backend *dt_backend_get(dt_device_type type)

@@ -137,8 +137,9 @@ static void append_largest(dt_device device)
     dt_device_properties properties;
     if (!dt_backend_of(device)->device_properties(device.index, &properties) &&
         properties.simulated)
-        dt_fail_append(" A simulated GPU has 1 GiB unless PYDEVTENSOR_SIM_MEMORY or "
-                       "torch.cuda.simulate(memory='4G') gives it more.");
+        dt_fail_append(" A simulated GPU has 1 GiB, or what its card has, unless "
+                       "PYDEVTENSOR_SIM_MEMORY or torch.cuda.simulate(memory='4G') "
+                       "gives it more.");
 }
 
 void dt_storages_visit(int gpu, void (*visit)(void *context, const dt_storage *storage),

@@ -8,6 +8,7 @@
 #include "device/transfer.h"
 #include "python/arguments.h"
 #include "python/types/device.h"
+#include "sim/cards.h"
 #include "tensor/ops/ops.h"
 
 /* Sets key to value, which is taken over; false with an exception set. */
@@ -388,6 +389,57 @@ static PyObject *sim_control(PyObject *Py_UNUSED(self), PyObject *value)
     return text;
 }
 
+/* ((name, bytes of memory), ...). */
+static PyObject *known_cards(void)
+{
+    DT_REF cards = PyTuple_New(DT_SIM_CARDS);
+    for (int i = 0; cards && i < DT_SIM_CARDS; i++) {
+        PyObject *card = Py_BuildValue("(sL)", dt_sim_cards[i].name,
+                                       (long long)dt_sim_cards[i].gib << 30);
+        if (!card)
+            return NULL;
+        PyTuple_SET_ITEM(cards, i, card);
+    }
+    return Py_XNewRef(cards);
+}
+
+static PyObject *refuse_card(PyObject *value)
+{
+    char names[512];
+    int used = 0;
+    for (int i = 0; i < DT_SIM_CARDS && used < (int)sizeof names; i++)
+        used += snprintf(names + used, sizeof names - (size_t)used, "%s%s",
+                         i ? ", " : "", dt_sim_cards[i].name);
+    return PyErr_Format(PyExc_ValueError,
+                        "%R is not a card that pydevtensor knows; give one of %s",
+                        value, names);
+}
+
+/* _sim_cards(text): the names of the cards that text lists, separated by commas; names and
+ * memory of all cards for None. */
+static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
+{
+    if (value == Py_None)
+        return known_cards();
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+    DT_REF names = text ? PyList_New(0) : NULL;
+    for (const char *last = text + length; names; text++) {
+        const char *comma = memchr(text, ',', (size_t)(last - text));
+        const size_t bytes = (size_t)((comma ? comma : last) - text);
+        const int card = dt_sim_card_find(text, bytes);
+        if (card < 0)
+            return refuse_card(value);
+        DT_REF name = PyUnicode_FromString(dt_sim_cards[card].name);
+        if (!name || PyList_Append(names, name) < 0)
+            return NULL;
+        if (!comma)
+            return Py_NewRef(names);
+        text += bytes;
+    }
+    return NULL;
+}
+
 static PyMethodDef functions[] = {
     {"_cuda_count", cuda_count, METH_NOARGS, NULL},
     {"_cuda_why", cuda_why, METH_NOARGS, NULL},
@@ -419,6 +471,7 @@ static PyMethodDef functions[] = {
     {"_facts", facts, METH_VARARGS, NULL},
     {"_traffic", transfers, METH_NOARGS, NULL},
     {"_sim_control", sim_control, METH_O, NULL},
+    {"_sim_cards", sim_cards, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

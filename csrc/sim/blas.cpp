@@ -118,7 +118,8 @@ static int gemm DT_CUBLAS_GEMM
                          dt_stream host = {0, nullptr};
                          sim::stand_in(device, "the CPU's product in place of cuBLAS",
                                        [&] { return cpu_gemm(host, &call); });
-                     });
+                     },
+                     sim::product_cost(m, n, k, batch, g.dtype, tf32));
     return error == cudaSuccess ? DT_CUBLAS_SUCCESS
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
 }

@@ -11,12 +11,20 @@ namespace sim {
 static const int kPoison = 0xFF; /* NaN as a float, -1 as an integer, not a valid
                                     bool */
 static const unsigned char kCanary = 0xC9;
+/* Memory of a card that the host may not have: of larger blocks only both ends are
+ * poisoned, since poison takes memory of the host. */
+static const size_t kPoisonWhole = (size_t)16 << 20, kPoisonEnd = (size_t)1 << 20;
 
 void lay_out(Block &block)
 {
     char *seen = seen_from(block.base);
     open_pages(seen, block.rounded);
-    memset(seen, kPoison, block.bytes);
+    if (clock_runs && block.bytes > kPoisonWhole) {
+        memset(seen, kPoison, kPoisonEnd);
+        memset(seen + block.bytes - kPoisonEnd, kPoison, kPoisonEnd);
+    } else {
+        memset(seen, kPoison, block.bytes);
+    }
     memset(seen + block.bytes, kCanary, block.rounded - block.bytes);
     close_pages(seen, block.rounded);
     block.laid_out = true;

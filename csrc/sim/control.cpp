@@ -52,6 +52,15 @@ static std::string schedule()
     return state().options.schedule_name;
 }
 
+/* "" without a card. */
+static std::string clocks()
+{
+    Entry in(Entry::kNothing);
+    if (in.error || state().options.cards.empty() || open_devices())
+        return "";
+    return clock_report();
+}
+
 int dt_sim_control(const char *command, char *reply, size_t size)
 {
     const char *space = strchrnul(command, ' ');
@@ -63,6 +72,8 @@ int dt_sim_control(const char *command, char *reply, size_t size)
         snprintf(reply, size, "%s", counts(atoi(value)).c_str());
     else if (name == "schedule" && !*value)
         snprintf(reply, size, "%s", schedule().c_str());
+    else if (name == "clock")
+        snprintf(reply, size, "%s", clocks().c_str());
     else if ((status = dt_sim_set(name.c_str(), value)))
         snprintf(reply, size, "%s", dt_sim_complaint());
     return status;

@@ -54,6 +54,30 @@ static void count_copy(int stream_device, const void *to, const void *from,
     }
 }
 
+/* Whether the memory is page-locked, from its first byte to its last. */
+static bool is_pinned(const void *memory, size_t bytes)
+{
+    auto &pinned = state().pinned;
+    auto found = entry_before(pinned, memory);
+    return found != pinned.end() &&
+           (const char *)memory + bytes <= found->first + found->second;
+}
+
+static Cost copy_cost(const void *to, const void *from, size_t bytes)
+{
+    Device *target = device_of(to), *source = device_of(from);
+    Cost cost;
+    cost.kind = Cost::kCopy;
+    cost.bytes = (double)bytes;
+    cost.target = target ? target->index : kOnHost;
+    cost.source = source ? source->index : kOnHost;
+    cost.pinned =
+        (target || is_pinned(to, bytes)) && (source || is_pinned(from, bytes));
+    if (cost.target == cost.source) /* reads and writes */
+        cost.bytes *= 2;
+    return cost;
+}
+
 static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from,
                         bool from_device, int from_owner, size_t bytes,
                         cudaStream_t handle)
@@ -77,13 +101,15 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
     race_touch(work, from, bytes, true, false);
     race_touch(work, to, bytes, false, true);
     work.run = [there, here, bytes] { memmove(there, here, bytes); };
+    if (clock_runs)
+        work.cost = copy_cost(to, from, bytes);
     push(*stream, std::move(work));
     return cudaSuccess;
 }
 
 cudaError_t enqueue(cudaStream_t handle, const char *name,
                     std::initializer_list<Region> regions,
-                    std::function<void(void *const *seen)> function)
+                    std::function<void(void *const *seen)> function, const Cost &cost)
 {
     SIM_ENTER();
     Stream *stream = stream_of(handle);
@@ -95,6 +121,11 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
     Work work;
     work.name = name;
     work.check_canaries = true;
+    work.cost = cost;
+    if (cost.kind == Cost::kNothing) {
+        work.cost.kind = Cost::kKernel;
+        work.cost.threads = 1;
+    }
     std::vector<void *> seen;
     int number = 0;
     for (const Region &region : regions) {
@@ -153,6 +184,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t hand
     Work work;
     work.name = "memset";
     work.bytes = bytes;
+    work.cost.kind = Cost::kFill;
+    work.cost.bytes = (double)bytes;
     void *seen;
     reach(work, {stream->device, true, true, true, "target", 0}, to, bytes, &seen);
     race_touch(work, to, bytes, false, true);

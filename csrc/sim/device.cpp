@@ -6,8 +6,37 @@
 
 using namespace sim;
 
-/* What kernels may use. */
-enum { kComputeMajor = 8, kComputeMinor = 0 };
+/* The card that devices are like; nullptr: none. */
+static const dt_sim_card *card()
+{
+    auto &cards = state().options.cards;
+    return cards.empty() ? nullptr : cards[0];
+}
+
+/* Compute capability: what kernels may use. */
+static int major_of()
+{
+    return card() ? card()->major : 8;
+}
+static int minor_of()
+{
+    return card() ? card()->minor : 0;
+}
+
+/* The threads that a multiprocessor holds, and the KiB of shared memory that a block may
+ * have, in the tables of the CUDA C++ programming guide for compute capabilities. */
+static void limits_of(int capability, int *threads, int *shared)
+{
+    *threads = capability == 75   ? 1024
+               : capability == 86 ? 1536
+               : capability == 89 ? 1536
+                                  : 2048;
+    *shared = capability == 75   ? 64
+              : capability == 70 ? 96
+              : capability == 80 ? 163
+              : capability < 90  ? 99
+                                 : 227;
+}
 
 static bool exists(int device)
 {
@@ -38,7 +67,8 @@ const dt_nvml sim_nvml = {
     },
     [](unsigned, dt_nvml_device *device) { return *device = nullptr, 0; },
     [](dt_nvml_device, int *major, int *minor) {
-        return *major = kComputeMajor, *minor = kComputeMinor, 0;
+        Entry in(Entry::kNothing);
+        return *major = major_of(), *minor = minor_of(), (int)in.error;
     },
     [](dt_nvml_device, unsigned *, unsigned *) {
         return 3; /* not supported */
@@ -77,19 +107,24 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
     if (!out || !exists(device))
         return answer(out ? cudaErrorInvalidDevice : cudaErrorInvalidValue);
     memset(out, 0, sizeof *out);
-    snprintf(out->name, sizeof out->name, "Simulated GPU");
+    if (card())
+        snprintf(out->name, sizeof out->name, "NVIDIA %s (simulated)", card()->name);
+    else
+        snprintf(out->name, sizeof out->name, "Simulated GPU");
     memcpy(out->uuid.bytes, "simulated-gpu", 13);
     out->uuid.bytes[15] = (char)device;
     out->totalGlobalMem = state().options.memory;
     out->sharedMemPerBlock = kSharedBytes;
-    out->sharedMemPerBlockOptin = 163 << 10;
+    int threads, shared;
+    limits_of(10 * major_of() + minor_of(), &threads, &shared);
+    out->sharedMemPerBlockOptin = (size_t)shared << 10;
     out->warpSize = 32;
     out->maxThreadsPerBlock = kMaxThreads;
-    out->maxThreadsPerMultiProcessor = 2048;
-    out->major = kComputeMajor;
-    out->minor = kComputeMinor;
-    out->multiProcessorCount = 4;
-    out->l2CacheSize = 4 << 20;
+    out->maxThreadsPerMultiProcessor = threads;
+    out->major = major_of();
+    out->minor = minor_of();
+    out->multiProcessorCount = card() ? card()->sms : 4;
+    out->l2CacheSize = (card() ? card()->l2 : 4) << 20;
     out->pciBusID = 0x51;
     out->pciDeviceID = device;
     return cudaSuccess;
@@ -100,8 +135,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
     SIM_ENTER(Entry::kRuntime);
     if (!exists(device))
         return answer(cudaErrorInvalidDevice);
-    *value =
-        attribute == cudaDevAttrComputeCapabilityMajor ? kComputeMajor : kComputeMinor;
+    *value = attribute == cudaDevAttrComputeCapabilityMajor ? major_of() : minor_of();
     return cudaSuccess;
 }
 
@@ -123,6 +157,8 @@ cudaError_t cudaDeviceSynchronize(void)
     uint64_t before = state().violations;
     int device = thread().device;
     device_at(device).counted.waits++;
+    if (clock_runs)
+        clock_wait(device);
     drain_device(device);
     each_stream([device](Stream &stream) {
         if (stream.device == device)

@@ -76,6 +76,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned
     if (!event->moment)
         return cudaSuccess;
     race_stream_waits(*stream, *event->moment);
+    if (clock_runs)
+        clock_order(*stream, *event->moment);
     if (event->moment->done)
         return cudaSuccess;
     Work work;
@@ -96,10 +98,15 @@ cudaError_t cudaEventQuery(cudaEvent_t handle)
     MomentRef moment = event->moment;
     uint64_t before = state().violations;
     bool ready = moment->done;
+    if (clock_runs) {
+        ready = clock_reached(*moment);
+        while (ready && !moment->done)
+            advance(*moment->stream);
+    } else if (!ready) {
+        advance(*moment->stream);
+    }
     if (ready)
         race_host_waits(*moment);
-    else
-        advance(*moment->stream);
     nudge();
     return verdict(moment->device, before, ready ? cudaSuccess : cudaErrorNotReady);
 }
@@ -116,6 +123,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
         return cudaSuccess;
     MomentRef moment = event->moment;
     nudge();
+    if (clock_runs)
+        clock_wait(*moment);
     while (!moment->done)
         advance(*moment->stream);
     race_host_waits(*moment);
@@ -131,8 +140,11 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
         return answer(cudaErrorInvalidValue);
     if (!from || !to || !from->timing || !to->timing || !from->moment || !to->moment)
         return answer(cudaErrorInvalidResourceHandle);
-    if (!from->moment->done || !to->moment->done)
+    if (clock_runs ? !clock_reached(*from->moment) || !clock_reached(*to->moment)
+                   : !from->moment->done || !to->moment->done)
         return answer(cudaErrorNotReady);
-    *milliseconds = (float)(1e3 * (to->moment->seconds - from->moment->seconds));
+    *milliseconds = clock_runs
+                        ? clock_between(*from->moment, *to->moment)
+                        : (float)(1e3 * (to->moment->seconds - from->moment->seconds));
     return cudaSuccess;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 #include "base/sanitizer.h"
+#include "clock.h"
 #include "cuda_runtime.h"
 #include "race.h"
 #include "sim.h"
@@ -55,6 +56,7 @@ struct Moment {
     bool done = false;
     double seconds = 0;
     Clock clock; /* of the stream */
+    Times at; /* of the clocks */
 };
 using MomentRef = std::shared_ptr<Moment>;
 
@@ -66,6 +68,7 @@ struct Work {
     std::function<void()> run;
     std::vector<BlockRef> blocks; /* blocks that it may access */
     std::vector<Touch> touches;   /* until it is queued: what it does to them */
+    Cost cost;                    /* for the clocks */
     bool check_canaries = false;
     MomentRef moment;                /* of kRecord and kWait */
     cudaError_t fault = cudaSuccess; /* error found when it was queued; it is then
@@ -81,6 +84,7 @@ struct Stream {
     unsigned number = next_number(); /* its place in clocks; 0 is no stream's */
     Clock clock;
     static unsigned next_number();
+    Times end; /* of what is queued, on the clocks */
 };
 
 struct Device {
@@ -115,6 +119,9 @@ struct Options {
     bool valid = true;
     int devices = 1;
     size_t memory = (size_t)1 << 30;
+    bool memory_chosen = false;             /* else it is the card's */
+    std::vector<const dt_sim_card *> cards; /* the first says what devices are like */
+    Host host = kMeasured;
     Schedule schedule = kEager;
     std::string schedule_name = "eager";
     uint64_t random = 0;
@@ -175,7 +182,7 @@ struct Thread {
     cudaError_t told = cudaSuccess; /* the fault that `text` describes */
     char text[1024] = {};
     char words[1536] = {}; /* what cudaGetErrorString returns */
-    char complaint[256] = {};
+    char complaint[512] = {};
     Watched *watched = nullptr; /* the state's, once races are looked for */
     int own_waits = 0;          /* see OwnWait */
 };

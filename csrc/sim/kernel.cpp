@@ -48,6 +48,10 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
     Work work;
     work.name = launch.name;
     work.check_canaries = true;
+    work.cost.kind = Cost::kKernel;
+    work.cost.blocks = (double)launch.grid.x * launch.grid.y * launch.grid.z;
+    work.cost.threads =
+        work.cost.blocks * (launch.block.x * launch.block.y * launch.block.z);
     reach_arguments(work, stream->device, slots);
     const int where = stream->device;
     std::shared_ptr<Body> kept = std::move(body);

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include "clock.h"
 #include "cuda_runtime.h"
 
 namespace sim {
@@ -83,10 +84,10 @@ struct Region {
  * the synchronizing thread with the simulator locked: it must not call the CUDA
  * runtime, nor wait for a thread that might. Returns cudaErrorInvalidResourceHandle
  * for a bad stream (NULL: the current device's default stream). Does not
- * synchronize. */
+ * synchronize. `cost` is what it does, for the clocks; without one it is a kernel. */
 cudaError_t enqueue(cudaStream_t stream, const char *name,
                     std::initializer_list<Region> regions,
-                    std::function<void(void *const *seen)> work);
+                    std::function<void(void *const *seen)> work, const Cost &cost = {});
 
 /* --- launches --- */
 

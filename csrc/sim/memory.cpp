@@ -183,6 +183,8 @@ cudaError_t cudaFree(void *pointer)
     Device *device = device_of(pointer);
     if (!device || !device->segments.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
+    if (clock_runs)
+        clock_wait_all();
     drain_all();
     device->counted.frees++;
     give_back(*device, device->segments.find((char *)pointer));
@@ -215,6 +217,8 @@ cudaError_t cudaFreeHost(void *pointer)
         return cudaSuccess;
     if (!state().pinned.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
+    if (clock_runs)
+        clock_wait_all();
     drain_all();
     device_at(thread().device).counted.host_frees++;
     race_forget((char *)pointer, state().pinned[(char *)pointer]);

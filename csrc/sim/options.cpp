@@ -1,5 +1,6 @@
 /* Settings, from the environment and from setters. */
 #include "internal.h"
+#include <algorithm>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,53 @@ static int set_memory(const char *text)
         return complain("simulated GPUs are already in use: choose their memory before "
                         "the first use");
     state().options.memory = bytes;
+    state().options.memory_chosen = true;
+    return content();
+}
+
+static std::string known_cards()
+{
+    std::string names;
+    for (const dt_sim_card &card : dt_sim_cards)
+        names += (names.empty() ? "" : ", ") + std::string(card.name);
+    return names;
+}
+
+static int set_card(const char *text)
+{
+    Options &options = state().options;
+    std::vector<const dt_sim_card *> cards;
+    for (const char *at = text; *at;) {
+        const char *end = strchrnul(at, ',');
+        const int found = dt_sim_card_find(at, (size_t)(end - at));
+        if (found < 0)
+            return complain(format("'%.*s' is not a card: give one of %s",
+                                   (int)std::min<ptrdiff_t>(end - at, 40), at,
+                                   known_cards().c_str()));
+        cards.push_back(&dt_sim_cards[found]);
+        at = *end ? end + 1 : end;
+    }
+    if (cards.size() > kMaxCards)
+        return complain(format("%zu cards: give %d or fewer", cards.size(), kMaxCards));
+    if (state().open && cards != options.cards)
+        return complain("simulated GPUs are already in use: choose their card before "
+                        "the first use");
+    if (!options.memory_chosen && !state().open)
+        options.memory = cards.empty() ? Options().memory : (size_t)cards[0]->gib << 30;
+    options.cards = cards;
+    return content();
+}
+
+static int set_host(const char *text)
+{
+    const bool fixed = !strcmp(text, "fixed");
+    if (!fixed && strcmp(text, "measured"))
+        return complain(
+            format("'%.40s' is no time of the host: give measured or fixed", text));
+    if (state().open && (state().options.host == kFixed) != fixed)
+        return complain("simulated GPUs are already in use: choose the host's time "
+                        "before the first use");
+    state().options.host = fixed ? kFixed : kMeasured;
     return content();
 }
 
@@ -179,6 +227,8 @@ static const struct {
 } settings[] = {
     {"devices", "PYDEVTENSOR_SIM_GPUS", set_devices},
     {"memory", "PYDEVTENSOR_SIM_MEMORY", set_memory},
+    {"card", "PYDEVTENSOR_SIM_CARD", set_card},
+    {"host", "PYDEVTENSOR_SIM_HOST", set_host},
     {"schedule", "PYDEVTENSOR_SIM_SCHEDULE", set_schedule},
     {"peer", "PYDEVTENSOR_SIM_PEER", set_peer},
     {"sticky", "PYDEVTENSOR_SIM_STICKY", set_sticky},

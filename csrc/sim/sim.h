@@ -4,6 +4,9 @@
  *
  *     PYDEVTENSOR_SIM_GPUS=2          number of devices
  *     PYDEVTENSOR_SIM_MEMORY=64M      bytes per device (K, M, G, T; default 1G)
+ *     PYDEVTENSOR_SIM_CARD=t4         a card of cards.def, or several (default none)
+ *     PYDEVTENSOR_SIM_HOST=fixed      the host's time: measured or fixed (default
+ *                                     measured)
  *     PYDEVTENSOR_SIM_SCHEDULE=lazy   eager, lazy or random:SEED (default eager)
  *     PYDEVTENSOR_SIM_PEER=0          no peer access between devices (default 1)
  *     PYDEVTENSOR_SIM_STICKY=1        a device is lost after a fault (default 0)
@@ -27,14 +30,19 @@ extern "C" {
  * "devices" and "memory": before the first use of a device only. "devices" takes 0 to
  * DT_SIM_MAX_DEVICES; with 0 no device is found.
  *
+ * "card" and "host": before the first use of a device only. With a card, devices have its
+ * properties, its memory unless "memory" is set, and a clock (clock.h); with "t4,h200" each
+ * has a clock, and the first card's properties and clock are the devices'. "" for none.
+ *
  * "schedule": when queued work runs; may change at any time:
  *
  *     eager         at once
  *     lazy          when something waits for it
  *     random:SEED   at each call, some of the ready work of random streams
  *
- * In each, a query of a stream or event runs one unit of work, and a stream with
- * more than DT_SIM_QUEUE_LIMIT units runs its oldest.
+ * In each, a stream with more than DT_SIM_QUEUE_LIMIT units runs its oldest. A query of a
+ * stream or event runs one unit of work; with a card, the clock answers it, and what the
+ * clock says is done runs.
  *
  * "peer": whether peer access may be enabled from now on, 0 or 1.
  *
@@ -92,8 +100,9 @@ size_t dt_sim_violation(char *out, size_t size);
 /* Units of work queued and not yet run. device -1: all devices. */
 int64_t dt_sim_pending(int device);
 
-/* For Python: "count DEVICE" replies with the counters as JSON, "schedule" with the
- * schedule; other commands are a setting's name and value, such as "schedule lazy". The reply to a rejected one is the
+/* For Python: "count DEVICE" replies with the counters as JSON, "clock" with the clocks, ""
+ * if there are none, "schedule" with the schedule; other commands are a setting's name and
+ * value, such as "schedule lazy". The reply to a rejected one is the
  * complaint. */
 __attribute__((visibility("default"))) int dt_sim_control(const char *command,
                                                           char *reply, size_t size);

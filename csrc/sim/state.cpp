@@ -40,6 +40,8 @@ Entry::Entry(Need need) : error(cudaSuccess), locked(false)
     dt_lock(DT_LOCK_SIMULATOR);
     thread().inside = true;
     locked = true;
+    if (clock_runs)
+        clock_enter();
     error = read_options();
     State &all = state();
     if (need != kNothing && !all.started)
@@ -58,6 +60,8 @@ Entry::~Entry()
 {
     if (!locked)
         return;
+    if (clock_runs)
+        clock_leave();
     thread().inside = false;
     dt_unlock(DT_LOCK_SIMULATOR);
 }
@@ -71,6 +75,8 @@ cudaError_t open_devices()
         return cudaErrorNoDevice;
     cudaError_t error = map_devices();
     all.open = error == cudaSuccess;
+    if (all.open)
+        clock_start(all.options.cards, all.options.host, all.options.devices);
     return error;
 }
 

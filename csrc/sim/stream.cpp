@@ -156,6 +156,8 @@ void nudge()
 void push(Stream &stream, Work work)
 {
     race_queued(stream, work);
+    if (clock_runs)
+        clock_queue(stream, work);
     stream.queue.push_back(std::move(work));
     switch (state().options.schedule) {
     case kEager:
@@ -196,6 +198,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
     if (!stream || stream == device_at(stream->device).own_stream.get())
         return answer(cudaErrorInvalidResourceHandle);
     stream->destroyed = true;
+    if (clock_runs)
+        clock_settle(); /* what has no times yet knows the stream */
     sweep();
     return cudaSuccess;
 }
@@ -209,6 +213,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     uint64_t before = state().violations;
     nudge();
     device_at(stream->device).counted.waits++;
+    if (clock_runs)
+        clock_wait(*stream);
     drain(*stream);
     race_host_waits(*stream);
     return verdict(stream->device, before);
@@ -222,10 +228,15 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
         return answer(cudaErrorInvalidResourceHandle);
     uint64_t before = state().violations;
     bool ready = stream->queue.empty();
+    if (clock_runs) {
+        ready = clock_reached(*stream);
+        if (ready)
+            drain(*stream);
+    } else if (!ready) { /* so that polling makes progress */
+        advance(*stream);
+    }
     if (ready)
         race_host_waits(*stream);
-    else /* so that polling makes progress */
-        advance(*stream);
     nudge();
     return verdict(stream->device, before, ready ? cudaSuccess : cudaErrorNotReady);
 }

@@ -1,8 +1,9 @@
 """GPUs: devices, memory, streams and events.
 
 The names are PyTorch's, except simulate() and virtual(), which provide GPUs that the
-machine does not have, why_unavailable(), and transfers(), which counts copies between
-devices. Importing it touches no GPU.
+machine does not have, clock(), which tells how long a simulated card would take,
+why_unavailable(), and transfers(), which counts copies between devices.
+Importing it touches no GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pydevtensor._streams import Event, Stream
 from pydevtensor.cuda.guards import transfer_guard
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
-__all__ += ["StreamContext", "amp", "can_device_access_peer", "comm", "current_device"]
+__all__ += ["StreamContext", "amp", "can_device_access_peer", "clock", "comm"]
+__all__ += ["current_device"]
 __all__ += ["current_stream"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
 __all__ += ["memory", "random", "streams"]
@@ -99,6 +101,8 @@ def simulate(
     schedule: str | None = None,
     peer: bool | None = None,
     races: str | None = None,
+    card: str | None = None,
+    host: str | None = None,
 ) -> None:
     """Use n simulated GPUs. Call it before the first use of a device.
 
@@ -107,6 +111,11 @@ def simulate(
     peer      whether they can access each other's memory (default True)
     races     'warn' or 'error': what becomes of accesses to the same memory that no
               stream order, event or wait puts in order (default 'off', not looked for)
+    card      a card whose properties and memory they have, such as 'T4' or 'A100 80GB',
+              and with it a clock(), which says how long the program would take there:
+              docs/clock.md. Several, 't4,h200', have a clock each
+    host      the time of the program's own code on that clock: 'measured' (default), or
+              'fixed', which gives the same result in every run
 
     simulate(0) selects the real GPUs and overrides PYDEVTENSOR_SIM_GPUS.
     """
@@ -117,6 +126,10 @@ def simulate(
         raise ValueError(f"simulate(): races is {races!r}; give 'warn' or 'error'")
     if memory is not None:
         memory = _bytes(memory)
+    if card is not None:
+        card = ",".join(_cards("simulate", card))
+    if host not in (None, "measured", "fixed"):
+        raise ValueError(f"simulate(): host is {host!r}; give 'measured' or 'fixed'")
     _C._cuda_choose(n, -1)
     # The simulator reads these when it is loaded.
     if memory is not None:
@@ -127,6 +140,22 @@ def simulate(
         os.environ["PYDEVTENSOR_SIM_PEER"] = str(int(bool(peer)))
     if races is not None:
         os.environ["PYDEVTENSOR_SIM_RACES"] = races
+    if card is not None:
+        os.environ["PYDEVTENSOR_SIM_CARD"] = card
+    if host is not None:
+        os.environ["PYDEVTENSOR_SIM_HOST"] = host
+
+
+def _cards(function, text):
+    """The names of the cards that text lists."""
+    if not isinstance(text, str):
+        raise TypeError(
+            f"{function}(): card is {text!r}; give a card's name, such as 'T4'"
+        )
+    names = _C._sim_cards(text)
+    if len(names) > 8:
+        raise ValueError(f"{function}(): {len(names)} cards; give 8 or fewer")
+    return names
 
 
 def _bytes(memory):
@@ -711,6 +740,51 @@ def _schedules(names):
                 synchronize(i)
     finally:
         sim_schedule(before)
+
+
+def _clocks():
+    from json import loads
+
+    report = _C._sim_control("clock") if is_available() else ""
+    if not report:
+        raise RuntimeError(
+            "clock(): no card is chosen, whose time could be told; choose one before "
+            "the first use of a device: cuda.simulate(1, card='T4')"
+        )
+    return loads(report)
+
+
+def clock(card: str | None = None) -> int:
+    """The time on the clock of simulated GPUs, in nanoseconds since their first use.
+
+    It says how long the program would have taken so far on the card that simulate()
+    was told: what the host did and waited for. Work that is queued and not waited for
+    is not in it; synchronize() first. card is one of several cards, None the first.
+    RuntimeError without a card.
+
+    >>> import subprocess, sys
+    >>> code = '''
+    ... import pydevtensor as torch
+    ... torch.cuda.simulate(1, card="T4", host="fixed")
+    ... begin = torch.cuda.clock()
+    ... x = torch.ones(1000, 1000, device="cuda")
+    ... torch.cuda.synchronize()
+    ... print(torch.cuda.clock() > begin)
+    ... '''
+    >>> subprocess.check_output([sys.executable, '-P', '-c', code])
+    b'True\\n'
+    """
+    clocks = _clocks()["cards"]
+    if card is None:
+        return clocks[0]["now"]
+    names = _cards("clock", card)
+    for found in clocks:
+        if [found["name"]] == names:
+            return found["now"]
+    raise ValueError(
+        f"clock(): card is {card!r}, which has no clock; give one of "
+        f"{', '.join(found['name'] for found in clocks)}"
+    )
 
 
 from pydevtensor.cuda import (  # noqa: E402

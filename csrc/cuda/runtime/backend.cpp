@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cuda/runtime/cusolver.h"
+#include "device/activity.h"
 #include "device/lapack.h"
 #ifdef DT_SIMULATED
 #include "sim/race.h"
@@ -14,6 +15,10 @@ void sim_cublas_set_gemm(int (*gemm)(dt_stream stream,
                                      const dt_gemm *gemm)); /* sim/blas.cpp */
 void sim_lapack_set(int (*lapack)(dt_stream stream,
                                   const dt_lapack_call *call)); /* sim/solver.cpp */
+/* sim/operation.cpp */
+const dt_observer *sim_observer();
+int64_t sim_clock();
+bool sim_span(int64_t *begin, int64_t *end);
 #endif
 
 static void visit_version(dt_fact_visitor visit, void *context, const char *name,
@@ -112,7 +117,7 @@ dt_backend_open(const dt_host *host)
 #endif
     static dt_backend backend;
 #ifdef DT_SIMULATED
-    backend.observer = sim::race_observer(host);
+    backend.observers[1] = sim::race_observer(host);
 #endif
     backend.version = DT_BACKEND_VERSION;
     backend.name = "cuda";
@@ -120,5 +125,12 @@ dt_backend_open(const dt_host *host)
     DT_BACKEND_MEMBERS(MEMBER)
     DT_BACKEND_GPU_MEMBERS(MEMBER)
 #undef MEMBER
+#ifdef DT_SIMULATED
+    backend.observers[0] = sim_observer();
+    if (backend.observers[0]) {
+        backend.clock = sim_clock;
+        backend.span = sim_span;
+    }
+#endif
     return &backend;
 }

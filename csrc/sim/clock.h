@@ -1,0 +1,93 @@
+/* A clock for simulated GPUs: how long the program would take on a card (docs/clock.md).
+ *
+ * Work gets its times when it is queued, in the order of the program, from the host's
+ * time then; when a schedule runs it has no influence. Several cards may have a clock
+ * each over the same run; the first answers queries and events. Times are nanoseconds
+ * since the devices were opened. */
+#ifndef DT_SIM_CLOCK_H
+#define DT_SIM_CLOCK_H
+
+#include <stdint.h>
+#include <string>
+#include <vector>
+#include "base/dtype.h"
+#include "sim/cards.h"
+
+namespace sim {
+
+struct Stream;
+struct Moment;
+struct Work;
+
+enum { kMaxCards = 8 };
+
+/* A time for each clock. */
+struct Times {
+    int64_t of[kMaxCards] = {};
+};
+
+/* The end of a copy: a device's number, or the host. */
+enum { kOnHost = -1 };
+
+/* What a unit of work does, as far as whoever queues it knows. */
+struct Cost {
+    /* kProduct: of matrices, by a library, which tensor cores compute. */
+    enum Kind { kNothing, kKernel, kProduct, kCopy, kFill } kind = kNothing;
+    double blocks = 0, threads = 0; /* of a kernel's grid */
+    double bytes = 0, flops = 0;    /* of a product, a copy and a fill */
+    dt_dtype dtype = DT_FLOAT32;    /* of a product */
+    bool tf32 = false;
+    int target = 0, source = 0; /* of a copy */
+    bool pinned = false;        /* its host memory is */
+};
+
+/* Of `batch` products of m by k with k by n matrices. */
+Cost product_cost(double m, double n, double k, double batch, dt_dtype dtype,
+                  bool tf32);
+
+enum Host { kMeasured, kFixed };
+
+/* Whether there is a card, and so a clock: all functions below need it. */
+extern bool clock_runs;
+
+/* The clocks for the cards begin at 0. */
+void clock_start(const std::vector<const dt_sim_card *> &cards, Host host, int devices);
+
+/* The host enters and leaves the simulator: what passes in between is not its time. */
+void clock_enter();
+void clock_leave();
+
+/* Gives the work its times. kRun, kRecord and kWait. */
+void clock_queue(Stream &stream, Work &work);
+/* Work may wait for the end of its operation to get its times: now is the end. */
+void clock_settle();
+/* The stream goes on when the moment has come. */
+void clock_order(Stream &stream, const Moment &moment);
+
+/* The host waits: for a stream's work, a moment, a device, or all devices. */
+void clock_wait(const Stream &stream);
+void clock_wait(const Moment &moment);
+void clock_wait(int device);
+void clock_wait_all();
+/* The host asks whether the first card has done a stream's work, or come to a moment. */
+bool clock_reached(const Stream &stream);
+bool clock_reached(const Moment &moment);
+/* Milliseconds of the first card. */
+float clock_between(const Moment &from, const Moment &to);
+
+/* This thread begins and ends an operation of the backend: the kernels that it queues
+ * share the operation's bytes and FLOPs. */
+void clock_begin_operation(double bytes, double flops, dt_dtype dtype);
+void clock_end_operation();
+/* When the work of this thread's operation begins and ends on the first card, or of the
+ * last one, if it is in none; false if there is no work. */
+bool clock_span(int64_t *begin, int64_t *end);
+
+/* The first card's time. */
+int64_t clock_now();
+/* All clocks as JSON. */
+std::string clock_report();
+
+} /* namespace sim */
+
+#endif
