@@ -20,8 +20,18 @@ static struct {
 
 static _Thread_local int thread_id;
 
-static int64_t now(void)
+/* The clock of a simulated card, if GPUs have one. */
+static const dt_backend *clocked(void)
 {
+    const dt_backend *gpu = dt_backend_unobserved(DT_CUDA);
+    return gpu && gpu->clock ? gpu : NULL;
+}
+
+int64_t dt_recorder_now(void)
+{
+    const dt_backend *gpu = clocked();
+    if (gpu)
+        return gpu->clock();
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -69,16 +79,16 @@ static int begin(const dt_activity *activity, void **mark)
     else if (activity->kind < DT_ACTIVITY_ALLOCATE)
         r->place = dt_activity_place();
     if (recorder.device_times && device.type == DT_CUDA &&
-        activity->kind < DT_ACTIVITY_WAIT) {
+        activity->kind < DT_ACTIVITY_WAIT && !clocked()) {
         const dt_backend *gpu = dt_backend_unobserved(DT_CUDA);
         dt_stream on = {device.index, activity->stream};
         if (!recorder.base[(int)device.index]) {
             recorder.base[(int)device.index] = new_event(gpu, on);
-            recorder.base_time[(int)device.index] = now();
+            recorder.base_time[(int)device.index] = dt_recorder_now();
         }
         r->events[0] = new_event(gpu, on);
     }
-    r->begin = now();
+    r->begin = dt_recorder_now();
     return 0;
 }
 
@@ -88,11 +98,14 @@ static void end(const dt_activity *activity, void *mark, int status)
     if (!r)
         return;
     if (!status) /* what failed or was forbidden is no event */
-        r->end = now();
+        r->end = dt_recorder_now();
     if (r->events[0]) {
         dt_stream on = {activity->device.index, activity->stream};
         r->events[1] = new_event(dt_backend_unobserved(DT_CUDA), on);
     }
+    if (recorder.device_times && activity->device.type == DT_CUDA &&
+        activity->kind < DT_ACTIVITY_WAIT && clocked())
+        clocked()->span(&r->device_begin, &r->device_end);
     __atomic_sub_fetch(&recorder.open, 1, __ATOMIC_RELEASE);
 }
 

@@ -6,7 +6,7 @@
 
 typedef struct dt_record {
     const char *name;   /* a literal */
-    int64_t begin, end; /* of the host's call, in nanoseconds of CLOCK_MONOTONIC */
+    int64_t begin, end; /* of the host's call, by dt_recorder_now */
     int64_t bytes;      /* read and written, copied, or allocated */
     double flops;
     void *stream;
@@ -27,6 +27,9 @@ typedef struct dt_record {
 int dt_recorder_start(int64_t capacity, bool device_times, bool places);
 void dt_recorder_stop(void);
 bool dt_recorder_running(void);
+
+/* Nanoseconds of CLOCK_MONOTONIC, or of a simulated card (docs/clock.md). */
+int64_t dt_recorder_now(void);
 
 /* Waits for the work of GPUs and reads its times. -1 after dt_fail. */
 int dt_recorder_resolve(void);

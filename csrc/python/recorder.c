@@ -60,9 +60,16 @@ static PyObject *events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
     return found ? Py_BuildValue("(OOL)", list, found, (long long)dropped) : NULL;
 }
 
+/* _recorder_now(): the time of records, in nanoseconds. */
+static PyObject *now(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromLongLong((long long)dt_recorder_now());
+}
+
 static PyMethodDef functions[] = {
     {"_recorder_start", start, METH_VARARGS, NULL},
     {"_recorder_stop", stop, METH_NOARGS, NULL},
+    {"_recorder_now", now, METH_NOARGS, NULL},
     {"_recorder_events", events, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

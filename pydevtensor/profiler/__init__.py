@@ -8,7 +8,8 @@
 
 An event is what reaches a device: a kernel by its name ("add", "matmul"), a copy, a
 wait or an allocation. Times of GPUs come from their events; those of simulated GPUs are
-what simulating took. While no profile runs, recording costs nothing.
+what simulating took, or with a card what its clock says (docs/clock.md).
+While no profile runs, recording costs nothing.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class record_function:
         self._begin: list[int] = []
 
     def __enter__(self) -> record_function:
-        self._begin.append(time.monotonic_ns())
+        self._begin.append(_C._recorder_now())
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -155,7 +156,7 @@ class record_function:
                     self.name,
                     "cpu",
                     start=begin,
-                    end=time.monotonic_ns(),
+                    end=_C._recorder_now(),
                     thread=threading.get_native_id(),
                 )
             )
