@@ -3,6 +3,9 @@
 `python -m pydevtensor run script.py ARGUMENTS` (or `run -m module ARGUMENTS`) runs a
 program whose `import torch` means pydevtensor. `python -m pydevtensor top` shows the
 processes that use pydevtensor, and their GPUs.
+
+`python -m pydevtensor estimate script.py ARGUMENTS --cards t4,h200` says how long it
+would take on these cards: docs/clock.md.
 """
 
 import argparse
@@ -53,7 +56,7 @@ def main():
     )
     version = f"pydevtensor {pydevtensor.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    parser.add_argument("run", nargs="*", help="run a program")
+    parser.add_argument("run", nargs="*", help="run a program, or estimate its time")
     if parser.parse_args().run:
         parser.error(
             "give what to run: run script.py, run -m module or run -c code; or top"
@@ -126,5 +129,9 @@ if __name__ == "__main__":
         from pydevtensor._top import main as top
 
         top(sys.argv[2:])
+    elif sys.argv[1:2] == ["estimate"]:
+        from pydevtensor._estimate import main as estimate
+
+        sys.exit(estimate(sys.argv[2:]))
     else:
         main()

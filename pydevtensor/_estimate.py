@@ -1,0 +1,268 @@
+"""`python -m pydevtensor estimate`: how long a program would take on some cards.
+
+The program runs once for each number of simulated GPUs, in a process of its own, with a
+clock for each card (docs/clock.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from pydevtensor import _C, cuda
+
+# What the time of a device goes to, by the names of the clock's report.
+LIMITS = {
+    "bandwidth": "memory bandwidth",
+    "flops": "FLOP/s",
+    "least": "small kernels",
+    "copies": "copies",
+}
+
+
+@dataclass
+class Estimate:
+    """A run on some GPUs of one card; times are in nanoseconds."""
+
+    card: str
+    gpus: int
+    time: int
+    kernels: int
+    copies: int
+    waits: int
+    waited: int
+    peak: int
+    memory: int
+    busy: dict[str, int]  # of the busiest device, by LIMITS
+
+    def shares(self) -> dict[str, float]:
+        """What part of the time the host worked, and the busiest device, by reason."""
+        parts = {"the host": self.time - self.waited}
+        parts |= {LIMITS[name]: busy for name, busy in self.busy.items()}
+        return {name: part / max(self.time, 1) for name, part in parts.items()}
+
+    def limit(self) -> str:
+        """What most of the time went to."""
+        shares = self.shares()
+        name = max(shares, key=lambda name: shares[name])
+        return f"{name} ({100 * min(shares[name], 1):.0f}%)"
+
+
+def estimates(report: dict[str, Any]) -> list[Estimate]:
+    """The estimates of a child's report."""
+    found = []
+    for card in report["cards"]:
+        devices = card["devices"]
+        busiest = max(devices, key=lambda d: sum(d[name] for name in LIMITS))
+        found.append(
+            Estimate(
+                card["name"],
+                len(devices),
+                card["now"],
+                report["kernels"],
+                report["copies"],
+                report["waits"],
+                card["waited"],
+                report["peak"],
+                card["memory"],
+                {name: busiest[name] for name in LIMITS},
+            )
+        )
+    return found
+
+
+# --- the child
+
+
+def _write(path: str) -> None:
+    report: dict[str, Any] = {}
+    if _C._cuda_loaded():
+        for i in range(cuda.device_count()):
+            cuda.synchronize(i)
+        report = json.loads(_C._sim_control("clock") or "{}")
+        report["peak"] = max(map(cuda.max_memory_allocated, range(cuda.device_count())))
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(report, file)
+
+
+def child(path: str, program: Sequence[str]) -> None:
+    """Run the program; at its end, write the clocks to path."""
+    from pydevtensor._as_torch import run
+
+    atexit.register(_write, path)
+    run(program)
+
+
+# --- the parent
+
+
+def _measure(program: list[str], gpus: int, cards: list[str], host: str) -> dict:
+    """The report of a run. Exits with its status if it fails."""
+    memory = dict(_C._sim_cards(None))
+    largest = max(memory[card] for card in cards)
+    chosen = {
+        "PYDEVTENSOR_SIM_GPUS": str(gpus),
+        "PYDEVTENSOR_SIM_CARD": ",".join(cards),
+        "PYDEVTENSOR_SIM_HOST": host,
+        "PYDEVTENSOR_SIM_MEMORY": os.environ.get(
+            "PYDEVTENSOR_SIM_MEMORY", str(largest)
+        ),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "clocks.json")
+        safe = ["-P"] if sys.flags.safe_path else []
+        done = subprocess.run(
+            [sys.executable, *safe, "-m", __name__, path, *program],
+            env={**os.environ, **chosen},
+        )
+        if done.returncode:
+            print(
+                f"estimate: the program ended with status {done.returncode} on {gpus} "
+                "simulated GPUs, so its time is not known",
+                file=sys.stderr,
+            )
+            sys.exit(done.returncode if done.returncode > 0 else 1)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
+
+def _time(nanoseconds: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3f} {unit}"
+    return f"{nanoseconds / 1e3:.1f} us"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def table(found: list[Estimate]) -> str:
+    """The estimates as text, a card's together, with the gain over its first row."""
+    heads = ["card", "GPUs", "time", "gain", "kernels", "copies", "waits", "waited"]
+    rows = [[*heads, "memory", "most of the time goes to"]]
+    first: dict[str, int] = {}
+    for each in found:
+        gain = first.setdefault(each.card, each.time) / max(each.time, 1)
+        counts = map(str, (each.kernels, each.copies, each.waits))
+        memory = _bytes(each.peak)
+        if each.peak > each.memory:
+            memory += f", more than {_bytes(each.memory)}"
+        rows.append([each.card, str(each.gpus), _time(each.time), f"{gain:.2f}"])
+        rows[-1] += [*counts, _time(each.waited), memory, each.limit()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if i in (0, 8, 9) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def svg(found: list[Estimate]) -> str:
+    """The times as bars, with the host's own part darker."""
+    left, room, height = 150, 560, 22
+    longest = max((each.time for each in found), default=1) or 1
+    parts = []
+    for i, each in enumerate(found):
+        y, wide = 10 + i * (height + 6), room * each.time / longest
+        own = room * (each.time - each.waited) / longest
+        name = f"{each.card}, {each.gpus} GPU{'s' * (each.gpus > 1)}"
+        parts.append(f'<text x="6" y="{y + 15}">{escape(name)}</text>')
+        parts.append(
+            f'<rect class="time" x="{left}" y="{y}" width="{wide:.1f}" '
+            f'height="{height}"/><rect class="host" x="{left}" y="{y}" '
+            f'width="{own:.1f}" height="{height}"/>'
+        )
+        note = f"{_time(each.time)}: {each.limit()}"
+        parts.append(
+            f'<text x="{left + wide + 6:.1f}" y="{y + 15}">{escape(note)}</text>'
+        )
+    width, bottom = left + room + 270, 10 + len(found) * (height + 6)
+    legend = (
+        f'<rect class="host" x="{left}" y="{bottom}" width="14" height="11"/>'
+        f'<text x="{left + 20}" y="{bottom + 10}">the host\'s own work</text>'
+        f'<rect class="time" x="{left + 160}" y="{bottom}" width="14" height="11"/>'
+        f'<text x="{left + 180}" y="{bottom + 10}">it waits for the GPUs</text>'
+    )
+    style = (
+        "text { font: 11px system-ui, sans-serif; fill: #333; }"
+        ".time { fill: #a9bfd9; } .host { fill: #3b78c4; }"
+        "@media (prefers-color-scheme: dark) { text { fill: #ddd; } }"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
+        f'height="{bottom + 20}" viewBox="0 0 {width} {bottom + 20}">'
+        f"<style>{style}</style>{''.join(parts)}{legend}</svg>"
+    )
+
+
+def _arguments(given: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(
+        prog="python -m pydevtensor estimate",
+        usage="%(prog)s script.py ARGUMENTS --cards t4,a100,h200 [--gpus 1,2,4]",
+        description="How long a program would take on cards: docs/clock.md. These "
+        "options may stand anywhere; what follows -- is the program's.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--cards", required=True, help="names, separated by commas")
+    parser.add_argument("--gpus", default="1", help="how many, such as 1,2,4")
+    parser.add_argument(
+        "--host", choices=("measured", "fixed"), default="measured",
+        help="the time of the program's own code",
+    )  # fmt: skip
+    parser.add_argument("--svg", metavar="FILE", help="also draw the times")
+    given, more = list(given), []
+    if "--" in given:
+        at = given.index("--")
+        given, more = given[:at], given[at + 1 :]
+    chosen, program = parser.parse_known_args(given)
+    program += more
+    if not program:
+        parser.error("give the program to run: script.py, -m module or -c code")
+    try:
+        chosen.cards = cuda._cards("--cards", chosen.cards)
+        chosen.gpus = [int(count) for count in chosen.gpus.split(",")]
+        if not all(1 <= count <= 32 for count in chosen.gpus):
+            raise ValueError(f"--gpus {chosen.gpus}: give numbers from 1 to 32")
+    except ValueError as error:
+        parser.error(str(error))
+    return chosen, program
+
+
+def main(given: Sequence[str]) -> int:
+    """Estimate a program: the exit status."""
+    chosen, program = _arguments(given)
+    found = []
+    for gpus in chosen.gpus:
+        report = _measure(program, gpus, chosen.cards, chosen.host)
+        if not report.get("kernels") and not report.get("copies"):
+            print("estimate: the program used no GPU", file=sys.stderr)
+            return 1
+        found += estimates(report)
+    found.sort(key=lambda each: chosen.cards.index(each.card))
+    sys.stdout.flush()
+    print(table(found))
+    if chosen.svg:
+        with open(chosen.svg, "w", encoding="utf-8") as file:
+            file.write(svg(found))
+    return 0
+
+
+if __name__ == "__main__":
+    child(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,562 @@
+"""The clock of simulated cards: what it adds up, and that it does so in every run.
+
+Each program runs in a process of its own, since cards are chosen once.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from isolated import python
+
+import pydevtensor as torch
+
+SCHEDULES = ["eager", "lazy", *(f"random:{seed}" for seed in range(1, 6))]
+T4 = {"PYDEVTENSOR_SIM_CARD": "t4", "PYDEVTENSOR_SIM_HOST": "fixed"}
+# Figures of the T4: FLOP/s and bytes/s on paper, and what the clock takes for reached.
+FLOPS, BANDWIDTH = 8.1e12 * 0.8, 320e9 * 0.85
+
+large = pytest.mark.skipif(
+    bool(os.environ.get("PYDEVTENSOR_SANITIZE")),
+    reason="the sanitizer's own memory is an eighth of what is on paper",
+)
+
+START = """
+import pydevtensor as torch, json, sys
+
+def timed(function):
+    torch.cuda.synchronize()
+    for i in range(1, torch.cuda.device_count()):
+        torch.cuda.synchronize(i)
+    begin = torch.cuda.clock()
+    function()
+    for i in range(torch.cuda.device_count()):
+        torch.cuda.synchronize(i)
+    return torch.cuda.clock() - begin
+"""
+
+
+def measure(code, gpus=1, **chosen):
+    """What the program prints as JSON."""
+    chosen = {**T4, "PYDEVTENSOR_SIM_GPUS": str(gpus), **chosen}
+    return json.loads(python(START + code, **chosen))
+
+
+# --- cards
+
+
+@pytest.mark.parametrize(
+    "given, name",
+    [
+        ("T4", "T4"),
+        ("a100 80gb", "A100 80GB"),
+        ("a100", "A100 40GB"),
+        ("rtx4090", "RTX 4090"),
+        ("NVIDIA H100-PCIe", "H100 PCIe"),
+        ("h100", "H100 SXM"),
+        (" h200 ", "H200"),
+    ],
+)
+def test_a_card_is_found_by_its_name(given, name):
+    out = python(f"""
+import pydevtensor as torch
+torch.cuda.simulate(1, card={given!r})
+print(torch.cuda.get_device_name(0), torch.cuda.is_simulated())
+""")
+    assert out == f"NVIDIA {name} (simulated) True\n"
+
+
+def test_a_card_has_its_properties():
+    out = python("""
+import pydevtensor as torch
+torch.cuda.simulate(2, card='a100 80gb')
+facts = torch.cuda.get_device_properties(1)
+print(facts.multi_processor_count, facts.total_memory >> 30, facts.major, facts.minor)
+print(facts.L2_cache_size >> 20, torch.cuda.get_device_capability())
+""")
+    assert out.split() == ["108", "80", "8", "0", "40", "(8,", "0)"]
+
+
+def test_memory_may_be_less_than_the_cards():
+    code = """
+import pydevtensor as torch
+{}
+print(torch.cuda.mem_get_info()[1] >> 20)
+"""
+    how = "torch.cuda.simulate(1, card='l4', memory='64M')"
+    assert python(code.format(how)) == "64\n"
+    chosen = {"PYDEVTENSOR_SIM_GPUS": "1", "PYDEVTENSOR_SIM_CARD": "L4"}
+    assert python(code.format(""), **chosen) == f"{24 << 10}\n"
+    chosen["PYDEVTENSOR_SIM_MEMORY"] = "1M"
+    assert python(code.format(""), **chosen) == "1\n"
+
+
+@pytest.mark.parametrize(
+    "words, kind, says",
+    [
+        ({"card": "gtx 9000"}, ValueError, "one of T4, V100, .*B200"),
+        ({"card": ""}, ValueError, "one of T4"),
+        ({"card": "t4,"}, ValueError, "one of T4"),
+        ({"card": "t"}, ValueError, "one of T4"),
+        ({"card": "a100 80"}, ValueError, "one of T4"),
+        ({"card": "t4\0"}, ValueError, "one of T4"),
+        ({"card": 4}, TypeError, "such as 'T4'"),
+        ({"card": ",".join(["t4"] * 9)}, ValueError, "8 or fewer"),
+        ({"host": "slow"}, ValueError, "'measured' or 'fixed'"),
+        ({"host": 1}, ValueError, "'measured' or 'fixed'"),
+    ],
+)
+def test_simulate_refuses_cards(words, kind, says):
+    with pytest.raises(kind, match=says):
+        torch.cuda.simulate(1, **words)
+
+
+@pytest.mark.parametrize(
+    "variable, value, says",
+    [
+        ("PYDEVTENSOR_SIM_CARD", "gtx", "give one of T4, V100"),
+        ("PYDEVTENSOR_SIM_HOST", "slow", "give measured or fixed"),
+    ],
+)
+def test_a_bad_environment_is_told(variable, value, says):
+    code = "import pydevtensor as t; print(t.cuda.why_unavailable())"
+    assert says in python(code, PYDEVTENSOR_SIM_GPUS="1", **{variable: value})
+
+
+def test_a_card_comes_before_the_first_use():
+    err = python(
+        """
+import pydevtensor as torch
+torch.cuda.simulate(1)
+torch.ones(1, device='cuda')
+torch.cuda.simulate(1, card='t4')
+""",
+        fails=True,
+    )
+    assert "RuntimeError" in err and "already chosen" in err
+    # The simulator itself says so too.
+    err = python(
+        """
+import pydevtensor as torch
+torch.cuda.simulate(1)
+torch.ones(1, device='cuda')
+torch._C._sim_control('card t4')
+""",
+        fails=True,
+    )
+    assert "before the first use" in err
+
+
+@pytest.mark.skipif(not torch.cuda.is_simulated(), reason="needs simulated GPUs")
+def test_without_a_card_there_is_no_clock():
+    with pytest.raises(RuntimeError, match="card='T4'"):
+        torch.cuda.clock()
+
+
+@large
+def test_memory_on_paper():
+    out = python(
+        """
+import pydevtensor as torch
+torch.cuda.simulate(1, card='h200')
+x = torch.empty(50 << 30, dtype=torch.uint8, device='cuda')
+y = torch.empty(80 << 30, dtype=torch.uint8, device='cuda')
+x[-1] = 7
+print(int(x[-1]), int(x[0]), int(y[1 << 20]) in (0, 255))
+try:
+    torch.empty(20 << 30, dtype=torch.uint8, device='cuda')
+except torch.cuda.OutOfMemoryError as error:
+    print(type(error).__name__)
+del y
+z = torch.empty(20 << 30, dtype=torch.uint8, device='cuda')
+print(torch.cuda.memory_allocated() >> 30)
+import resource
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20)
+""",
+    )
+    assert out.split() == ["7", "255", "True", "OutOfMemoryError", "70", "True"]
+
+
+# --- the clock
+
+
+def test_products_take_the_time_of_their_flops():
+    t = measure("""
+x = torch.ones(1000, 1000, device='cuda')
+def products():
+    for _ in range(100):
+        y = x @ x
+def sums():
+    for _ in range(100):
+        y = x + x
+print(json.dumps([timed(products), timed(sums)]))
+""")
+    assert t[0] == pytest.approx(100 * 2e9 / FLOPS * 1e9, rel=0.03)
+    assert t[1] == pytest.approx(100 * 12e6 / BANDWIDTH * 1e9, rel=0.08)
+
+
+def test_a_large_product_beats_many_small_ones():
+    t = measure("""
+x = torch.ones(512, 512, device='cuda')
+rows = torch.ones(1, 512, device='cuda')
+def large():
+    y = x @ x
+def small():
+    for _ in range(512):
+        y = rows @ x
+print(json.dumps([timed(large), timed(small)]))
+""")
+    assert t[1] > 20 * t[0]
+
+
+def test_waiting_for_each_value_costs_a_wait_each():
+    t = measure("""
+x = torch.ones(100, device='cuda')
+def each():
+    for _ in range(1000):
+        x.norm().item()
+def once():
+    norms = [x.norm() for i in range(1000)]
+    torch.stack(norms).tolist()
+counted = torch.cuda.sim_counters()['waits']
+print(json.dumps([timed(each), timed(once), torch.cuda.sim_counters()['waits'] - counted]))
+""")
+    # What a wait costs beyond the work: the copy's call and latency, and waking up.
+    assert t[0] - t[1] > 1000 * 5000
+    assert t[0] > 1.4 * t[1]
+    assert 1000 < t[2] < 1010
+
+
+def test_two_gpus_take_half_the_time():
+    code = """
+parts = [torch.ones(1000, 1000, device=f'cuda:{i % torch.cuda.device_count()}')
+         for i in range(20)]
+def work():
+    for x in parts:
+        y = x @ x
+print(timed(work))
+"""
+    one, two = measure(code), measure(code, gpus=2)
+    assert two == pytest.approx(one / 2, rel=0.05)
+
+
+def test_copies_overlap_with_kernels_and_each_other():
+    t = measure("""
+x = torch.ones(2000, 2000, device='cuda')
+up, down = (torch.ones(4 << 20).pin_memory() for _ in range(2))
+there, back = (torch.ones(4 << 20, device='cuda') for _ in range(2))
+first, second = torch.cuda.Stream(), torch.cuda.Stream()
+def compute():
+    y = x @ x
+def push():
+    with torch.cuda.stream(first):
+        there.copy_(up, non_blocking=True)
+def pull(stream=second):
+    with torch.cuda.stream(stream):
+        down.copy_(back, non_blocking=True)
+compute()
+def all_at_once():
+    compute(); push(); pull()
+def one_stream():
+    push(); pull(first)
+print(json.dumps([timed(f) for f in (compute, push, pull, all_at_once, one_stream)]))
+""")
+    compute, push, pull, together, in_turn = t
+    copy = (16 << 20) / 12.5  # GB/s: nanoseconds
+    assert push == pytest.approx(copy, rel=0.02) == pull
+    assert together < max(compute, push, pull) + 50_000
+    assert in_turn == pytest.approx(push + pull, rel=0.02)
+
+
+def test_pageable_memory_is_slower():
+    t = measure("""
+page = torch.ones(4 << 20)
+pinned = page.pin_memory()
+page.cuda()
+print(json.dumps([timed(lambda: page.cuda()), timed(lambda: pinned.cuda())]))
+""")
+    assert t[0] / t[1] == pytest.approx(12.5 / 5, rel=0.02)
+
+
+def test_kernels_of_one_device_take_turns():
+    t = measure("""
+x = torch.ones(1000, 1000, device='cuda')
+streams = [torch.cuda.Stream() for _ in range(4)]
+def work(how):
+    for stream in how:
+        with torch.cuda.stream(stream):
+            y = x @ x
+work(streams)
+print(json.dumps([timed(lambda: work(streams)), timed(lambda: work(streams[:1] * 4))]))
+""")
+    assert t[0] == pytest.approx(t[1], rel=0.02)
+
+
+def test_few_blocks_do_not_use_the_whole_card():
+    t = measure("""
+x = torch.ones(4096, 4096, device='cuda')
+row = torch.ones(1, 4096 * 64, device='cuda')
+x + x, x.sum(), row.sum()
+def one_block():
+    torch.sort(row[:, :1024])
+print(json.dumps([timed(lambda: x + x), timed(lambda: x.sum())]))
+""")
+    assert t[0] == pytest.approx(3 * 4096 * 4096 * 4 / BANDWIDTH * 1e9, rel=0.05)
+    assert t[1] < t[0]
+
+
+def test_half_precision_uses_tensor_cores():
+    t = measure(
+        """
+times = []
+for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+    x = torch.ones(512, 512, device='cuda', dtype=dtype)
+    x @ x
+    times.append(timed(lambda: x @ x))
+torch.set_float32_matmul_precision('high')
+x = torch.ones(512, 512, device='cuda')
+times.append(timed(lambda: x @ x))
+print(json.dumps(times))
+""",
+        PYDEVTENSOR_SIM_CARD="a100",
+    )
+    single, half, brain, double, tf32 = t
+    assert half == brain < tf32 < double == single
+
+
+def test_events_and_queries_tell_the_clock():
+    t = measure("""
+x = torch.ones(1000, 1000, device='cuda')
+x @ x
+torch.cuda.synchronize()
+begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+begin.record()
+for _ in range(10):
+    x @ x
+end.record()
+early = end.query(), torch.cuda.current_stream().query()
+try:
+    begin.elapsed_time(end)
+except RuntimeError as error:
+    early += 'not been reached' in str(error),
+asked = 0
+while not end.query():
+    asked += 1
+late = end.query(), torch.cuda.current_stream().query()
+print(json.dumps([begin.elapsed_time(end), early, asked, late]))
+""")
+    milliseconds, early, asked, late = t
+    assert milliseconds == pytest.approx(10 * 2e9 / FLOPS * 1e3, rel=0.03)
+    assert early == [False, False, True] and late == [True, True]
+    assert 1000 < asked < 10_000  # half a microsecond each
+
+
+PROGRAM = """
+import pydevtensor as torch
+torch.manual_seed(0)
+from pydevtensor import nn
+nets = [nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)).to(f'cuda:{i}')
+        for i in range(2)]
+side = torch.cuda.Stream()
+done = torch.cuda.Event()
+kept = torch.ones(1 << 16).pin_memory()
+total = 0.0
+for step in range(6):
+    x = torch.randn(32, 64)
+    for i, net in enumerate(nets):
+        y = net(x.to(f'cuda:{i}'))
+        loss = (y * y).sum()
+        loss.backward()
+        with torch.no_grad():
+            for p in net.parameters():
+                p -= 0.01 * p.grad
+                p.grad = None
+    with torch.cuda.stream(side):
+        big = kept.to('cuda', non_blocking=True)
+        part = big * 2
+        done.record()
+    big.record_stream(torch.cuda.current_stream())
+    done.wait()
+    z = part + 1
+    part.record_stream(torch.cuda.current_stream())
+    total += loss.item()
+    while not done.query():
+        pass
+    w = y.to('cuda:0')
+    v, i = torch.sort(z)
+    del big, part, z, v, i
+values = torch.randn(1000, device='cuda').nonzero()
+torch.cuda.synchronize()
+torch.cuda.empty_cache()
+print(torch.cuda.clock('t4'), torch.cuda.clock('h200'))
+print(torch._C._sim_control('clock'))
+"""
+
+
+def test_the_schedule_does_not_change_the_time():
+    chosen = {
+        "PYDEVTENSOR_SIM_GPUS": "2",
+        "PYDEVTENSOR_SIM_CARD": "t4,h200",
+        "PYDEVTENSOR_SIM_HOST": "fixed",
+    }
+    said = {
+        schedule: python(PROGRAM, PYDEVTENSOR_SIM_SCHEDULE=schedule, **chosen)
+        for schedule in SCHEDULES
+    }
+    assert len(set(said.values())) == 1, said
+    t4, h200 = map(int, said["eager"].split()[:2])
+    assert 0 < h200 < t4
+
+
+def test_a_measured_host_counts_its_own_work():
+    t = measure(
+        """
+import time
+def sleep():
+    time.sleep(0.05)
+def simulate():
+    x = torch.ones(300, 300, device='cuda', dtype=torch.int64)
+    y = x @ x
+wall = time.perf_counter()
+simulated = timed(simulate)
+print(json.dumps([timed(sleep), simulated, (time.perf_counter() - wall) * 1e9]))
+""",
+        PYDEVTENSOR_SIM_HOST="measured",
+        PYDEVTENSOR_SIM_CARD="h200",
+    )
+    assert 50e6 <= t[0] < 500e6
+    assert t[1] < t[2] / 2  # the simulator is slow, and its time does not count
+
+
+def test_each_card_has_a_clock():
+    out = measure(
+        """
+x = torch.ones(1000, 1000, device='cuda')
+x @ x
+torch.cuda.synchronize()
+said = []
+for card in ('l4', 'x', 3):
+    try:
+        torch.cuda.clock(card)
+    except (ValueError, TypeError) as error:
+        said.append(str(error))
+print(json.dumps([torch.cuda.clock(), torch.cuda.clock('t4'), torch.cuda.clock('H 200'), said]))
+""",
+        PYDEVTENSOR_SIM_CARD="t4,h200",
+    )
+    assert out[0] == out[1] > out[2] > 0
+    assert "give one of T4, H200" in out[3][0] and "give one of T4, V100" in out[3][1]
+    assert "such as 'T4'" in out[3][2]
+
+
+# --- the profiler
+
+
+def test_a_profile_shows_the_clock():
+    t = measure("""
+from pydevtensor.profiler import profile, record_function
+x = torch.ones(1000, 1000, device='cuda')
+x @ x
+torch.cuda.synchronize()
+def work():
+    y = x @ x
+    y.sum().item()
+plain = timed(work)
+with profile() as prof:
+    with record_function('all'):
+        watched = timed(work)
+events = {e.name: [e.start, e.end, e.device_start, e.device_end] for e in prof.events()}
+print(json.dumps([plain, watched, events, torch.cuda.clock()]))
+""")
+    plain, watched, events, now = t
+    assert plain == watched  # watching takes no time
+    product, total, back = (
+        events[name] for name in ("matmul", "sum", "copy device to host")
+    )
+    assert product[3] - product[2] == pytest.approx(2e9 / FLOPS * 1e9, rel=0.03)
+    assert product[1] <= product[2] < product[3] <= total[2] < total[3] <= back[2]
+    # The copy made the host wait until it was over.
+    assert back[0] < product[3] and back[1] > back[3]
+    assert events["all"][0] < product[0] and back[1] <= events["all"][1] <= now
+
+
+# --- estimates
+
+SCRIPT = """
+import sys, torch
+count = torch.cuda.device_count()
+x = [torch.ones(600, 600, device=f"cuda:{i}") for i in range(count)]
+for i in range(8):
+    x[i % count] @ x[i % count]
+print("ran", count, sys.argv[1:], flush=True)
+"""
+
+
+def estimate(*arguments, **words):
+    return python(
+        "", arguments=["-P", "-m", "pydevtensor", "estimate", *arguments], **words
+    )
+
+
+def test_estimate(tmp_path):
+    script, drawing = tmp_path / "script.py", tmp_path / "times.svg"
+    script.write_text(SCRIPT)
+    words = ["--cards", "t4,a100 80gb", "--gpus", "1,2", "--host", "fixed"]
+    out = estimate(script, "--lr", "3", *words, "--svg", drawing).splitlines()
+    assert out[:2] == ["ran 1 ['--lr', '3']", "ran 2 ['--lr', '3']"]
+    assert out[2].split()[:4] == ["card", "GPUs", "time", "gain"]
+    rows = [re.split(r"  +", line) for line in out[3:]]
+    assert [row[:2] for row in rows] == [
+        ["T4", "1"],
+        ["T4", "2"],
+        ["A100 80GB", "1"],
+        ["A100 80GB", "2"],
+    ]
+    scale = {"us": 1, "ms": 1000}
+    times = [float(row[2].split()[0]) * scale[row[2].split()[1]] for row in rows]
+    assert times[0] > times[1] and times[0] > times[2]
+    assert float(rows[1][3]) == pytest.approx(times[0] / times[1], abs=0.02)
+    assert [row[4:6] for row in rows] == [["9", "0"], ["10", "0"]] * 2
+    assert "FLOP/s (" in out[3] and "3 MiB" in out[3]
+    text = drawing.read_text()
+    assert text.startswith("<svg") and "A100 80GB, 2 GPUs" in text
+
+
+@large
+def test_estimate_says_what_does_not_fit():
+    code = "import torch; x = torch.empty(17 << 30, dtype=torch.uint8, device='cuda'); x[0] = 1"
+    out = estimate("-c", code, "--cards", "t4,h200", "--host", "fixed")
+    t4, h200 = out.splitlines()[1:]
+    assert "17.0 GiB, more than 16.0 GiB" in t4 and "more than" not in h200
+
+
+@pytest.mark.parametrize(
+    "arguments, status, says",
+    [
+        (["-c", "0", "--cards", "t5"], 2, "give one of T4, V100"),
+        (["-c", "0"], 2, "--cards"),
+        (["--cards", "t4"], 2, "give the program to run"),
+        (["-c", "0", "--cards", "t4", "--gpus", "0"], 2, "from 1 to 32"),
+        (["-c", "0", "--cards", "t4", "--gpus", "two"], 2, "two"),
+        (["-c", "0", "--cards", "t4", "--host", "slow"], 2, "measured"),
+        (["-c", "0", "--cards", "t4"], 1, "used no GPU"),
+        (["--cards", "t4", "--", "-c", "import sys; sys.exit(3)"], 3, "status 3"),
+        (["--cards", "t4", "-c", "1 / 0"], 1, "ZeroDivisionError"),
+    ],
+)
+def test_estimate_refuses(arguments, status, says):
+    assert says in estimate(*arguments, fails=True, status=status)
+
+
+# --- the page
+
+
+def test_the_page_has_all_cards():
+    root = Path(__file__).resolve().parents[1]
+    page = root / "docs" / "clock.md"
+    if not page.exists():
+        pytest.skip("the documents are not installed")
+    rows = re.findall(r"^\| ((?:T|V|A|L|H|B|RTX).*?) \|(.*)\|$", page.read_text(), re.M)
+    assert [name for name, _ in rows] == list(dict(torch._C._sim_cards(None)))
