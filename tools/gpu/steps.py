@@ -247,4 +247,13 @@ STEPS = (
         evidence=_kernels_were_profiled,
         shown=400,
     ),
+    Step(
+        "clock",
+        4,
+        25,
+        "what the clock of a simulated card predicts, beside what this one takes",
+        ("{python}", "{root}/benchmarks/bench_clock.py", "--seconds", "8"),
+        needs=BUILT,
+        shown=60,
+    ),
 )
