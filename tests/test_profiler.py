@@ -326,6 +326,30 @@ def test_a_column_of_flops():
     assert "GFLOPs" not in prof.key_averages().table()
 
 
+def test_shapes(device):
+    a, b = torch.ones(4, 6, device=device), torch.ones(6, 5, device=device)
+    with torch.profiler.profile(record_shapes=True) as prof:
+        a @ b
+        a @ b
+        a.t() @ a
+        a.sum(1)
+        a.t() + 1
+        torch.zeros(3, device=device)
+    shapes = [e.shapes for e in prof.events() if e.name == "matmul"]
+    assert shapes == ["[4, 6], [6, 5]"] * 2 + ["[6, 4], [4, 6]"]
+    by_name = {e.name: e.shapes for e in prof.events()}
+    assert by_name["sum"] == "[4, 6]" and by_name["fill"] == ""
+    rows = prof.key_averages(group_by_input_shape=True)
+    counts = {r.shapes: r.count for r in rows if r.key == "matmul"}
+    assert counts == {"[4, 6], [6, 5]": 2, "[6, 4], [4, 6]": 1}
+    assert "Input Shapes" in rows.table() and "[6, 4], [4, 6]" in rows.table()
+    assert "Input Shapes" not in prof.key_averages().table()
+    assert [r.count for r in prof.key_averages() if r.key == "matmul"] == [3]
+    with torch.profiler.profile() as prof:
+        a @ b
+    assert {e.shapes for e in prof.events()} == {""}
+
+
 # --- modules and backward passes ----------------------------------------------------------
 
 

@@ -1,17 +1,19 @@
 #include "device/recorder.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/shape.h"
 #include "device/activity.h"
 #include "device/stream.h"
 
 static struct {
     dt_record *records;
     int64_t capacity, taken; /* taken also counts the dropped */
-    bool on, device_times, places;
+    bool on, device_times, places, shapes;
     int open; /* calls between begin and end, which may write their record */
     /* An event of each GPU that was used, and the time of its recording. */
     void *base[DT_MAX_DEVICES];
@@ -52,6 +54,29 @@ static void *new_event(const dt_backend *gpu, dt_stream stream)
     return event;
 }
 
+enum { SHAPES_TEXT = 512 };
+
+static void append_shape(void *context, const dt_extent *extent)
+{
+    char *text = context, shape[DT_SHAPE_TEXT];
+    size_t used = strlen(text);
+    /* A product of two matrices is a batch of one. */
+    int skipped = extent->ndim > 2 && extent->shape[0] == 1;
+    if (!extent->reads || !extent->item || extent->ndim - skipped > DT_MAX_NDIM)
+        return;
+    dt_shape_text(extent->ndim - skipped, extent->shape + skipped, shape, sizeof shape);
+    snprintf(text + used, SHAPES_TEXT - used, "%s%s", used ? ", " : "", shape);
+}
+
+/* NULL where they are unknown. */
+static char *shapes_of(const dt_activity *activity)
+{
+    char text[SHAPES_TEXT] = "";
+    if (activity->kind == DT_ACTIVITY_KERNEL)
+        dt_extents(activity->form, activity->name, activity->call, append_shape, text);
+    return *text ? strdup(text) : NULL;
+}
+
 static int begin(const dt_activity *activity, void **mark)
 {
     if (activity->kind == DT_ACTIVITY_HOST_USE)
@@ -74,6 +99,8 @@ static int begin(const dt_activity *activity, void **mark)
                      .waits = activity->waits,
                      .kind = activity->kind,
                      .device = device};
+    if (recorder.shapes)
+        r->shapes = shapes_of(activity);
     if (!recorder.places)
         r->node = r->node == DT_NO_NODE ? DT_NO_NODE : -1;
     else if (activity->kind < DT_ACTIVITY_ALLOCATE)
@@ -115,7 +142,7 @@ static const dt_observer observer_of_places = {
 
 /* --- start and stop --- */
 
-int dt_recorder_start(int64_t capacity, bool device_times, bool places)
+int dt_recorder_start(int64_t capacity, bool device_times, bool places, bool shapes)
 {
     if (recorder.on)
         return dt_fail(DT_ERROR_RUNTIME,
@@ -127,6 +154,7 @@ int dt_recorder_start(int64_t capacity, bool device_times, bool places)
     recorder.capacity = capacity;
     recorder.device_times = device_times;
     recorder.places = places;
+    recorder.shapes = shapes;
     recorder.on = true;
     dt_observer_add(places ? &observer_of_places : &observer);
     return 0;
@@ -179,6 +207,8 @@ const dt_record *dt_recorder_read(int64_t *count, int64_t *dropped)
 void dt_recorder_clear(void)
 {
     const dt_backend *gpu = dt_backend_unobserved(DT_CUDA);
+    for (int64_t i = 0; i < recorded(); i++)
+        free(recorder.records[i].shapes);
     for (int64_t i = 0; i < recorded(); i++)
         for (int k = 0; k < 2; k++)
             if (recorder.records[i].events[k])

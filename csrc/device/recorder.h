@@ -5,7 +5,8 @@
 #include "device/activity.h"
 
 typedef struct dt_record {
-    const char *name;   /* a literal */
+    const char *name; /* a literal */
+    char *shapes;     /* of what a kernel reads, "[2, 3], [3, 4]"; NULL: not recorded */
     int64_t begin, end; /* of the host's call, by dt_recorder_now */
     int64_t bytes;      /* read and written, copied, or allocated */
     double flops;
@@ -24,7 +25,7 @@ typedef struct dt_record {
 /* Records up to `capacity` events, and counts those beyond. device_times: also when the
  * work of GPUs begins and ends, by events. places: also the line of the program. -1 after dt_fail; DT_ERROR_RUNTIME if it records already. Call
  * with the GIL, as all of these. */
-int dt_recorder_start(int64_t capacity, bool device_times, bool places);
+int dt_recorder_start(int64_t capacity, bool device_times, bool places, bool shapes);
 void dt_recorder_stop(void);
 bool dt_recorder_running(void);
 

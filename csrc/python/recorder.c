@@ -4,17 +4,17 @@
 #include "python/errors.h"
 #include "python/places.h"
 
-/* _recorder_start(capacity, device_times, places) */
+/* _recorder_start(capacity, device_times, places, shapes) */
 static PyObject *start(PyObject *Py_UNUSED(self), PyObject *args)
 {
     Py_ssize_t capacity;
-    int device_times, places;
-    if (!PyArg_ParseTuple(args, "npp", &capacity, &device_times, &places))
+    int device_times, places, shapes;
+    if (!PyArg_ParseTuple(args, "nppp", &capacity, &device_times, &places, &shapes))
         return NULL;
     if (capacity < 1)
         return PyErr_Format(PyExc_ValueError, "give room for 1 event or more, not %zd",
                             capacity);
-    if (dt_recorder_start(capacity, device_times, places) < 0)
+    if (dt_recorder_start(capacity, device_times, places, shapes) < 0)
         return dt_raise();
     Py_RETURN_NONE;
 }
@@ -28,12 +28,12 @@ static PyObject *stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 static PyObject *tuple_of(const dt_record *r)
 {
     char device[DT_DEVICE_TEXT];
-    return Py_BuildValue("(issKLLLLLdiiNi)", (int)r->kind, r->name,
-                         dt_device_text(r->device, device),
-                         (unsigned long long)(uintptr_t)r->stream, (long long)r->begin,
-                         (long long)r->end, (long long)r->device_begin,
-                         (long long)r->device_end, (long long)r->bytes, r->flops,
-                         r->place, r->thread, PyBool_FromLong(r->waits), r->node);
+    return Py_BuildValue(
+        "(issKLLLLLdiiNis)", (int)r->kind, r->name, dt_device_text(r->device, device),
+        (unsigned long long)(uintptr_t)r->stream, (long long)r->begin,
+        (long long)r->end, (long long)r->device_begin, (long long)r->device_end,
+        (long long)r->bytes, r->flops, r->place, r->thread, PyBool_FromLong(r->waits),
+        r->node, r->shapes ? r->shapes : "");
 }
 
 /* _recorder_events(): the records as tuples, the places, and how many were dropped. Waits

@@ -105,21 +105,21 @@ static int gemm DT_CUBLAS_GEMM
     size_t c_bytes = reach(m, n, ldc, stride_c, batch, item);
     int device = 0;
     cudaGetDevice(&device);
-    cudaError_t error =
-        sim::enqueue(handle->stream, "cublasGemmStridedBatchedEx",
-                     {{k ? b : nullptr, b_bytes, false},
-                      {k ? a : nullptr, a_bytes, false},
-                      {c, c_bytes, true}},
-                     [g, device](void *const *seen) {
-                         dt_gemm call = g;
-                         call.a = seen[0];
-                         call.b = seen[1];
-                         call.c = seen[2];
-                         dt_stream host = {0, nullptr};
-                         sim::stand_in(device, "the CPU's product in place of cuBLAS",
-                                       [&] { return cpu_gemm(host, &call); });
-                     },
-                     sim::product_cost(m, n, k, batch, g.dtype, tf32));
+    cudaError_t error = sim::enqueue(
+        handle->stream, "cublasGemmStridedBatchedEx",
+        {{k ? b : nullptr, b_bytes, false},
+         {k ? a : nullptr, a_bytes, false},
+         {c, c_bytes, true}},
+        [g, device](void *const *seen) {
+            dt_gemm call = g;
+            call.a = seen[0];
+            call.b = seen[1];
+            call.c = seen[2];
+            dt_stream host = {0, nullptr};
+            sim::stand_in(device, "the CPU's product in place of cuBLAS",
+                          [&] { return cpu_gemm(host, &call); });
+        },
+        sim::product_cost(m, n, k, batch, g.dtype, tf32));
     return error == cudaSuccess ? DT_CUBLAS_SUCCESS
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
 }

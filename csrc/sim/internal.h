@@ -56,7 +56,7 @@ struct Moment {
     bool done = false;
     double seconds = 0;
     Clock clock; /* of the stream */
-    Times at; /* of the clocks */
+    Times at;    /* of the clocks */
 };
 using MomentRef = std::shared_ptr<Moment>;
 

@@ -59,8 +59,7 @@ cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call c
     std::vector<size_t> items;
     for (int i = 0; i < count; i++) {
         items.push_back(operands[i].ints ? sizeof(int32_t) : dt_dtype_size(call.dtype));
-        used[i] =
-            region_of(matrices[(size_t)i], items.back(), operands[i].written);
+        used[i] = region_of(matrices[(size_t)i], items.back(), operands[i].written);
     }
     int device = 0;
     cudaGetDevice(&device);

@@ -187,8 +187,10 @@ class profile:
     with_modules  an event's `module` is the path of the module of nn that it is of, as
                   "Net.layers.0", also in the backward pass
     with_flops    the table of key_averages() has a column of GFLOPs
-    record_shapes, experimental_config, acc_events, execution_trace_observer
-                  are accepted for PyTorch's programs and change nothing
+    record_shapes  an event has the shapes that its kernel reads, as "[2, 3], [3, 4]";
+                  dimensions of elementwise operations that lie in one run are one there
+    experimental_config, acc_events, execution_trace_observer   are accepted for
+                  PyTorch's programs and change nothing
 
     One profile can run at a time: RuntimeError for a second. An exception in the block
     ends the profile, and what was recorded stays.
@@ -231,6 +233,7 @@ class profile:
         self.on_trace_ready = on_trace_ready
         self.profile_memory = profile_memory
         self.with_stack = with_stack or with_modules
+        self.record_shapes = record_shapes
         self.with_modules = with_modules
         self.with_flops = with_flops
         self._modules: ModulePaths | None = None
@@ -288,7 +291,7 @@ class profile:
         timed = ProfilerActivity.CUDA in self.activities and _C._cuda_count() > 0
         ranges: list[Event] = []
         # Nothing may fail after it: _change() takes a profile that began for none.
-        _C._recorder_start(self.max_events, timed, self.with_stack)
+        _C._recorder_start(self.max_events, timed, self.with_stack, self.record_shapes)
         if self.with_modules:
             self._modules = ModulePaths()
         _ranges = ranges
@@ -313,7 +316,7 @@ class profile:
 
         Each has kind, name, device, stream, start and end (of the host's call, ns),
         device_start and device_end, bytes, flops, place (file, line, function), thread,
-        backward, forward (the place in the forward pass) and module.
+        backward, forward (the place in the forward pass), module and shapes.
 
         >>> with torch.profiler.profile() as prof:
         ...     _ = torch.zeros(3)
@@ -325,14 +328,15 @@ class profile:
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
     ) -> EventList:
-        """The events grouped by name, or by name and line for group_by_stack_n > 0.
+        """The events grouped by name, with group_by_stack_n > 0 by line too, and with
+        group_by_input_shape by shapes, which record_shapes=True records.
 
         >>> with torch.profiler.profile() as prof:
         ...     _ = torch.zeros(3) + 1
         >>> sorted(e.key for e in prof.key_averages())
         ['add', 'fill']
         """
-        rows = self._events.averages(by_line=group_by_stack_n > 0)
+        rows = self._events.averages(group_by_stack_n > 0, group_by_input_shape)
         rows.with_flops = self.with_flops
         return rows
 

@@ -56,6 +56,7 @@ class Event:
     waits: bool = False
     backward: bool = False
     forward: Place | None = None
+    shapes: str = ""
 
     @staticmethod
     def of(row: tuple, places: list[Place]) -> Event:
@@ -63,7 +64,7 @@ class Event:
         kind, line, node = row[0], row[10], row[13]
         place = places[line] if line >= 0 else None
         forward = places[node] if node >= 0 else None
-        own = (*row[1:10], place, *row[11:13], node != NO_NODE, forward)
+        own = (*row[1:10], place, *row[11:13], node != NO_NODE, forward, row[14])
         return Event(KINDS[kind], *own)
 
     @property
@@ -89,6 +90,7 @@ class Average:
 
     key: str
     place: Place | None = None
+    shapes: str = ""
     count: int = 0
     cpu_time_total: float = 0.0
     self_cpu_time_total: float = 0.0
@@ -181,7 +183,9 @@ class EventList(list[Average]):
         heads = ["Name", "Self CPU %", "Self CPU", "CPU total", "CPU time avg"]
         if on_device:
             heads += ["CUDA total", "CUDA time avg"]
+        shapes = any(row.shapes for row in rows)
         heads += ["Bytes", *["GFLOPs"] * self.with_flops, "# of Calls"]
+        heads += ["Input Shapes"] * shapes
         cells = []
         for row in rows:
             name = row.key if row.place is None else f"{row.key} {row.place}"
@@ -195,6 +199,8 @@ class EventList(list[Average]):
             if self.with_flops:
                 cells[-1].append(f"{row.flops / 1e9:.3f}" if row.flops else "--")
             cells[-1].append(str(row.count))
+            if shapes:
+                cells[-1].append(row.shapes or "--")
         text = _text(heads, cells) + f"\nSelf CPU time total: {_time(total)}\n"
         if on_device:
             text += f"CUDA time total: {_time(on_device)}\n"
@@ -308,13 +314,15 @@ class Events:
             stack.append(event)
         return inner
 
-    def averages(self, by_line: bool = False) -> EventList:
-        """Events of one name, or of one name and line, as one."""
+    def averages(self, by_line: bool = False, by_shapes: bool = False) -> EventList:
+        """Events of one name, and of one line and of one shape if wanted, as one."""
         inner = self._inner_times()
         found: dict[tuple, Average] = {}
         for event in self.events:
             place = event.place.of_line() if by_line and event.place else None
-            row = found.setdefault((event.name, place), Average(event.name, place))
+            shapes = event.shapes if by_shapes else ""
+            group = (event.name, place, shapes)
+            row = found.setdefault(group, Average(*group))
             row.count += 1
             row.cpu_time_total += event.cpu_time
             row.self_cpu_time_total += event.cpu_time - inner.get(id(event), 0.0)

@@ -19,6 +19,8 @@ def _span(event: Event, begin: int, end: int, **where: int) -> dict[str, Any]:
     args: dict[str, Any] = {"device": event.device, "bytes": event.bytes}
     if event.flops:
         args["flops"] = event.flops
+    if event.shapes:
+        args["shapes"] = event.shapes
     if event.place is not None:
         args["line"] = str(event.place)
     if event.forward is not None:

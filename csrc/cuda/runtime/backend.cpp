@@ -116,9 +116,6 @@ dt_backend_open(const dt_host *host)
     }
 #endif
     static dt_backend backend;
-#ifdef DT_SIMULATED
-    backend.observers[1] = sim::race_observer(host);
-#endif
     backend.version = DT_BACKEND_VERSION;
     backend.name = "cuda";
 #define MEMBER(name) backend.name = Entry<dt_cuda_##name>::call;
@@ -127,6 +124,7 @@ dt_backend_open(const dt_host *host)
 #undef MEMBER
 #ifdef DT_SIMULATED
     backend.observers[0] = sim_observer();
+    backend.observers[1] = sim::race_observer(host);
     if (backend.observers[0]) {
         backend.clock = sim_clock;
         backend.span = sim_span;
