@@ -70,17 +70,24 @@ static int place(void)
     return number;
 }
 
+/* "train.py", or "In[4]" of a cell of a notebook. A new reference; NULL: unknown. */
+static PyObject *short_name(PyObject *file)
+{
+    const char *path = PyUnicode_AsUTF8(file);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (path && strstr(path, "ipykernel_"))
+        return dt_python_call("_notebook", "name_of_file", file, NULL);
+    return path ? PyUnicode_FromString(slash ? slash + 1 : path) : NULL;
+}
+
 char *dt_place_name(int number, char text[DT_PLACE_TEXT])
 {
     *text = 0;
     if (number >= 0) {
         PyObject *known = PyList_GET_ITEM(places, number);
-        const char *file = PyUnicode_AsUTF8(PyTuple_GET_ITEM(known, 0));
-        const char *slash = file ? strrchr(file, '/') : NULL;
-        snprintf(text, DT_PLACE_TEXT, "%s:%ld",
-                 slash  ? slash + 1
-                 : file ? file
-                        : "?",
+        DT_REF file = short_name(PyTuple_GET_ITEM(known, 0));
+        const char *name = file ? PyUnicode_AsUTF8(file) : NULL;
+        snprintf(text, DT_PLACE_TEXT, "%s:%ld", name ? name : "?",
                  PyLong_AsLong(PyTuple_GET_ITEM(known, 1)));
     }
     PyErr_Clear();

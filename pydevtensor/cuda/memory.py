@@ -6,6 +6,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
+from pydevtensor._notebook import name_of_file
 from pydevtensor.cuda import (
     empty_cache,
     max_memory_allocated,
@@ -76,9 +77,8 @@ def _by_line(index: int) -> list[str]:
     for place, (size, count) in largest[:_LINES]:
         file, line, function, _ = places[place]
         plural = "s" if count > 1 else ""
-        lines.append(
-            f"{_size(size):>12} {count:>6} tensor{plural:1} {file}:{line} {function}"
-        )
+        where = f"{name_of_file(file)}:{line} {function}"
+        lines.append(f"{_size(size):>12} {count:>6} tensor{plural:1} {where}")
     if rest := largest[_LINES:]:
         size = sum(row[0] for _, row in rest)
         lines.append(f"{_size(size):>12} by {len(rest)} other lines")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
+from pydevtensor._notebook import name_of_file
+
 # By the numbers of dt_activity_kind.
 COPIES = ("host_to_device", "device_to_host", "device_to_device")
 KINDS = ("kernel", *COPIES, "wait", "allocate", "free")
@@ -22,7 +24,11 @@ class Place(NamedTuple):
     module: str = ""  # the path of the module of nn that ran, with with_modules=True
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} {self.function}"
+        return f"{self.where()} {self.function}"
+
+    def where(self) -> str:
+        """The file, or the cell of a notebook, and the line."""
+        return f"{name_of_file(self.file)}:{self.line}"
 
     def of_line(self) -> Place:
         """The line in whatever module."""
@@ -264,7 +270,7 @@ class Transfers:
         self.rows = rows
 
     def _cells(self, row: Transfer) -> list[str]:
-        where = "unknown" if row.place is None else f"{row.place.file}:{row.place.line}"
+        where = "unknown" if row.place is None else row.place.where()
         counts = (row.host_to_device, row.device_to_host, row.device_to_device)
         cells = [where, *map(str, counts), _size(row.bytes)]
         return [*cells, str(row.waits), _time(row.time)]

@@ -48,12 +48,26 @@ CLAIMS = {
         "parameters as on one device: True",
         "the same parameters: True",
     ],
+    "timeline.ipynb": [
+        "read one by one: 32.0 ms",
+        "kept on the GPU: 24.0 ms",
+        "In[2]:7",
+        "waited 1000 times",
+        "is forbidden by transfer_guard('disallow_implicit')",
+        "one after the other 6.23 ms, both at once 3.20 ms",
+        "in turn 2.04 ms, side by side 1.20 ms",
+        "relu_backward           backward  Sequential.1",
+        "8 tensors In[11]:2",
+        "Missing between program.py:7 and program.py:8: s2.wait_stream(s1)",
+        "the host (",
+    ],
     "training.ipynb": [
         "cpu [##############################] 276/276",
         "losses agree to four digits: True",
         "parameters agree: True",
     ],
 }
+SIMULATED = ["timeline.ipynb"]  # whatever the machine has
 NEEDED = {
     "convolution.ipynb": ["matplotlib"],
     "training.ipynb": ["matplotlib", "sklearn"],
@@ -89,9 +103,10 @@ def test_runs(path, gpus, monkeypatch):
     for module in NEEDED.get(path.name, ()):
         pytest.importorskip(module)
     text = run(path, monkeypatch, gpus)
-    assert f"GPUs: {gpus}" in text
     assert [claim for claim in CLAIMS[path.name] if claim not in text] == []
-    assert ("cuda:1" in text) == (gpus == 2) or not gpus
+    if path.name not in SIMULATED:
+        assert f"GPUs: {gpus}" in text
+        assert ("cuda:1" in text) == (gpus == 2) or not gpus
 
 
 def test_a_cell_that_ran_out_of_memory_frees_its_tensors(tmp_path, monkeypatch):
@@ -122,7 +137,7 @@ def test_a_cell_that_ran_out_of_memory_frees_its_tensors(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_is_stored_with_the_outputs_of_two_gpus(path):
     text = printed(nbformat.read(path, as_version=4))
-    assert "GPUs: 2" in text and "imulated" in text
+    assert "imulated" in text and ("GPUs: 2" in text or path.name in SIMULATED)
     assert [claim for claim in CLAIMS[path.name] if claim not in text] == []
 
 
