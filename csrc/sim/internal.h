@@ -55,8 +55,8 @@ struct Moment {
     int device = 0;
     bool done = false;
     double seconds = 0;
-    Clock clock; /* of the stream */
-    Times at;    /* of the clocks */
+    VectorClock known; /* what its stream knew */
+    Times at;          /* of the clocks */
 };
 using MomentRef = std::shared_ptr<Moment>;
 
@@ -81,8 +81,8 @@ struct Stream {
     int device = 0;
     bool destroyed = false;
     std::deque<Work> queue;
-    unsigned number = next_number(); /* its place in clocks; 0 is no stream's */
-    Clock clock;
+    unsigned number = next_number(); /* its place in vector clocks; from 1 on */
+    VectorClock known;
     static unsigned next_number();
     Times end; /* of what is queued, on the clocks */
 };

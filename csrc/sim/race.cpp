@@ -28,42 +28,42 @@ static Watched &watched()
 
 /* --- clocks --- */
 
-static void join(Clock &clock, const Clock &other)
+static void join(VectorClock &known, const VectorClock &other)
 {
-    if (clock.size() < other.size())
-        clock.resize(other.size());
+    if (known.size() < other.size())
+        known.resize(other.size());
     for (size_t i = 0; i < other.size(); i++)
-        clock[i] = std::max(clock[i], other[i]);
+        known[i] = std::max(known[i], other[i]);
 }
 
-static void learn(Clock &clock, unsigned stream, uint64_t time)
+static void learn(VectorClock &known, unsigned stream, uint64_t time)
 {
-    if (clock.size() <= stream)
-        clock.resize(stream + 1);
-    clock[stream] = std::max(clock[stream], time);
+    if (known.size() <= stream)
+        known.resize(stream + 1);
+    known[stream] = std::max(known[stream], time);
 }
 
-static bool knows(const Clock &clock, const Access &access)
+static bool knows(const VectorClock &known, const Access &access)
 {
-    return access.stream < clock.size() && clock[access.stream] >= access.time;
+    return access.stream < known.size() && known[access.stream] >= access.time;
 }
 
 void race_stream_waits(Stream &stream, const Moment &moment)
 {
     if (races().mode)
-        join(stream.clock, moment.clock);
+        join(stream.known, moment.known);
 }
 
 void race_host_waits(const Stream &stream)
 {
     if (races().mode && !thread().own_waits)
-        join(races().host, stream.clock);
+        join(races().host, stream.known);
 }
 
 void race_host_waits(const Moment &moment)
 {
     if (races().mode && !thread().own_waits)
-        join(races().host, moment.clock);
+        join(races().host, moment.known);
 }
 
 OwnWait::OwnWait()
@@ -236,20 +236,20 @@ void race_block_awaits(void *pointer, size_t rounded, int device, cudaStream_t h
     Stream *stream = handle ? stream_of(handle) : device_at(device).own_stream.get();
     if (stream)
         drop((char *)pointer, rounded,
-             [stream](const AccessRef &a) { return knows(stream->clock, *a); });
+             [stream](const AccessRef &a) { return knows(stream->known, *a); });
 }
 
 /* Compares an access with the range's history. What is over for both the host and this
  * access is dropped; what nothing orders is a race, told once per access. */
-static void compare(Races::Range &range, char *low, const Access &access, Clock &clock,
-                    bool *told)
+static void compare(Races::Range &range, char *low, const Access &access,
+                    VectorClock &known, bool *told)
 {
     auto &list = range.accesses;
     const bool dense = access.touch.footprint->dims.empty();
     for (size_t i = 0; i < list.size();) {
         const Access &old = *list[i];
         bool over = knows(races().host, old);
-        if (!over && knows(clock, old)) {
+        if (!over && knows(known, old)) {
             over = (access.touch.writes || !old.touch.writes) &&
                    (dense || same(*access.touch.footprint, *old.touch.footprint));
         } else if (!over && (old.touch.writes || access.touch.writes) &&
@@ -259,7 +259,7 @@ static void compare(Races::Range &range, char *low, const Access &access, Clock 
                 report(old, access, low, range.end);
             *told = true;
             /* Told of once: as if the program waited here. */
-            learn(clock, old.stream, old.time);
+            learn(known, old.stream, old.time);
         }
         if (over)
             list.erase(list.begin() + (long)i);
@@ -268,7 +268,7 @@ static void compare(Races::Range &range, char *low, const Access &access, Clock 
     }
 }
 
-static void note(const AccessRef &access, Clock &clock)
+static void note(const AccessRef &access, VectorClock &known)
 {
     auto &ranges = races().ranges;
     char *low = access->touch.footprint->low, *high = access->touch.footprint->high;
@@ -283,7 +283,7 @@ static void note(const AccessRef &access, Clock &clock)
             next = ranges.insert(next, {at, {end, {}}});
         }
         Races::Range &range = next->second;
-        compare(range, next->first, *access, clock, &told);
+        compare(range, next->first, *access, known, &told);
         at = range.end;
         const bool alone = range.accesses.empty();
         if (alone && before) {
@@ -305,13 +305,13 @@ void race_queued(Stream &stream, Work &work)
 {
     if (!races().mode || work.kind == Work::kHousekeeping)
         return;
-    join(stream.clock, races().host);
+    join(stream.known, races().host);
     if (work.kind == Work::kRecord)
-        work.moment->clock = stream.clock;
+        work.moment->known = stream.known;
     if (work.kind != Work::kRun)
         return;
-    learn(stream.clock, stream.number, 0);
-    const uint64_t time = ++stream.clock[stream.number];
+    learn(stream.known, stream.number, 0);
+    const uint64_t time = ++stream.known[stream.number];
     const Watched &me = watched();
     const bool own = &stream == device_at(stream.device).own_stream.get();
     for (const Touch &touch : work.touches) {
@@ -326,7 +326,7 @@ void race_queued(Stream &stream, Work &work)
         access->touch = touch;
         access->stream = stream.number;
         access->time = time;
-        note(access, stream.clock);
+        note(access, stream.known);
     }
     if (races().mode != Races::kStrict)
         work.touches.clear();

@@ -26,7 +26,7 @@ struct Stream;
 struct Work;
 
 /* By a stream's number: the time up to which its work is known to be over. */
-using Clock = std::vector<uint64_t>;
+using VectorClock = std::vector<uint64_t>;
 
 /* Bytes: runs of `run` bytes, at low plus a multiple of each dimension's stride. */
 struct Footprint {
@@ -60,7 +60,7 @@ struct Touch {
 struct Access {
     Touch touch;
     unsigned stream; /* its number */
-    uint64_t time;   /* on the stream's clock */
+    uint64_t time;   /* how much work the stream had had */
     dt_race_access told;
 };
 using AccessRef = std::shared_ptr<const Access>;
@@ -76,7 +76,7 @@ struct Watched {
 
 struct Races {
     enum Mode { kOff, kWarn, kError, kStrict } mode = kOff;
-    Clock host;
+    VectorClock host;
     std::vector<std::unique_ptr<Watched>> threads;
     /* The accesses that later ones may race with, by the first byte of a range. */
     struct Range {
