@@ -92,7 +92,7 @@ int main()
     dt_sim_set("memory", "64M");
     dt_sim_set("races", "error");
     gpu = dt_backend_open(&host);
-    CHECK(gpu && gpu->observer && gpu->observer->kernels);
+    CHECK(gpu && gpu->observers[1] && gpu->observers[1]->kernels);
     for (const char *name : {"eager", "lazy", "random:1", "random:7"}) {
         schedule(name);
         dt_stream stream = {0, nullptr};
