@@ -423,7 +423,9 @@ static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
         return known_cards();
     Py_ssize_t length;
     const char *text = PyUnicode_AsUTF8AndSize(value, &length);
-    DT_REF names = text ? PyList_New(0) : NULL;
+    if (!text)
+        return NULL;
+    DT_REF names = PyList_New(0);
     for (const char *last = text + length; names; text++) {
         const char *comma = memchr(text, ',', (size_t)(last - text));
         const size_t bytes = (size_t)((comma ? comma : last) - text);
