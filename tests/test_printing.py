@@ -144,7 +144,7 @@ class Watched:
 
     def __getattr__(self, name):
         found = getattr(self._tensor, name)
-        if name in ("detach", "as_strided"):
+        if name in ("detach", "as_strided", "reshape"):
             return lambda *sizes: Watched(found(*sizes), self._copies)
         if name in ("cpu", "tolist", "item"):
             self._copies.append(self._tensor.numel())

@@ -10,6 +10,8 @@ import tempfile
 import pytest
 from isolated import environment, python
 
+import pydevtensor as torch
+
 TOP = ["-m", "pydevtensor", "top"]
 
 
@@ -46,6 +48,21 @@ def test_simulated_gpus_and_their_memory():
     used, unit = row.split(" of 1.0 GiB")[0].split()[-2:]
     assert unit == "MiB" and 20 <= float(used) < 30  # the cache rounds up
     assert row.endswith("x = t.zeros(5, 1 << 20, device='cuda:1') print('ready', flush=True) input()")  # fmt: skip
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available() or torch.cuda.is_simulated(),
+    reason="needs a real GPU",
+)
+def test_real_gpus_and_their_memory():
+    code = "import pydevtensor as t; x = t.zeros(256, 1 << 20, device='cuda')"
+    with program(code, CUDA_VISIBLE_DEVICES="0") as pid:
+        text = python("", arguments=TOP)
+        row = row_of(text, pid)
+    assert text.startswith("GPU ") and torch.cuda.get_device_name(0) in text
+    assert "GPU 0" in row
+    used = row.split("GPU 0")[1].split()
+    assert used[1] == "GiB" and float(used[0]) >= 1
 
 
 def test_processes_without_gpus_and_without_the_library():

@@ -103,8 +103,13 @@ def statements_at_import(body):
             yield from statements_at_import(handler.body)
 
 
+# What others load where they are there.
+GUESTS = {"_pytest.py": {"pytest"}}
+
+
 def import_faults(package):
     for path in sorted(package.rglob("*.py")):
+        known = {package.name, *sys.stdlib_module_names, *GUESTS.get(path.name, ())}
         for node in statements_at_import(ast.parse(path.read_text()).body):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -114,7 +119,7 @@ def import_faults(package):
                 continue
             for name in names:
                 top = name.split(".")[0]
-                if top not in sys.stdlib_module_names and top != package.name:
+                if top not in known:
                     yield f"{path.relative_to(package)} imports {name} when imported"
 
 
