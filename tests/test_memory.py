@@ -153,6 +153,7 @@ def test_cublas_gets_the_memory_of_the_cache(gpu):
 @pytest.mark.skipif(not torch.cuda.is_simulated(), reason="needs simulated GPUs")
 def test_cusolver_gets_the_memory_of_the_cache(gpu):
     square = torch.eye(3, device=gpu)
+    torch.cuda.synchronize(gpu)
     with torch.cuda.stream(torch.cuda.Stream(gpu)):
         torch.empty(1000, 1000, device=gpu)
         kept = torch.cuda.memory_reserved(gpu)

@@ -167,6 +167,7 @@ def test_a_trace(tmp_path, gpu):
     stream = torch.cuda.Stream(gpu)
     with profiler.profile(profile_memory=True) as prof:
         x = torch.ones(100_000, device=gpu)
+        stream.wait_stream(torch.cuda.default_stream(gpu))
         with torch.cuda.stream(stream):
             x.exp()
     for name, opened in (("t.json", open), ("t.json.gz", gzip.open)):
@@ -193,6 +194,7 @@ def test_a_timeline(tmp_path, gpu):
     stream = torch.cuda.Stream(gpu)
     with profiler.profile(profile_memory=True) as prof:
         x = torch.ones(300_000, device=gpu)
+        stream.wait_stream(torch.cuda.default_stream(gpu))
         with profiler.record_function("<part>"), torch.cuda.stream(stream):
             x.exp().sum().item()
     prof.timeline().save(tmp_path / "t.svg")
