@@ -357,16 +357,26 @@ struct Patches {
             find_runs(p, part, line * x.count, line * x.count + 1, &run);
             T *out = target + place_of(p, part, line * x.count);
             for (int64_t i = 0; i < x.count; i += 4 * lanes) {
+                typedef T Lanes
+                    __attribute__((vector_size(VECTOR), aligned(sizeof(T)), may_alias));
                 T sums[4 * lanes];
                 const T *from = stage + run.from + i;
-                for (int64_t s = 0; s < 4 * lanes; s++)
-                    sums[s] = start;
-                for (int64_t k = 0; k < p->taps; k++)
-                    for (int64_t s = 0; s < 4 * lanes; s++)
-                        sums[s] += weight[k] * from[offsets[k] + s];
+                Lanes a = Lanes{} + start, b = a, c = a, d = a;
+                for (int64_t k = 0; k < p->taps; k++) {
+                    const Lanes *at = (const Lanes *)(from + offsets[k]);
+                    a += weight[k] * at[0];
+                    b += weight[k] * at[1];
+                    c += weight[k] * at[2];
+                    d += weight[k] * at[3];
+                }
+                Lanes *to = (Lanes *)sums;
+                to[0] = a, to[1] = b, to[2] = c, to[3] = d;
                 int64_t n = least(4 * lanes, x.count - i);
-                for (int64_t s = 0; s < n; s++)
-                    out[(i + s) * x.step] = sums[s];
+                if (x.step == 1)
+                    memcpy(out + i, sums, (size_t)n * sizeof(T));
+                else
+                    for (int64_t s = 0; s < n; s++)
+                        out[(i + s) * x.step] = sums[s];
             }
         }
     }
