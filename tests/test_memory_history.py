@@ -8,6 +8,7 @@ import pytest
 from isolated import python
 
 import pydevtensor as torch
+from pydevtensor import nn
 
 memory = torch.cuda.memory
 
@@ -64,6 +65,18 @@ def test_results_of_operations_belong_to_the_line_of_the_call(gpu, history):
     text = torch.cuda.memory_summary(gpu)
     assert where in text and backward in text
     del x, y, loss
+
+
+def test_results_belong_to_the_module_that_ran(gpu, history):
+    net = nn.Sequential(nn.Linear(30, 400), nn.Linear(400, 5)).to(gpu)
+    history("state")
+    y = net(torch.ones(7, 30, device=gpu))
+    text = torch.cuda.memory_summary(gpu)
+    assert " in Sequential.0" in text and " in Sequential.1" in text
+    history(None)
+    z = net(torch.ones(7, 30, device=gpu))
+    assert torch.cuda.memory_summary(gpu).count(" in Sequential") == text.count(" in Sequential")  # fmt: skip
+    del y, z
 
 
 def test_many_lines_are_cut(gpu, history):

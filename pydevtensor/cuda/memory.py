@@ -6,7 +6,6 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-from pydevtensor._notebook import name_of_file
 from pydevtensor.cuda import (
     empty_cache,
     max_memory_allocated,
@@ -24,6 +23,7 @@ __all__ += ["memory_stats", "memory_summary", "reset_peak_memory_stats"]
 
 _MOST_EVENTS = 1_000_000
 _LINES = 10  # that memory_summary() shows
+_modules: Any = None  # what tells the path of the module that runs
 
 
 # --- a table -------------------------------------------------------------------------
@@ -63,6 +63,8 @@ class _Summary(str):
 
 def _by_line(index: int) -> list[str]:
     """Who holds the memory, where _record_memory_history() was called."""
+    from pydevtensor._notebook import name_of_file
+
     places = _C._places()
     held: dict[int, list[int]] = {}
     for _, size, place, _, _ in _C._cuda_storages(index):
@@ -75,9 +77,10 @@ def _by_line(index: int) -> list[str]:
     largest = sorted(held.items(), key=lambda item: -item[1][0])
     lines = ["held by the tensors that these lines made:"]
     for place, (size, count) in largest[:_LINES]:
-        file, line, function, _ = places[place]
+        file, line, function, module = places[place]
         plural = "s" if count > 1 else ""
         where = f"{name_of_file(file)}:{line} {function}"
+        where += f" in {module}" if module else ""
         lines.append(f"{_size(size):>12} {count:>6} tensor{plural:1} {where}")
     if rest := largest[_LINES:]:
         size = sum(row[0] for _, row in rest)
@@ -146,8 +149,9 @@ def _record_memory_history(
     max_entries  at most a million
     context, stacks, device   are accepted for PyTorch's programs and change nothing
 
-    Then memory_summary(), out-of-memory errors and memory_snapshot() name lines. An
-    allocation costs about half a microsecond more meanwhile.
+    Then memory_summary(), out-of-memory errors and memory_snapshot() name lines, and
+    memory_summary() the module of nn that ran, as "Net.layers.0". An allocation costs
+    about half a microsecond more meanwhile.
 
     >>> torch.cuda.memory._record_memory_history("state")
     >>> torch.cuda.memory._record_memory_history(None)
@@ -164,6 +168,14 @@ def _record_memory_history(
         )
     events = min(max_entries, _MOST_EVENTS) if enabled == "all" else 0
     _C._memory_history(-1 if enabled is None else events)
+    global _modules
+    if _modules is not None:
+        _modules.remove()
+        _modules = None
+    if enabled is not None:
+        from pydevtensor.profiler._modules import ModulePaths
+
+        _modules = ModulePaths()
 
 
 def _frames(
