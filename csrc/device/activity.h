@@ -83,7 +83,9 @@ void dt_activity_end_observed(const dt_observed *observed, const dt_activity *ac
 static inline int dt_activity_begin(dt_observed *observed, const dt_activity *activity)
 {
     observed->count = 0;
-    return dt_observers ? dt_activity_begin_observed(observed, activity) : 0;
+    return __atomic_load_n(&dt_observers, __ATOMIC_RELAXED)
+               ? dt_activity_begin_observed(observed, activity)
+               : 0;
 }
 
 static inline int dt_activity_end(const dt_observed *observed,
