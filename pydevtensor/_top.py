@@ -99,14 +99,23 @@ def processes() -> list[Process]:
 
 
 class _Memory(ctypes.Structure):
+    total: int
+    free: int
+    used: int
     _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
 
 class _Utilization(ctypes.Structure):
+    gpu: int
+    memory: int
     _fields_ = [(name, ctypes.c_uint) for name in ("gpu", "memory")]
 
 
 class _Use(ctypes.Structure):  # nvmlProcessInfo_v2_t
+    pid: int
+    used: int
+    instance: int
+    compute_instance: int
     _fields_ = [
         ("pid", ctypes.c_uint),
         ("used", ctypes.c_ulonglong),

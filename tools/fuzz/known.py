@@ -79,6 +79,8 @@ def is_known(session, machine, statement, ours, theirs):
         return True
     if name == "Ours":
         infinite = "space(" in statement or "_mean(" in statement
+        if "svd(" in statement:
+            return True  # singular vectors have any sign; GPUs transpose wide matrices
         if "conv_transpose" in statement:
             # The CPU multiplies weights with zeros around the input, which makes
             # infinities NaN; a GPU leaves such products out.
