@@ -234,45 +234,6 @@ def test_results_do_not_depend_on_threads():
         assert all(torch.equal(a, b) for a, b in zip(found[0], others, strict=True))
 
 
-# Kernels of 3 x 3 with so many channels go through Winograd's transforms on the CPU: sizes
-# that tiles of 2 x 2 fill and do not, each padding, one row of tiles, parts of a batch.
-@pytest.mark.parametrize(
-    ("batch", "channels", "rows", "size", "padding"),
-    [
-        *[(3, 257, 256, (7, 9), padding) for padding in (0, 1, 2)],
-        (2, 128, 131, (23, 24), 1),
-        (25, 256, 259, (4, 3), 0),
-        (1, 300, 256, (3, 200), (0, 1)),
-        (9, 256, 256, (16, 16), (2, 0)),
-    ],
-)
-@pytest.mark.parametrize("biased", [False, True])
-def test_many_channels(batch, channels, rows, size, padding, biased):
-    torch.manual_seed(1)
-    x = torch.randn(batch, channels, *size)
-    w = torch.randn(rows, channels, 3, 3)
-    b = torch.randn(rows) if biased else None
-    found, expected = [], []
-    for results, wide in ((found, False), (expected, True)):
-        own, weight = (t.double() if wide else t for t in (x, w))
-        own.requires_grad_()
-        y = F.conv2d(own, weight, b.double() if wide and biased else b, padding=padding)
-        (grad,) = torch.autograd.grad(y, own, torch.ones_like(y) * y.detach())
-        results += [y.detach(), grad]
-    for y, exact in zip(found, expected, strict=True):
-        assert (y.double() - exact).abs().max() <= 2e-6 * exact.abs().max()
-
-
-def test_few_tiles_and_others_of_many_channels_agree():
-    x, w = torch.randn(2, 256, 8, 8), torch.randn(256, 256, 3, 3)
-    whole = F.conv2d(x, w, padding=1)
-    alone = F.conv2d(x[:1], w, padding=1)  # too few tiles to be transformed
-    torch.testing.assert_close(alone, whole[:1], rtol=1e-4, atol=2e-4)
-    turned = F.conv_transpose2d(x, w, padding=1)
-    flipped = F.conv2d(x, w.flip(2, 3).transpose(0, 1), padding=1)
-    torch.testing.assert_close(turned, flipped, rtol=1e-4, atol=2e-4)
-
-
 def test_fold_is_the_reverse_of_unfold(device):
     x = torch.tensor(random(1, 2, 3, 7, 6), device=device, requires_grad=True)
     numbers = {"kernel_size": (3, 2), "dilation": (1, 2), "padding": 1, "stride": 2}

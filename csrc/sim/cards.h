@@ -47,8 +47,9 @@ static inline bool dt_sim_card_is(const char *name, const char *text, size_t len
             continue;
         while (dt_sim_card_skips(*name))
             name++;
-        if (!*name || dt_sim_card_lower(*name++) != dt_sim_card_lower(*text))
+        if (!*name || dt_sim_card_lower(*name) != dt_sim_card_lower(*text))
             return false;
+        name++;
         any = true;
     }
     return any && (!*name || (!whole && *name == ' '));

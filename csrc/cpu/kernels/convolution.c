@@ -127,8 +127,6 @@ static void cut_rows(dt_patches *p, int64_t tile_rows)
 
 static int run_product(dt_patches *p, const dt_patch_kernels *kernels, int64_t size)
 {
-    if (dt_winograd_pays(p, size))
-        return dt_winograd_run(p);
     cut(p, size, DEPTH);
     int status;
     if (p->channels == 1 && p->rows == 1) {

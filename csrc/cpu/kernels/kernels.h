@@ -5,7 +5,6 @@
 
 #include "base/dtype.h"
 #include "cpu/kernels/convolution.h"
-#include "cpu/kernels/winograd.h"
 #include "cpu/runtime/isa.h"
 #include "device/nn.h"
 #include "device/plan.h"
@@ -229,7 +228,6 @@ typedef struct dt_resample_kernels {
     FAMILY(attention, isa)                                                             \
     FAMILY(rnn, isa)                                                                   \
     FAMILY(convolution, isa)                                                           \
-    FAMILY(winograd, isa)                                                              \
     FAMILY(pooling, isa)                                                               \
     FAMILY(resample, isa)
 
