@@ -57,10 +57,8 @@ static void count_copy(int stream_device, const void *to, const void *from,
 /* Whether the memory is page-locked, from its first byte to its last. */
 static bool is_pinned(const void *memory, size_t bytes)
 {
-    auto &pinned = state().pinned;
-    auto found = entry_before(pinned, memory);
-    return found != pinned.end() &&
-           (const char *)memory + bytes <= found->first + found->second;
+    const char *end = pinned_end(memory);
+    return end && (const char *)memory + bytes <= end;
 }
 
 static Cost copy_cost(const void *to, const void *from, size_t bytes)

@@ -151,6 +151,8 @@ inline Device &device_at(int index)
 {
     return *state().devices[(size_t)index];
 }
+/* The end of the page-locked memory that holds the byte at p; nullptr if none does. */
+const char *pinned_end(const void *p);
 
 /* --- entry and errors --- */
 

@@ -92,6 +92,15 @@ Device *device_of(const void *pointer)
     return all.devices[(p - first) / all.stride].get();
 }
 
+const char *pinned_end(const void *p)
+{
+    auto found = entry_before(state().pinned, p);
+    if (found == state().pinned.end())
+        return nullptr;
+    const char *end = found->first + found->second;
+    return (const char *)p < end ? end : nullptr;
+}
+
 static char *first_fit(Device &device, size_t need)
 {
     char *at = device.held, *end = device.held + state().options.memory;

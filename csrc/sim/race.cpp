@@ -351,19 +351,13 @@ static const Block *block_at(const Work &work, const char *p)
     return nullptr;
 }
 
-static bool is_pinned(const char *p)
-{
-    auto found = entry_before(state().pinned, p);
-    return found != state().pinned.end() && (size_t)(p - found->first) < found->second;
-}
-
 void race_touch(Work &work, const void *pointer, size_t bytes, bool reads, bool writes)
 {
     if (!races().mode)
         return;
     char *p = (char *)pointer;
     const Block *block = block_at(work, p);
-    if (!block && (thread().own_waits || !is_pinned(p)))
+    if (!block && (thread().own_waits || !pinned_end(p)))
         return;
     add(work, bytes_from(p, bytes), reads, writes, block);
 }
@@ -450,10 +444,8 @@ int race_host(const char *name, const std::vector<dt_extent> &extents)
         if (in.error || !races().mode)
             return 0;
         for (auto &extent : extents) {
-            if (!is_pinned(extent.data))
-                continue;
-            auto pinned = entry_before(state().pinned, extent.data);
-            auto footprint = footprint_of(extent, pinned->first + pinned->second);
+            const char *end = pinned_end(extent.data);
+            auto footprint = end ? footprint_of(extent, end) : nullptr;
             if (!footprint)
                 continue;
             Access access;
