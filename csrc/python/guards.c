@@ -1,10 +1,10 @@
 /* The guards of waits and of copies: cuda.set_sync_debug_mode, cuda.transfer_guard. */
 #include <string.h>
 
-#include "base/gil.h"
 #include "device/activity.h"
 #include "python/errors.h"
 #include "python/places.h"
+#include "python/threads.h"
 #include "tensor/tensor.h"
 
 static enum { ALLOW, WARN, FORBID } waits;
@@ -97,13 +97,10 @@ static int begin(const dt_activity *activity, void **mark)
                 !(activity->kind == DT_ACTIVITY_WAIT && activity->asked);
     if (!copy && !wait)
         return 0;
-    PyGILState_STATE state = PyGILState_Ensure();
-    bool yielded = dt_gil_yield(false);
+    DT_WITH_GIL;
     int status = copy ? check_copy(activity, r) : 0;
     if (!status && wait)
         status = check_wait(activity);
-    dt_gil_yield(yielded);
-    PyGILState_Release(state);
     return status;
 }
 

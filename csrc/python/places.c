@@ -1,8 +1,7 @@
 #include "python/places.h"
+#include "python/threads.h"
 
 #include <string.h>
-
-#include "base/gil.h"
 
 /* By number, and the numbers by place. A place is never forgotten: there are as many as
  * lines that used the library while somebody asked. */
@@ -59,14 +58,11 @@ static int place(void)
 {
     if (!PyGILState_GetThisThreadState())
         return -1;
-    bool yielded = dt_gil_yield(false);
-    PyGILState_STATE state = PyGILState_Ensure();
+    DT_WITH_GIL;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     int number = find_place();
     PyErr_Restore(type, value, trace);
-    PyGILState_Release(state);
-    dt_gil_yield(yielded);
     return number;
 }
 
@@ -104,11 +100,8 @@ static char *name_with_gil(int number, char text[DT_PLACE_TEXT])
     *text = 0;
     if (!PyGILState_GetThisThreadState())
         return text;
-    bool yielded = dt_gil_yield(false);
-    PyGILState_STATE state = PyGILState_Ensure();
+    DT_WITH_GIL;
     dt_place_name(number, text);
-    PyGILState_Release(state);
-    dt_gil_yield(yielded);
     return text;
 }
 

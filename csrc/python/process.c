@@ -6,6 +6,7 @@
 #include "base/gil.h"
 #include "base/interrupt.h"
 #include "python/errors.h"
+#include "python/threads.h"
 
 /* Seconds that the process waits for daemon threads at its end. */
 #define PATIENCE 20
@@ -51,11 +52,8 @@ static bool is_interrupted(void)
 {
     if (gettid() != getpid())
         return false;
-    bool yielded = dt_gil_yield(false);
-    PyGILState_STATE state = PyGILState_Ensure();
+    DT_WITH_GIL;
     bool raised = !PyErr_Occurred() && PyErr_CheckSignals() < 0;
-    PyGILState_Release(state);
-    dt_gil_yield(yielded);
     return raised;
 }
 

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "base/gil.h"
 #include "device/device.h"
 #include "python/errors.h"
 #include "python/places.h"
+#include "python/threads.h"
 
 enum { RACE_TEXT = 2048, STREAM_TEXT = 96 };
 
@@ -99,16 +99,13 @@ static int found(const dt_race *race)
     if (!PyGILState_GetThisThreadState())
         return dt_fail(DT_ERROR_RUNTIME,
                        "a race on a thread that Python does not know");
-    bool yielded = dt_gil_yield(false);
-    PyGILState_STATE state = PyGILState_Ensure();
+    DT_WITH_GIL;
     char text[RACE_TEXT];
     describe(race, text);
     int status = race->fatal ? dt_fail(DT_ERROR_RUNTIME, "%s", text)
                              : PyErr_WarnEx(PyExc_RuntimeWarning, text, 1);
     if (status < 0 && !race->fatal)
         dt_fail(DT_ERROR_RUNTIME, "the warning became an error");
-    PyGILState_Release(state);
-    dt_gil_yield(yielded);
     return status;
 }
 

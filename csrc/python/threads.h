@@ -9,6 +9,26 @@
 /* Calls on this many elements are long. */
 #define DT_LONG_NUMEL 20000
 
+/* Holds the GIL until the end of the block, for Python code on a thread of Python's that
+ * may be inside a long call. */
+typedef struct dt_gil_held {
+    bool yielded;
+    PyGILState_STATE state;
+} dt_gil_held;
+static inline dt_gil_held dt_gil_hold(void)
+{
+    bool yielded = dt_gil_yield(false);
+    return (dt_gil_held){yielded, PyGILState_Ensure()};
+}
+static inline void dt_gil_let(const dt_gil_held *held)
+{
+    PyGILState_Release(held->state);
+    dt_gil_yield(held->yielded);
+}
+#define DT_WITH_GIL                                                                    \
+    __attribute__((cleanup(dt_gil_let))) const dt_gil_held held_gil_ = dt_gil_hold();  \
+    (void)held_gil_
+
 #define DT_HELD_HERE 4
 typedef struct dt_held_tensor {
     const dt_tensor **operand; /* points to the alias meanwhile */

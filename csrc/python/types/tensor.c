@@ -9,6 +9,7 @@
 #endif
 
 #include "python/arguments.h"
+#include "python/threads.h"
 #include "autograd/autocast.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
@@ -86,11 +87,8 @@ void dt_object_free(void *object)
 {
     if (!Py_IsInitialized())
         return;
-    PyGILState_STATE state = PyGILState_Ensure();
-    bool yielded = dt_gil_yield(false);
+    DT_WITH_GIL;
     Py_DECREF((PyObject *)object);
-    dt_gil_yield(yielded);
-    PyGILState_Release(state);
 }
 
 void dt_tensor_object_bind(dt_tensor_object *object, void **slot, dt_history *keeper)
