@@ -38,7 +38,7 @@ typedef struct dt_activity {
     bool asked;     /* the program asked for this wait or copy by its name */
     const struct dt_tensor *tensor; /* that is copied, where it is known */
     void *data; /* of an allocation, once it is made, and of a free */
-    /* Of a kernel or a use by the host: what it works on (device/extents.h). */
+    /* Of a kernel or a use by the host: its description (device/extents.h). */
     const void *call;
     dt_call_form form;
 } dt_activity;

@@ -9,19 +9,20 @@
 
 static enum { ALLOW, WARN, FORBID } waits;
 
-/* What becomes of the copies of a direction. The numbers are those of cuda.transfers. */
+/* What becomes of the copies of a direction. Those after UNSET are in the order of _MODES in
+ * pydevtensor/cuda/guards.py. */
 typedef enum { UNSET, ALLOWED, LOGGED, ASKED, FORBIDDEN } rule;
 enum { DIRECTIONS = 3 };
 static struct {
     unsigned char process[DIRECTIONS];
-    int threads; /* that have had rules of their own */
+    int threads; /* that have rules of their own */
 } copies;
 /* UNSET: as in the process. */
 static _Thread_local unsigned char own[DIRECTIONS];
 
 enum { COPY_TEXT = 1024 };
 
-/* "the copy of a float32 tensor of shape (2, 3) from cuda:0 to the CPU (train.py:7)" */
+/* "the copy of a float32 tensor of shape [2, 3] from cuda:0 to the CPU (train.py:7)" */
 static void describe(const dt_activity *activity, char text[COPY_TEXT])
 {
     char device[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT], place[DT_PLACE_TEXT], what[256];

@@ -92,8 +92,8 @@ struct Shared {
     int64_t begin = -1, end = -1; /* of its work, on the first clock */
 };
 
-/* A unit of work that has no times yet, since what it shares with the others of its
- * operation is known at the end. */
+/* A unit of work that waits for its times: its part of the operation's bytes and FLOPs is
+ * known when the operation ends. */
 struct Queued {
     Stream *stream;
     Cost cost;

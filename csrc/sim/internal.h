@@ -67,7 +67,7 @@ struct Work {
     size_t bytes = 0;      /* of a copy or memset */
     std::function<void()> run;
     std::vector<BlockRef> blocks; /* blocks that it may access */
-    std::vector<Touch> touches;   /* until it is queued: what it does to them */
+    std::vector<Touch> touches;   /* its reads and writes, until it is queued */
     Cost cost;                    /* for the clocks */
     bool check_canaries = false;
     MomentRef moment;                /* of kRecord and kWait */

@@ -84,7 +84,7 @@ struct Region {
  * the synchronizing thread with the simulator locked: it must not call the CUDA
  * runtime, nor wait for a thread that might. Returns cudaErrorInvalidResourceHandle
  * for a bad stream (NULL: the current device's default stream). Does not
- * synchronize. `cost` is what it does, for the clocks; without one it is a kernel. */
+ * synchronize. `cost` tells the clocks what the work costs; the default is a kernel's. */
 cudaError_t enqueue(cudaStream_t stream, const char *name,
                     std::initializer_list<Region> regions,
                     std::function<void(void *const *seen)> work, const Cost &cost = {});

@@ -1,10 +1,10 @@
 /* Races: accesses to the same bytes that no stream order, event or wait puts in order.
  *
- * Each stream has a vector clock, and so has the host: how much of each stream's work is
- * known to be over. A stream knows what the host knew when it queued the work, and what
- * an event's stream knew when the event was recorded; the host knows what it waited for.
- * All of that is decided by the program's calls, so a race is found under each schedule,
- * whether or not it did harm. */
+ * Each stream and the host have a vector clock: for each stream, up to where its work is
+ * known to be done. Queueing work joins the host's clock into the stream's, waiting for an
+ * event joins the clock that was recorded with it, and a wait of the host joins the
+ * stream's clock into the host's. The program's calls decide all of that, so a race is
+ * found under each schedule, whether or not it did harm. */
 #ifndef DT_SIM_RACE_H
 #define DT_SIM_RACE_H
 
@@ -67,7 +67,7 @@ using AccessRef = std::shared_ptr<const Access>;
 
 /* What is known of a thread. */
 struct Watched {
-    /* The operation that the library runs, and what it works on. */
+    /* The operation that the library runs, and its operands. */
     const char *name = nullptr;
     int place = -1;
     std::vector<dt_extent> operands;
@@ -107,9 +107,9 @@ void race_pointer(Work &work, const void *pointer, size_t bytes, bool reads,
 /* The memory is another's now: no queued work uses it. */
 void race_forget(char *base, size_t bytes);
 
-/* While it lives, the bytes of the work's blocks that it was not said to touch hold
- * poison, and what it writes there is a fault: so the core's words about operands are
- * held against the kernels. Does nothing unless "races" is "strict". */
+/* While it lives, the bytes of the work's blocks outside of its touches hold poison, and a
+ * write to them is a fault: this checks that the core lists every operand of a kernel. Does
+ * nothing unless "races" is "strict". */
 class Concealed {
   public:
     Concealed(const Work &work, int device);
