@@ -116,26 +116,47 @@ static void cut(dt_patches *p, int64_t size, int64_t depth)
     p->block = up(p->channels, p->blocks);
 }
 
-/* More items where there are few, by rows. */
-static void cut_rows(dt_patches *p, int64_t tile_rows)
+/* Cuts n rows into tiles of equal size, of at most `most` rows: the size. */
+static int64_t even_tile(int64_t n, int64_t most)
 {
-    int64_t items = p->groups * p->places, tiles = up(p->rows, tile_rows);
+    return n < 1 ? 1 : up(n, up(n, most));
+}
+
+/* n rows in whole tiles, one at least. */
+static int64_t fill(int64_t n, int64_t tile)
+{
+    return n < 1 ? tile : up(n, tile) * tile;
+}
+
+/* More items where there are few, by rows. */
+static void cut_rows(dt_patches *p, const dt_patch_kernels *kernels)
+{
+    p->tile_rows = even_tile(p->rows, kernels->tile_rows);
+    p->tile_columns = 2 * kernels->lanes;
+    int64_t items = p->groups * p->places, tiles = up(p->rows, p->tile_rows);
     int64_t parts = least(up(2 * dt_pool_threads(), items), tiles);
-    p->row_part = up(tiles, parts) * tile_rows;
+    p->row_part = up(tiles, parts) * p->tile_rows;
     p->row_parts = up(p->rows, p->row_part);
+}
+
+/* Whether the patches of a tap are a run of the stage, if positions are counted there. */
+static int slides(const dt_patch_axis *a)
+{
+    return a[0].taps && a[1].taps && a[2].taps && a[1].move == 1 && a[2].move == 1;
 }
 
 static int run_product(dt_patches *p, const dt_patch_kernels *kernels, int64_t size)
 {
-    cut(p, size, DEPTH);
+    p->slides = p->rows <= kernels->tile_rows && slides(p->axis);
+    cut(p, size, p->slides ? INT64_MAX : DEPTH);
     int status;
     if (p->channels == 1 && p->rows == 1) {
         status = dt_pool_try(kernels->depthwise, p, p->groups * p->places,
                              up(2048, POSITIONS));
     } else {
-        cut_rows(p, kernels->tile_rows);
+        cut_rows(p, kernels);
         void *packed = NULL;
-        int64_t rows = up(p->rows, kernels->tile_rows) * kernels->tile_rows;
+        int64_t rows = fill(p->rows, p->tile_rows);
         int64_t bytes = p->groups * rows * p->channels * p->taps * size;
         if (posix_memalign(&packed, 64, (size_t)bytes + 64))
             return no_memory();
@@ -168,9 +189,20 @@ static int run_input(dt_patches *p, const dt_patch_kernels *kernels, const dt_wi
 static int run_weight(dt_patches *p, const dt_patch_kernels *kernels, int64_t size)
 {
     cut(p, size, WEIGHT_DEPTH);
+    const int64_t depth_of_block = p->block * p->taps;
+    p->slides = p->rows <= 2 * DT_FEW_ROWS && slides(p->axis);
+    if (p->slides) {
+        p->tile_columns = p->rows == 1 ? 1 : DT_FEW_ROWS;
+        p->tile_rows = even_tile(depth_of_block,
+                                 kernels->tile_rows / (p->tile_columns == 1 ? 1 : 2));
+    } else {
+        const int64_t vectors = p->rows > kernels->lanes ? 2 : 1;
+        p->tile_rows = even_tile(depth_of_block, 2 / vectors * kernels->tile_rows);
+        p->tile_columns = vectors * kernels->lanes;
+    }
     int64_t which = p->groups * p->blocks;
-    int64_t depth = up(p->block * p->taps, kernels->tile_rows) * kernels->tile_rows;
-    int64_t rows = up(p->rows, kernels->sum_rows) * kernels->sum_rows;
+    int64_t depth = fill(depth_of_block, p->tile_rows);
+    int64_t rows = fill(p->rows, p->tile_columns);
     p->parts = least(up(WEIGHT_ITEMS, which), p->places);
     void *sums = NULL;
     if (posix_memalign(&sums, 64,

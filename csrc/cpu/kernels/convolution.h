@@ -9,11 +9,16 @@
  * The target is cut into items, of some rows of a plane or of some whole planes. The part of
  * the source that an item meets is staged: copied, a block of channels at a time, with its
  * padding, and columns with one remainder by `move` side by side. Then each tap of a row of
- * the target is a run of the stage, and a panel of patches is a few runs for each tap. */
+ * the target is a run of the stage, and a panel of patches is a few runs for each tap.
+ * Where the target has few rows (channels), its products take less time than packing such
+ * panels: then patches are read where they lie in the stage. */
 #ifndef DT_CPU_KERNELS_CONVOLUTION_H
 #define DT_CPU_KERNELS_CONVOLUTION_H
 
 #include "ops/window.h"
+
+/* Rows of a tile of the gradient of a weight of so few rows that it is not packed. */
+#define DT_FEW_ROWS 4
 
 typedef struct dt_patch_axis {
     int64_t count;       /* positions of the target: first, first + step, ... */
@@ -39,14 +44,17 @@ typedef struct dt_patches {
     const void *bias; /* a number for each channel of the target, or NULL */
     const void
         *weight; /* element (group, row, channel, taps) by strides, in elements */
-    void *sums;  /* of gradients of a weight: [item][block of patches][rows] */
+    void *sums;  /* of gradients of a weight: [item][patches of a block][rows], both
+                  * filled up to whole tiles */
     int64_t weight_group, weight_row, weight_channel, weight_tap[DT_WINDOW_DIMS];
     /* How it is cut. */
     int64_t planes, bands; /* planes of an item; items of a plane, where planes is 1 */
     int64_t band;          /* rows of an item */
     int64_t places;        /* items of a group */
     int64_t block, blocks; /* channels of a block; blocks */
-    int64_t row_parts, row_part; /* items of a place, rows of one */
+    int64_t row_parts, row_part;     /* items of a place, rows of one */
+    int64_t tile_rows, tile_columns; /* of the products' tiles */
+    int slides;                      /* Patches are read from the stage, not packed. */
     int64_t parts; /* of a gradient of a weight: ranges of places that add up alone */
     /* Of the stage, in elements. */
     int64_t stage_rows, pitch, row_length, plane_length;
@@ -54,8 +62,10 @@ typedef struct dt_patches {
 } dt_patches;
 
 typedef struct dt_patch_kernels {
+    /* Rows of a tile, at most; lanes of a register. A tile's row is of two registers, or of
+     * one: then it has up to twice the rows. */
+    int64_t tile_rows, lanes;
     /* Weights in tiles of rows: packed[tile][channel][tap][row], for all groups. */
-    int64_t tile_rows;
     void (*pack)(const dt_patches *p, void *packed);
     /* Items begin to end-1 of dt_pool_run; weight is packed. */
     void (*product)(void *patches, int64_t begin, int64_t end);
@@ -64,7 +74,6 @@ typedef struct dt_patch_kernels {
     /* The target is read, sums are written; then they are added to the weight. */
     void (*weight)(void *patches, int64_t begin, int64_t end);
     void (*weight_sum)(void *patches, int64_t begin, int64_t end);
-    int64_t sum_rows; /* to a multiple of this the rows of sums are filled up */
 } dt_patch_kernels;
 
 typedef struct dt_convolution_kernels {

@@ -77,7 +77,8 @@ struct Product : Tile<T> {
                                    const E *b, int64_t rows, int64_t columns, E *c)
     {
         alignas(VECTOR) E sums[TILE_ROWS * tile_columns];
-        Tile<T>::template multiply<1, TILE_ROWS>(k, a, b, sums);
+        Tile<T>::template multiply<TILE_ROWS, TILE_VECTORS, 1, TILE_ROWS>(k, a, b,
+                                                                          sums);
         for (int64_t r = 0; r < rows; r++, c += g->c_row)
             for (int64_t s = 0; s < columns; s++)
                 c[s] = scaled_sum(c[s], g->alpha, sums[r * tile_columns + s]);

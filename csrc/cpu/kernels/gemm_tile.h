@@ -5,10 +5,11 @@
 
 #include <string.h>
 #include <type_traits>
+#include <utility>
 
 #include "cpu/kernels/kernels.h"
 
-/* Bytes of a vector register, and how many of them a row of the tile has. */
+/* Bytes of a vector register; rows of the tile of most rows, and their registers. */
 #if defined(__AVX512F__)
 #define VECTOR    64
 #define TILE_ROWS 12
@@ -38,25 +39,49 @@ struct Tile {
         else
             return c + a * b;
     }
-    /* out = a @ b: TILE_ROWS rows of a, where element (r, p) is at r * row + p * step, and a
-     * panel of b, in which `columns` elements follow `columns` others. b and out are
+    /* out = a @ b: `rows` rows of a, where element (r, p) is at r * row + p * step, and a
+     * panel of b, in which `vectors` registers follow `vectors` others. b and out are
      * aligned to VECTOR. */
-    template <int64_t row, int64_t step>
+    template <int rows, int vectors, int64_t row, int64_t step>
     static void multiply(int64_t k, const E *a, const E *b, E *out)
     {
-        V sums[TILE_ROWS][TILE_VECTORS];
-        memset(sums, 0, sizeof sums);
-        for (int64_t p = 0; p < k; p++, a += step, b += columns) {
+        V sums[rows][vectors];
+        for_each<rows, vectors>([&](int r, int v) { sums[r][v] = V{}; });
+        for (int64_t p = 0; p < k; p++, a += step, b += vectors * VECTOR / sizeof(E)) {
             const V *bv = (const V *)b;
-            V b0 = bv[0], b1 = bv[1];
-#pragma GCC unroll 16
-            for (int r = 0; r < TILE_ROWS; r++) {
+            for_each<rows, vectors>([&](int r, int v) {
                 V ar = a[r * row] - V{}; /* the element in every lane */
-                sums[r][0] = multiply_add(sums[r][0], ar, b0);
-                sums[r][1] = multiply_add(sums[r][1], ar, b1);
-            }
+                sums[r][v] = multiply_add(sums[r][v], ar, bv[v]);
+            });
         }
-        memcpy(out, sums, sizeof sums);
+        for_each<rows, vectors>(
+            [&](int r, int v) { ((V *)out)[r * vectors + v] = sums[r][v]; });
+    }
+    /* Calls body(r, v), unrolled, so that arrays indexed by r and v stay in registers. */
+    template <int rows, int vectors, typename Body>
+    static DT_INLINE void for_each(Body body)
+    {
+#pragma GCC unroll 32
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 16
+            for (int v = 0; v < vectors; v++)
+                body(r, v);
+    }
+    /* Those of 1 to TILE_ROWS rows of two registers, or twice as many of one. Element
+     * (r, p) is at r * pitch + p, or where pitch is 0, at p * rows + r. */
+    typedef void Multiply(int64_t k, const E *a, const E *b, E *out);
+    template <int vectors, int64_t pitch>
+    static Multiply *multiply_of(int64_t rows)
+    {
+        constexpr int most = TILE_ROWS * TILE_VECTORS / vectors;
+        return choose<vectors, pitch>(rows, std::make_integer_sequence<int, most>{});
+    }
+    template <int vectors, int64_t pitch, int... i>
+    static Multiply *choose(int64_t rows, std::integer_sequence<int, i...>)
+    {
+        static constexpr Multiply *all[] = {multiply < i + 1, vectors,
+                                            pitch ? pitch : 1, pitch ? 1 : i + 1 > ...};
+        return all[rows - 1];
     }
 };
 
