@@ -234,6 +234,71 @@ def test_results_do_not_depend_on_threads():
         assert all(torch.equal(a, b) for a, b in zip(found[0], others, strict=True))
 
 
+# Kernels of 3 x 3 go through Winograd's transforms on the CPU: sizes that cells of 2 x 2
+# fill and do not, each padding, few lines of cells and long ones, parts of a batch.
+@pytest.mark.parametrize(
+    ("batch", "channels", "rows", "size", "padding"),
+    [
+        *[(6, 37, 25, (7, 9), padding) for padding in (0, 1, 2)],
+        (2, 128, 131, (23, 24), 1),
+        (75, 16, 16, (2, 1), 1),
+        (25, 256, 259, (4, 3), 0),
+        (1, 40, 33, (3, 127), (0, 1)),
+        (1, 40, 33, (3, 129), (0, 1)),
+        (9, 64, 64, (16, 16), (2, 0)),
+        (3, 65, 70, (33, 32), 1),
+    ],
+)
+@pytest.mark.parametrize("biased", [False, True])
+def test_transformed_kernels(batch, channels, rows, size, padding, biased):
+    torch.manual_seed(1)
+    x = torch.randn(batch, channels, *size)
+    w = torch.randn(rows, channels, 3, 3)
+    b = torch.randn(rows) if biased else None
+    found, expected = [], []
+    for results, wide in ((found, False), (expected, True)):
+        own, weight = (
+            (t.double() if wide else t).detach().requires_grad_() for t in (x, w)
+        )
+        y = F.conv2d(own, weight, b.double() if wide and biased else b, padding=padding)
+        grads = torch.autograd.grad(y, [own, weight], y.detach())
+        results += [y.detach(), *grads]
+    for y, exact in zip(found, expected, strict=True):
+        assert (y.double() - exact).abs().max() <= 2e-6 * exact.abs().max()
+
+
+def test_few_cells_and_many_agree():
+    x, w = torch.randn(4, 256, 8, 8), torch.randn(256, 256, 3, 3)
+    whole = F.conv2d(x, w, padding=1)
+    alone = F.conv2d(x[:1], w, padding=1)  # too few cells to be transformed
+    torch.testing.assert_close(alone, whole[:1], rtol=1e-4, atol=2e-4)
+    turned = F.conv_transpose2d(x, w, padding=1)
+    flipped = F.conv2d(x, w.flip(2, 3).transpose(0, 1), padding=1)
+    torch.testing.assert_close(turned, flipped, rtol=1e-4, atol=2e-4)
+
+
+# Patches of few rows are read where they lie; so are those of the gradient of the weights.
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("rows", [1, 2, 4, 6, 8, 9, 13])
+@pytest.mark.parametrize(("groups", "channels"), [(1, 1), (1, 5), (3, 1), (2, 3)])
+def test_few_rows(rows, groups, channels, dtype):
+    x = random(1, 3, groups * channels, 23, 18)
+    w = random(2, groups * rows, channels, 5, 3)
+    y = correlate(x, w, [1, 1], [2, 1], [1, 1], groups, [23, 18])
+    g = random(3, *y.shape)
+    tx, tw = (torch.tensor(a, dtype=dtype, requires_grad=True) for a in (x, w))
+    ty = F.conv2d(tx, tw, padding=(2, 1), groups=groups)
+    ty.backward(torch.tensor(g, dtype=dtype))
+    wide = np.pad(x, [(0, 0), (0, 0), (2, 2), (1, 1)])
+    patches = np.lib.stride_tricks.sliding_window_view(wide, (23, 18), axis=(2, 3))
+    patches = patches.reshape(3, groups, channels, 5, 3, 23, 18)
+    parts = g.reshape(3, groups, rows, 23, 18)
+    dw = np.einsum("ngcabyx,ngoyx->gocab", patches, parts).reshape(w.shape)
+    close = 1e-12 if dtype == torch.float64 else 2e-6
+    for found, exact in ((ty.detach(), y), (tw.grad, dw)):
+        assert np.abs(found.numpy() - exact).max() <= close * np.abs(exact).max()
+
+
 def test_fold_is_the_reverse_of_unfold(device):
     x = torch.tensor(random(1, 2, 3, 7, 6), device=device, requires_grad=True)
     numbers = {"kernel_size": (3, 2), "dilation": (1, 2), "padding": 1, "stride": 2}

@@ -57,6 +57,7 @@ SMALLER = ("--param=vect-epilogues-nomask=0",)
 FILES = {
     "csrc/cpu/kernels/convolution.isa.cpp": ("-ffp-contract=fast",),
     "csrc/cpu/kernels/elementwise.isa.cpp": ("-fno-unswitch-loops",),
+    "csrc/cpu/kernels/winograd.isa.cpp": ("-ffp-contract=fast",),
     "csrc/cpu/kernels/nn.isa.cpp": ("--param=max-completely-peel-times=15",),
 }
 # Each X.isa.c and X.isa.cpp is compiled once per row, with -DDT_ISA=row.

@@ -463,6 +463,15 @@ def convolution(device):
 
 
 @case
+def convolution_of_many_channels(device):
+    # Transformed on the CPU; simulated GPUs would take minutes.
+    size = (256, 14) if device == "cpu" else (4, 6)
+    x = leaf(1, size[0], size[1], size[1], device=device)
+    w = leaf(size[0], size[0], 3, 3, device=device)
+    return gradients(lambda: (F.conv2d(x, w, padding=1),), x, w)
+
+
+@case
 def convolution_twice(device):
     x, w = leaf(1, 2, 5, 5, device=device), leaf(3, 2, 3, 3, device=device)
 

@@ -147,6 +147,8 @@ static int slides(const dt_patch_axis *a)
 
 static int run_product(dt_patches *p, const dt_patch_kernels *kernels, int64_t size)
 {
+    if (dt_winograd_pays(p, size))
+        return dt_winograd_run(p);
     p->slides = p->rows <= kernels->tile_rows && slides(p->axis);
     cut(p, size, p->slides ? INT64_MAX : DEPTH);
     int status;
@@ -188,6 +190,8 @@ static int run_input(dt_patches *p, const dt_patch_kernels *kernels, const dt_wi
 
 static int run_weight(dt_patches *p, const dt_patch_kernels *kernels, int64_t size)
 {
+    if (dt_winograd_gradient_pays(p, size))
+        return dt_winograd_run_gradient(p);
     cut(p, size, WEIGHT_DEPTH);
     const int64_t depth_of_block = p->block * p->taps;
     p->slides = p->rows <= 2 * DT_FEW_ROWS && slides(p->axis);

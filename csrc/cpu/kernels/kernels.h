@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "cpu/kernels/convolution.h"
+#include "cpu/kernels/winograd.h"
 #include "cpu/runtime/isa.h"
 #include "device/nn.h"
 #include "device/plan.h"
@@ -228,6 +229,7 @@ typedef struct dt_resample_kernels {
     FAMILY(attention, isa)                                                             \
     FAMILY(rnn, isa)                                                                   \
     FAMILY(convolution, isa)                                                           \
+    FAMILY(winograd, isa)                                                              \
     FAMILY(pooling, isa)                                                               \
     FAMILY(resample, isa)
 
