@@ -765,6 +765,61 @@ def test_a_hook_that_fails_reaches_the_user():
         y.register_hook(3)
 
 
+def test_hooks_after_accumulation(device):
+    x = torch.ones(2, device=device, requires_grad=True)
+    seen = []
+
+    def step(leaf):
+        assert leaf is x
+        seen.append(leaf.grad.tolist())
+        with torch.no_grad():
+            leaf -= leaf.grad
+        leaf.grad = None
+
+    handle = x.register_post_accumulate_grad_hook(step)
+    # Called once for all uses, and not where nothing is accumulated.
+    (x * 2 + x * 3).sum().backward()
+    assert seen == [[5, 5]] and x.grad is None and x.tolist() == [-4, -4]
+    torch.autograd.grad((x * 2).sum(), x)
+    assert len(seen) == 1
+    handle.remove()
+    (x * 2).sum().backward()
+    assert len(seen) == 1 and x.grad.tolist() == [2, 2]
+
+
+def test_wrong_hooks_after_accumulation():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="is the result of an operation"):
+        (x * 2).register_post_accumulate_grad_hook(print)
+    with pytest.raises(RuntimeError, match="wants no gradient"):
+        torch.ones(2).register_post_accumulate_grad_hook(print)
+    with pytest.raises(TypeError):
+        x.register_post_accumulate_grad_hook(3)
+    handle = x.register_post_accumulate_grad_hook(lambda leaf: 1)
+    with pytest.raises(RuntimeError, match="has to return None"):
+        (x * 2).sum().backward()
+    handle.remove()
+    x.register_post_accumulate_grad_hook(lambda leaf: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        (x * 2).sum().backward()
+    assert x.grad.tolist() == [4, 4]
+
+
+def test_a_leaf_with_a_hook_after_accumulation_is_freed():
+    x = torch.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: 1 / 0)
+    alive, y = weakref.ref(x), x * 2
+    del x
+    assert alive() is None
+    y.sum().backward()  # nobody is left to be told
+    x = torch.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf, me=x: None)
+    alive = weakref.ref(x)
+    del x
+    gc.collect()
+    assert alive() is None
+
+
 def test_retain_grad(device):
     x = torch.ones(2, device=device, requires_grad=True)
     y = x * 2

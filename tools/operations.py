@@ -39,7 +39,10 @@ sizes, and those that only inspect a tensor (`numel`, `stride`, ...), are left o
 
 """
 # These work on any type: they inspect a tensor, move it, or change its autograd state.
-LEFT_OUT = {"backward", "detach", "record_stream", "register_hook", "retain_grad"}
+LEFT_OUT = {
+    *("backward", "detach", "record_stream", "register_hook"),
+    *("register_post_accumulate_grad_hook", "retain_grad"),
+}
 LEFT_OUT |= {"requires_grad_", "cuda", "is_pinned", "pin_memory", "item", "tolist"}
 LEFT_OUT |= {"numpy", "to_dlpack", "new", "new_tensor", "imag"}
 # These have a type of their own.

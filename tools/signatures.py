@@ -113,6 +113,10 @@ VALID = {
     "random_": {"to": lambda: 5},
     "manual_seed": {"seed": lambda: 5},
     "register_hook": {"input": lambda: M().requires_grad_(), "hook": lambda: abs},
+    "register_post_accumulate_grad_hook": {
+        "input": lambda: M().requires_grad_(),
+        "hook": lambda: abs,
+    },
     "retain_grad": {"input": lambda: M().requires_grad_() * 1},
     "backward": {"input": lambda: M().requires_grad_().sum()},
     "cross": {"dim": lambda: 1},

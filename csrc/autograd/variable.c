@@ -32,6 +32,7 @@ static void variable_free(dt_history *history)
     dt_tensor_clear(&v->grad);
     kept_release(v->kept);
     dt_hooks_free(&v->hooks);
+    dt_hooks_free(&v->after);
     if (v->base)
         dt_history_release(&v->base->head);
     free(v->geometry);
@@ -61,6 +62,7 @@ dt_variable *dt_variable_new(void)
     v->accumulator = NULL;
     v->grad.storage = NULL;
     v->hooks = NULL;
+    v->after = NULL;
     v->base = NULL;
     v->version = 0;
     v->geometry = NULL;
@@ -121,21 +123,27 @@ static int lay_as_leaf(dt_tensor *out, const dt_tensor *gradient,
 
 /* Gives the gradient the strides of its leaf, so that an optimizer can walk both
  * together. */
-static int accumulator_apply(dt_node *node, dt_scope *scope,
-                             dt_tensor *const *gradients, dt_tensor **into)
+static int accumulate(const accumulator_data *data, dt_tensor *gradient)
 {
-    const accumulator_data *data = node->data;
-    dt_tensor *gradient = gradients[0];
-    (void)scope;
-    (void)into;
-    if (!gradient)
-        return 0;
     if (dt_grad_enabled || data->leaf->grad.storage || lies_as_leaf(gradient, data))
         return dt_variable_accumulate(data->leaf, gradient, dt_grad_enabled);
     DT_LOCAL(laid);
     if (lay_as_leaf(&laid, gradient, data) < 0)
         return -1;
     return dt_variable_accumulate(data->leaf, &laid, false);
+}
+
+static int accumulator_apply(dt_node *node, dt_scope *scope,
+                             dt_tensor *const *gradients, dt_tensor **into)
+{
+    const accumulator_data *data = node->data;
+    (void)scope;
+    (void)into;
+    if (!gradients[0])
+        return 0;
+    if (accumulate(data, gradients[0]) < 0)
+        return -1;
+    return data->leaf->after ? dt_hooks_run(data->leaf->after, gradients[0], 1) : 0;
 }
 
 static void accumulator_free(dt_node *node)

@@ -28,6 +28,7 @@ typedef struct dt_variable {
     dt_node *accumulator;     /* leaf only: its AccumulateGrad node, borrowed */
     dt_tensor grad;           /* empty: none */
     dt_hook *hooks;           /* leaf only; a non-leaf's are in its node */
+    dt_hook *after;           /* leaf only: called when a gradient has been added */
     struct dt_variable *base; /* view only: its base, which is not a view; one
                                  reference; or NULL */
     unsigned version;         /* view only: the storage's version when `made` was set */

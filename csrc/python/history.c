@@ -293,6 +293,32 @@ static int call_hook(void *context, dt_tensor *gradient)
     return status < 0 ? dt_fail_in_python() : 0;
 }
 
+/* The context is the hook and a weak reference to the leaf, which the hook is given: a
+ * reference would be a cycle. */
+static int call_after(void *context, dt_tensor *gradient)
+{
+    (void)gradient;
+    bool yielded = dt_gil_yield(false);
+    PyObject *hook = PyTuple_GET_ITEM((PyObject *)context, 0);
+    PyObject *leaf = PyObject_CallNoArgs(PyTuple_GET_ITEM((PyObject *)context, 1));
+    PyObject *result = leaf == Py_None ? Py_NewRef(Py_None)
+                       : leaf          ? PyObject_CallOneArg(hook, leaf)
+                                       : NULL;
+    int status = result ? 0 : -1;
+    if (result && result != Py_None) {
+        char text[DT_DESCRIBE_TEXT];
+        PyErr_Format(PyExc_RuntimeError,
+                     "register_post_accumulate_grad_hook(): a hook has to return None, "
+                     "and this one returned %s",
+                     dt_describe(result, text, sizeof text));
+        status = -1;
+    }
+    Py_XDECREF(result);
+    Py_XDECREF(leaf);
+    dt_gil_yield(yielded);
+    return status < 0 ? dt_fail_in_python() : 0;
+}
+
 /* Where the hooks for a tensor's gradient are: the leaf's or the node's. */
 static dt_hook **hooks_of(const dt_tensor *t, int *index)
 {
@@ -309,7 +335,7 @@ typedef struct visitor {
 static int visit_hooks(dt_hook *hooks, visitproc visit, void *arg)
 {
     for (dt_hook *hook = hooks; hook; hook = hook->next)
-        if (hook->call == call_hook)
+        if (hook->call == call_hook || hook->call == call_after)
             Py_VISIT((PyObject *)hook->context);
     return 0;
 }
@@ -331,6 +357,8 @@ int dt_history_traverse(const dt_tensor *t, visitproc visit, void *arg)
     if (!own || own->head.references != 1)
         return 0;
     int status = visit_hooks(own->hooks, visit, arg);
+    if (!status)
+        status = visit_hooks(own->after, visit, arg);
     return status ? status : dt_owned_visit(t, visit_node, &v);
 }
 
@@ -341,6 +369,26 @@ void dt_history_drop(dt_tensor *t)
         return;
     t->history = NULL;
     dt_history_release(history);
+}
+
+/* Adds a hook of a tensor and returns its handle. Takes over context. */
+static PyObject *add_hook(PyObject *self, dt_hook **hooks, int index, dt_hook_fn call,
+                          PyObject *context)
+{
+    int64_t id =
+        context ? dt_hooks_add(hooks, index, call, dt_object_free, context) : -1;
+    if (id < 0)
+        return context ? dt_raise() : NULL;
+    if (!PyObject_GC_IsTracked(self)) /* it may be part of a cycle now */
+        PyObject_GC_Track(self);
+    PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
+    PyObject *handle = module ? PyObject_CallMethod(module, "_hook_handle", "OL", self,
+                                                    (long long)id)
+                              : NULL;
+    Py_XDECREF(module);
+    if (!handle)
+        dt_hooks_remove(hooks, id);
+    return handle;
 }
 
 DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
@@ -357,29 +405,44 @@ DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")
     if (dt_variable_refresh(x) < 0)
         return dt_raise();
     dt_hook **hooks = hooks_of(x, &index);
-    int64_t id = dt_hooks_add(hooks, index, call_hook, dt_object_free,
-                              Py_NewRef(args->slots[1]));
-    if (id < 0)
-        return dt_raise();
     if (dt_variable_of(x)->made.node)
         dt_variable_of(x)->made.node->calls_back = true;
-    if (!PyObject_GC_IsTracked(args->slots[0])) /* it may be part of a cycle now */
-        PyObject_GC_Track(args->slots[0]);
-    PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
-    PyObject *handle = module ? PyObject_CallMethod(module, "_hook_handle", "OL",
-                                                    args->slots[0], (long long)id)
-                              : NULL;
-    Py_XDECREF(module);
-    if (!handle)
-        dt_hooks_remove(hooks, id);
-    return handle;
+    return add_hook(args->slots[0], hooks, index, call_hook, Py_NewRef(args->slots[1]));
+}
+
+DT_PUBLIC(register_post_accumulate_grad_hook,
+          "register_post_accumulate_grad_hook(input: Tensor, hook: Any)")
+{
+    PyObject *self = args->slots[0];
+    bool made;
+    if (!dt_requires_grad(v[0].tensor))
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "register_post_accumulate_grad_hook(): this Tensor wants no gradient, so "
+            "the hook would never be called; set requires_grad first");
+    if (!PyCallable_Check(args->slots[1]))
+        return dt_argument_error(args, 1), NULL;
+    if (dt_variable_is_made(v[0].tensor, &made) < 0)
+        return dt_raise();
+    if (made)
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "register_post_accumulate_grad_hook(): this Tensor is the result of an "
+            "operation, which accumulates no gradient; register the hook of a leaf, "
+            "or use register_hook()");
+    PyObject *weak = PyWeakref_NewRef(self, NULL);
+    PyObject *context = weak ? PyTuple_Pack(2, args->slots[1], weak) : NULL;
+    Py_XDECREF(weak);
+    return add_hook(self, &dt_variable_of(v[0].tensor)->after, 0, call_after, context);
 }
 
 DT_PUBLIC(remove_hook, "_remove_hook(input: Tensor, id: int)")
 {
     int index;
-    if (v[0].tensor->history)
+    if (v[0].tensor->history) {
         dt_hooks_remove(hooks_of(v[0].tensor, &index), v[1].i);
+        dt_hooks_remove(&dt_variable_of(v[0].tensor)->after, v[1].i);
+    }
     Py_RETURN_NONE;
 }
 
@@ -434,6 +497,16 @@ static const dt_function rows[] = {
         "handle = x.register_hook(lambda gradient: gradient * "
         "10)\nx.sum().backward()\nx.grad",
         "tensor([10., 10.])"),
+    DT_METHOD(register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook",
+              "Calls hook(tensor) whenever a backward() pass has added to .grad of this "
+              "leaf.\n\nThe hook may use the gradient and set it to None, so that an "
+              "optimizer's step of\nthis Tensor is over before the pass goes on. It has "
+              "to return None. The handle that\nthis returns has remove(). RuntimeError "
+              "for what is no leaf, or wants no gradient.",
+              "x = torch.ones(2, requires_grad=True)\n"
+              "handle = x.register_post_accumulate_grad_hook(lambda x: "
+              "print(x.grad))\nx.sum().backward()",
+              "tensor([1., 1.])"),
     DT_METHOD(remove_hook, "_remove_hook", "Removes a hook by its id.", "", ""),
     DT_METHOD(retain_grad, "retain_grad",
               "Keep the gradient in .grad though this is no leaf.",

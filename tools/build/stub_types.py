@@ -102,6 +102,7 @@ RESULTS = {
     "get_default_device": "device",
     "manual_seed": "Generator",
     "register_hook": "RemovableHandle",
+    "register_post_accumulate_grad_hook": "RemovableHandle",
     "is_tensor": "TypeGuard[Tensor]",
     "item": "builtins.int | builtins.float | builtins.bool",
     "tolist": "Any",
