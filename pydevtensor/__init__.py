@@ -54,6 +54,7 @@ _LATER = {
     "LongTensor": "_classes",
     "ShortTensor": "_classes",
     "amp": "amp",
+    "array_api": "array_api",
     "autograd": "autograd",
     "autocast": "amp.autocast_mode",
     "clear_autocast_cache": "amp.autocast_mode",

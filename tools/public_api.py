@@ -70,6 +70,8 @@ MODULES = (
     "vision.models",
     "vision.transforms",
     "vision.utils",
+    "array_api",
+    "array_api.linalg",
 )
 # Modules whose names come from files of other packages than their own.
 INSIDE = {

@@ -1,0 +1,65 @@
+"""What the standard asks of operands before the library's function can have them.
+
+In PyTorch a Tensor without dimensions does not decide the type of a result; in the
+standard it does. And functions of two arrays take a Python number in place of one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+
+
+def promoted(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Both, of their common type where PyTorch would not choose that one.
+
+    Python numbers stay: PyTorch's rules for them are the standard's.
+    """
+    if (
+        isinstance(x1, Tensor)
+        and isinstance(x2, Tensor)
+        and x1.dtype != x2.dtype
+        and (x1.ndim == 0) != (x2.ndim == 0)
+    ):
+        common = _C.promote_types(x1.dtype, x2.dtype)
+        return x1.to(common), x2.to(common)
+    return x1, x2
+
+
+def tensors(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """promoted(), with a Tensor without dimensions in place of a Python number."""
+    if not isinstance(x1, Tensor):
+        if not isinstance(x2, Tensor):
+            raise TypeError(
+                f"x1 is a {type(x1).__name__} and x2 a {type(x2).__name__}; one of "
+                "them has to be a Tensor"
+            )
+        x1 = _like(x1, x2)
+    elif not isinstance(x2, Tensor):
+        x2 = _like(x2, x1)
+    return promoted(x1, x2)
+
+
+def alike(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
+    """Both of their common type, for products, which take one type."""
+    if x1.dtype == x2.dtype:
+        return x1, x2
+    common = _C.promote_types(x1.dtype, x2.dtype)
+    return x1.to(common), x2.to(common)
+
+
+def spread(x: Tensor, axis: Any, keepdims: bool) -> tuple[Tensor, Any, bool]:
+    """The arguments of a reduction: axis=() reduces nothing.
+
+    PyTorch reduces everything then, so x gets a last dimension of size 1 to reduce.
+    """
+    if axis == ():
+        return x.unsqueeze(-1), -1, False
+    return x, axis, keepdims
+
+
+def _like(number: Any, x: Tensor) -> Tensor:
+    dtype = _C.result_type(x, number)
+    return _C.full((), number, dtype=dtype, device=x.device)

@@ -1,0 +1,67 @@
+"""What the namespace says of itself: capabilities, devices, types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._C import device, dtype
+from pydevtensor.array_api.dtypes import by_kind
+
+__all__ = ["__array_namespace_info__"]
+
+# Tensors have at most this many dimensions (DT_MAX_NDIM in csrc/base/shape.h).
+_MAX_DIMENSIONS = 16
+
+
+class Info:
+    """The answers of __array_namespace_info__()."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Which of the standard's optional features there are, by their names."""
+        return {
+            "boolean indexing": True,
+            "data-dependent shapes": True,
+            "max dimensions": _MAX_DIMENSIONS,
+        }
+
+    def default_device(self) -> device:
+        """Where new arrays are made: torch.get_default_device()."""
+        return _C.get_default_device()
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, dtype]:
+        """The types of new arrays of floats, of integers and of indices.
+
+        The same on every device. There is none for complex numbers.
+        """
+        return {
+            "real floating": _C.get_default_dtype(),
+            "integral": _C.int64,
+            "indexing": _C.int64,
+        }
+
+    def devices(self) -> tuple[device, ...]:
+        """The CPU, and each GPU that torch.cuda counts."""
+        count = _C._cuda_count()
+        return (_C.device("cpu"), *(_C.device("cuda", i) for i in range(count)))
+
+    def dtypes(
+        self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, dtype]:
+        """The standard's types by name: all, or those of a kind or of several.
+
+        kind is one of isdtype()'s words. The same on every device.
+        """
+        if not isinstance(kind, tuple):
+            return by_kind(kind)
+        return {name: type for each in kind for name, type in by_kind(each).items()}
+
+
+def __array_namespace_info__() -> Info:
+    """What the namespace offers: capabilities, devices, types, and its defaults.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.__array_namespace_info__().dtypes(kind="real floating")
+    {'float32': torch.float32, 'float64': torch.float64}
+    """
+    return Info()

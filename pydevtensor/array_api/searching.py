@@ -1,0 +1,249 @@
+"""Finding, taking and ordering elements, under the array API standard's names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pydevtensor import _C
+from pydevtensor._C import Tensor
+from pydevtensor._functions.checks import dimension, named
+from pydevtensor.array_api._operands import promoted, tensors
+
+__all__ = ["argmax", "argmin", "argsort", "count_nonzero", "isin", "nonzero"]
+__all__ += ["searchsorted", "sort", "take", "take_along_axis", "unique_all"]
+__all__ += ["unique_counts", "unique_inverse", "unique_values", "where"]
+
+
+class UniqueAll(NamedTuple):
+    """The result of unique_all()."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """The result of unique_counts()."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """The result of unique_inverse()."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+@named
+def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the first greatest element is, of all or along a dimension.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.argmax(xp.asarray([1, 3, 2]))
+    tensor(1)
+    """
+    return _C.argmax(x, axis, keepdims)
+
+
+@named
+def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the first least element is, of all or along a dimension.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.argmin(xp.asarray([2, 1, 3]))
+    tensor(1)
+    """
+    return _C.argmin(x, axis, keepdims)
+
+
+@named
+def argsort(
+    x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """The places of the elements in sorted order along a dimension.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.argsort(xp.asarray([3, 1, 2]))
+    tensor([1, 2, 0])
+    """
+    return _C.argsort(x, axis, descending, stable)
+
+
+@named
+def count_nonzero(
+    x: Tensor, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Tensor:
+    """How many elements are not 0, of all or along dimensions.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.count_nonzero(xp.asarray([0, 1, 2]))
+    tensor(2)
+    """
+    if axis == ():
+        return (x != 0).to(_C.int64)
+    return _C.sum(x != 0, axis, keepdims)
+
+
+@named
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
+    """Whether each element of x1 is among x2's; with invert whether it is not.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.isin(xp.asarray([1, 2, 3]), xp.asarray([1, 3]))
+    tensor([ True, False,  True])
+    """
+    return _C.isin(*promoted(x1, x2), invert=invert)
+
+
+@named
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """Where the elements that are not 0 are: indices for each dimension.
+
+    Synchronizes with a GPU.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.nonzero(xp.asarray([0, 1, 2]))
+    (tensor([1, 2]),)
+    """
+    return tuple(_C.nonzero(x, as_tuple=True))
+
+
+@named
+def searchsorted(
+    x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None
+) -> Tensor:
+    """Where each of x2 would stand in the sorted vector x1.
+
+    side "left" is before equal elements, "right" after them. sorter has the places of
+    x1's elements in sorted order.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 4]))
+    tensor([1, 2])
+    """
+    if sorter is not None:
+        sorter = sorter.to(_C.int64)
+    return _C.searchsorted(*promoted(x1, x2), side=side, sorter=sorter)
+
+
+@named
+def sort(
+    x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """The elements in order along a dimension; NaN counts as the greatest.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.sort(xp.asarray([3, 1, 2]), descending=True)
+    tensor([3, 2, 1])
+    """
+    return _C.sort(x, axis, descending, stable=stable)[0]
+
+
+@named
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """The slices at indices along a dimension, which a vector needs not name.
+
+    Negative indices count from the end.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.take(xp.asarray([5, 6, 7]), xp.asarray([2, 0]))
+    tensor([7, 5])
+    """
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"the array has {x.ndim} dimensions; give axis")
+        axis = 0
+    before = (slice(None),) * dimension(x, axis)
+    return x[(*before, indices.to(_C.int64))]
+
+
+@named
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The elements that indices name along a dimension, for each place in the others.
+
+    Negative indices count from the end.
+
+    >>> import pydevtensor.array_api as xp
+    >>> x = xp.asarray([[3, 1], [2, 4]])
+    >>> xp.take_along_axis(x, xp.argsort(x, axis=1), axis=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    places = indices.to(_C.int64)
+    places = _C.where(places < 0, places + x.size(axis), places)
+    return _C.take_along_dim(x, places, axis)
+
+
+@named
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """The distinct elements, sorted, with three more arrays.
+
+    indices says where each occurs first in the flat array, inverse_indices which of
+    them each element is, counts how often each occurs. Every NaN is distinct.
+    Synchronizes with a GPU.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.unique_all(xp.asarray([3, 1, 3])).indices
+    tensor([1, 0])
+    """
+    values, inverse, counts = _C.unique(x, return_inverse=True, return_counts=True)
+    places = _C.arange(x.numel(), device=x.device)
+    first = _C.zeros(values.numel(), dtype=_C.int64, device=x.device).scatter_reduce(
+        0, inverse.reshape(-1), places, "amin", include_self=False
+    )
+    return UniqueAll(values, first, inverse, counts)
+
+
+@named
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """The distinct elements, sorted, and how often each occurs.
+
+    Every NaN is distinct. Synchronizes with a GPU.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.unique_counts(xp.asarray([3, 1, 3])).counts
+    tensor([1, 2])
+    """
+    return UniqueCounts(*_C.unique(x, return_counts=True))
+
+
+@named
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """The distinct elements, sorted, and which of them each element is.
+
+    Every NaN is distinct. Synchronizes with a GPU.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.unique_inverse(xp.asarray([3, 1, 3])).inverse_indices
+    tensor([1, 0, 1])
+    """
+    return UniqueInverse(*_C.unique(x, return_inverse=True))
+
+
+@named
+def unique_values(x: Tensor, /) -> Tensor:
+    """The distinct elements, sorted. Every NaN is distinct. Synchronizes with a GPU.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.unique_values(xp.asarray([3, 1, 3]))
+    tensor([1, 3])
+    """
+    return _C.unique(x)
+
+
+@named
+def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
+    """Elements of x1 where condition is true, and of x2 elsewhere.
+
+    x1 and x2 are arrays; one of them may be a Python number.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.where(xp.asarray([True, False]), xp.asarray([1, 2]), 0)
+    tensor([1, 0])
+    """
+    if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
+        return _C.where(condition, x1, x2)
+    return _C.where(condition, *tensors(x1, x2))
