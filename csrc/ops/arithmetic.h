@@ -256,7 +256,7 @@ DT_FN T op_floor_divide(T a, T b)
         if (mod != 0 && (b < 0) != (mod < 0))
             quotient -= 1;
         if (quotient == 0)
-            return quotient;
+            return op_copysign((T)0, a / b);
         T whole = op_floor(quotient);
         return quotient - whole > (T)0.5 ? whole + 1 : whole;
     }
