@@ -213,7 +213,8 @@ def members(name, value, names):
             continue
         owner = next((c for c in value.__mro__ if inner in vars(c)), object)
         inherited = owner is not value and owner in names
-        foreign = owner.__module__ == "builtins" or vars(owner)[inner] is None
+        of_python = owner.__module__ in ("builtins", "typing")
+        foreign = of_python or vars(owner)[inner] is None
         if not inherited and not foreign:
             yield f"{name}.{inner}"
 

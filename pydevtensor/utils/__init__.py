@@ -1,17 +1,23 @@
 """utils.data (data sets and loaders), utils.checkpoint and utils.dlpack."""
 
+from typing import TYPE_CHECKING
+
 _MODULES = ("checkpoint", "data", "dlpack")
 
+if TYPE_CHECKING:
+    from pydevtensor.utils import checkpoint as checkpoint
+    from pydevtensor.utils import data as data
+    from pydevtensor.utils import dlpack as dlpack
+else:  # imported when they are first named
 
-def __getattr__(name):
-    if name in _MODULES:
-        from importlib import import_module
+    def __getattr__(name):
+        if name in _MODULES:
+            from importlib import import_module
 
-        return import_module("pydevtensor.utils." + name)
-    from pydevtensor._absent import absent
+            return import_module("pydevtensor.utils." + name)
+        from pydevtensor._absent import absent
 
-    raise AttributeError(absent(__name__, name))
+        raise AttributeError(absent(__name__, name))
 
-
-def __dir__():
-    return sorted({*globals(), *_MODULES})
+    def __dir__():
+        return sorted({*globals(), *_MODULES} - {"TYPE_CHECKING"})

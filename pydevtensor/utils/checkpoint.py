@@ -25,7 +25,7 @@ class CheckpointError(RuntimeError):
     """The second run of a function gave other results than the first."""
 
 
-def noop_context_fn() -> tuple:
+def noop_context_fn() -> tuple[Any, ...]:
     """Two contexts that do nothing, for context_fn.
 
     >>> len(torch.utils.checkpoint.noop_context_fn())
@@ -37,14 +37,14 @@ def noop_context_fn() -> tuple:
 class _State:
     """The random numbers and autocast of the first run, for the second."""
 
-    def __init__(self, values: list, preserves: bool) -> None:
+    def __init__(self, values: list[Any], preserves: bool) -> None:
         gpus = {
             v.device.index or 0
             for v in values
             if isinstance(v, _C.Tensor) and v.device.type == "cuda"
         }
         self.gpus = sorted(gpus) if preserves else []
-        self.states: list = []
+        self.states: list[Any] = []
         if preserves:
             self.states = [g.get_state() for g in default_generators(self.gpus)]
         self.casts = [(kind, *_C._autocast_state(kind)) for kind in ("cpu", "cuda")]
@@ -82,7 +82,9 @@ class CheckpointFunction(Function):
     """Runs a function without recording, and again in the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, function: Callable, preserves: bool, *args: Any) -> Any:
+    def forward(
+        ctx: Any, function: Callable[..., Any], preserves: bool, *args: Any
+    ) -> Any:
         ctx.function, ctx.state = function, _State([*args], preserves)
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, _C.Tensor)]
         ctx.plain = [None if isinstance(a, _C.Tensor) else a for a in args]
@@ -90,7 +92,7 @@ class CheckpointFunction(Function):
         return function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple:
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         args = [*ctx.plain]
         for i, saved in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = saved.detach().requires_grad_(ctx.needs_input_grad[2 + i])
@@ -143,7 +145,7 @@ def _tensors_of(value: Any, deep: int, seen: set[int]) -> Iterator[Any]:
         yield from _tensors_of(each, deep - 1, seen)
 
 
-def _leaf_nodes(outputs: list) -> set:
+def _leaf_nodes(outputs: list[Any]) -> set[Any]:
     """The AccumulateGrad nodes that the results depend on."""
     waiting, seen, found = [o.grad_fn for o in outputs], set(), set()
     while waiting:
@@ -165,7 +167,9 @@ class CheckpointedBackward(Function):
     """Results whose gradients come of running a function again."""
 
     @staticmethod
-    def forward(ctx: Any, again: Callable, outputs: list, *sources: Any) -> tuple:
+    def forward(
+        ctx: Any, again: Callable[..., Any], outputs: list[Any], *sources: Any
+    ) -> tuple[Any, ...]:
         ctx.again = again
         made = tuple(o.detach() for o in outputs)
         ctx.mark_non_differentiable(
@@ -174,7 +178,7 @@ class CheckpointedBackward(Function):
         return made
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple:
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         if _C.is_grad_enabled():
             raise RuntimeError(
                 "checkpoint(): higher derivatives (create_graph=True) need the results "
@@ -184,7 +188,11 @@ class CheckpointedBackward(Function):
 
 
 def _checkpoint(
-    function: Callable, preserves: bool, contexts: Any, args: tuple, kwargs: dict
+    function: Callable[..., Any],
+    preserves: bool,
+    contexts: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[Any, Any],
 ) -> Any:
     leaves, unflatten = _tree.flatten((args, kwargs))
     first, second = contexts()
@@ -213,7 +221,7 @@ def _checkpoint(
             return function(*args, **kwargs)
     shapes = [(o.shape, o.dtype) for o in outputs]
 
-    def again(grads: tuple) -> list:
+    def again(grads: tuple[Any, ...]) -> list[Any]:
         fresh = [_alias(x) for x in leaves]
         given, named = unflatten(fresh)
         with enable_grad(), state.again(), second:
@@ -245,10 +253,10 @@ def _checkpoint(
 
 
 def checkpoint(
-    function: Callable,
+    function: Callable[..., Any],
     *args: Any,
     use_reentrant: bool | None = None,
-    context_fn: Callable = noop_context_fn,
+    context_fn: Callable[..., Any] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
@@ -320,7 +328,7 @@ def checkpoint_sequential(
         raise ValueError(f"checkpoint_sequential(): {', '.join(kwargs)} is no argument")
     steps = [*functions.children()] if hasattr(functions, "children") else [*functions]
 
-    def run(few: list) -> Callable:
+    def run(few: list[Any]) -> Callable[..., Any]:
         def segment(x: Any) -> Any:
             for step in few:
                 x = step(x)

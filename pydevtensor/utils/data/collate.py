@@ -1,22 +1,25 @@
 """default_collate() and default_convert(): from samples to batches."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pydevtensor as torch
 
 
-def _is_numpy(value):
+def _is_numpy(value: object) -> bool:
     numpy = sys.modules.get("numpy")  # not imported: value is not NumPy's
     return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
 
 
-def _number_array(value):
+def _number_array(value: Any) -> bool:
     """Whether NumPy's value has numbers, not text or objects."""
     return value.dtype.kind in "biuf"
 
 
-def _stacked(batch):
+def _stacked(batch: Sequence[torch.Tensor]) -> torch.Tensor:
     first = batch[0]
     shape = tuple(first.shape)
     for place, each in enumerate(batch):
@@ -28,11 +31,11 @@ def _stacked(batch):
     return torch.stack(batch)
 
 
-def _rebuilt(like, items):
+def _rebuilt(like: Any, items: Any) -> Any:
     """items in a container of like's type, or in a plain one if that fails."""
     if isinstance(like, Mapping):
         try:
-            kind: type = type(like)
+            kind: type[Any] = type(like)
             return kind(items)
         except TypeError:
             return dict(items)
@@ -44,7 +47,7 @@ def _rebuilt(like, items):
         return list(items)
 
 
-def _mapped(function, data):
+def _mapped(function: Callable[[Any], Any], data: Any) -> Any:
     """A container with function applied to its items; other data unchanged."""
     if isinstance(data, Mapping):
         return _rebuilt(data, {key: function(each) for key, each in data.items()})
@@ -53,7 +56,7 @@ def _mapped(function, data):
     return data
 
 
-def default_collate(batch):
+def default_collate(batch: Any) -> Any:
     """Stack the samples of a batch along a new first dimension.
 
     Tensors and NumPy arrays (of one shape) become one Tensor, floats a float64 one,
@@ -106,7 +109,7 @@ def default_collate(batch):
     )
 
 
-def default_convert(data):
+def default_convert(data: Any) -> Any:
     """Convert the NumPy arrays in data to Tensors.
 
     The default collate_fn of a DataLoader without batches.
@@ -123,7 +126,7 @@ def default_convert(data):
     return _mapped(default_convert, data)
 
 
-def pinned(data):
+def pinned(data: Any) -> Any:
     """data with its CPU Tensors in page-locked memory."""
     if isinstance(data, (Mapping, Sequence)):
         return _mapped(pinned, data)

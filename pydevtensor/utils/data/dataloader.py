@@ -1,15 +1,19 @@
 """DataLoader: batches of a data set, made in this process or by workers."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import repeat
 from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from warnings import warn
 
 import pydevtensor as torch
 from pydevtensor.utils.data import worker as work
 from pydevtensor.utils.data.collate import default_collate, default_convert, pinned
-from pydevtensor.utils.data.dataset import IterableDataset
+from pydevtensor.utils.data.dataset import Dataset, IterableDataset, Samples
 from pydevtensor.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -18,21 +22,26 @@ from pydevtensor.utils.data.sampler import (
     draw_seed,
 )
 
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
 
-class _Endless(Sampler):
+_Sample_co = TypeVar("_Sample_co", covariant=True)
+
+
+class _Endless(Sampler[None]):
     """The sampler of an IterableDataset, which has no indices."""
 
-    def __init__(self, dataset):
+    def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[None]:
         return repeat(None)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.dataset)
 
 
-class DataLoader:
+class DataLoader(Generic[_Sample_co]):
     """Batches of a data set, in order or shuffled; iterate over it once per epoch.
 
     dataset                  has __getitem__ and __len__, or is an IterableDataset
@@ -61,30 +70,28 @@ class DataLoader:
     (3, [tensor([0, 1]), tensor([2, 3]), tensor([4])])
     """
 
-    def __class_getitem__(cls, item):
-        return cls
-
     def __init__(
         self,
-        dataset,
-        batch_size=1,
-        shuffle=None,
-        sampler=None,
-        batch_sampler=None,
-        num_workers=0,
-        collate_fn=None,
-        pin_memory=False,
-        drop_last=False,
-        timeout=0,
-        worker_init_fn=None,
-        multiprocessing_context=None,
-        generator=None,
+        dataset: Dataset[_Sample_co] | Samples[_Sample_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Any] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], object] | None = None,
+        multiprocessing_context: BaseContext | str | None = None,
+        generator: torch.Generator | None = None,
         *,
-        prefetch_factor=None,
-        persistent_workers=False,
-        pin_memory_device="",
-        in_order=True,
-    ):
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        samples: Any = dataset
         self._iterable = isinstance(dataset, IterableDataset)
         if not self._iterable and not hasattr(dataset, "__getitem__"):
             raise TypeError(
@@ -131,45 +138,46 @@ class DataLoader:
             prefetch_factor = 2
         if batch_sampler is not None:
             batch_size, drop_last = None, False
-        if sampler is None:
+        order: Any = sampler
+        if order is None:
             if self._iterable:
-                sampler = _Endless(dataset)
+                order = _Endless(dataset)
             elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)
+                order = RandomSampler(samples, generator=generator)
             else:
-                sampler = SequentialSampler(dataset)
+                order = SequentialSampler(samples)
         if batch_size is not None and batch_sampler is None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_sampler = BatchSampler(order, batch_size, drop_last)
         self._batched = batch_sampler is not None
-        self.dataset = dataset
-        self.batch_size = batch_size
-        self.sampler = sampler
-        self.batch_sampler = batch_sampler
-        self.num_workers = num_workers
+        self.dataset: Any = samples
+        self.batch_size: int | None = batch_size
+        self.sampler: Any = order
+        self.batch_sampler: Any = batch_sampler
+        self.num_workers: int = num_workers
         if collate_fn is None:
             collate_fn = default_collate if self._batched else default_convert
         self.collate_fn = collate_fn
-        self.pin_memory = pin_memory
-        self.pin_memory_device = pin_memory_device
-        self.drop_last = drop_last
-        self.timeout = timeout
+        self.pin_memory: bool = pin_memory
+        self.pin_memory_device: str = pin_memory_device
+        self.drop_last: bool = drop_last
+        self.timeout: float = timeout
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.generator = generator
-        self.prefetch_factor = prefetch_factor
-        self.persistent_workers = persistent_workers
-        self.in_order = in_order
-        self._kept = None
+        self.prefetch_factor: int | None = prefetch_factor
+        self.persistent_workers: bool = persistent_workers
+        self.in_order: bool = in_order
+        self._kept: _There | None = None
 
     @property
-    def _batching(self):
+    def _batching(self) -> tuple[bool, Callable[[Any], Any], bool]:
         return self._batched, self.collate_fn, self.drop_last
 
     @property
-    def _indices(self):
+    def _indices(self) -> Any:
         return self.batch_sampler if self._batched else self.sampler
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not self.num_workers:
             return _Here(self)
         if not self.persistent_workers:
@@ -180,21 +188,21 @@ class DataLoader:
             self._kept.restart()
         return self._kept
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._indices)
 
 
 class _Batches:
     """Base of the two iterators."""
 
-    def __init__(self, loader):
+    def __init__(self, loader: DataLoader[Any]) -> None:
         self.loader = loader
         self.indices = iter(loader._indices)
         # Drawn with and without workers, so that the same numbers follow.
         self.base_seed = draw_seed(loader.generator)
         self.pins = loader.pin_memory and self._can_pin()
 
-    def _can_pin(self):
+    def _can_pin(self) -> bool:
         if torch.cuda.is_available() and hasattr(torch.Tensor, "pin_memory"):
             return True
         warn(
@@ -204,19 +212,22 @@ class _Batches:
         )
         return False
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __len__(self):
+    def __next__(self) -> Any:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
         return len(self.loader._indices)
 
 
 class _Here(_Batches):
-    def __init__(self, loader):
+    def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         self.iterator = iter(loader.dataset) if loader._iterable else None
 
-    def __next__(self):
+    def __next__(self) -> Any:
         indices, batching = next(self.indices), self.loader._batching
         batch = work.samples(self.loader.dataset, self.iterator, indices, *batching)
         if isinstance(batch, work.Exhausted):
@@ -229,7 +240,7 @@ _PATIENCE = 5
 _WAITED_FOR = object()  # the batch of a task that a worker has not answered
 
 
-def _end_workers(ends, processes):
+def _end_workers(ends: list[Any], processes: list[Any]) -> None:
     """Close the pipes, which ends idle workers; then terminate the others."""
     for end in ends:
         end.close()
@@ -249,7 +260,7 @@ def _end_workers(ends, processes):
 class _There(_Batches):
     """Sends tasks to the workers in turn and returns batches in the tasks' order."""
 
-    def __init__(self, loader):
+    def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         import multiprocessing
         from multiprocessing.util import Finalize
@@ -260,8 +271,8 @@ class _There(_Batches):
             context = multiprocessing.get_start_method(allow_none=True) or "fork"
         if isinstance(context, str):
             context = multiprocessing.get_context(context)
-        self.ends: list = []
-        self.processes: list = []
+        self.ends: list[Any] = []
+        self.processes: list[Any] = []
         self.epoch = 0
         # Does nothing in a fork, whose children the workers are not. At exit
         # (exitpriority) it precedes multiprocessing's own wait, which has no limit.
@@ -277,7 +288,7 @@ class _There(_Batches):
             raise
         self._begin()
 
-    def _start(self, context, number):
+    def _start(self, context: Any, number: int) -> None:
         loader = self.loader
         ours, theirs = work.pair()
         self.ends.append(ours)
@@ -291,25 +302,27 @@ class _There(_Batches):
             theirs.close()
         self.processes.append(process)
 
-    def _begin(self):
+    def _begin(self) -> None:
         self.working = [True] * len(self.processes)
         self.turn = 0
         self.sent = 0
-        self.tasks = {}  # by number, in order: the batch, or _WAITED_FOR until then
-        for _ in range(self.loader.prefetch_factor * len(self.processes)):
+        # By number, in order: the batch, or _WAITED_FOR until then.
+        self.tasks: dict[int, Any] = {}
+        ahead = self.loader.prefetch_factor or 1
+        for _ in range(ahead * len(self.processes)):
             self._send_task()
 
     @property
-    def closed(self):
+    def closed(self) -> bool:
         return os.getpid() != self.owner or not self._end.still_active()
 
-    def restart(self):
+    def restart(self) -> None:
         """Start another epoch with the same workers; drops unfinished batches."""
         self.indices = iter(self.loader._indices)
         self.epoch += 1
         self._begin()
 
-    def _send_task(self):
+    def _send_task(self) -> None:
         for _ in self.processes:
             number = self.turn
             self.turn = (number + 1) % len(self.processes)
@@ -326,7 +339,7 @@ class _There(_Batches):
         self.sent += 1
 
     @contextmanager
-    def _worker(self, number):
+    def _worker(self, number: int) -> Iterator[None]:
         """Around a message to or from a worker; on any error all of them end."""
         try:
             yield
@@ -336,7 +349,7 @@ class _There(_Batches):
             self._end()
             raise
 
-    def _worker_died(self, number):
+    def _worker_died(self, number: int) -> NoReturn:
         process = self.processes[number]
         process.join(timeout=_PATIENCE)
         code, pid = process.exitcode, process.pid
@@ -354,7 +367,7 @@ class _There(_Batches):
             "to see an error of the data set"
         )
 
-    def _receive(self):
+    def _receive(self) -> None:
         """Wait for a worker's answer and store it."""
         from multiprocessing.connection import wait
 
@@ -379,7 +392,7 @@ class _There(_Batches):
             else:
                 self.tasks[task] = answer
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if os.getpid() != self.owner:
             raise RuntimeError(
                 f"DataLoader: process {self.owner} began this iterator and its workers "

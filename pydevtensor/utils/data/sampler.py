@@ -1,16 +1,22 @@
 """Samplers: the order in which a data set is read."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
+from typing import Any, Generic, TypeVar
 
 import pydevtensor as torch
 
+_Index_co = TypeVar("_Index_co", covariant=True)
 
-def draw_seed(generator=None):
+
+def draw_seed(generator: torch.Generator | None = None) -> int:
     """A seed of 63 bits from the generator (None: the default one)."""
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
-class Sampler:
+class Sampler(Generic[_Index_co]):
     """Base of samplers: a subclass defines __iter__ and, if it is known, __len__.
 
     >>> class Backwards(torch.utils.data.Sampler):
@@ -20,44 +26,41 @@ class Sampler:
     [['c'], ['b'], ['a']]
     """
 
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __init__(self, data_source=None):
+    def __init__(self, data_source: object = None) -> None:
         pass
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[_Index_co]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
 
 
-class SequentialSampler(Sampler):
+class SequentialSampler(Sampler[int]):
     """The indices 0, 1, ... in order.
 
     >>> [*torch.utils.data.SequentialSampler('abc')]
     [0, 1, 2]
     """
 
-    def __init__(self, data_source):
+    def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         return iter(range(len(self.data_source)))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data_source)
 
 
-def _check_count(name, value):
+def _check_count(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise ValueError(f"{name} is {value!r}; give an int above 0")
 
 
-def _check_flag(name, value):
+def _check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise TypeError(f"{name} is {value!r}; give True or False")
 
 
-class RandomSampler(Sampler):
+class RandomSampler(Sampler[int]):
     """Indices in random order, or drawn with replacement.
 
     num_samples: how many, by default the length of the data set. Without a generator,
@@ -68,23 +71,27 @@ class RandomSampler(Sampler):
     """
 
     def __init__(
-        self, data_source, replacement=False, num_samples=None, generator=None
-    ):
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
         _check_flag("RandomSampler(): replacement", replacement)
         self.data_source = data_source
-        self.replacement = replacement
+        self.replacement: bool = replacement
         self._num_samples = num_samples
         self.generator = generator
         if num_samples is not None:
             _check_count("RandomSampler(): num_samples", num_samples)
 
     @property
-    def num_samples(self):
+    def num_samples(self) -> int:
         if self._num_samples is None:
             return len(self.data_source)
         return self._num_samples
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         count, wanted = len(self.data_source), self.num_samples
         generator = self.generator
         if generator is None:
@@ -101,68 +108,78 @@ class RandomSampler(Sampler):
             rest = torch.randperm(count, generator=generator).tolist()
             yield from rest[: wanted % count]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler):
+class SubsetRandomSampler(Sampler[int]):
     """The given indices in random order.
 
     >>> sorted(torch.utils.data.SubsetRandomSampler([7, 5]))
     [5, 7]
     """
 
-    def __init__(self, indices, generator=None):
+    def __init__(
+        self, indices: Sequence[int], generator: torch.Generator | None = None
+    ) -> None:
         self.indices = indices
         self.generator = generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         order = torch.randperm(len(self.indices), generator=self.generator)
         for place in order.tolist():
             yield self.indices[place]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
-class WeightedRandomSampler(Sampler):
+class WeightedRandomSampler(Sampler[int]):
     """num_samples indices, drawn by weight; the weights need not add up to 1.
 
     >>> [*torch.utils.data.WeightedRandomSampler([0.0, 1.0], num_samples=3)]
     [1, 1, 1]
     """
 
-    def __init__(self, weights, num_samples, replacement=True, generator=None):
+    def __init__(
+        self,
+        weights: Sequence[float] | torch.Tensor,
+        num_samples: int,
+        replacement: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
         _check_count("WeightedRandomSampler(): num_samples", num_samples)
         _check_flag("WeightedRandomSampler(): replacement", replacement)
-        self.weights = torch.as_tensor(weights, dtype=torch.float64)
+        self.weights: torch.Tensor = torch.as_tensor(weights, dtype=torch.float64)
         if self.weights.dim() != 1:
             raise ValueError(
                 f"WeightedRandomSampler(): the weights have shape "
                 f"{tuple(self.weights.shape)}; give one weight per sample"
             )
         self.num_samples = num_samples
-        self.replacement = replacement
+        self.replacement: bool = replacement
         self.generator = generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         drawn = torch.multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
         yield from drawn.tolist()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
-class BatchSampler(Sampler):
+class BatchSampler(Sampler[list[int]]):
     """Lists of batch_size indices of a sampler, the last one shorter or dropped.
 
     >>> [*torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False)]
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler, batch_size, drop_last):
+    def __init__(
+        self, sampler: Iterable[int], batch_size: int, drop_last: bool
+    ) -> None:
         _check_count("BatchSampler(): batch_size", batch_size)
         if not isinstance(drop_last, bool):
             raise ValueError(
@@ -172,14 +189,15 @@ class BatchSampler(Sampler):
         self.batch_size = batch_size
         self.drop_last = drop_last
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[int]]:
         indices = iter(self.sampler)
         while batch := list(islice(indices, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
 
-    def __len__(self):
-        count = len(self.sampler)
+    def __len__(self) -> int:
+        sized: Any = self.sampler
+        count: int = len(sized)
         if self.drop_last:
             return count // self.batch_size
         return (count + self.batch_size - 1) // self.batch_size

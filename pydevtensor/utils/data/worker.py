@@ -5,13 +5,16 @@ it, and leaves no lock behind. Messages are pickled; the elements of large CPU T
 and NumPy arrays are in anonymous shared memory, whose descriptor is sent along.
 """
 
+from __future__ import annotations
+
 import io
 import mmap
 import os
 import pickle
 import weakref
+from collections.abc import Callable
 from traceback import format_exc
-from typing import Any
+from typing import Any, NoReturn
 
 import pydevtensor as torch
 
@@ -29,23 +32,28 @@ class WorkerInfo:
 
     __slots__ = ("dataset", "id", "num_workers", "seed")
 
-    def __init__(self, id, num_workers, seed, dataset):
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+    def __init__(self, id: int, num_workers: int, seed: int, dataset: Any) -> None:
         self.id = id
         self.num_workers = num_workers
         self.seed = seed
         self.dataset = dataset
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, "
             f"seed={self.seed}, dataset={self.dataset!r})"
         )
 
 
-_info = None
+_info: WorkerInfo | None = None
 
 
-def get_worker_info():
+def get_worker_info() -> WorkerInfo | None:
     """The WorkerInfo of a DataLoader's worker process; None in other processes."""
     return _info
 
@@ -53,7 +61,7 @@ def get_worker_info():
 class Failure:
     """An exception in a worker: its type, and its traceback as text."""
 
-    def __init__(self, where):
+    def __init__(self, where: str) -> None:
         import sys
 
         kind = sys.exc_info()[0] or RuntimeError
@@ -62,9 +70,9 @@ class Failure:
         except Exception:  # such as a local class
             kind = RuntimeError
         self.kind = kind
-        self.text = f"Caught {kind.__name__} in {where}.\nOriginal {format_exc()}"
+        self.text: str = f"Caught {kind.__name__} in {where}.\nOriginal {format_exc()}"
 
-    def raise_again(self):
+    def raise_again(self) -> NoReturn:
         if issubclass(self.kind, KeyError):
             raise _readable(self.kind)(self.text)
         try:
@@ -74,7 +82,7 @@ class Failure:
         raise error
 
 
-def _readable(kind):
+def _readable(kind: type[KeyError]) -> type[KeyError]:
     """kind, a KeyError, whose str() is not quoted, so that it shows its lines."""
     return type(kind.__name__, (kind,), {"__str__": lambda self: str(self.args[0])})
 
@@ -86,13 +94,15 @@ class Exhausted:
 # --- messages -----------------------------------------------------------------------
 
 
-def _tensor_of(elements, dtype, shape, requires_grad):
+def _tensor_of(
+    elements: Any, dtype: torch.dtype, shape: Any, requires_grad: bool
+) -> torch.Tensor:
     made = torch.frombuffer(elements, dtype=dtype).reshape(shape)
     return made.requires_grad_(requires_grad)
 
 
 class _Pickler(pickle.Pickler):
-    def reducer_override(self, value):
+    def reducer_override(self, value: Any) -> Any:
         if (
             type(value) is not torch.Tensor
             or value.device.type != "cpu"
@@ -112,15 +122,15 @@ class _Pickler(pickle.Pickler):
 class _Shared:
     """Stands for a value that is in shared memory: its buffers, and last its pickle."""
 
-    def __init__(self, places):
+    def __init__(self, places: list[slice]) -> None:
         self.places = places
 
 
-def send(end, value):
+def send(end: Any, value: object) -> None:
     """Send value through the pipe. May wait for the reader."""
-    big = []
+    big: list[memoryview] = []
 
-    def aside(buffer):
+    def aside(buffer: pickle.PickleBuffer) -> bool:
         raw = buffer.raw()
         if raw.nbytes < SHARED_FROM:
             return True  # into the pickle
@@ -155,7 +165,7 @@ def send(end, value):
         ) from error
 
 
-def _write_shared(buffers):
+def _write_shared(buffers: list[memoryview]) -> tuple[int, list[slice]]:
     """A descriptor of anonymous shared memory with the buffers, and their places."""
     size, places = 0, []
     fd = os.memfd_create("pydevtensor-batch", os.MFD_CLOEXEC)
@@ -173,7 +183,7 @@ def _write_shared(buffers):
     return fd, places
 
 
-def receive(end):
+def receive(end: Any) -> Any:
     """Wait for the next value; EOFError or ConnectionError if the other end is gone."""
     value = pickle.loads(end.recv_bytes())
     if not isinstance(value, _Shared):
@@ -198,7 +208,7 @@ def receive(end):
     return pickle.loads(text, buffers=buffers)
 
 
-def pair():
+def pair() -> tuple[Any, Any]:
     """(the reader's end, the worker's end)"""
     from multiprocessing import Pipe
 
@@ -210,7 +220,14 @@ def pair():
 # --- the process --------------------------------------------------------------------
 
 
-def samples(dataset, iterator, indices, batched, collate, drop_last):
+def samples(
+    dataset: Any,
+    iterator: Any,
+    indices: Any,
+    batched: bool,
+    collate: Callable[[Any], Any],
+    drop_last: bool,
+) -> Any:
     """The batch of a task, or Exhausted at the end of an iterator."""
     if iterator is None:
         if not batched:
@@ -232,7 +249,7 @@ def samples(dataset, iterator, indices, batched, collate, drop_last):
     return collate(batch)
 
 
-def _seed(seed, base_seed, worker):
+def _seed(seed: int, base_seed: int, worker: int) -> None:
     import random
     import sys
 
@@ -244,7 +261,14 @@ def _seed(seed, base_seed, worker):
         numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
 
 
-def main(end, job, base_seed, worker, workers, init):
+def main(
+    end: Any,
+    job: tuple[Any, ...],
+    base_seed: int,
+    worker: int,
+    workers: int,
+    init: Callable[[int], object] | None,
+) -> None:
     """Answer tasks (epoch, number, indices) until the reader is gone."""
     global _info
     import signal

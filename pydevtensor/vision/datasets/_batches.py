@@ -18,7 +18,7 @@ _ARRAYS = {"numpy.core.multiarray _reconstruct", "numpy._core.multiarray _recons
 class _Note:
     """A name in the file, or a call of one."""
 
-    def __init__(self, name: str, arguments: tuple = ()) -> None:
+    def __init__(self, name: str, arguments: tuple[Any, ...] = ()) -> None:
         self.name, self.arguments, self.state = name, arguments, None
 
 
@@ -81,13 +81,13 @@ def _run(data: bytes) -> Any:
     stack: list[Any] = []
     memo: dict[Any, Any] = {}
 
-    def since_mark() -> list:
+    def since_mark() -> list[Any]:
         items = []
         while (item := stack.pop()) is not _MARK:
             items.append(item)
         return items[::-1]
 
-    def set_items(items: list) -> None:
+    def set_items(items: list[Any]) -> None:
         target = stack[-1]
         if type(target) is not dict or len(items) % 2:
             raise ValueError("a dict is filled wrongly")
@@ -96,7 +96,7 @@ def _run(data: bytes) -> Any:
                 raise ValueError(f"a key is a {type(key).__name__}")
             target[key] = value
 
-    def append(items: list) -> None:
+    def append(items: list[Any]) -> None:
         if type(stack[-1]) is not list:
             raise ValueError("a list is filled wrongly")
         stack[-1].extend(items)

@@ -43,8 +43,8 @@ class CIFAR10(VisionDataset):
         self,
         root: Any,
         train: bool = True,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
+        transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None,
         download: bool = False,
     ) -> None:
         import numpy as np
@@ -72,11 +72,14 @@ class CIFAR10(VisionDataset):
             parts.append(data)
             self.targets += labels
         stacked = np.concatenate(parts).reshape(-1, 3, 32, 32)
-        self.data = np.ascontiguousarray(stacked.transpose(0, 2, 3, 1))
-        self.classes = read_batch(paths[-1]).get(self._names)
-        if not isinstance(self.classes, list):
+        self.data: Any = np.ascontiguousarray(stacked.transpose(0, 2, 3, 1))
+        titles: Any = read_batch(paths[-1]).get(self._names)
+        if not isinstance(titles, list):
             raise ValueError(f"{paths[-1]} has no {self._names}")
-        self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
+        self.classes: list[str] = titles
+        self.class_to_idx: dict[str, int] = {
+            name: i for i, name in enumerate(self.classes)
+        }
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         return self._transformed(

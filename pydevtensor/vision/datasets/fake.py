@@ -26,8 +26,8 @@ class FakeData(VisionDataset):
         size: int = 1000,
         image_size: tuple[int, ...] = (3, 224, 224),
         num_classes: int = 10,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
+        transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None,
         random_offset: int = 0,
     ) -> None:
         super().__init__(None, None, transform, target_transform)

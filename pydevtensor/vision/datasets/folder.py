@@ -43,14 +43,17 @@ class DatasetFolder(VisionDataset):
     (('x', 0), ['a'])
     """
 
+    classes: list[str]
+    class_to_idx: dict[str, int]
+
     def __init__(
         self,
         root: Any,
-        loader: Callable,
+        loader: Callable[..., Any],
         extensions: tuple[str, ...] | None = None,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        is_valid_file: Callable | None = None,
+        transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None,
+        is_valid_file: Callable[..., Any] | None = None,
         allow_empty: bool = False,
     ) -> None:
         root = os.fspath(root)
@@ -87,7 +90,7 @@ class DatasetFolder(VisionDataset):
                     else ""
                 )
             )
-        self.targets = [target for _, target in self.samples]
+        self.targets: list[int] = [target for _, target in self.samples]
 
     def find_classes(self, directory: str) -> tuple[list[str], dict[str, int]]:
         """The names of the subfolders, in order, and the number of each."""
@@ -120,10 +123,10 @@ class ImageFolder(DatasetFolder):
     def __init__(
         self,
         root: Any,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        loader: Callable = default_loader,
-        is_valid_file: Callable | None = None,
+        transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None,
+        loader: Callable[..., Any] = default_loader,
+        is_valid_file: Callable[..., Any] | None = None,
         allow_empty: bool = False,
     ) -> None:
         super().__init__(
@@ -135,4 +138,4 @@ class ImageFolder(DatasetFolder):
             is_valid_file,
             allow_empty,
         )
-        self.imgs = self.samples
+        self.imgs: list[tuple[str, int]] = self.samples

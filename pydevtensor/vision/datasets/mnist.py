@@ -78,8 +78,8 @@ class MNIST(VisionDataset):
         self,
         root: Any,
         train: bool = True,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
+        transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None,
         download: bool = False,
     ) -> None:
         root = os.fspath(root)
@@ -95,8 +95,9 @@ class MNIST(VisionDataset):
         if None in found:
             lost = [p for p, f in zip(paths, found, strict=True) if f is None]
             raise missing(type(self).__name__, lost, self.source)
-        self.data, self.targets = (read_idx(path) for path in found if path)
-        self.targets = self.targets.to(_C.int64)
+        images, targets = (read_idx(path) for path in found if path)
+        self.data: Any = images
+        self.targets: Any = targets.to(_C.int64)
         if self.data.ndim != 3 or self.targets.shape != self.data.shape[:1]:
             raise ValueError(
                 f"{type(self).__name__}: {found[0]} has the shape "

@@ -11,7 +11,7 @@ from pydevtensor.utils.data import Dataset
 __all__ = ["VisionDataset"]
 
 
-class VisionDataset(Dataset):
+class VisionDataset(Dataset[Any]):
     """A data set below a folder, with transforms of images and of targets.
 
     transforms: a function of both, instead of the two others.
@@ -25,16 +25,16 @@ class VisionDataset(Dataset):
     def __init__(
         self,
         root: Any = None,
-        transforms: Callable | None = None,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
+        transforms: Callable[..., Any] | None = None,
+        transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None,
     ) -> None:
         if transforms is not None and (transform or target_transform) is not None:
             raise ValueError(
                 "transforms was given, and transform or target_transform too; give one "
                 "or the others"
             )
-        self.root = os.path.expanduser(root) if isinstance(root, str) else root
+        self.root: Any = os.path.expanduser(root) if isinstance(root, str) else root
         self.transform = transform
         self.target_transform = target_transform
         self.transforms = transforms
