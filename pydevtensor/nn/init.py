@@ -380,16 +380,16 @@ def _former_name(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-constant = _former_name(constant_)
-dirac = _former_name(dirac_)
-eye = _former_name(eye_)
-kaiming_normal = _former_name(kaiming_normal_)
-kaiming_uniform = _former_name(kaiming_uniform_)
-normal = _former_name(normal_)
-orthogonal = _former_name(orthogonal_)
-sparse = _former_name(sparse_)
-uniform = _former_name(uniform_)
-xavier_normal = _former_name(xavier_normal_)
-xavier_uniform = _former_name(xavier_uniform_)
+constant: Callable[..., Any] = _former_name(constant_)
+dirac: Callable[..., Any] = _former_name(dirac_)
+eye: Callable[..., Any] = _former_name(eye_)
+kaiming_normal: Callable[..., Any] = _former_name(kaiming_normal_)
+kaiming_uniform: Callable[..., Any] = _former_name(kaiming_uniform_)
+normal: Callable[..., Any] = _former_name(normal_)
+orthogonal: Callable[..., Any] = _former_name(orthogonal_)
+sparse: Callable[..., Any] = _former_name(sparse_)
+uniform: Callable[..., Any] = _former_name(uniform_)
+xavier_normal: Callable[..., Any] = _former_name(xavier_normal_)
+xavier_uniform: Callable[..., Any] = _former_name(xavier_uniform_)
 
 _publish(__name__)

@@ -30,16 +30,16 @@ class Parameter(_C.Tensor):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
-    def __deepcopy__(self, memo: dict) -> Parameter:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Parameter:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> tuple:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.detach(), self.requires_grad)
 
 
-def _rebuild(cls: type, data: Any, requires_grad: bool) -> Any:
+def _rebuild(cls: type[Any], data: Any, requires_grad: bool) -> Any:
     return _C._make_subclass(cls, data, requires_grad)
 
 
@@ -68,7 +68,7 @@ class _Uninitialized(_C.Tensor):
     """What has no shape until the first input comes."""
 
     _kind = ""
-    _known: type = _C.Tensor  # what it becomes
+    _known: type[Any] = _C.Tensor  # what it becomes
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -80,7 +80,7 @@ class _Uninitialized(_C.Tensor):
             f"this {self._kind} has no shape yet; call the module once, which sets it"
         )
 
-    def __deepcopy__(self, memo: dict) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
         return memo[id(self)]

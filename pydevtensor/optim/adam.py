@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydevtensor import _C
 from pydevtensor.optim._options import options_of
-from pydevtensor.optim.optimizer import Optimizer
+from pydevtensor.optim.optimizer import Optimizer, ParamsT
 
 
 class _Means(Optimizer):
     """Base of optimizers with two betas: the decay rates of two means."""
 
-    def _numbers(self, group: dict) -> dict[str, float]:
+    def _numbers(self, group: dict[Any, Any]) -> dict[str, float]:
         decay, shrink = group["weight_decay"], 1.0
         if group.get("decoupled_weight_decay"):
             decay, shrink = 0.0, 1 - group["lr"] * decay
@@ -41,25 +42,25 @@ class Adam(_Means):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-3,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
-        foreach: Any = None,
+        foreach: bool | None = None,
         maximize: bool = False,
         capturable: bool = False,
         differentiable: bool = False,
-        fused: Any = None,
+        fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
         super().__init__(
             params, options_of(locals(), "lr betas eps weight_decay amsgrad maximize")
         )
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "adam_amsgrad" if group["amsgrad"] else "adam"
 
 
@@ -78,18 +79,18 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-3,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
         *,
         maximize: bool = False,
-        foreach: Any = None,
+        foreach: bool | None = None,
         capturable: bool = False,
         differentiable: bool = False,
-        fused: Any = None,
+        fused: bool | None = None,
     ) -> None:
         options = options_of(locals())
         super().__init__(params, **options, decoupled_weight_decay=True)
@@ -111,14 +112,14 @@ class RAdam(_Means):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-3,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         decoupled_weight_decay: bool = False,
         *,
-        foreach: Any = None,
+        foreach: bool | None = None,
         maximize: bool = False,
         capturable: bool = False,
         differentiable: bool = False,
@@ -126,7 +127,7 @@ class RAdam(_Means):
         first = "lr betas eps weight_decay maximize foreach capturable"
         super().__init__(params, options_of(locals(), first))
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "radam"
 
 
@@ -147,15 +148,15 @@ class NAdam(_Means):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 2e-3,
+        params: ParamsT,
+        lr: float | _C.Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         momentum_decay: float = 4e-3,
         decoupled_weight_decay: bool = False,
         *,
-        foreach: Any = None,
+        foreach: bool | None = None,
         maximize: bool = False,
         capturable: bool = False,
         differentiable: bool = False,
@@ -167,10 +168,10 @@ class NAdam(_Means):
 
     _keeps = ("mu_product",)
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "nadam"
 
-    def _first(self, name: str, group: dict) -> float:
+    def _first(self, name: str, group: dict[Any, Any]) -> float:
         return 1.0
 
 
@@ -190,12 +191,12 @@ class Adamax(_Means):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 2e-3,
+        params: ParamsT,
+        lr: float | _C.Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
-        foreach: Any = None,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
         differentiable: bool = False,
@@ -203,5 +204,5 @@ class Adamax(_Means):
     ) -> None:
         super().__init__(params, options_of(locals()))
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "adamax"

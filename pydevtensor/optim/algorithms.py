@@ -10,7 +10,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.optim._options import options_of
-from pydevtensor.optim.optimizer import Optimizer, new_count
+from pydevtensor.optim.optimizer import Optimizer, ParamsT, new_count
 
 
 class SGD(Optimizer):
@@ -29,17 +29,17 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-3,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
-        foreach: Any = None,
+        foreach: bool | None = None,
         differentiable: bool = False,
-        fused: Any = None,
+        fused: bool | None = None,
     ) -> None:
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
@@ -47,7 +47,7 @@ class SGD(Optimizer):
 
     _counted = False
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "sgd_momentum" if group["momentum"] else "sgd"
 
 
@@ -67,17 +67,17 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-2,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
         eps: float = 1e-10,
-        foreach: Any = None,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
         differentiable: bool = False,
-        fused: Any = None,
+        fused: bool | None = None,
     ) -> None:
         super().__init__(params, options_of(locals(), "lr lr_decay eps"))
         for group in self.param_groups:
@@ -87,10 +87,10 @@ class Adagrad(Optimizer):
                     "sum": self._fresh("sum", parameter, group),
                 }
 
-    def _fresh(self, name: str, parameter: Any, group: dict) -> Any:
+    def _fresh(self, name: str, parameter: Any, group: dict[Any, Any]) -> Any:
         return _C.full_like(parameter, group["initial_accumulator_value"])
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "adagrad"
 
 
@@ -109,12 +109,12 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1.0,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,
-        foreach: Any = None,
+        foreach: bool | None = None,
         *,
         capturable: bool = False,
         maximize: bool = False,
@@ -124,7 +124,7 @@ class Adadelta(Optimizer):
             params, options_of(locals(), "lr rho eps weight_decay maximize capturable")
         )
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "adadelta"
 
 
@@ -144,21 +144,21 @@ class RMSprop(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-2,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
         capturable: bool = False,
-        foreach: Any = None,
+        foreach: bool | None = None,
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
         super().__init__(params, options_of(locals(), "lr momentum alpha eps centered"))
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         centered = "_centered" if group["centered"] else ""
         return "rmsprop" + centered + ("_momentum" if group["momentum"] else "")
 
@@ -181,13 +181,13 @@ class ASGD(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-2,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,
         weight_decay: float = 0,
-        foreach: Any = None,
+        foreach: bool | None = None,
         maximize: bool = False,
         differentiable: bool = False,
         capturable: bool = False,
@@ -196,10 +196,10 @@ class ASGD(Optimizer):
 
     _keeps = ("eta", "mu")
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "asgd"
 
-    def _first(self, name: str, group: dict) -> float:
+    def _first(self, name: str, group: dict[Any, Any]) -> float:
         return float(group["lr"]) if name == "eta" else 1.0
 
 
@@ -222,13 +222,13 @@ class Rprop(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-2,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),
         *,
         capturable: bool = False,
-        foreach: Any = None,
+        foreach: bool | None = None,
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
@@ -239,16 +239,16 @@ class Rprop(Optimizer):
         first = "lr etas step_sizes foreach maximize differentiable"
         super().__init__(params, options_of(locals(), first))
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         return "rprop"
 
-    def _numbers(self, group: dict) -> dict[str, float]:
+    def _numbers(self, group: dict[Any, Any]) -> dict[str, float]:
         shrink, grow = group["etas"]
         least, most = group["step_sizes"]
         own = {"shrink": shrink, "grow": grow, "least": least, "most": most}
         return own | super()._numbers(group)
 
-    def _fresh(self, name: str, parameter: Any, group: dict) -> Any:
+    def _fresh(self, name: str, parameter: Any, group: dict[Any, Any]) -> Any:
         if name == "step_size":
             return _C.full_like(parameter, float(group["lr"]))
         return super()._fresh(name, parameter, group)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydevtensor import _C
 from pydevtensor.autograd import enable_grad, no_grad
 from pydevtensor.optim._options import options_of
-from pydevtensor.optim.optimizer import Optimizer
+from pydevtensor.optim.optimizer import Optimizer, ParamsT
 
 
 class LBFGS(Optimizer):
@@ -40,8 +40,8 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,
         tolerance_grad: float = 1e-7,
@@ -58,7 +58,9 @@ class LBFGS(Optimizer):
                 f"{len(self.param_groups)} groups; give one group"
             )
 
-    def step(self, closure: Callable[[], Any]) -> Any:
+    def step(  # type: ignore[override]
+        self, closure: Callable[[], Any]
+    ) -> Any:
         """Minimize; gives the first loss. closure() clears the gradients, computes the
         loss, calls backward() and returns the loss. Raises RuntimeError for an unknown
         line_search_fn."""
@@ -125,7 +127,7 @@ class LBFGS(Optimizer):
 # --- one vector of all parameters -----------------------------------------------------
 
 
-def _gradient(parameters: list) -> Any:
+def _gradient(parameters: list[Any]) -> Any:
     parts = [
         _C.zeros_like(p).reshape(-1) if p.grad is None else p.grad.reshape(-1)
         for p in parameters
@@ -133,7 +135,7 @@ def _gradient(parameters: list) -> Any:
     return _C.cat(parts, 0)
 
 
-def _move(parameters: list, direction: Any, t: Any) -> None:
+def _move(parameters: list[Any], direction: Any, t: Any) -> None:
     """Add t * direction to the parameters."""
     sizes = [p.numel() for p in parameters]
     for p, part in zip(parameters, direction.split(sizes), strict=True):
@@ -143,7 +145,7 @@ def _move(parameters: list, direction: Any, t: Any) -> None:
 # --- the direction --------------------------------------------------------------------
 
 
-def _remember(state: dict, gradient: Any, most: int) -> None:
+def _remember(state: dict[Any, Any], gradient: Any, most: int) -> None:
     """Keep the last step, and the change of the gradient along it, if the loss curves
     upwards there. Of `most` steps the oldest is dropped."""
     change = gradient - state["prev_flat_grad"]
@@ -162,7 +164,7 @@ def _remember(state: dict, gradient: Any, most: int) -> None:
     state["H_diag"] = curvature / change.dot(change)
 
 
-def _direction(state: dict, gradient: Any, most: int) -> Any:
+def _direction(state: dict[Any, Any], gradient: Any, most: int) -> Any:
     """Minus the gradient times the inverse Hessian, as the kept steps tell it."""
     changes, moves, ro = state["old_dirs"], state["old_stps"], state["ro"]
     shares = state.setdefault("al", [None] * most)
@@ -192,7 +194,9 @@ class _Point(NamedTuple):
 class _Line:
     """The loss along a direction, from where the parameters are."""
 
-    def __init__(self, closure: Callable, parameters: list, direction: Any) -> None:
+    def __init__(
+        self, closure: Callable[..., Any], parameters: list[Any], direction: Any
+    ) -> None:
         self.closure = closure
         self.parameters = parameters
         self.start = [p.clone() for p in parameters]
@@ -211,7 +215,7 @@ class _Line:
         return _Point(t, loss, gradient, gradient.dot(self.direction))
 
 
-def _search(group: dict, line: _Line, start: _Point, t: Any) -> _Point:
+def _search(group: dict[Any, Any], line: _Line, start: _Point, t: Any) -> _Point:
     if group["line_search_fn"] != "strong_wolfe":
         raise RuntimeError(
             f"line_search_fn is {group['line_search_fn']!r}; give 'strong_wolfe' or "

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.optim._options import options_of
-from pydevtensor.optim.optimizer import Optimizer
+from pydevtensor.optim.optimizer import Optimizer, ParamsT
 
 
 class Muon(Optimizer):
@@ -34,8 +34,8 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-3,
+        params: ParamsT,
+        lr: float | _C.Tensor = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
         nesterov: bool = True,
@@ -54,7 +54,7 @@ class Muon(Optimizer):
             for parameter in group["params"]:
                 _check_matrix(parameter)
 
-    def _update(self, group: dict) -> None:
+    def _update(self, group: dict[Any, Any]) -> None:
         if group["ns_steps"] >= 100:
             raise ValueError(f"ns_steps is {group['ns_steps']}; give less than 100")
         if len(group["ns_coefficients"]) != 3:
@@ -88,14 +88,14 @@ def _check_matrix(parameter: Any) -> None:
         )
 
 
-def _factor(parameter: Any, group: dict) -> float:
+def _factor(parameter: Any, group: dict[Any, Any]) -> float:
     rows, columns = parameter.shape
     if group["adjust_lr_fn"] == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     return math.sqrt(max(1, rows / columns))
 
 
-def _orthogonal(matrix: Any, group: dict) -> Any:
+def _orthogonal(matrix: Any, group: dict[Any, Any]) -> Any:
     a, b, c = group["ns_coefficients"]
     x = matrix.to(_C.bfloat16)
     is_tall = x.shape[0] > x.shape[1]

@@ -9,12 +9,18 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, cast
 
 from pydevtensor import _C
 from pydevtensor.autograd import RemovableHandle, _add_hook, enable_grad
+
+# What an optimizer takes: Tensors, pairs of a name and a Tensor, or groups.
+ParamsT: TypeAlias = (
+    Iterable[_C.Tensor] | Iterable[tuple[str, _C.Tensor]] | Iterable[dict[str, Any]]
+)
+_Step = TypeVar("_Step", bound=Callable[..., Any])
 
 
 def _names(text: str) -> list[str]:
@@ -29,7 +35,7 @@ _RULES = {
 }
 
 
-def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
+def _hooked(step: _Step) -> _Step:
     """step() with its hooks; sets _stepped for the schedules."""
 
     @functools.wraps(step)
@@ -56,20 +62,22 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         self._stepped = True
         return result
 
-    return hooked
+    return cast(_Step, hooked)
 
 
 class _StateDictHooks:
     """What is called around state_dict() and load_state_dict()."""
 
     def __init__(self) -> None:
-        self.before_save: OrderedDict[object, Callable] = OrderedDict()
-        self.after_save: OrderedDict[object, Callable] = OrderedDict()
-        self.before_load: OrderedDict[object, Callable] = OrderedDict()
-        self.after_load: OrderedDict[object, Callable] = OrderedDict()
+        self.before_save: OrderedDict[object, Callable[..., Any]] = OrderedDict()
+        self.after_save: OrderedDict[object, Callable[..., Any]] = OrderedDict()
+        self.before_load: OrderedDict[object, Callable[..., Any]] = OrderedDict()
+        self.after_load: OrderedDict[object, Callable[..., Any]] = OrderedDict()
 
 
-def _passed_on(hooks: OrderedDict, optimizer: Optimizer, state: dict) -> dict:
+def _passed_on(
+    hooks: OrderedDict[Any, Any], optimizer: Optimizer, state: dict[Any, Any]
+) -> dict[Any, Any]:
     """The state after each hook, which changes it or returns another one."""
     for hook in [*hooks.values()]:
         changed = hook(optimizer, state)
@@ -102,7 +110,7 @@ class Optimizer:
         if "step" in cls.__dict__:
             cls.step = _hooked(cls.__dict__["step"])  # type: ignore[method-assign]
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         if defaults.get("differentiable"):
             raise NotImplementedError(
                 "differentiable=True: steps of an optimizer are not recorded; compute "
@@ -121,9 +129,9 @@ class Optimizer:
             )
         self.defaults = defaults
         self._make_hooks()
-        self.state: defaultdict = defaultdict(dict)
-        self.param_groups: list[dict] = []
-        groups = [*params]
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[Any, Any]] = []
+        groups: list[Any] = [*params]
         if not groups:
             raise ValueError(
                 "optimizer got an empty parameter list; give the module's .parameters()"
@@ -134,8 +142,8 @@ class Optimizer:
             self.add_param_group(group)
 
     def _make_hooks(self) -> None:
-        self._step_pre_hooks: OrderedDict[object, Callable] = OrderedDict()
-        self._step_post_hooks: OrderedDict[object, Callable] = OrderedDict()
+        self._step_pre_hooks: OrderedDict[object, Callable[..., Any]] = OrderedDict()
+        self._step_post_hooks: OrderedDict[object, Callable[..., Any]] = OrderedDict()
         self._state_dict_hooks = _StateDictHooks()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -155,7 +163,7 @@ class Optimizer:
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join([*lines, ")"])
 
-    def add_param_group(self, param_group: dict) -> None:
+    def add_param_group(self, param_group: dict[Any, Any]) -> None:
         """Add a group: a dict with "params" and options to replace the defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -219,7 +227,7 @@ class Optimizer:
                     gradient = parameter.grad = gradient.detach()
                 gradient.zero_()
 
-    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) before each step().
 
         args starts with the optimizer. The hook returns None or new (args, kwargs);
@@ -227,18 +235,18 @@ class Optimizer:
         """
         return _add_hook(self._step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) after each step()."""
         return _add_hook(self._step_post_hooks, hook)
 
     def register_state_dict_pre_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(optimizer) before each state_dict(); before others with prepend."""
         return _add_hook(self._state_dict_hooks.before_save, hook, prepend)
 
     def register_state_dict_post_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(optimizer, state_dict) at the end of each state_dict().
 
@@ -247,7 +255,7 @@ class Optimizer:
         return _add_hook(self._state_dict_hooks.after_save, hook, prepend)
 
     def register_load_state_dict_pre_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(optimizer, state_dict) before each load_state_dict().
 
@@ -257,7 +265,7 @@ class Optimizer:
         return _add_hook(self._state_dict_hooks.before_load, hook, prepend)
 
     def register_load_state_dict_post_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(optimizer) after each load_state_dict()."""
         return _add_hook(self._state_dict_hooks.after_load, hook, prepend)
@@ -281,29 +289,29 @@ class Optimizer:
             _C._exchange_grad_enabled(before)
         return loss
 
-    def _rule(self, group: dict) -> str:
+    def _rule(self, group: dict[Any, Any]) -> str:
         """The op of csrc/ops/optim.def that updates a group."""
         raise NotImplementedError(f"{type(self).__name__} does not define step()")
 
-    def _numbers(self, group: dict) -> dict[str, float]:
+    def _numbers(self, group: dict[Any, Any]) -> dict[str, float]:
         """The rules' numbers that are not options of the group, by name."""
         return {"sign": -1.0 if group["maximize"] else 1.0}
 
-    def _fresh(self, name: str, parameter: Any, group: dict) -> Any:
+    def _fresh(self, name: str, parameter: Any, group: dict[Any, Any]) -> Any:
         """The initial value of a parameter's state."""
         return _C.zeros_like(parameter)
 
-    def _first(self, name: str, group: dict) -> float:
+    def _first(self, name: str, group: dict[Any, Any]) -> float:
         """The initial value of a number that the rule keeps for a parameter."""
         raise NotImplementedError(f"{type(self).__name__} keeps no {name}")
 
-    def _update(self, group: dict) -> None:
+    def _update(self, group: dict[Any, Any]) -> None:
         rule, own = self._rule(group), self._numbers(group)
         names, number_names, kept_names = _RULES[rule]
         numbers = [own[n] if n in own else group[n] for n in number_names]
         parameters, gradients, steps = [], [], []
-        states: list[list] = [[] for _ in names]
-        numbers_kept: list[list] = [[] for _ in kept_names]
+        states: list[list[Any]] = [[] for _ in names]
+        numbers_kept: list[list[Any]] = [[] for _ in kept_names]
         counted = self._counted
         for parameter in group["params"]:
             gradient = parameter.grad
@@ -377,7 +385,7 @@ class Optimizer:
                     f"{len(mine['params'])}"
                 )
             parameters.update(zip(given["params"], mine["params"], strict=True))
-        fresh: defaultdict = defaultdict(dict)
+        fresh: defaultdict[Any, Any] = defaultdict(dict)
         for number, kept in state_dict["state"].items():
             parameter = parameters[number]
             fresh[parameter] = {
@@ -408,7 +416,7 @@ class Optimizer:
         )
 
 
-def _without_repeats(group: dict) -> list[dict]:
+def _without_repeats(group: dict[Any, Any]) -> list[dict[Any, Any]]:
     """The group in parts without duplicates, since a kernel updates all at once."""
     parts: list[dict[int, Any]] = []
     for parameter in group["params"]:

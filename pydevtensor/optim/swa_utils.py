@@ -117,7 +117,11 @@ def _check_decay(decay: float) -> None:
 
 
 def _blend(
-    averaged: list, current: list, weight: float, average: Callable, count: Any
+    averaged: list[Any],
+    current: list[Any],
+    weight: float,
+    average: Callable[..., Any],
+    count: Any,
 ) -> None:
     """Move averaged towards current by a part of the difference."""
     pairs = [*zip(averaged, current, strict=True)]
@@ -164,7 +168,7 @@ class AveragedModel(Module):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("avg_fn and multi_avg_fn were given; give one of them")
-        self.module = deepcopy(model)
+        self.module: Module = deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
         self.register_buffer("n_averaged", _C.tensor(0, dtype=_C.int64, device=device))
@@ -208,13 +212,13 @@ class AveragedModel(Module):
             self.n_averaged += 1
 
 
-def _apart(pairs: list[tuple[Any, Any]]) -> tuple[list, list]:
+def _apart(pairs: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
     return [kept for kept, _ in pairs], [new for _, new in pairs]
 
 
 def _by_kind(pairs: list[tuple[Any, Any]]) -> list[list[tuple[Any, Any]]]:
     """The pairs in groups of one device and type."""
-    groups: dict[Any, list] = {}
+    groups: dict[Any, list[Any]] = {}
     for pair in pairs:
         groups.setdefault((str(pair[0].device), pair[0].dtype), []).append(pair)
     return [*groups.values()]

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import Tensor
 
 __all__ = [
     "celu",
@@ -47,7 +48,7 @@ __all__ = [
 ]
 
 
-def relu(input: Any, inplace: bool = False) -> Any:
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0) of each element.
 
     >>> nn.functional.relu(torch.tensor([-1.0, 2.0]))
@@ -56,7 +57,7 @@ def relu(input: Any, inplace: bool = False) -> Any:
     return _C.relu_(input) if inplace else _C.relu(input)
 
 
-def relu_(input: Any) -> Any:
+def relu_(input: Tensor) -> Tensor:
     """relu, in place.
 
     >>> nn.functional.relu_(torch.tensor([-1.0, 2.0]))
@@ -65,7 +66,9 @@ def relu_(input: Any) -> Any:
     return _C.relu_(input)
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+def leaky_relu(
+    input: Tensor, negative_slope: float = 0.01, inplace: bool = False
+) -> Tensor:
     """x, or negative_slope * x where x is negative.
 
     >>> nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
@@ -76,7 +79,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     return _C._leaky_relu(input, negative_slope)
 
 
-def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """leaky_relu, in place.
 
     >>> nn.functional.leaky_relu_(torch.tensor([-1.0, 2.0]), 0.1)
@@ -85,7 +88,7 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
     return _C._leaky_relu_(input, negative_slope)
 
 
-def prelu(input: Any, weight: Any) -> Any:
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight * x where x is negative; weight has one element or one a channel.
 
     Channels are dimension 1. Raises RuntimeError for another number of weights.
@@ -118,12 +121,12 @@ def prelu(input: Any, weight: Any) -> Any:
 
 
 def rrelu(
-    input: Any,
+    input: Tensor,
     lower: float = 1.0 / 8,
     upper: float = 1.0 / 3,
     training: bool = False,
     inplace: bool = False,
-) -> Any:
+) -> Tensor:
     """leaky_relu with a slope of each element, random in training.
 
     In training it is uniform between lower and upper, else their mean. Raises
@@ -156,8 +159,11 @@ def rrelu(
 
 
 def rrelu_(
-    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
-) -> Any:
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+) -> Tensor:
     """rrelu, in place.
 
     >>> nn.functional.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
@@ -166,7 +172,7 @@ def rrelu_(
     return rrelu(input, lower, upper, training, True)
 
 
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (e^x - 1) where x is negative.
 
     >>> nn.functional.elu(torch.tensor([-1.0, 2.0]))
@@ -175,7 +181,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     return _C._elu_(input, alpha) if inplace else _C._elu(input, alpha)
 
 
-def elu_(input: Any, alpha: float = 1.0) -> Any:
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """elu, in place.
 
     >>> nn.functional.elu_(torch.tensor([-1.0, 2.0]))
@@ -184,7 +190,7 @@ def elu_(input: Any, alpha: float = 1.0) -> Any:
     return _C._elu_(input, alpha)
 
 
-def selu(input: Any, inplace: bool = False) -> Any:
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """1.0507 * x, or 1.7581 * (e^x - 1) where x is negative.
 
     >>> nn.functional.selu(torch.tensor([-1.0, 2.0]))
@@ -193,7 +199,7 @@ def selu(input: Any, inplace: bool = False) -> Any:
     return _C.selu_(input) if inplace else _C.selu(input)
 
 
-def selu_(input: Any) -> Any:
+def selu_(input: Tensor) -> Tensor:
     """selu, in place.
 
     >>> nn.functional.selu_(torch.tensor([-1.0, 2.0]))
@@ -202,7 +208,7 @@ def selu_(input: Any) -> Any:
     return _C.selu_(input)
 
 
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (e^(x / alpha) - 1) where x is negative.
 
     Raises RuntimeError where alpha is 0.
@@ -215,7 +221,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     return _C.celu_(input, alpha) if inplace else _C.celu(input, alpha)
 
 
-def celu_(input: Any, alpha: float = 1.0) -> Any:
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """celu, in place.
 
     >>> nn.functional.celu_(torch.tensor([-1.0, 2.0]), 0.5)
@@ -224,7 +230,7 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:
     return celu(input, alpha, True)
 
 
-def gelu(input: Any, approximate: str = "none") -> Any:
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x * Phi(x), Phi the normal's CDF; approximate: 'none' or 'tanh'.
 
     >>> nn.functional.gelu(torch.tensor([-1.0, 2.0]))
@@ -237,7 +243,7 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     raise RuntimeError(f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'")
 
 
-def silu(input: Any, inplace: bool = False) -> Any:
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x).
 
     >>> nn.functional.silu(torch.tensor([-1.0, 2.0]))
@@ -246,7 +252,7 @@ def silu(input: Any, inplace: bool = False) -> Any:
     return _C._silu_(input) if inplace else _C._silu(input)
 
 
-def mish(input: Any, inplace: bool = False) -> Any:
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(log(1 + e^x)).
 
     >>> nn.functional.mish(torch.tensor([-1.0, 2.0]))
@@ -256,8 +262,8 @@ def mish(input: Any, inplace: bool = False) -> Any:
 
 
 def hardtanh(
-    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
-) -> Any:
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
     """Each element, or the bound that it exceeds; at a bound the gradient is 0.
 
     Raises ValueError where min_val is greater than max_val.
@@ -276,7 +282,7 @@ def hardtanh(
     return call(input, min_val, max_val)
 
 
-def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """hardtanh, in place.
 
     >>> nn.functional.hardtanh_(torch.tensor([-3.0, 0.5, 2.0]))
@@ -285,7 +291,7 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     return hardtanh(input, min_val, max_val, True)
 
 
-def relu6(input: Any, inplace: bool = False) -> Any:
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6) of each element.
 
     >>> nn.functional.relu6(torch.tensor([-1.0, 2.0, 9.0]))
@@ -294,7 +300,7 @@ def relu6(input: Any, inplace: bool = False) -> Any:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-def hardswish(input: Any, inplace: bool = False) -> Any:
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * min(max(x + 3, 0), 6) / 6.
 
     >>> nn.functional.hardswish(torch.tensor([-1.0, 2.0, 9.0]))
@@ -303,7 +309,7 @@ def hardswish(input: Any, inplace: bool = False) -> Any:
     return _C._hardswish_(input) if inplace else _C._hardswish(input)
 
 
-def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6.
 
     >>> nn.functional.hardsigmoid(torch.tensor([-1.0, 2.0, 9.0]))
@@ -312,7 +318,9 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     return _C._hardsigmoid_(input) if inplace else _C._hardsigmoid(input)
 
 
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+def threshold(
+    input: Tensor, threshold: float, value: float, inplace: bool = False
+) -> Tensor:
     """Each element that is greater than threshold, and value for the others.
 
     >>> nn.functional.threshold(torch.tensor([-1.0, 2.0]), 0.5, 9)
@@ -322,7 +330,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     return call(input, threshold, value)
 
 
-def threshold_(input: Any, threshold: float, value: float) -> Any:
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """threshold, in place.
 
     >>> nn.functional.threshold_(torch.tensor([-1.0, 2.0]), 0.5, 9)
@@ -331,7 +339,7 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:
     return _C.threshold_(input, threshold, value)
 
 
-def softshrink(input: Any, lambd: float = 0.5) -> Any:
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer than that.
 
     Raises RuntimeError for a negative lambd.
@@ -344,7 +352,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     return _C._softshrink(input, lambd)
 
 
-def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, and 0 where it is not beyond lambd on either side.
 
     >>> nn.functional.hardshrink(torch.tensor([-1.0, 0.2, 2.0]))
@@ -353,7 +361,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     return _C._hardshrink(input, lambd)
 
 
-def tanhshrink(input: Any) -> Any:
+def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x).
 
     >>> nn.functional.tanhshrink(torch.tensor([-1.0, 2.0]))
@@ -362,7 +370,7 @@ def tanhshrink(input: Any) -> Any:
     return input - input.tanh()
 
 
-def softsign(input: Any) -> Any:
+def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|).
 
     >>> nn.functional.softsign(torch.tensor([-1.0, 3.0]))
@@ -371,7 +379,7 @@ def softsign(input: Any) -> Any:
     return input / (input.abs() + 1)
 
 
-def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + e^(beta x)) / beta, or x where beta x is above threshold.
 
     >>> nn.functional.softplus(torch.tensor([-1.0, 2.0]))
@@ -381,7 +389,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return _C._softplus(input, beta, threshold)
 
 
-def logsigmoid(input: Any) -> Any:
+def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), computed stably.
 
     >>> nn.functional.logsigmoid(torch.tensor([-1.0, 2.0]))
@@ -390,7 +398,7 @@ def logsigmoid(input: Any) -> Any:
     return _C._log_sigmoid(input)
 
 
-def sigmoid(input: Any) -> Any:
+def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + e^-x).
 
     >>> nn.functional.sigmoid(torch.tensor([-1.0, 2.0]))
@@ -399,7 +407,7 @@ def sigmoid(input: Any) -> Any:
     return input.sigmoid()
 
 
-def tanh(input: Any) -> Any:
+def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent.
 
     >>> nn.functional.tanh(torch.tensor([-1.0, 2.0]))
@@ -408,7 +416,7 @@ def tanh(input: Any) -> Any:
     return input.tanh()
 
 
-def glu(input: Any, dim: int = -1) -> Any:
+def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of input along dim, times the sigmoid of the second half.
 
     Raises RuntimeError for a dimension of odd size.
@@ -438,8 +446,11 @@ def softmax_dim(name: str, dim: Any, ndim: int) -> int:
 
 
 def softmax(
-    input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
-) -> Any:
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: int = 3,
+    dtype: _C.dtype | None = None,
+) -> Tensor:
     """e^x divided by its sum along dim, converted to dtype first if it is given.
 
     >>> nn.functional.softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -450,8 +461,11 @@ def softmax(
 
 
 def softmin(
-    input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
-) -> Any:
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: int = 3,
+    dtype: _C.dtype | None = None,
+) -> Tensor:
     """softmax of -input.
 
     >>> nn.functional.softmin(torch.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -461,8 +475,11 @@ def softmin(
 
 
 def log_softmax(
-    input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
-) -> Any:
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: int = 3,
+    dtype: _C.dtype | None = None,
+) -> Tensor:
     """log(softmax(input)), computed stably.
 
     >>> nn.functional.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -473,8 +490,12 @@ def log_softmax(
 
 
 def gumbel_softmax(
-    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Any:
+    logits: Tensor,
+    tau: float = 1,
+    hard: bool = False,
+    eps: float = 1e-10,
+    dim: int = -1,
+) -> Tensor:
     """softmax((logits + g) / tau) along dim, g being samples of Gumbel's distribution.
 
     hard: one-hot vectors of the greatest elements, with the gradient of the soft ones.

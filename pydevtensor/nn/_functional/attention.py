@@ -7,6 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
+from pydevtensor._C import Tensor
 from pydevtensor.nn._functional.dropout import dropout
 from pydevtensor.nn._functional.linear import linear
 
@@ -114,16 +115,16 @@ def _composed(
 
 @casts(cpu="lower", cuda="lower")
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Any:
+) -> Tensor:
     """softmax(scale * query @ key.T + attn_mask) @ value, of shape (..., L, Ev).
 
     query (..., L, E), key (..., S, E) and value (..., S, Ev) broadcast in the leading
@@ -226,9 +227,9 @@ def _static(name: str, given: Any, made: Any) -> Any:
 
 
 def multi_head_attention_forward(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     embed_dim_to_check: int,
     num_heads: int,
     in_proj_weight: Any,
@@ -242,7 +243,7 @@ def multi_head_attention_forward(
     training: bool = True,
     key_padding_mask: Any = None,
     need_weights: bool = True,
-    attn_mask: Any = None,
+    attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
     q_proj_weight: Any = None,
     k_proj_weight: Any = None,

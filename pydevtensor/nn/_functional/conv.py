@@ -6,6 +6,15 @@ import math
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import (
+    Tensor,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 
 __all__ = [
     "conv1d",
@@ -17,13 +26,6 @@ __all__ = [
     "fold",
     "unfold",
 ]
-
-conv1d = _C.conv1d
-conv2d = _C.conv2d
-conv3d = _C.conv3d
-conv_transpose1d = _C.conv_transpose1d
-conv_transpose2d = _C.conv_transpose2d
-conv_transpose3d = _C.conv_transpose3d
 
 
 def padded(input: Any, padding: Any, mode: str) -> Any:
@@ -95,8 +97,12 @@ def _inner(padding: tuple[int, int], sizes: Any) -> Any:
 
 
 def unfold(
-    input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Any:
+    input: Tensor,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
     """The elements of each window as a column: (N, C * kH * kW, windows).
 
     input is (N, C, H, W) or (C, H, W). Raises RuntimeError where no window fits.
@@ -129,13 +135,13 @@ def unfold(
 
 
 def fold(
-    input: Any,
+    input: Tensor,
     output_size: Any,
     kernel_size: Any,
     dilation: Any = 1,
     padding: Any = 0,
     stride: Any = 1,
-) -> Any:
+) -> Tensor:
     """The reverse of unfold: a plane of sums over the windows that have an element.
 
     input is (N, C * kH * kW, windows) or lacks N; the result (N, C, *output_size).

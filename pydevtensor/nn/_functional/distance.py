@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydevtensor import _C
 from pydevtensor._autocast import casts
+from pydevtensor._C import Tensor
 
 __all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 
 @casts(cuda="float32")
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(
+    x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8
+) -> Tensor:
     """The cosine of the angle between vectors along dim; the shapes broadcast.
 
     A norm counts as at least eps. Raises RuntimeError for integers, IndexError for a
@@ -33,8 +34,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 
 
 def pairwise_distance(
-    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Any:
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension; the shapes broadcast.
 
     >>> x, y = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
@@ -45,7 +46,7 @@ def pairwise_distance(
 
 
 @casts(cuda="float32")
-def pdist(input: Any, p: float = 2.0) -> Any:
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances between each two rows of a matrix, a vector.
 
     Rows 0 and 1, 0 and 2, ..., 1 and 2, .... Raises RuntimeError for another number of

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import Tensor
 
 __all__ = [
     "alpha_dropout",
@@ -24,8 +25,8 @@ def check_probability(p: float) -> None:
 
 
 def dropout(
-    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Any:
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Zero elements with probability p and divide the others by 1 - p, in training.
 
     >>> nn.functional.dropout(torch.ones(3), p=0.5, training=False)
@@ -71,8 +72,8 @@ def _batched(input: Any, p: float, training: bool, inplace: bool, ndim: int) -> 
 
 
 def dropout1d(
-    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Any:
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """dropout of whole channels of (N, C, L) or (C, L).
 
     Raises RuntimeError for another number of dimensions.
@@ -90,8 +91,8 @@ def dropout1d(
 
 
 def dropout2d(
-    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Any:
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """dropout of whole channels of (N, C, H, W); (N, C, L) is taken too.
 
     Raises RuntimeError for an input without channels.
@@ -115,8 +116,8 @@ def dropout2d(
 
 
 def dropout3d(
-    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Any:
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
 
     >>> nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
@@ -153,8 +154,8 @@ def _alpha(input: Any, p: float, training: bool, inplace: bool, whole: bool) -> 
 
 
 def alpha_dropout(
-    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Any:
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """Set elements to selu's negative limit with probability p, in training.
 
     The result is scaled and shifted to keep mean 0 and variance 1.
@@ -166,8 +167,8 @@ def alpha_dropout(
 
 
 def feature_alpha_dropout(
-    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Any:
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """alpha_dropout of whole channels of (N, C, ...).
 
     >>> nn.functional.feature_alpha_dropout(torch.ones(1, 2), p=0.5)

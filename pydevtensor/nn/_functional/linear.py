@@ -6,12 +6,15 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
+from pydevtensor._C import Tensor
 from pydevtensor._output import write
 
 __all__ = ["bilinear", "linear"]
 
 
-def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
+def linear(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None
+) -> Tensor:
     """input @ weight.T + bias; input (..., in), weight (out, in), bias (out).
 
     out: a Tensor to write the result to.
@@ -39,7 +42,9 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
 
 
 @casts(cpu="given", cuda="widest")
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(
+    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
     """x1 @ A @ x2 for each matrix A of weight (out, in1, in2), plus bias.
 
     >>> x, y = torch.ones(2, 3), torch.ones(2, 4)

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import name_error
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn._functional.activation import logsigmoid
@@ -106,13 +107,13 @@ def _need_same_size(name: str, input: Any, target: Any) -> None:
 
 
 def mse_loss(
-    input: Any,
-    target: Any,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-    weight: Any = None,
-) -> Any:
+    weight: Tensor | None = None,
+) -> Tensor:
     """The squared differences: their mean, sum, or (reduction='none') each.
 
     weight, of the input's shape: what each counts. ValueError for another shape.
@@ -128,13 +129,13 @@ def mse_loss(
 
 
 def l1_loss(
-    input: Any,
-    target: Any,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-    weight: Any = None,
-) -> Any:
+    weight: Tensor | None = None,
+) -> Tensor:
     """The absolute differences; reduction and weight are those of mse_loss().
 
     >>> nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
@@ -148,12 +149,12 @@ def l1_loss(
 
 
 def huber_loss(
-    input: Any,
-    target: Any,
+    input: Tensor,
+    target: Tensor,
     reduction: str = "mean",
     delta: float = 1.0,
-    weight: Any = None,
-) -> Any:
+    weight: Tensor | None = None,
+) -> Tensor:
     """Half the squared difference up to delta, linear with slope delta above it.
 
     weight is that of mse_loss(), but the mean is not divided by the weights.
@@ -176,13 +177,13 @@ def _huber(gap: Any, delta: float) -> Any:
 
 
 def smooth_l1_loss(
-    input: Any,
-    target: Any,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
     beta: float = 1.0,
-) -> Any:
+) -> Tensor:
     """huber_loss with a delta of beta, divided by beta; l1_loss if beta is 0.
 
     >>> nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
@@ -198,13 +199,13 @@ def smooth_l1_loss(
 
 
 def binary_cross_entropy(
-    input: Any,
-    target: Any,
-    weight: Any = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """-(t log x + (1 - t) log(1 - x)); logarithms are at least -100.
 
     >>> p = torch.tensor([0.9, 0.2])
@@ -229,14 +230,14 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Any,
-    target: Any,
-    weight: Any = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-    pos_weight: Any = None,
-) -> Any:
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """binary_cross_entropy of sigmoid(input), computed stably.
 
     >>> x = torch.tensor([2.0, -1.0])
@@ -254,13 +255,13 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(
-    input: Any,
-    target: Any,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
     log_target: bool = False,
-) -> Any:
+) -> Tensor:
     """target * (log target - input); input holds log-probabilities.
 
     >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.9, 0.1])
@@ -280,14 +281,14 @@ def kl_div(
 
 
 def nll_loss(
-    input: Any,
-    target: Any,
-    weight: Any = None,
-    size_average: Any = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: Any = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """-input at each target class; input: log-probabilities, (N, C, ...) or (C).
 
     target: class indices (int64 or uint8), of input's shape without C; weight: one for
@@ -306,15 +307,15 @@ def nll_loss(
 
 
 def cross_entropy(
-    input: Any,
-    target: Any,
-    weight: Any = None,
-    size_average: Any = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: Any = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> Any:
+) -> Tensor:
     """The cross entropy of softmax(input) and target.
 
     input: logits, (N, C, ...) or (C); target: class indices, of input's shape without
@@ -336,15 +337,15 @@ def cross_entropy(
 
 
 def poisson_nll_loss(
-    input: Any,
-    target: Any,
+    input: Tensor,
+    target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    size_average: Any = None,
+    size_average: bool | None = None,
     eps: float = 1e-8,
-    reduce: Any = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """The negative log-likelihood of counts t: e^x - t x, x being a rate's logarithm.
 
     log_input=False: x is the rate, and the loss x - t log(x + eps). full adds
@@ -365,13 +366,13 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    input: Any,
-    target: Any,
-    var: Any,
+    input: Tensor,
+    target: Tensor,
+    var: Tensor,
     full: bool = False,
     eps: float = 1e-6,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """The negative log-likelihood of target under normal distributions.
 
     input: their means; var: their variances, at least eps; a number, a tensor of
@@ -410,13 +411,13 @@ def gaussian_nll_loss(
 
 
 def hinge_embedding_loss(
-    input: Any,
-    target: Any,
+    input: Tensor,
+    target: Tensor,
     margin: float = 1.0,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """input, a distance, where target is 1; max(0, margin - input) where it is -1.
 
     >>> x, t = torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0])
@@ -431,14 +432,14 @@ def hinge_embedding_loss(
 
 
 def cosine_embedding_loss(
-    input1: Any,
-    input2: Any,
-    target: Any,
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
     margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1.
 
     cos: the cosine of the angle between the vectors input1 and input2, of shape (N, D)
@@ -469,14 +470,14 @@ def _sum_square(x: Any, epsilon: float) -> Any:
 
 
 def margin_ranking_loss(
-    input1: Any,
-    input2: Any,
-    target: Any,
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
     margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """max(0, margin - target * (input1 - input2)), target being 1 or -1.
 
     Raises RuntimeError where the numbers of dimensions differ.
@@ -522,15 +523,15 @@ def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
 
 
 def multi_margin_loss(
-    input: Any,
-    target: Any,
+    input: Tensor,
+    target: Tensor,
     p: int = 1,
     margin: float = 1.0,
-    weight: Any = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """The mean over classes i of max(0, margin - x[target] + x[i])^p, i != target.
 
     input: scores, (N, C) or (C); target: classes, int64 of shape (N) or (); p: 1 or 2
@@ -570,12 +571,12 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(
-    input: Any,
-    target: Any,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """The sum of max(0, 1 - (x[t] - x[i])) / C over target classes t and others i.
 
     input: scores, (N, C) or (C); target: int64 of its shape, the target classes of a
@@ -609,13 +610,13 @@ def multilabel_margin_loss(
 
 
 def multilabel_soft_margin_loss(
-    input: Any,
-    target: Any,
-    weight: Any = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """The mean over classes of the binary cross entropy of sigmoid(input) and target.
 
     weight: one for each class.
@@ -632,12 +633,12 @@ def multilabel_soft_margin_loss(
 
 
 def soft_margin_loss(
-    input: Any,
-    target: Any,
-    size_average: Any = None,
-    reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """log(1 + e^(-target * input)), target being 1 or -1.
 
     >>> nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
@@ -649,17 +650,17 @@ def soft_margin_loss(
 
 
 def triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d pairwise_distance.
 
     swap: takes d(positive, negative) where that is less than d(anchor, negative).
@@ -686,15 +687,15 @@ def triplet_margin_loss(
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     *,
     distance_function: Any = None,
     margin: float = 1.0,
     swap: bool = False,
     reduction: str = "mean",
-) -> Any:
+) -> Tensor:
     """triplet_margin_loss with another distance, a function of two tensors.
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
@@ -728,14 +729,14 @@ def _triplet(
 
 
 def ctc_loss(
-    log_probs: Any,
+    log_probs: Tensor,
     targets: Any,
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
-) -> Any:
+) -> Tensor:
     """The negative log-likelihood of sequences over all alignments with the input.
 
     log_probs: logarithms of probabilities, (T, N, C) or (T, C); targets: classes other

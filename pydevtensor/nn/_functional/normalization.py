@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import Tensor
 
 __all__ = [
     "batch_norm",
@@ -19,12 +20,12 @@ __all__ = [
 
 
 def layer_norm(
-    input: Any,
+    input: Tensor,
     normalized_shape: Any,
-    weight: Any = None,
-    bias: Any = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """Normalize over the last dimensions, then multiply by weight and add bias.
 
     normalized_shape is their shape and that of weight and bias. Raises RuntimeError if
@@ -37,15 +38,15 @@ def layer_norm(
 
 
 def batch_norm(
-    input: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any = None,
-    bias: Any = None,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """Normalize each channel (dimension 1), then multiply by weight and add bias.
 
     In training with the batch's statistics, with which the running ones are updated by
@@ -73,8 +74,8 @@ def batch_norm(
 
 
 def normalize(
-    input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None
-) -> Any:
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None
+) -> Tensor:
     """input divided by its p-norm along dim, or by eps if that is larger.
 
     >>> nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
@@ -85,8 +86,12 @@ def normalize(
 
 
 def group_norm(
-    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
-) -> Any:
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """Normalize each group of channels of each sample, then scale and shift channels.
 
     input: (N, C, ...), C being a multiple of num_groups (RuntimeError where not);
@@ -133,15 +138,15 @@ def group_norm(
 
 
 def instance_norm(
-    input: Any,
-    running_mean: Any = None,
-    running_var: Any = None,
-    weight: Any = None,
-    bias: Any = None,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """Normalize each channel of each sample, then multiply by weight and add bias.
 
     input: (N, C, ...); weight, bias and the running statistics: (C,). With
@@ -181,14 +186,14 @@ def instance_norm(
     flat = input.reshape(1, batch * channels, *input.shape[2:])
     result = _C.batch_norm(flat, scale, shift, means, variances, True, momentum, eps)
     for running, own in ((running_mean, means), (running_var, variances)):
-        if own is not None:
+        if running is not None and own is not None:
             running.copy_(own.view(batch, channels).mean(0))
     return result.view(input.shape)
 
 
 def local_response_norm(
-    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Any:
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
     """input / (k + alpha * mean)^beta, the mean of squares over size channels around.
 
     input: (N, C, ...), of 3 dimensions or more (ValueError where not). Beyond the first
@@ -215,8 +220,11 @@ def local_response_norm(
 
 
 def rms_norm(
-    input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
-) -> Any:
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
     """Divide by the root of the mean of squares over the last dimensions.
 
     normalized_shape is their shape and that of weight, by which the result is

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import Tensor
 
 __all__ = ["pad"]
 
 _NODES = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
 
 
-def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """input with elements before and after it along its last dimensions.
 
     pad: two numbers for each dimension, the last one first; negative ones take elements

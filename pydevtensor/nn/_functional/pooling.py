@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -80,7 +81,7 @@ def _maximum(
 
 
 def max_pool1d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -104,7 +105,7 @@ def max_pool1d(
 
 
 def max_pool2d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -124,7 +125,7 @@ def max_pool2d(
 
 
 def max_pool3d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -143,7 +144,7 @@ def max_pool3d(
 
 
 def max_pool1d_with_indices(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -161,7 +162,7 @@ def max_pool1d_with_indices(
 
 
 def max_pool2d_with_indices(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -178,7 +179,7 @@ def max_pool2d_with_indices(
 
 
 def max_pool3d_with_indices(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -199,13 +200,13 @@ def max_pool3d_with_indices(
 
 
 def avg_pool1d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Any:
+) -> Tensor:
     """The average of each window of (..., length).
 
     padding: zeros on both sides, which count_include_pad=False does not count. Raises
@@ -226,14 +227,14 @@ def _divisor(divisor: int | None) -> int:
 
 
 def avg_pool2d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Any:
+) -> Tensor:
     """The average of each window of (..., height, width): see avg_pool1d.
 
     divisor_override: what sums are divided by, instead of the window's size.
@@ -249,14 +250,14 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Any:
+) -> Tensor:
     """The average of each window of (..., depth, height, width): see avg_pool2d.
 
     >>> nn.functional.avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
@@ -270,12 +271,12 @@ def avg_pool3d(
 
 
 def lp_pool1d(
-    input: Any,
+    input: Tensor,
     norm_type: float,
     kernel_size: Any,
     stride: Any = None,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., length).
 
     >>> nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 0.0, 2.0]]), 2, 2)
@@ -285,12 +286,12 @@ def lp_pool1d(
 
 
 def lp_pool2d(
-    input: Any,
+    input: Tensor,
     norm_type: float,
     kernel_size: Any,
     stride: Any = None,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., height, width).
 
     >>> nn.functional.lp_pool2d(torch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
@@ -300,12 +301,12 @@ def lp_pool2d(
 
 
 def lp_pool3d(
-    input: Any,
+    input: Tensor,
     norm_type: float,
     kernel_size: Any,
     stride: Any = None,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., depth, height, width).
 
     >>> nn.functional.lp_pool3d(torch.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
@@ -363,7 +364,7 @@ def _adaptive_average(ndim: int, input: Any, output_size: Any) -> Any:
 
 
 def adaptive_max_pool1d(
-    input: Any, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
     """The maximum of each of output_size windows that divide (..., length) evenly.
 
@@ -376,7 +377,7 @@ def adaptive_max_pool1d(
 
 
 def adaptive_max_pool2d(
-    input: Any, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
     """The maximum of each of the windows that divide (..., height, width) evenly.
 
@@ -389,7 +390,7 @@ def adaptive_max_pool2d(
 
 
 def adaptive_max_pool3d(
-    input: Any, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
     """The maximum of each of the windows that divide the last three dimensions evenly.
 
@@ -400,7 +401,7 @@ def adaptive_max_pool3d(
 
 
 def adaptive_max_pool1d_with_indices(
-    input: Any, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
     """adaptive_max_pool1d with return_indices=True.
 
@@ -412,7 +413,7 @@ def adaptive_max_pool1d_with_indices(
 
 
 def adaptive_max_pool2d_with_indices(
-    input: Any, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
     """adaptive_max_pool2d with return_indices=True.
 
@@ -424,7 +425,7 @@ def adaptive_max_pool2d_with_indices(
 
 
 def adaptive_max_pool3d_with_indices(
-    input: Any, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
     """adaptive_max_pool3d with return_indices=True.
 
@@ -435,7 +436,7 @@ def adaptive_max_pool3d_with_indices(
     return _adaptive_maximum(3, input, output_size, True)
 
 
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of output_size windows that divide (..., length) evenly.
 
     >>> nn.functional.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
@@ -444,7 +445,7 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
     return _adaptive_average(1, input, output_size)
 
 
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of the windows that divide (..., height, width) evenly.
 
     output_size: one number or two, None being the input's size.
@@ -455,7 +456,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     return _adaptive_average(2, input, output_size)
 
 
-def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of the windows that divide the last three dimensions evenly.
 
     >>> nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1)
@@ -538,7 +539,7 @@ def _fractional(
 
 
 def fractional_max_pool2d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,
@@ -565,7 +566,7 @@ def fractional_max_pool2d(
 
 
 def fractional_max_pool3d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,
@@ -589,7 +590,7 @@ def fractional_max_pool3d(
 
 
 def fractional_max_pool2d_with_indices(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,
@@ -608,7 +609,7 @@ def fractional_max_pool2d_with_indices(
 
 
 def fractional_max_pool3d_with_indices(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,
@@ -687,13 +688,13 @@ def _unpool(
 
 
 def max_unpool1d(
-    input: Any,
-    indices: Any,
+    input: Tensor,
+    indices: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
     output_size: Any = None,
-) -> Any:
+) -> Tensor:
     """Maxima put back to where max_pool1d found them, in zeros.
 
     output_size: which of the sizes that give this many maxima. Raises RuntimeError for
@@ -707,13 +708,13 @@ def max_unpool1d(
 
 
 def max_unpool2d(
-    input: Any,
-    indices: Any,
+    input: Tensor,
+    indices: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
     output_size: Any = None,
-) -> Any:
+) -> Tensor:
     """Maxima put back to where max_pool2d found them, in zeros: see max_unpool1d.
 
     >>> nn.functional.max_unpool2d(torch.tensor([[[3.0]]]), torch.tensor([[[1]]]), 2)
@@ -724,13 +725,13 @@ def max_unpool2d(
 
 
 def max_unpool3d(
-    input: Any,
-    indices: Any,
+    input: Tensor,
+    indices: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
     output_size: Any = None,
-) -> Any:
+) -> Tensor:
     """Maxima put back to where max_pool3d found them, in zeros: see max_unpool1d.
 
     >>> index = torch.tensor([[[[1]]]])

@@ -29,7 +29,7 @@ def run(
     sizes: Any,
     reverse: bool = False,
     stepwise: bool = False,
-) -> tuple:
+) -> tuple[Any, ...]:
     """Run one direction of a layer; returns all steps' results and the last state.
 
     x is [rows, inputs]: the rows of step 0, then those of step 1, ...; step t has
@@ -56,13 +56,13 @@ def run(
 def run_layers(
     kind: int,
     x: Any,
-    states: list,
-    weights: list,
+    states: list[Any],
+    weights: list[Any],
     sizes: Any,
     directions: int,
     dropped: float = 0.0,
     packed: bool = False,
-) -> tuple:
+) -> tuple[Any, ...]:
     """Run layers, one on another's results; returns the last one's, and the states.
 
     x and sizes as in run(); states: (h,) or (h, c), a row for each layer and direction;
@@ -70,7 +70,7 @@ def run_layers(
     between layers.
     """
     starts = [state.unbind(0) for state in states]
-    ends: list[list] = [[] for _ in states]
+    ends: list[list[Any]] = [[] for _ in states]
     for at in range(0, len(weights), directions):
         if at and dropped:
             x = dropout(x, dropped)
@@ -94,7 +94,7 @@ def _in_autocast(
     sizes: Any,
     reverse: bool,
     stepwise: bool,
-) -> tuple:
+) -> tuple[Any, ...]:
     """run() of the operands in the lower type, with steps in float32.
 
     On a GPU all results are of the lower type. On the CPU PyTorch casts the products
@@ -127,7 +127,7 @@ def may_meet(first: Any, second: Any) -> bool:
 
 def composed(
     kind: int, x: Any, state: Any, weights: Any, sizes: Any, reverse: bool = False
-) -> tuple:
+) -> tuple[Any, ...]:
     """The same, composed of operations for each step, which have all derivatives."""
     w_ih, w_hh, b_ih, b_hh, *projection = weights
     steps = linear(x, w_ih, b_ih).split([*sizes])
@@ -154,7 +154,7 @@ def composed(
     return (_C.cat(results), *state)
 
 
-def _cell(kind: int, gates: Any, products: Any, state: Any) -> list:
+def _cell(kind: int, gates: Any, products: Any, state: Any) -> list[Any]:
     h, width = state[0], state[-1].shape[1]
     if kind == LSTM:
         i, f, g, o = (gates + products).split(width, 1)
@@ -180,7 +180,7 @@ class _Recurrence(Function):
     def forward(
         ctx: Any,
         kind: int,
-        sizes: tuple,
+        sizes: tuple[Any, ...],
         reverse: bool,
         x: Any,
         h: Any,
@@ -189,7 +189,7 @@ class _Recurrence(Function):
         w_hh: Any,
         b_ih: Any,
         b_hh: Any,
-    ) -> tuple:
+    ) -> tuple[Any, ...]:
         weight, bias = w_hh.contiguous(), b_ih
         if kind != GRU and b_ih is not None:
             bias = b_ih + b_hh
@@ -201,7 +201,7 @@ class _Recurrence(Function):
             c_n = _own(c)
             kept = [gates, _C.empty_like(y)]
             operands = [gates, h_n, c_n, y, before, kept[1]]
-            results: tuple = y, h_n, c_n
+            results: tuple[Any, ...] = y, h_n, c_n
         elif kind == GRU:
             kept = [gates, _C.empty_like(y)]
             if b_hh is None:
@@ -221,7 +221,7 @@ class _Recurrence(Function):
         return results
 
     @staticmethod
-    def backward(ctx: Any, dy: Any, dh: Any, dc: Any = None) -> tuple:
+    def backward(ctx: Any, dy: Any, dh: Any, dc: Any = None) -> tuple[Any, ...]:
         kind, sizes, reverse = ctx.options
         x, h, c, w_ih, w_hh, b_ih, b_hh, before, *kept = ctx.saved_tensors
         wants = ctx.needs_input_grad[3:]
@@ -259,7 +259,9 @@ class _Recurrence(Function):
         )
 
 
-def _composed_gradients(ctx: Any, inputs: list, wants: Any, grads: list) -> tuple:
+def _composed_gradients(
+    ctx: Any, inputs: list[Any], wants: Any, grads: list[Any]
+) -> tuple[Any, ...]:
     """The gradients of composed(), recorded for higher derivatives."""
     kind, sizes, reverse = ctx.options
     with enable_grad():

@@ -7,12 +7,13 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
+from pydevtensor._C import Tensor
 from pydevtensor.autograd import no_grad
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
 
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64 of shape (*tensor.shape, num_classes): 1 at each element's index, else 0.
 
     tensor: int64 of any shape. num_classes=-1: the maximum plus 1, which synchronizes
@@ -27,14 +28,14 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 
 def embedding(
-    input: Any,
-    weight: Any,
+    input: Tensor,
+    weight: Tensor,
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:
+) -> Tensor:
     """The rows of weight at the indices in input.
 
     input: int64 or int32 of any shape; weight: (n, size); result: (*input.shape, size).
@@ -76,18 +77,18 @@ def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None
 
 @casts(cuda="given")
 def embedding_bag(
-    input: Any,
-    weight: Any,
+    input: Tensor,
+    weight: Tensor,
     offsets: Any = None,
     max_norm: float | None = None,
     norm_type: float = 2,
     scale_grad_by_freq: bool = False,
     mode: str = "mean",
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
-) -> Any:
+) -> Tensor:
     """The mean, sum or maximum of the rows of weight in each bag of indices.
 
     input: a bag in each row, int64 or int32 of shape (B, L); or bags one after the

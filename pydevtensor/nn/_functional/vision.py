@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._C import Tensor
 from pydevtensor.nn._functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -43,7 +44,7 @@ _MODES = {
 _AVERAGES = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
 
 
-def _each(name: str, value: Any, input: Any) -> list:
+def _each(name: str, value: Any, input: Any) -> list[Any]:
     """value for each dimension that is interpolated."""
     ndim = input.dim() - 2
     if not isinstance(value, (tuple, list)):
@@ -57,14 +58,14 @@ def _each(name: str, value: Any, input: Any) -> list:
 
 
 def interpolate(
-    input: Any,
+    input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
-) -> Any:
+) -> Tensor:
     """input (N, C, and 1 to 3 dimensions) with those dimensions in another size.
 
     size or scale_factor: one number, or one for each dimension. mode: 'nearest',
@@ -155,12 +156,12 @@ def interpolate(
 
 
 def upsample(
-    input: Any,
+    input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
-) -> Any:
+) -> Tensor:
     """interpolate by its older name.
 
     >>> nn.functional.upsample(torch.tensor([[[1.0, 3.0]]]), 4)
@@ -169,7 +170,9 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_nearest(
+    input: Tensor, size: Any = None, scale_factor: Any = None
+) -> Tensor:
     """interpolate with mode='nearest'.
 
     >>> nn.functional.upsample_nearest(torch.tensor([[[1.0, 3.0]]]), 4)
@@ -178,7 +181,9 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_bilinear(
+    input: Tensor, size: Any = None, scale_factor: Any = None
+) -> Tensor:
     """interpolate with mode='bilinear' and align_corners=True.
 
     >>> nn.functional.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), (1, 3))
@@ -208,7 +213,7 @@ def _divides(name: str, what: str, size: int, by: int) -> None:
         raise RuntimeError(f"{name}: {size} {what} cannot be divided by {by}")
 
 
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
     >>> nn.functional.pixel_shuffle(torch.arange(4.0).reshape(4, 1, 1), 2)
@@ -229,7 +234,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     return _C._named(result, "PixelShuffleBackward0")
 
 
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
 
     >>> nn.functional.pixel_unshuffle(torch.arange(4.0).reshape(1, 2, 2), 2).flatten()
@@ -250,7 +255,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     return _C._named(result, "PixelUnshuffleBackward0")
 
 
-def channel_shuffle(input: Any, groups: int) -> Any:
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of (N, C, ...), one of each of the groups in turn.
 
     >>> nn.functional.channel_shuffle(torch.arange(4.0).reshape(1, 4, 1), 2).flatten()
@@ -265,7 +270,7 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     return _C._named(result, "ChannelShuffleBackward0")
 
 
-def native_channel_shuffle(input: Any, groups: int) -> Any:
+def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """channel_shuffle by another name.
 
     >>> x = torch.arange(4.0).reshape(1, 4, 1)
@@ -376,12 +381,12 @@ def _check_grid(input: Any, grid: Any, mode: str, padding_mode: str) -> None:
 
 
 def grid_sample(
-    input: Any,
-    grid: Any,
+    input: Tensor,
+    grid: Tensor,
     mode: str = "bilinear",
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
-) -> Any:
+) -> Tensor:
     """What input (N, C, H, W) is at the places grid (N, h, w, 2): (N, C, h, w).
 
     Or input (N, C, D, H, W) and grid (N, d, h, w, 3). A place is x, y (and z), from -1
@@ -428,7 +433,7 @@ def _corners(name: str, align_corners: bool | None) -> bool:
     return bool(align_corners)
 
 
-def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample where each place is theta @ (x, y, 1).
 
     theta (N, 2, 3) and size (N, C, H, W) give (N, H, W, 2); (N, 3, 4) and (N, C, D, H,

@@ -26,14 +26,14 @@ class _Hook(NamedTuple):
     """A hook of all modules."""
 
     kind: str  # the registry of a module that its own hooks of the kind are in
-    call: Callable
+    call: Callable[..., Any]
     with_kwargs: bool = False
     always_call: bool = False
 
 
 _of_all_modules: OrderedDict[int, _Hook] = OrderedDict()
 
-_REGISTRATIONS: dict[str, OrderedDict] = {
+_REGISTRATIONS: dict[str, OrderedDict[Any, Any]] = {
     kind: OrderedDict() for kind in ("parameter", "buffer", "module")
 }
 
@@ -53,14 +53,16 @@ def registered(kind: str, module: Any, name: str, value: Any) -> Any:
 class HookedCall:
     """One call of a module: pre-hooks, forward(), hooks, those of all modules first."""
 
-    def __init__(self, module: Any, args: tuple, kwargs: dict) -> None:
+    def __init__(
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]
+    ) -> None:
         self.module = module
         self.args = args
         self.kwargs = kwargs
         self.result: Any = None
         self._ran: set[int] = set()
 
-    def _hooks(self, kind: str) -> Iterator[tuple[int, Callable, bool, bool]]:
+    def _hooks(self, kind: str) -> Iterator[tuple[int, Callable[..., Any], bool, bool]]:
         """The keys and hooks of a kind, with their options."""
         for key, hook in [*_of_all_modules.items()]:
             if hook.kind == kind:
@@ -100,7 +102,7 @@ class HookedCall:
         post = [hook for _, hook, _, _ in self._hooks("_backward_hooks")]
         return Watch(self.module, len(self.args), pre, post) if pre or post else None
 
-    def _before(self, hook: Callable, with_kwargs: bool) -> None:
+    def _before(self, hook: Callable[..., Any], with_kwargs: bool) -> None:
         if not with_kwargs:
             changed = hook(self.module, self.args)
             if changed is not None:
@@ -116,13 +118,13 @@ class HookedCall:
             )
         self.args, self.kwargs = changed
 
-    def _after(self, hook: Callable, with_kwargs: bool) -> None:
+    def _after(self, hook: Callable[..., Any], with_kwargs: bool) -> None:
         given = (self.args, self.kwargs) if with_kwargs else (self.args,)
         changed = hook(self.module, *given, self.result)
         if changed is not None:
             self.result = changed
 
-    def _after_failure(self, hook: Callable, with_kwargs: bool) -> None:
+    def _after_failure(self, hook: Callable[..., Any], with_kwargs: bool) -> None:
         try:
             self._after(hook, with_kwargs)
         except Exception as error:
@@ -155,7 +157,7 @@ def _choose_call() -> None:
     Module.__call__ = call  # type: ignore[method-assign]
 
 
-def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call hook(module, args) before each call of any module.
 
     Its result replaces args. It comes before the hooks of the module itself.
@@ -172,7 +174,7 @@ def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
 
 
 def register_module_forward_hook(
-    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call hook(module, args, output) after each call of any module.
 
@@ -191,7 +193,7 @@ def register_module_forward_hook(
     return _add(_Hook("_forward_hooks", hook, with_kwargs, always_call))
 
 
-def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call hook(module, grad_output) before the backward pass of any module's call.
 
     grad_output is a tuple, which its result replaces. It comes before the hooks of the
@@ -208,7 +210,7 @@ def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
     return _add(_Hook("_backward_pre_hooks", hook))
 
 
-def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call hook(module, grad_input, grad_output) in the backward pass of any module.
 
     Both are tuples; its result replaces grad_input. It comes before the hooks of the
@@ -225,7 +227,9 @@ def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
     return _add(_Hook("_backward_hooks", hook))
 
 
-def register_module_parameter_registration_hook(hook: Callable) -> RemovableHandle:
+def register_module_parameter_registration_hook(
+    hook: Callable[..., Any],
+) -> RemovableHandle:
     """Call hook(module, name, parameter) before any module registers a parameter.
 
     A result that is not None is registered instead.
@@ -241,7 +245,9 @@ def register_module_parameter_registration_hook(hook: Callable) -> RemovableHand
     return _add_hook(_REGISTRATIONS["parameter"], hook)
 
 
-def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
+def register_module_buffer_registration_hook(
+    hook: Callable[..., Any],
+) -> RemovableHandle:
     """Call hook(module, name, buffer) before any module registers a buffer.
 
     The buffer may be None. A result that is not None is registered instead.
@@ -257,7 +263,9 @@ def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
     return _add_hook(_REGISTRATIONS["buffer"], hook)
 
 
-def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
+def register_module_module_registration_hook(
+    hook: Callable[..., Any],
+) -> RemovableHandle:
     """Call hook(module, name, child) before any module registers a child.
 
     The child may be None. A result that is not None is registered instead.

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 
-class IncompatibleKeys(tuple):
+class IncompatibleKeys(tuple[list[str], list[str]]):
     """The result of load_state_dict(): lists of missing_keys and unexpected_keys."""
 
-    def __new__(cls, missing: list, unexpected: list) -> IncompatibleKeys:
+    def __new__(cls, missing: list[str], unexpected: list[str]) -> IncompatibleKeys:
         return super().__new__(cls, (missing, unexpected))
 
     @property
@@ -47,7 +47,7 @@ class Loading:
         self.known: set[str] = set()
         self.steps: list[Callable[[], Any]] = []
 
-    def local(self, path: str) -> dict:
+    def local(self, path: str) -> dict[Any, Any]:
         """The metadata of a module, for its hooks."""
         found = dict(self.metadata.get(path, {}))
         if self.assign:
@@ -98,7 +98,7 @@ class Loading:
             )
 
 
-def run_pre_hooks(module: Any, arguments: tuple) -> None:
+def run_pre_hooks(module: Any, arguments: tuple[Any, ...]) -> None:
     options = module._options_of_hooks
     for key, hook in [*module._load_state_dict_pre_hooks.items()]:
         alone, _ = options.get(key, (False, False))

@@ -16,7 +16,9 @@ class BackwardHookFunction(Function):
     """Passes Tensors through, and their gradients to ctx.arrived()."""
 
     @staticmethod
-    def forward(ctx: Any, arrived: Callable, *tensors: Any) -> tuple:
+    def forward(
+        ctx: Any, arrived: Callable[..., Any], *tensors: Any
+    ) -> tuple[Any, ...]:
         ctx.arrived = arrived
         ctx.set_materialize_grads(False)
         aliases = tuple(tensor.detach() for tensor in tensors)
@@ -26,7 +28,7 @@ class BackwardHookFunction(Function):
         return aliases
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple:
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         return (None, *ctx.arrived(grads))
 
 
@@ -34,17 +36,21 @@ class Watch:
     """One call of a module with backward hooks: collects the gradients of its inputs
     and outputs."""
 
-    def __init__(self, module: Any, count: int, pre_hooks: list, hooks: list) -> None:
+    def __init__(
+        self, module: Any, count: int, pre_hooks: list[Any], hooks: list[Any]
+    ) -> None:
         self.module = module
         self.count = count
         self.pre_hooks = pre_hooks
         self.hooks = hooks
         self.watched_inputs = False
-        self.zeros: list[tuple] = []  # for inputs whose gradient is missing
-        self.grad_outputs: tuple | None = None
+        self.zeros: list[tuple[Any, ...]] = []  # for inputs whose gradient is missing
+        self.grad_outputs: tuple[Any, ...] | None = None
 
     @staticmethod
-    def _through(values: tuple, arrived: Callable) -> tuple | None:
+    def _through(
+        values: tuple[Any, ...], arrived: Callable[..., Any]
+    ) -> tuple[Any, ...] | None:
         """values with their Tensors watched; None if none requires a gradient."""
         places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
         tensors = [values[i] for i in places]
@@ -53,7 +59,7 @@ class Watch:
 
         count = len(values)  # and not values, which the node would keep alive
 
-        def spread(grads: tuple) -> tuple:
+        def spread(grads: tuple[Any, ...]) -> tuple[Any, ...]:
             whole = [None] * count
             for i, grad in zip(places, grads, strict=True):
                 whole[i] = grad
@@ -66,7 +72,7 @@ class Watch:
             fresh[i] = tensor
         return tuple(fresh)
 
-    def inputs(self, args: tuple) -> tuple:
+    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         watched = self._through(args, self._inputs_arrived)
         self.watched_inputs = watched is not None
         self.zeros = [
@@ -89,7 +95,13 @@ class Watch:
             return watched[0]
         return watched if type(result) is tuple else type(result)(*watched)
 
-    def _changed(self, what: str, hooks: list, grads: tuple, *others: tuple) -> tuple:
+    def _changed(
+        self,
+        what: str,
+        hooks: list[Any],
+        grads: tuple[Any, ...],
+        *others: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
         """What the hooks make of the gradients."""
         for hook in hooks:
             made = hook(self.module, grads, *others)
@@ -105,7 +117,7 @@ class Watch:
             grads = made
         return grads
 
-    def _outputs_arrived(self, grads: tuple) -> tuple:
+    def _outputs_arrived(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         grads = self._changed("grad_output", self.pre_hooks, grads)
         if self.watched_inputs:
             self.grad_outputs = grads
@@ -120,7 +132,7 @@ class Watch:
                 )
         return grads
 
-    def _inputs_arrived(self, grads: tuple) -> tuple:
+    def _inputs_arrived(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         known, self.grad_outputs = self.grad_outputs, None
         if known is None:  # the gradients have come by another way than the outputs
             return grads

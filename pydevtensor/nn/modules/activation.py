@@ -392,7 +392,9 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(_C.empty(num_parameters, device=device, dtype=dtype))
+        self.weight: Parameter = Parameter(
+            _C.empty(num_parameters, device=device, dtype=dtype)
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -61,15 +61,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
         self.in_features = in_features
         self.n_classes = n_classes
-        self.cutoffs = edges[1:]
+        self.cutoffs: list[int] = edges[1:]
         self.div_value = div_value
         self.head_bias = head_bias
-        self.shortlist_size = self.cutoffs[0]
-        self.n_clusters = len(self.cutoffs) - 1
-        self.head_size = self.shortlist_size + self.n_clusters
+        self.shortlist_size: int = self.cutoffs[0]
+        self.n_clusters: int = len(self.cutoffs) - 1
+        self.head_size: int = self.shortlist_size + self.n_clusters
         options = {"device": device, "dtype": dtype}
-        self.head = Linear(in_features, self.head_size, bias=head_bias, **options)
-        self.tail = ModuleList()
+        self.head: Linear = Linear(
+            in_features, self.head_size, bias=head_bias, **options
+        )
+        self.tail: ModuleList = ModuleList()
         for i, (low, high) in enumerate(pairwise(self.cutoffs)):
             width = int(in_features // div_value ** (i + 1))
             self.tail.append(

@@ -66,13 +66,13 @@ class MultiheadAttention(Module):
             )
         super().__init__()
         self.embed_dim = embed_dim
-        self.kdim = embed_dim if kdim is None else kdim
-        self.vdim = embed_dim if vdim is None else vdim
+        self.kdim: int = embed_dim if kdim is None else kdim
+        self.vdim: int = embed_dim if vdim is None else vdim
         self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
         self.num_heads = num_heads
         self.dropout = dropout
         self.batch_first = batch_first
-        self.head_dim = embed_dim // num_heads
+        self.head_dim: int = embed_dim // num_heads
         self.add_zero_attn = add_zero_attn
         sizes: dict[str, tuple[int, ...] | None] = dict.fromkeys(
             ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
@@ -90,8 +90,8 @@ class MultiheadAttention(Module):
             if shape is not None:
                 value = Parameter(_C.empty(shape, device=device, dtype=dtype))
             self.register_parameter(name, value)
-        self.out_proj = NonDynamicallyQuantizableLinear(
-            embed_dim, embed_dim, bias, device, dtype
+        self.out_proj: NonDynamicallyQuantizableLinear = (
+            NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
         )
         self._reset_parameters()
 

@@ -180,12 +180,12 @@ class _LazyNorm(_NormBase):
         super().__init__(0, eps, momentum, False, track_running_stats, **made)
         self.affine = affine
         if affine:
-            self.weight = UninitializedParameter(**made)
+            self.weight: Any = UninitializedParameter(**made)
             if bias:
-                self.bias = UninitializedParameter(**made)
+                self.bias: Any = UninitializedParameter(**made)
         if track_running_stats:
-            self.running_mean = UninitializedBuffer(**made)
-            self.running_var = UninitializedBuffer(**made)
+            self.running_mean: Any = UninitializedBuffer(**made)
+            self.running_var: Any = UninitializedBuffer(**made)
 
     def has_uninitialized_params(self) -> bool:
         """Whether the first input is still to come."""
@@ -216,7 +216,7 @@ class _LazyNorm(_NormBase):
     def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
         super()._load_one(name, value, given, assign)
         if is_lazy(value) or name in ("weight", "running_mean"):
-            self.num_features = given.shape[0]
+            self.num_features: int = given.shape[0]
 
 
 class LazyBatchNorm1d(_LazyNorm, _BatchNorm):

@@ -33,7 +33,7 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 class _ConvNd(Layer):
     _ndim = 0  # that the kernel slides along
     _function: Any = None
-    transposed = False
+    transposed: bool = False
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class _ConvNd(Layer):
         super().__init__()
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = self._each(kernel_size)
-        self.stride = self._each(stride)
-        self.padding = padding if isinstance(padding, str) else self._each(padding)
-        self.dilation = self._each(dilation)
+        self.kernel_size: Any = self._each(kernel_size)
+        self.stride: Any = self._each(stride)
+        self.padding: Any = padding if isinstance(padding, str) else self._each(padding)
+        self.dilation: Any = self._each(dilation)
         self.transposed = type(self).transposed
-        self.output_padding = self._each(0)
+        self.output_padding: Any = self._each(0)
         self.groups = groups
         self.padding_mode = padding_mode
         self._check()
@@ -249,7 +249,7 @@ class _ConvTransposeNd(_ConvNd):
             device,
             dtype,
         )
-        self.output_padding = self._each(output_padding)
+        self.output_padding: Any = self._each(output_padding)
 
     def _output_padding(self, input: Any, wanted: Any) -> Any:
         """What makes the result's sizes those wanted."""
@@ -345,7 +345,7 @@ class _Lazy(_ConvNd):
 
     def _make_parameters(self, bias: bool, device: Any, dtype: Any) -> None:
         made = {"device": device, "dtype": dtype}
-        self.weight = UninitializedParameter(**made)
+        self.weight: Any = UninitializedParameter(**made)
         self.register_parameter(
             "bias", UninitializedParameter(**made) if bias else None
         )
@@ -383,7 +383,7 @@ class _Lazy(_ConvNd):
     def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
         super()._load_one(name, value, given, assign)
         if name == "weight":
-            self.in_channels = (
+            self.in_channels: Any = (
                 given.shape[0] if self.transposed else given.shape[1] * self.groups
             )
 

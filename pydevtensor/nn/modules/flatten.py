@@ -52,7 +52,7 @@ class Unflatten(Module):
                     f"{type(size).__name__} at pos {i}"
                 )
         self.dim = dim
-        self.unflattened_size = unflattened_size
+        self.unflattened_size: Any = unflattened_size
 
     def forward(self, input: Any) -> Any:
         try:

@@ -95,7 +95,7 @@ class LazyLinear(Linear):
         Module.__init__(self)
         self.in_features = 0
         self.out_features = out_features
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.weight: Any = UninitializedParameter(device=device, dtype=dtype)
         lazy = UninitializedParameter(device=device, dtype=dtype) if bias else None
         self.register_parameter("bias", lazy)
 
@@ -124,7 +124,7 @@ class LazyLinear(Linear):
     def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
         super()._load_one(name, value, given, assign)
         if name == "weight":
-            self.in_features = given.shape[1]
+            self.in_features: Any = given.shape[1]
 
 
 class Bilinear(Layer):

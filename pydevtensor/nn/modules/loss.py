@@ -543,7 +543,9 @@ class TripletMarginWithDistanceLoss(_Loss):
             raise ValueError(
                 f"TripletMarginWithDistanceLoss: margin is {margin}; give more than 0"
             )
-        self.distance_function = distance_function or PairwiseDistance()
+        self.distance_function: Any | PairwiseDistance = (
+            distance_function or PairwiseDistance()
+        )
         self.margin = margin
         self.swap = swap
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from pydevtensor import _C
 from pydevtensor.autograd import RemovableHandle, _add_hook
@@ -28,6 +28,9 @@ from pydevtensor.nn.modules._loading import (
     run_pre_hooks,
 )
 from pydevtensor.nn.parameter import Buffer, Parameter, is_lazy
+
+if TYPE_CHECKING:
+    from pydevtensor.types import Device
 
 _IncompatibleKeys = IncompatibleKeys
 
@@ -63,7 +66,7 @@ def _indent(text: str) -> str:
     return "\n".join([first, *("  " + line for line in rest)])
 
 
-def _checked(value: Any, kind: type, what: str) -> Any:
+def _checked(value: Any, kind: type[Any], what: str) -> Any:
     if value is not None and not isinstance(value, kind):
         raise TypeError(
             f"cannot assign '{type(value).__name__}' as {what}; give a "
@@ -129,7 +132,7 @@ class Module:
 
     def _add_hook(
         self,
-        hooks: OrderedDict,
+        hooks: OrderedDict[Any, Any],
         hook: Any,
         prepend: bool = False,
         options: tuple[bool, bool] = (False, False),
@@ -143,7 +146,11 @@ class Module:
         return handle
 
     def register_forward_pre_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
     ) -> RemovableHandle:
         """Call hook(module, args) before each call; its result replaces args.
 
@@ -154,7 +161,7 @@ class Module:
 
     def register_forward_hook(
         self,
-        hook: Callable,
+        hook: Callable[..., Any],
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -169,7 +176,7 @@ class Module:
         return self._add_hook(self._forward_hooks, hook, prepend, options)
 
     def register_full_backward_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(module, grad_input, grad_output) in the backward pass of a call.
 
@@ -178,7 +185,7 @@ class Module:
         return self._add_hook(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(module, grad_output) before the backward pass of a call.
 
@@ -186,33 +193,39 @@ class Module:
         """
         return self._add_hook(self._backward_pre_hooks, hook, prepend)
 
-    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, prefix, keep_vars) before state_dict() of the module."""
         return self._add_hook(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any]
+    ) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata) after state_dict() of
         the module and its children; it may change state_dict and returns None."""
         return self._add_hook(self._state_dict_hooks, hook)
 
-    def _register_state_dict_hook(self, hook: Callable) -> RemovableHandle:
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """register_state_dict_post_hook(), where a result replaces state_dict."""
         return self._add_hook(self._state_dict_hooks, hook, options=(True, False))
 
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any]
+    ) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs) before the module is loaded; it may change
         state_dict, a copy, and the lists."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(
-        self, hook: Callable, with_module: bool = False
+        self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
         """register_load_state_dict_pre_hook(), where hook need not take the module."""
         options = (not with_module, False)
         return self._add_hook(self._load_state_dict_pre_hooks, hook, options=options)
 
-    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any]
+    ) -> RemovableHandle:
         """Call hook(module, incompatible_keys) after load_state_dict(); it may change
         the lists missing_keys and unexpected_keys, on which an error depends."""
         return self._add_hook(self._load_state_dict_post_hooks, hook)
@@ -279,7 +292,7 @@ class Module:
         names = set(object.__dir__(self)).union(*registries)
         return sorted(name for name in names if not name[:1].isdigit())
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[Any, Any]) -> None:
         self.__dict__.update(state)
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
@@ -287,7 +300,7 @@ class Module:
 
     # --- registering
 
-    def _check_name(self, kind: str, name: Any, registry: dict) -> None:
+    def _check_name(self, kind: str, name: Any, registry: dict[Any, Any]) -> None:
         if not isinstance(name, str):
             raise TypeError(
                 f"{kind} name should be a string. Got {type(name).__name__}"
@@ -312,7 +325,9 @@ class Module:
             param = registered("parameter", self, name, param)
         self._parameters[name] = param
 
-    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+    def register_buffer(
+        self, name: str, tensor: Tensor | None, persistent: bool = True
+    ) -> None:
         """Add a Tensor that is moved and saved with the module but is no parameter."""
         self._check_name("buffer", name, self._buffers)
         _checked(tensor, Tensor, f"buffer '{name}'")
@@ -336,7 +351,10 @@ class Module:
     # --- the tree
 
     def named_modules(
-        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+        self,
+        memo: set[Module] | None = None,
+        prefix: str = "",
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Module]]:
         """This module and all modules below it, with their paths."""
         memo = set() if memo is None else memo
@@ -393,11 +411,11 @@ class Module:
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their paths."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
-    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of this module and, with recurse, of those below it."""
         return (value for _, value in self.named_buffers(recurse=recurse))
 
@@ -456,11 +474,11 @@ class Module:
         """The parameter at a path such as 'net.0.weight'."""
         return self._get("_parameters", "parameter", target)
 
-    def get_buffer(self, target: str) -> Any:
+    def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path."""
         return self._get("_buffers", "buffer", target)
 
-    def apply(self, fn: Callable[[Module], Any]) -> Module:
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call fn on every module, children first; returns the module."""
         for module in self.children():
             module.apply(fn)
@@ -469,7 +487,7 @@ class Module:
 
     # --- modes
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Set training mode in the whole tree; returns the module."""
         if not isinstance(mode, bool):
             raise ValueError(
@@ -479,11 +497,11 @@ class Module:
             module.training = mode
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Set evaluation mode: the same as train(False)."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set requires_grad of all parameters; returns the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
@@ -499,7 +517,7 @@ class Module:
 
     # --- moving
 
-    def _apply(self, change: Callable[[Any], Any], recurse: bool = True) -> Module:
+    def _apply(self, change: Callable[[Any], Any], recurse: bool = True) -> Self:
         for module in self.modules() if recurse else [self]:
             for parameter in module._parameters.values():
                 if parameter is None:
@@ -513,7 +531,35 @@ class Module:
                     module._buffers[name] = change(buffer)
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Module:
+    @overload
+    def to(
+        self,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+        non_blocking: bool = False,
+        *,
+        memory_format: _C.memory_format | None = None,
+    ) -> Self: ...
+
+    @overload
+    def to(
+        self,
+        dtype: _C.dtype,
+        non_blocking: bool = False,
+        *,
+        memory_format: _C.memory_format | None = None,
+    ) -> Self: ...
+
+    @overload
+    def to(
+        self,
+        tensor: Tensor,
+        non_blocking: bool = False,
+        *,
+        memory_format: _C.memory_format | None = None,
+    ) -> Self: ...
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move or convert parameters and buffers: to(device), to(dtype), to(tensor).
 
         dtype has to be a floating one and converts floating Tensors only; memory_format
@@ -539,39 +585,39 @@ class Module:
 
         return self._apply(change)
 
-    def cuda(self, device: Any = None) -> Module:
+    def cuda(self, device: Device = None) -> Self:
         """Move parameters and buffers to a GPU; returns the module."""
         return self._apply(lambda t: t.cuda(device))
 
-    def cpu(self) -> Module:
+    def cpu(self) -> Self:
         """Move parameters and buffers to the CPU; returns the module."""
         return self._apply(lambda t: t.cpu())
 
-    def type(self, dst_type: Any) -> Module:
+    def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def _float_to(self, name: str) -> Module:
+    def _float_to(self, name: str) -> Self:
         dtype = getattr(_C, name)
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
+    def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
         """Give parameters and buffers new, uninitialized memory on a device."""
         return self._apply(lambda t: _C.empty_like(t, device=device), recurse)
 
-    def half(self) -> Module:
+    def half(self) -> Self:
         """Convert floating parameters and buffers to float16."""
         return self._float_to("float16")
 
-    def bfloat16(self) -> Module:
+    def bfloat16(self) -> Self:
         """Convert floating parameters and buffers to bfloat16."""
         return self._float_to("bfloat16")
 
-    def float(self) -> Module:
+    def float(self) -> Self:
         """Convert floating parameters and buffers to float32."""
         return self._float_to("float32")
 
-    def double(self) -> Module:
+    def double(self) -> Self:
         """Convert floating parameters and buffers to float64."""
         return self._float_to("float64")
 
@@ -599,7 +645,7 @@ class Module:
         destination: Any = None,
         prefix: str = "",
         keep_vars: bool = False,
-    ) -> Any:
+    ) -> dict[str, Any]:
         """Parameters and persistent buffers by path; detached unless keep_vars.
 
         Returns destination if it is given, else an OrderedDict. The same options by
@@ -658,7 +704,7 @@ class Module:
                 yield name, value
 
     def load_state_dict(
-        self, state_dict: Any, strict: bool = True, assign: bool = False
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
         """Copy values into parameters and buffers, by path.
 
@@ -708,7 +754,7 @@ class Module:
         self,
         state_dict: Any,
         prefix: str,
-        local_metadata: dict,
+        local_metadata: dict[Any, Any],
         strict: bool,
         missing_keys: list[str],
         unexpected_keys: list[str],

@@ -87,7 +87,7 @@ class RMSNorm(Layer):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _shape_of(normalized_shape)
+        self.normalized_shape: tuple[int, ...] = _shape_of(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         weight = None

@@ -37,7 +37,7 @@ class _PadNd(Module):
         super().__init__()
         if isinstance(padding, int):
             padding = (padding,) * (2 * self._ndim)
-        self.padding = tuple(padding)
+        self.padding: tuple[Any, ...] = tuple(padding)
 
     def forward(self, input: Any) -> Any:
         return F.pad(input, self.padding, self._mode, self.value)
@@ -56,7 +56,7 @@ class _ConstantPadNd(_PadNd):
 
 
 class _ZeroPadNd(_PadNd):
-    value = 0.0
+    value: Any = 0.0
 
 
 class _ReflectionPadNd(_PadNd):

@@ -113,7 +113,7 @@ class RNNBase(Module):
         self.num_layers = num_layers
         self.bias = bias
         self.batch_first = batch_first
-        self.dropout = float(dropout)
+        self.dropout: float = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._all_weights: list[list[str]] = []
@@ -124,7 +124,7 @@ class RNNBase(Module):
             if layer:
                 inputs = out_size * (2 if bidirectional else 1)
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                shapes: dict[str, tuple] = {
+                shapes: dict[str, tuple[Any, ...]] = {
                     "weight_ih": (rows, inputs),
                     "weight_hh": (rows, out_size),
                 }
@@ -149,7 +149,7 @@ class RNNBase(Module):
         """Has no effect: parameters need not lie in one piece of memory."""
 
     @property
-    def all_weights(self) -> list:
+    def all_weights(self) -> list[Any]:
         """The parameters, a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
@@ -158,7 +158,7 @@ class RNNBase(Module):
         return [name for names in self._all_weights for name in names]
 
     @property
-    def _flat_weights(self) -> list:
+    def _flat_weights(self) -> list[Any]:
         return [weight for weights in self.all_weights for weight in weights]
 
     def extra_repr(self) -> str:
@@ -209,7 +209,7 @@ class RNNBase(Module):
 
     def _states(
         self, input: Any, hx: Any, batch: int, batched: bool, order: Any
-    ) -> list:
+    ) -> list[Any]:
         """The states before the first step: each [layers * directions, batch, size]."""
         sizes = [self.proj_size or self.hidden_size]
         names = ["hidden state"]
@@ -247,7 +247,9 @@ class RNNBase(Module):
                 states[at] = state.index_select(1, order)
         return states
 
-    def _run(self, x: Any, states: list, sizes: list, packed: bool) -> tuple:
+    def _run(
+        self, x: Any, states: list[Any], sizes: list[Any], packed: bool
+    ) -> tuple[Any, ...]:
         """All layers over rows x; returns the rows of the last one, and the states."""
         weights = self.all_weights
         if not self.bias:
@@ -263,7 +265,7 @@ class RNNBase(Module):
             packed,
         )
 
-    def forward(self, input: Any, hx: Any = None) -> tuple:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
         packed = isinstance(input, PackedSequence)
         order = None
         batched = True
@@ -480,7 +482,7 @@ class RNNCellBase(Module):
             text += f", nonlinearity={self.nonlinearity}"
         return text
 
-    def _step(self, kind: int, input: Any, states: Any) -> list:
+    def _step(self, kind: int, input: Any, states: Any) -> list[Any]:
         """The states after a step; states before it may be None, each."""
         _check_tensor(self, "input", input)
         _check_home(self, "input", input, self.weight_ih)
@@ -577,7 +579,7 @@ class LSTMCell(RNNCellBase):
     ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
-    def forward(self, input: Any, hx: Any = None) -> tuple:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
         if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
             raise TypeError(
                 f"{self}: the states have to be a tuple of two Tensors, h and c, not "

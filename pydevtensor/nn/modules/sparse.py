@@ -27,7 +27,7 @@ class _Table(Module):
         shape = [self.num_embeddings, self.embedding_dim]
         if weight is None:
             made = _C.empty(shape, device=device, dtype=dtype)
-            self.weight = Parameter(made, requires_grad=not freeze)
+            self.weight: Parameter = Parameter(made, requires_grad=not freeze)
             self.reset_parameters()
             return
         if [*weight.shape] != shape:

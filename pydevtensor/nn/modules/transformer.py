@@ -81,9 +81,9 @@ class _Layer(Module):
                 d_model, nhead, dropout, bias, batch_first=batch_first, **made
             )
             setattr(self, name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **made)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **made)
+        self.linear1: Linear = Linear(d_model, dim_feedforward, bias, **made)
+        self.dropout: Dropout = Dropout(dropout)
+        self.linear2: Linear = Linear(dim_feedforward, d_model, bias, **made)
         self.norm_first = norm_first
         parts = range(1, len(self._attentions) + 2)
         for i in parts:
@@ -91,7 +91,7 @@ class _Layer(Module):
             setattr(self, f"norm{i}", norm)
         for i in parts:
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation: Callable[[Any], Any] = _activation(activation)
 
     def _add(self, x: Any, norm: Any, part: Callable[[Any], Any]) -> Any:
         return x + part(norm(x)) if self.norm_first else norm(x + part(x))
@@ -236,7 +236,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
+        self.layers: ModuleList = _clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -300,7 +300,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
+        self.layers: ModuleList = _clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 

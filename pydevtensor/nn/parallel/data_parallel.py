@@ -33,7 +33,12 @@ def _check(module: Module, first: int) -> None:
 
 
 def _run(
-    module: Module, ids: list[int], output: Any, dim: int, inputs: tuple, kwargs: Any
+    module: Module,
+    ids: list[int],
+    output: Any,
+    dim: int,
+    inputs: tuple[Any, ...],
+    kwargs: Any,
 ) -> Any:
     _check(module, ids[0])
     parts, named = scatter_kwargs(inputs, kwargs, ids, dim)
@@ -66,7 +71,7 @@ class DataParallel(Module):
     def __init__(
         self,
         module: Module,
-        device_ids: Sequence | None = None,
+        device_ids: Sequence[Any] | None = None,
         output_device: Any = None,
         dim: int = 0,
     ) -> None:
@@ -83,7 +88,7 @@ class DataParallel(Module):
                 "DataParallel: device_ids is empty; give one GPU or more"
             )
         self.device_ids = [_index(each) for each in ids]
-        self.output_device = _index(
+        self.output_device: int = _index(
             self.device_ids[0] if output_device is None else output_device
         )
         if len(self.device_ids) == 1:
@@ -101,10 +106,10 @@ class DataParallel(Module):
 def data_parallel(
     module: Module,
     inputs: Any,
-    device_ids: Sequence | None = None,
+    device_ids: Sequence[Any] | None = None,
     output_device: Any = None,
     dim: int = 0,
-    module_kwargs: dict | None = None,
+    module_kwargs: dict[Any, Any] | None = None,
 ) -> Any:
     """The outputs of a module for inputs that are split over GPUs; see DataParallel.
 

@@ -28,11 +28,11 @@ def _device_of(value: Any) -> Any:
 
 
 def parallel_apply(
-    modules: Sequence[Callable],
-    inputs: Sequence,
-    kwargs_tup: Sequence[dict] | None = None,
-    devices: Sequence | None = None,
-) -> list:
+    modules: Sequence[Callable[..., Any]],
+    inputs: Sequence[Any],
+    kwargs_tup: Sequence[dict[Any, Any]] | None = None,
+    devices: Sequence[Any] | None = None,
+) -> list[Any]:
     """The results of modules[i](*inputs[i], **kwargs_tup[i]), each in its own thread.
 
     devices: the current GPU of each; by default that of its first Tensor. What one

@@ -13,7 +13,7 @@ from pydevtensor.nn.modules.module import Module
 __all__ = ["replicate"]
 
 
-def _on_each(values: list, devices: Sequence) -> Iterator[dict[int, Any]]:
+def _on_each(values: list[Any], devices: Sequence[Any]) -> Iterator[dict[int, Any]]:
     """For each device the copies of the values, by the id of the value."""
     made = comm.broadcast_coalesced(values, devices) if values else [[]] * len(devices)
     for copies in made:
@@ -36,7 +36,9 @@ def _copy(module: Module, values: dict[int, Any], made: dict[int, Module]) -> Mo
     return copy
 
 
-def replicate(network: Module, devices: Sequence, detach: bool = False) -> list[Module]:
+def replicate(
+    network: Module, devices: Sequence[Any], detach: bool = False
+) -> list[Module]:
     """Copies of a module, one on each GPU, for one forward pass.
 
     The copies' parameters are results of copying the module's, so that the backward

@@ -22,7 +22,7 @@ def _like(example: Any, values: Any) -> Any:
     return type(example)(*values) if _is_named(example) else type(example)(values)
 
 
-def scatter(inputs: Any, target_gpus: Sequence, dim: int = 0) -> Any:
+def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
     """The parts of inputs for each GPU: Tensors split along dim, the rest repeated.
 
     Tensors inside of tuples, lists and dicts are split too. Gives a tuple or list of as
@@ -45,8 +45,11 @@ def scatter(inputs: Any, target_gpus: Sequence, dim: int = 0) -> Any:
 
 
 def scatter_kwargs(
-    inputs: tuple, kwargs: dict | None, target_gpus: Sequence, dim: int = 0
-) -> tuple[tuple, tuple]:
+    inputs: tuple[Any, ...],
+    kwargs: dict[Any, Any] | None,
+    target_gpus: Sequence[Any],
+    dim: int = 0,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """scatter() of a call's positional and keyword arguments, as many of each.
 
     >>> nn.parallel.scatter_kwargs((torch.ones(2),), {'scale': 3}, [0, 1])[1]

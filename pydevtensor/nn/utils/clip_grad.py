@@ -17,21 +17,21 @@ __all__ = [
 ]
 
 
-def _listed(tensors: Any) -> list:
+def _listed(tensors: Any) -> list[Any]:
     return [tensors] if isinstance(tensors, _C.Tensor) else [*tensors]
 
 
-def _gradients(parameters: Any) -> list:
+def _gradients(parameters: Any) -> list[Any]:
     return [p.grad for p in _listed(parameters) if p.grad is not None]
 
 
-def _norm_of(gradients: list, norm_type: float) -> Any:
+def _norm_of(gradients: list[Any], norm_type: float) -> Any:
     if not gradients:
         return _C.tensor(0.0)
     if norm_type == 0:
         norms = [g.norm(norm_type) for g in gradients]
     else:
-        groups: dict[Any, list] = {}
+        groups: dict[Any, list[Any]] = {}
         for gradient in gradients:
             groups.setdefault((gradient.device, gradient.dtype), []).append(gradient)
         # One kernel for all with the same device and dtype.

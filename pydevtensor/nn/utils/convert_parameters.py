@@ -44,7 +44,7 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
         at += count
 
 
-def _check_one_device(name: str, parameters: list) -> None:
+def _check_one_device(name: str, parameters: list[Any]) -> None:
     for parameter in parameters:
         if parameter.device != parameters[0].device:
             raise TypeError(

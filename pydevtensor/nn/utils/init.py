@@ -11,7 +11,7 @@ from pydevtensor.random import fork_rng
 __all__ = ["skip_init"]
 
 
-def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Any:
+def skip_init(module_cls: type[Any], *args: Any, **kwargs: Any) -> Any:
     """module_cls(*args, **kwargs), whose nn.init functions do nothing.
 
     It saves their time where a state is loaded afterwards: the parameters have

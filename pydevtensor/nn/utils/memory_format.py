@@ -13,7 +13,9 @@ __all__ = [
 ]
 
 
-def _convert(module: Module, kinds: tuple[type, ...], memory_format: Any) -> Module:
+def _convert(
+    module: Module, kinds: tuple[type[Any], ...], memory_format: Any
+) -> Module:
     for each in module.modules():
         if isinstance(each, kinds):
             weight: Any = each.weight

@@ -40,7 +40,7 @@ class _WeightNorm(Module):
     def forward(self, weight_g: Any, weight_v: Any) -> Any:
         return normalized(weight_v, weight_g, self.dim)
 
-    def right_inverse(self, weight: Any) -> tuple:
+    def right_inverse(self, weight: Any) -> tuple[Any, ...]:
         return norm_except(weight, self.dim), weight
 
 

@@ -111,8 +111,8 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         dtype, shape = original.dtype, original.shape
         new = self._inverse_or_same(original)
-        self.is_tensor = isinstance(new, Tensor)
-        self.ntensors = 1 if self.is_tensor else len(new)
+        self.is_tensor: bool = isinstance(new, Tensor)
+        self.ntensors: int = 1 if self.is_tensor else len(new)
         if self.is_tensor:
             for name in ("dtype", "device"):
                 if getattr(new, name) != getattr(original, name):
@@ -222,7 +222,7 @@ def _parametrized_class(base: Any) -> Any:
             "and load that into a module that is parametrized alike"
         )
 
-    def __deepcopy__(self: Any, memo: dict) -> Any:
+    def __deepcopy__(self: Any, memo: dict[Any, Any]) -> Any:
         if id(self) in memo:
             return memo[id(self)]
         # With a class of its own, from which properties can be removed.
@@ -381,7 +381,7 @@ def remove_parametrizations(
     return module
 
 
-def type_before_parametrizations(module: Module) -> type:
+def type_before_parametrizations(module: Module) -> type[Any]:
     """The class that a module had before it was parametrized.
 
     >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))

@@ -150,7 +150,7 @@ def invert_permutation(permutation: Any) -> Any:
     return _C.empty_like(permutation).scatter_(0, permutation, places)
 
 
-def _checked_lengths(name: str, lengths: Any) -> list:
+def _checked_lengths(name: str, lengths: Any) -> list[Any]:
     """The lengths as ints, from a list or a Tensor on the CPU."""
     if isinstance(lengths, _C.Tensor):
         if lengths.ndim != 1 or lengths.device.type != "cpu":
@@ -162,7 +162,7 @@ def _checked_lengths(name: str, lengths: Any) -> list:
     return [int(length) for length in lengths]
 
 
-def _packed(elements: Any, lengths: list) -> Any:
+def _packed(elements: Any, lengths: list[Any]) -> Any:
     """(data, batch_sizes) of rows `elements`[step * batch + b], lengths descending."""
     batch = len(lengths)
     sizes, left = [], batch
@@ -232,7 +232,7 @@ def pad_packed_sequence(
     batch_first: bool = False,
     padding_value: float = 0.0,
     total_length: int | None = None,
-) -> tuple:
+) -> tuple[Any, ...]:
     """Undo pack_padded_sequence(): the padded batch, and the lengths.
 
     The batch has the order that it had before, and total_length steps where that is
@@ -327,7 +327,7 @@ def pad_sequence(
 
 def unpad_sequence(
     padded_sequences: Any, lengths: Any, batch_first: bool = False
-) -> list:
+) -> list[Any]:
     """The list of sequences of a padded batch, without the padding.
 
     >>> padded = torch.tensor([[1, 3], [2, 0]])
@@ -356,7 +356,7 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
     )
 
 
-def unpack_sequence(packed_sequences: PackedSequence) -> list:
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
     """The list of sequences that pack_sequence() packed.
 
     >>> batch = [torch.tensor([1, 2]), torch.tensor([3])]

@@ -122,9 +122,11 @@ class SpectralNormStateDictHook:
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
-        self.name = fn.name
+        self.name: str = fn.name
 
-    def __call__(self, module: Any, state: Any, prefix: str, metadata: dict) -> None:
+    def __call__(
+        self, module: Any, state: Any, prefix: str, metadata: dict[Any, Any]
+    ) -> None:
         versions = metadata.setdefault(_METADATA, {})
         key = f"{self.name}.version"
         if key in versions:
@@ -146,17 +148,17 @@ class SpectralNormLoadStateDictPreHook:
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
-        self.name = fn.name
+        self.name: str = fn.name
 
     def __call__(
         self,
         state: Any,
         prefix: str,
-        metadata: dict,
+        metadata: dict[Any, Any],
         strict: bool,
-        missing: list,
-        unexpected: list,
-        faults: list,
+        missing: list[Any],
+        unexpected: list[Any],
+        faults: list[Any],
     ) -> None:
         version = metadata.get(_METADATA, {}).get(f"{self.name}.version")
         key = prefix + self.name
@@ -190,10 +192,10 @@ class SpectralNormLoadStateDictPreHook:
         return v * (sigma / u.dot(matrix.mv(v)))
 
 
-def _find(hooks: Any, kind: type, name: str) -> int | None:
+def _find(hooks: Any, kind: type[Any], name: str) -> int | None:
     """The key of the hook of that class for the weight of that name."""
     for key, hook in hooks.items():
-        if isinstance(hook, kind) and hook.name == name:  # type: ignore[attr-defined]
+        if isinstance(hook, kind) and hook.name == name:
             return key
     return None
 

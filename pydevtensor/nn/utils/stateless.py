@@ -12,9 +12,9 @@ __all__ = ["functional_call"]
 
 def functional_call(
     module: Any,
-    parameters_and_buffers: dict,
+    parameters_and_buffers: dict[Any, Any],
     args: Any = None,
-    kwargs: dict | None = None,
+    kwargs: dict[Any, Any] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,

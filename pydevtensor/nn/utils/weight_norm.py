@@ -24,7 +24,7 @@ class WeightNorm:
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
-        self.dim = WHOLE if dim is None else dim
+        self.dim: int = WHOLE if dim is None else dim
 
     def compute_weight(self, module: Module) -> Any:
         """The weight, of the parameters of its norms and direction."""

@@ -32,8 +32,10 @@ class LRScheduler:
                     f"last_epoch={last_epoch} needs; load the optimizer's state first, "
                     "or set it"
                 )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
+        self.base_lrs: list[float] = [
+            group["initial_lr"] for group in optimizer.param_groups
+        ]
+        self.last_epoch: int = last_epoch
         self._step_count = 0
         self._is_initial = False
         self._get_lr_called_within_step = False
@@ -76,7 +78,7 @@ class LRScheduler:
         """get_lr() after step(epoch), where the last rates are not the last epoch's."""
         return self.get_lr()
 
-    def _set(self, rates: list) -> None:
+    def _set(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         self._last_lr = rates
@@ -104,7 +106,7 @@ def _check_optimizer(optimizer: Any) -> None:
         )
 
 
-def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list:
+def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
     """A list of a value per group; value may be that list."""
     groups = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):

@@ -84,7 +84,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if not isinstance(eta_min, (int, float)):
             raise ValueError(f"eta_min is a {type(eta_min).__name__}; give a number")
         self.T_0 = T_0
-        self.T_i = T_0
+        self.T_i: int = T_0
         self.T_mult = T_mult
         self.eta_min = eta_min
         self.T_cur: float = last_epoch
@@ -106,8 +106,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             if epoch < 0:
                 raise ValueError(f"epoch is {epoch}; give a number of 0 or more")
-            self.last_epoch = math.floor(epoch)
-            self.T_cur, self.T_i = epoch, self.T_0
+            self.last_epoch: int = math.floor(epoch)
+            self.T_cur = epoch
+            self.T_i = self.T_0
             while self.T_cur >= self.T_i:
                 self.T_cur -= self.T_i
                 self.T_i *= self.T_mult

@@ -20,14 +20,14 @@ class _CycleLR(LRScheduler):
 
     def _start_momentum(
         self, optimizer: Optimizer, base: Any, most: Any, last_epoch: int
-    ) -> tuple[list, list]:
+    ) -> tuple[list[Any], list[Any]]:
         """Set the first momenta; gives the least and the greatest one of each group."""
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
             raise ValueError(
                 f"{type(optimizer).__name__} has neither momentum nor betas to cycle; "
                 "give cycle_momentum=False"
             )
-        self.use_beta1 = "betas" in optimizer.defaults
+        self.use_beta1: bool = "betas" in optimizer.defaults
         highest = _for_each_group("max_momentum", most, optimizer)
         lowest = _for_each_group("base_momentum", base, optimizer)
         if last_epoch == -1:
@@ -37,7 +37,7 @@ class _CycleLR(LRScheduler):
                 group["max_momentum"], group["base_momentum"] = high, low
         return lowest, highest
 
-    def _set_momentum(self, group: dict, value: float) -> None:
+    def _set_momentum(self, group: dict[Any, Any], value: float) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -87,15 +87,15 @@ class CyclicLR(_CycleLR):
         if last_epoch == -1:
             for group, rate in zip(optimizer.param_groups, lowest, strict=True):
                 group["lr"] = rate
-        self.max_lrs = _for_each_group("max_lr", max_lr, optimizer)
+        self.max_lrs: list[float] = _for_each_group("max_lr", max_lr, optimizer)
         down = step_size_up if step_size_down is None else step_size_down
-        self.total_size = float(step_size_up) + float(down)
+        self.total_size: float = float(step_size_up) + float(down)
         if step_size_up == 0 or self.total_size == 0:
             raise ZeroDivisionError(
                 f"a cycle has {step_size_up} steps up and {down} down; give "
                 "step_size_up of 1 or more"
             )
-        self.step_ratio = float(step_size_up) / self.total_size
+        self.step_ratio: float = float(step_size_up) / self.total_size
         if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
             raise ValueError(
                 f"mode is {mode!r}; give 'triangular', 'triangular2' or 'exp_range', "
@@ -104,14 +104,16 @@ class CyclicLR(_CycleLR):
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
-        self.scale_mode = scale_mode
+        self.scale_mode: str = scale_mode
         if scale_fn is None:
             self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.base_momentums, self.max_momentums = self._start_momentum(
+            low, high = self._start_momentum(
                 optimizer, base_momentum, max_momentum, last_epoch
             )
+            self.base_momentums: list[float] = low
+            self.max_momentums: list[float] = high
         super().__init__(optimizer, last_epoch)
         self.base_lrs = lowest
 
@@ -202,7 +204,7 @@ class OneCycleLR(_CycleLR):
         last_epoch: int = -1,
     ) -> None:
         _check_optimizer(optimizer)
-        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
+        self.total_steps: int = _total_steps(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ValueError(f"pct_start is {pct_start}; give a float from 0 to 1")
         if anneal_strategy not in ("cos", "linear"):
@@ -236,7 +238,7 @@ class OneCycleLR(_CycleLR):
                 begin, phase = phase["end_step"], following
         part = (self.last_epoch - begin) / (phase["end_step"] - begin)
 
-        def now(group: dict, name: str) -> float:
+        def now(group: dict[Any, Any], name: str) -> float:
             start, end = group[phase["start_" + name]], group[phase["end_" + name]]
             if self._anneal_func_type == "cos":
                 return end + (start - end) / 2 * (1 + math.cos(math.pi * part))

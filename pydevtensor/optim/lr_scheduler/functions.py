@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydevtensor.optim.lr_scheduler.base import (
@@ -18,7 +18,10 @@ class _FunctionLR(LRScheduler):
     """Base of schedules by a function of the epoch, or one for each group."""
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
     ) -> None:
         _check_optimizer(optimizer)
         self.lr_lambdas: list[Callable[[int], float]] = _for_each_group(

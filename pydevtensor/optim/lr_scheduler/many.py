@@ -72,7 +72,7 @@ class SequentialLR(_ManyLR):
         self.optimizer = optimizer
         self._schedulers = [*schedulers]
         self._milestones = [*milestones]
-        self.last_epoch = last_epoch + 1
+        self.last_epoch: int = last_epoch + 1
         # Each schedule set the rates when it was made; only the first one's count.
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
@@ -110,7 +110,7 @@ class ChainedScheduler(_ManyLR):
     ) -> None:
         first = schedulers[0].optimizer if schedulers else None
         self._check(schedulers, optimizer or first)
-        self.optimizer = schedulers[0].optimizer
+        self.optimizer: Optimizer = schedulers[0].optimizer
         self._schedulers = [*schedulers]
         self._last_lr = self._rates()
 

@@ -47,20 +47,20 @@ class ReduceLROnPlateau(LRScheduler):
         self.optimizer = optimizer
         self.factor = factor
         several = isinstance(min_lr, (list, tuple))
-        self.default_min_lr = None if several else min_lr
-        self.min_lrs = _for_each_group("min_lr", min_lr, optimizer)
+        self.default_min_lr: Any = None if several else min_lr
+        self.min_lrs: list[float] = _for_each_group("min_lr", min_lr, optimizer)
         self.patience = patience
         self.cooldown = cooldown
         self.eps = eps
-        self.last_epoch = 0
+        self.last_epoch: int = 0
         self._last_lr = self._rates()
-        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode_worse: float = math.inf if mode == "min" else -math.inf
         self.mode = mode
         self.threshold = threshold
         self.threshold_mode = threshold_mode
-        self.best = self.mode_worse
-        self.cooldown_counter = 0
-        self.num_bad_epochs = 0
+        self.best: float = self.mode_worse
+        self.cooldown_counter: int = 0
+        self.num_bad_epochs: int = 0
 
     @property
     def in_cooldown(self) -> bool:
