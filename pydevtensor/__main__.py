@@ -11,23 +11,24 @@ would take on these cards: docs/clock.md.
 import argparse
 import os
 import sys
+from collections.abc import Iterable, Iterator
 
 import pydevtensor
 from pydevtensor import _C, cuda
 
 
-def size(n):
+def size(n: int) -> str:
     return f"{n / 2**30:.1f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"
 
 
-def table(rows):
+def table(rows: Iterable[tuple[str, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (c.ljust(w) for c, w in zip(row, widths, strict=True))
         print("  " + "  ".join(cells).rstrip())
 
 
-def device_rows():
+def device_rows() -> Iterator[tuple[str, ...]]:
     yield "device", "name", "memory", "compute capability", "kind"
     physical = [
         cuda.get_device_properties(i).physical for i in range(cuda.device_count())
@@ -48,7 +49,7 @@ def device_rows():
         yield f"cuda:{i}", facts.name, memory, f"{facts.major}.{facts.minor}", kind
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m pydevtensor",
         description=__doc__,
@@ -68,7 +69,7 @@ def main():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def report():
+def report() -> None:
     version = ".".join(map(str, sys.version_info[:3]))
     print(f"pydevtensor {pydevtensor.__version__}, Python {version}")
 

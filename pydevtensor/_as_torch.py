@@ -157,7 +157,7 @@ def _pass_on(spawn: Any) -> None:
     """
     prepared = spawn.get_preparation_data
 
-    def get_preparation_data(name: str) -> dict:
+    def get_preparation_data(name: str) -> dict[Any, Any]:
         data = {"pydevtensor": _Installed(), **prepared(name)}
         if name == "ignore":  # for forkserver, which takes no such data: no main module
             for key in ("init_main_from_name", "init_main_from_path"):

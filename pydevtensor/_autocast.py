@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydevtensor import _C
 
-_Body = TypeVar("_Body", bound=Callable)
+_Body = TypeVar("_Body", bound=Callable[..., Any])
 _CAST = (_C.float32, _C.float16, _C.bfloat16)
 
 
@@ -50,7 +50,7 @@ def _tensors(values: Iterable[Any]) -> Iterable[Any]:
             yield from _tensors(value)
 
 
-def casts(*, cpu: str | None = None, cuda: str | None = None) -> Callable:
+def casts(*, cpu: str | None = None, cuda: str | None = None) -> Callable[..., Any]:
     """Make a function compute in a type under autocast, by the device of its tensors.
 
     "lower": the lower type. "float32". "widest": float32 where one tensor is that and
@@ -70,7 +70,12 @@ def casts(*, cpu: str | None = None, cuda: str | None = None) -> Callable:
     return decorate
 
 
-def _call(body: Callable, args: tuple, options: dict, kinds: dict[str, Any]) -> Any:
+def _call(
+    body: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[Any, Any],
+    kinds: dict[str, Any],
+) -> Any:
     tensors = [*_tensors(args), *_tensors(options.values())]
     device_type = "cuda" if any(t.is_cuda for t in tensors) else "cpu"
     kind = kinds[device_type]

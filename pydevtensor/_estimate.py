@@ -105,7 +105,9 @@ def child(path: str, program: Sequence[str]) -> None:
 # --- the parent
 
 
-def _measure(program: list[str], gpus: int, cards: list[str], host: str) -> dict:
+def _measure(
+    program: list[str], gpus: int, cards: list[str], host: str
+) -> dict[Any, Any]:
     """The report of a run. Exits with its status if it fails."""
     memory = dict(_C._sim_cards(None))
     largest = max(memory[card] for card in cards)

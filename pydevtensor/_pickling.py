@@ -354,7 +354,7 @@ def _device(kind, index=None):
 
 
 _SEQUENCE = (list, tuple)
-_CONSTRUCTORS: dict[str, tuple] = {
+_CONSTRUCTORS: dict[str, tuple[object, ...]] = {
     "collections.OrderedDict": (_ordered, _SEQUENCE),
     "collections.Counter": (Counter, (dict, type(None))),
     "builtins.set": (_set, _SEQUENCE),
@@ -492,7 +492,16 @@ def check_result(value):
             )
 
 
-_KEPT: tuple = (_C.Tensor, str, int, float, type(None), bytes, complex, bytearray)
+_KEPT: tuple[type, ...] = (
+    _C.Tensor,
+    str,
+    int,
+    float,
+    type(None),
+    bytes,
+    complex,
+    bytearray,
+)
 _KEPT += (_C.device, _C.dtype)
 
 

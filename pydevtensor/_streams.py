@@ -242,7 +242,7 @@ class Event:
         return f"<torch.cuda.Event {state}>"
 
 
-def checked(function: str, value: Any, kind: type) -> Any:
+def checked(function: str, value: Any, kind: type[Any]) -> Any:
     """The argument, which has to be a Stream or an Event."""
     if not isinstance(value, kind):
         name = kind.__name__

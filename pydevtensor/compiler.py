@@ -27,13 +27,13 @@ def say_once(what: str, stacklevel: int = 3) -> None:
 
 
 def compile(
-    model: Callable | None = None,
+    model: Callable[..., Any] | None = None,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
     backend: Any = "inductor",
     mode: str | None = None,
-    options: dict | None = None,
+    options: dict[Any, Any] | None = None,
     disable: bool = False,
 ) -> Any:
     """The function or module itself, with a warning the first time.

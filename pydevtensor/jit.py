@@ -95,7 +95,7 @@ def ignore(drop: Any = False, **options: Any) -> Any:
     return drop if callable(drop) else lambda fn: fn
 
 
-def export(fn: Callable) -> Callable:
+def export(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator that gives the function back.
 
     >>> torch.jit.export(len)([1, 2])
@@ -104,7 +104,7 @@ def export(fn: Callable) -> Callable:
     return fn
 
 
-def unused(fn: Callable) -> Callable:
+def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator that gives the function back.
 
     >>> torch.jit.unused(len)([1, 2])
@@ -210,7 +210,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     return _with_save(_rebuilt(found.get("module"), _layers(), {}))
 
 
-def _layers() -> dict[str, type]:
+def _layers() -> dict[str, type[Any]]:
     """The layers of pydevtensor.nn by name."""
     from pydevtensor import nn
 
@@ -223,7 +223,9 @@ def _layers() -> dict[str, type]:
     }
 
 
-def _record(module: Any, layers: dict[str, type], known: dict, path: str) -> dict:
+def _record(
+    module: Any, layers: dict[str, type[Any]], known: dict[Any, Any], path: str
+) -> dict[Any, Any]:
     """What a file says of a module, once for each one."""
     from pydevtensor.nn import functional
     from pydevtensor.nn.parameter import is_lazy
@@ -290,7 +292,7 @@ def _damaged(what: str) -> Exception:
     )
 
 
-def _field(record: dict, name: str, kind: type) -> Any:
+def _field(record: dict[Any, Any], name: str, kind: type[Any]) -> Any:
     value = record.get(name)
     if type(value) is not kind:
         raise _damaged(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
@@ -299,7 +301,7 @@ def _field(record: dict, name: str, kind: type) -> Any:
     return value
 
 
-def _rebuilt(record: Any, layers: dict[str, type], known: dict) -> Any:
+def _rebuilt(record: Any, layers: dict[str, type[Any]], known: dict[Any, Any]) -> Any:
     """The module of a record, made without its constructor."""
     from pydevtensor.nn import Module, functional
     from pydevtensor.nn.parameter import Parameter
@@ -328,7 +330,11 @@ def _rebuilt(record: Any, layers: dict[str, type], known: dict) -> Any:
         if name in values or callable(hidden) or isinstance(hidden, property):
             raise _damaged(f"{name[:80]!r} is no option of {kind.__name__}")
         values[name] = value
-    held: tuple = ("parameters", Parameter), ("buffers", _C.Tensor), ("modules", dict)
+    held: tuple[Any, ...] = (
+        ("parameters", Parameter),
+        ("buffers", _C.Tensor),
+        ("modules", dict),
+    )
     for field, expected in held:
         for name, value in _field(record, field, dict).items():
             if value is not None and not isinstance(value, expected):

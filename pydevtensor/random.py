@@ -56,7 +56,7 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
-def default_generators(devices: Any = None) -> list:
+def default_generators(devices: Any = None) -> list[Any]:
     """The default generators of the CPU and of GPUs, by default of all in use.
 
     >>> torch.random.default_generators([])[0] is torch.default_generator

@@ -50,8 +50,8 @@ def _plan(tensors, metadata):
             f"save_file(): tensors is a {type(tensors).__name__}; give a dict from "
             "names to tensors"
         )
-    header: dict = {}
-    seen: dict = {}
+    header: dict[Any, Any] = {}
+    seen: dict[Any, Any] = {}
     if metadata is not None:
         if not isinstance(metadata, dict) or not all(
             isinstance(text, str) for pair in metadata.items() for text in pair

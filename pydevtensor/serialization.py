@@ -55,8 +55,8 @@ def save(obj: Any, f: Any) -> None:
 
 def _describe(obj):
     """The pickle of obj, and one tensor for each storage."""
-    numbers: dict = {}
-    storages: list = []
+    numbers: dict[Any, Any] = {}
+    storages: list[Any] = []
 
     def storage_id(tensor, typed):
         key = _C._storage_key(tensor)

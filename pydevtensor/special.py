@@ -10,7 +10,70 @@ import math
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor._C import Tensor
+
+# Functions of the package under a name of theirs are imported under it.
+from pydevtensor._C import (
+    Tensor,
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    exp2,
+    expm1,
+    i0,
+    log1p,
+    logit,
+    logsumexp,
+    polygamma,
+    round,
+    sinc,
+    xlogy,
+)
+from pydevtensor._C import (
+    digamma as psi,
+)
+from pydevtensor._C import (
+    igamma as gammainc,
+)
+from pydevtensor._C import (
+    igammac as gammaincc,
+)
+from pydevtensor._C import (
+    lgamma as gammaln,
+)
+from pydevtensor._C import (
+    mvlgamma as multigammaln,
+)
+from pydevtensor._C import (
+    sigmoid as expit,
+)
+from pydevtensor._C import (
+    special_entr as entr,
+)
+from pydevtensor._C import (
+    special_erfcx as erfcx,
+)
+from pydevtensor._C import (
+    special_i0e as i0e,
+)
+from pydevtensor._C import (
+    special_i1 as i1,
+)
+from pydevtensor._C import (
+    special_i1e as i1e,
+)
+from pydevtensor._C import (
+    special_log_ndtr as log_ndtr,
+)
+from pydevtensor._C import (
+    special_ndtri as ndtri,
+)
+from pydevtensor._C import (
+    special_xlog1py as xlog1py,
+)
+from pydevtensor._C import (
+    special_zeta as zeta,
+)
 from pydevtensor._functions.checks import named
 from pydevtensor._names import publish as _publish
 from pydevtensor._output import write as _write
@@ -20,21 +83,6 @@ __all__ += ["expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e
 __all__ += ["log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln"]
 __all__ += ["ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py"]
 __all__ += ["xlogy", "zeta"]
-
-# Functions of the package under a name of theirs.
-digamma = psi = _C.digamma
-erf, erfc, erfinv = _C.erf, _C.erfc, _C.erfinv
-exp2, expm1, log1p = _C.exp2, _C.expm1, _C.log1p
-expit = _C.sigmoid
-gammaln = _C.lgamma
-gammainc, gammaincc = _C.igamma, _C.igammac
-i0, i0e, i1, i1e = _C.i0, _C.special_i0e, _C.special_i1, _C.special_i1e
-entr, erfcx = _C.special_entr, _C.special_erfcx
-ndtri, log_ndtr = _C.special_ndtri, _C.special_log_ndtr
-logit, sinc, round = _C.logit, _C.sinc, _C.round
-logsumexp = _C.logsumexp
-polygamma, multigammaln = _C.polygamma, _C.mvlgamma
-xlogy, xlog1py, zeta = _C.xlogy, _C.special_xlog1py, _C.special_zeta
 
 
 @named

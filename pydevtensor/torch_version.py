@@ -23,7 +23,8 @@ class TorchVersion(str):
     def __new__(cls, version: str) -> TorchVersion:
         return super().__new__(cls, version)
 
-    __hash__ = str.__hash__
+    def __hash__(self) -> int:
+        return str.__hash__(self)
 
 
 def _comparison(name: str) -> Callable[[str, Any], Any]:
@@ -52,7 +53,7 @@ _FORM = re.compile(
 _STAGES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "c": -1, "rc": -1}
 
 
-def _key(version: str) -> tuple:
+def _key(version: str) -> tuple[Any, ...]:
     """What sorts as versions do: numbers, stage of the release, local label."""
     found = _FORM.match(version.strip())
     if found is None:

@@ -20,9 +20,9 @@ and the function checks the argument itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-_Body = TypeVar("_Body", bound=Callable)
+_Body = TypeVar("_Body", bound=Callable[..., Any])
 
 
 def function(

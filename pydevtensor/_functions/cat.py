@@ -70,7 +70,7 @@ def _at_least(n: int, x: Tensor) -> Tensor:
     return x
 
 
-def _each_at_least(n: int, given: tuple) -> Any:
+def _each_at_least(n: int, given: tuple[Any, ...]) -> Any:
     tensors = given[0] if len(given) == 1 else given
     if isinstance(tensors, _C.Tensor):
         return _at_least(n, tensors)

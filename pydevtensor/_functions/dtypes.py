@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydevtensor import _C
 from pydevtensor._functions import function
@@ -25,11 +25,11 @@ class _Limits:
     """Compared by what they say; not hashable, as PyTorch's."""
 
     _names: tuple[str, ...] = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, dtype: Any) -> None:
-        self.bits = 8 * dtype.itemsize
-        self.dtype = str(dtype).removeprefix("torch.")
+        self.bits: Any = 8 * dtype.itemsize
+        self.dtype: str = str(dtype).removeprefix("torch.")
 
     def __eq__(self, other: object) -> Any:
         if type(other) is not type(self):
@@ -59,6 +59,11 @@ class finfo(_Limits):
     65504.0
     """
 
+    max: _C.Tensor
+    eps: _C.Tensor
+    tiny: _C.Tensor
+    resolution: _C.Tensor
+
     _names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
     def __init__(self, type: Any = None) -> None:
@@ -69,8 +74,8 @@ class finfo(_Limits):
             )
         super().__init__(dtype)
         self.max, self.eps, self.tiny, self.resolution = _C._float_limits(dtype)
-        self.min = -self.max
-        self.smallest_normal = self.tiny
+        self.min: _C.Tensor = -self.max
+        self.smallest_normal: _C.Tensor = self.tiny
 
 
 class iinfo(_Limits):
@@ -97,7 +102,7 @@ class iinfo(_Limits):
             )
         super().__init__(dtype)
         self.min = -(2 ** (self.bits - 1)) if dtype.is_signed else 0
-        self.max = 2 ** (self.bits - dtype.is_signed) - 1
+        self.max: Any = 2 ** (self.bits - dtype.is_signed) - 1
 
 
 @function()

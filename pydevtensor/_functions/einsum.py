@@ -91,7 +91,7 @@ def _spread(terms, output, operands):
 
 
 def _with_numbers(term, count):
-    names: list = []
+    names: list[Any] = []
     for letter in term:
         names += range(count, 0, -1) if letter == _REST else [letter]
     return names

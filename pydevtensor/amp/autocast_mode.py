@@ -200,8 +200,10 @@ class autocast:
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:
-        self.device = _known("autocast", device_type)
-        self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
+        self.device: str = _known("autocast", device_type)
+        self.fast_dtype: Any = (
+            get_autocast_dtype(device_type) if dtype is None else dtype
+        )
         if not isinstance(self.fast_dtype, _C.dtype):
             raise TypeError(
                 f"autocast(): dtype is {dtype!r}; give torch.float16 or torch.bfloat16"
@@ -217,7 +219,7 @@ class autocast:
                 f"it cannot compute in {self.fast_dtype}; give torch.float16 or "
                 "torch.bfloat16"
             )
-        self._before: list[tuple] = []
+        self._before: list[tuple[Any, ...]] = []
 
     def _disable(self, why: str) -> None:
         warnings.warn(f"autocast('{self.device}') is disabled: {why}", stacklevel=3)
@@ -238,7 +240,7 @@ class autocast:
         _C._autocast_cache(cache)
         return False
 
-    def __call__(self, func: Callable) -> Callable:
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def in_autocast(*args: Any, **kwargs: Any) -> Any:
             with self:
@@ -251,8 +253,8 @@ class autocast:
 
 
 def custom_fwd(
-    fwd: Callable | None = None, *, device_type: str, cast_inputs: Any = None
-) -> Callable:
+    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None
+) -> Callable[..., Any]:
     """Decorates forward() of an autograd.Function for use under autocast.
 
     cast_inputs: the dtype that floating arguments are cast to; forward() then runs
@@ -288,7 +290,9 @@ def custom_fwd(
     return forward
 
 
-def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
+def custom_bwd(
+    bwd: Callable[..., Any] | None = None, *, device_type: str
+) -> Callable[..., Any]:
     """Decorates backward() beside custom_fwd(): it runs in the mode of forward().
 
     >>> @torch.amp.custom_bwd(device_type='cpu')

@@ -6,13 +6,14 @@ import functools
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 
 Tensor: TypeAlias = _C.Tensor
 _is_tensor: Callable[[Any], bool] = _C.is_tensor
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 # --- modes --------------------------------------------------------------------------
@@ -41,17 +42,17 @@ class _Mode:
     def __exit__(self, *unused: object) -> None:
         _C._exchange_grad_enabled(self._outer.pop())
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: _Function) -> _Function:
         flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
         if flags & 0x20:  # inspect.isgeneratorfunction(), without importing inspect
-            return self._wrap_generator(function)
+            return cast(_Function, self._wrap_generator(function))
 
         @functools.wraps(function)
         def in_mode(*args: Any, **kwargs: Any) -> Any:
             with self._copy():
                 return function(*args, **kwargs)
 
-        return in_mode
+        return cast(_Function, in_mode)
 
     def _copy(self) -> _Mode:
         fresh = object.__new__(type(self))
@@ -59,7 +60,7 @@ class _Mode:
         fresh._outer = []
         return fresh
 
-    def _wrap_generator(self, function: Callable) -> Callable:
+    def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         # The mode holds while the generator runs, not while its caller does.
         @functools.wraps(function)
         def in_mode(*args: Any, **kwargs: Any) -> Any:
@@ -124,7 +125,7 @@ class set_grad_enabled(_Mode):
         self._enabled = bool(mode)
         self._before = _C._exchange_grad_enabled(self._enabled)
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: _Function) -> _Function:
         _C._exchange_grad_enabled(self._before)
         return super().__call__(function)
 
@@ -169,15 +170,15 @@ def is_inference_mode_enabled() -> bool:
 # --- backward passes ----------------------------------------------------------------
 
 
-def _as_tuple(value: Any) -> tuple:
+def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if _is_tensor(value) else tuple(value)
 
 
 def _run(
     function: str,
-    tensors: tuple,
+    tensors: tuple[Any, ...],
     given: Any,
-    inputs: tuple,
+    inputs: tuple[Any, ...],
     retain_graph: bool | None,
     create_graph: bool,
     accumulates: bool,
@@ -348,7 +349,10 @@ _hook_ids = itertools.count()
 
 
 def _add_hook(
-    hooks: OrderedDict, hook: Any, prepend: bool = False, options: dict | None = None
+    hooks: OrderedDict[Any, Any],
+    hook: Any,
+    prepend: bool = False,
+    options: dict[Any, Any] | None = None,
 ) -> RemovableHandle:
     """options: what else is known of hooks, by the same keys."""
     key = next(_hook_ids)
@@ -392,11 +396,11 @@ class FunctionCtx:
 
     def __init__(self) -> None:
         self.needs_input_grad: tuple[bool, ...] = ()
-        self._saved: tuple = ()
-        self._versions: tuple = ()
+        self._saved: tuple[Any, ...] = ()
+        self._versions: tuple[Any, ...] = ()
         self._outputs: dict[int, int] = {}
-        self._undifferentiable: tuple = ()
-        self._dirty: tuple = ()
+        self._undifferentiable: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
         self._materialize = True
         self._node: Any = None
 
@@ -417,7 +421,7 @@ class FunctionCtx:
         self._materialize = bool(value)
 
     @property
-    def saved_tensors(self) -> tuple:
+    def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to save_for_backward()."""
         for tensor, version in zip(self._saved, self._versions, strict=True):
             if tensor is not None and tensor._version != version:
@@ -435,7 +439,7 @@ class FunctionCtx:
             for i, tensor in enumerate(self._saved)
         )
 
-    def _close(self, outputs: tuple) -> None:
+    def _close(self, outputs: tuple[Any, ...]) -> None:
         """After forward(): detach saved results, which would form a cycle."""
         kept = list(self._saved)
         for i, tensor in enumerate(kept):
@@ -516,7 +520,7 @@ class Function:
         return outputs[0] if one else outputs
 
     @classmethod
-    def _run(cls, ctx: FunctionCtx) -> Callable:
+    def _run(cls, ctx: FunctionCtx) -> Callable[..., Any]:
         def run(node: Any, *grads: Any) -> Any:
             ctx._node = node
             try:
@@ -538,7 +542,9 @@ def _leaves(inputs: Sequence[Any]) -> list[int]:
     return [i for i, x in enumerate(inputs) if _is_tensor(x) and x.requires_grad]
 
 
-def _numerical(function: Callable, inputs: Sequence, at: int, eps: float) -> list:
+def _numerical(
+    function: Callable[..., Any], inputs: Sequence[Any], at: int, eps: float
+) -> list[Any]:
     """The columns of function's Jacobian for inputs[at], by central differences."""
     columns = []
     x = inputs[at]
@@ -558,13 +564,13 @@ def _numerical(function: Callable, inputs: Sequence, at: int, eps: float) -> lis
     return columns
 
 
-def _outputs(results: Any) -> tuple:
+def _outputs(results: Any) -> tuple[Any, ...]:
     results = _as_tuple(results)
     return tuple(r for r in results if _is_tensor(r) and r.dtype.is_floating_point)
 
 
 def gradcheck(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
     *,
     eps: float = 1e-6,
@@ -622,7 +628,7 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
     grad_outputs: Tensor | Sequence[Tensor] | None = None,
     **options: Any,
@@ -641,7 +647,7 @@ def gradgradcheck(
     else:
         seeds = _as_tuple(grad_outputs)
 
-    def gradients(*both: Any) -> tuple:
+    def gradients(*both: Any) -> tuple[Any, ...]:
         changed, given = both[: len(inputs)], both[len(inputs) :]
         changed = tuple(
             x.detach().requires_grad_() if i in leaves and not x.requires_grad else x
@@ -657,10 +663,14 @@ def gradgradcheck(
 
 
 # Importing from autograd.function makes it a name here; `function` is a parameter too.
-from pydevtensor.autograd import functional, grad_mode, variable  # noqa: E402, F401
-from pydevtensor.autograd.anomaly_mode import (  # noqa: E402, F401
-    detect_anomaly,
-    set_detect_anomaly,
+from pydevtensor.autograd import functional as functional  # noqa: E402
+from pydevtensor.autograd import grad_mode as grad_mode  # noqa: E402
+from pydevtensor.autograd import variable as variable  # noqa: E402
+from pydevtensor.autograd.anomaly_mode import (  # noqa: E402
+    detect_anomaly as detect_anomaly,
+)
+from pydevtensor.autograd.anomaly_mode import (  # noqa: E402
+    set_detect_anomaly as set_detect_anomaly,
 )
 from pydevtensor.autograd.function import once_differentiable as _  # noqa: E402, F401
 

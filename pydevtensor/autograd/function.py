@@ -17,18 +17,18 @@ class _Once(Function):
     """Passes gradients on, and raises where they are differentiated themselves."""
 
     @staticmethod
-    def forward(ctx: Any, *gradients: Any) -> tuple:
+    def forward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         return tuple(g if g is None else g.detach() for g in gradients)
 
     @staticmethod
-    def backward(ctx: Any, *unused: Any) -> tuple:
+    def backward(ctx: Any, *unused: Any) -> tuple[Any, ...]:
         raise RuntimeError(
             "backward() is marked with @once_differentiable, so its results have no "
             "derivative; leave the mark out if all in backward() can be differentiated"
         )
 
 
-def once_differentiable(fn: Callable) -> Callable:
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates backward() of a Function that cannot be differentiated again.
 
     It runs without recording; a second derivative through it is a RuntimeError.

@@ -17,7 +17,7 @@ from pydevtensor.autograd import enable_grad, grad
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _tuple_of(value: Any, name: str, what: str) -> tuple[bool, tuple]:
+def _tuple_of(value: Any, name: str, what: str) -> tuple[bool, tuple[Any, ...]]:
     """Whether it is a tuple, and the value as one."""
     whole = value if isinstance(value, tuple) else (value,)
     for each in whole:
@@ -29,7 +29,7 @@ def _tuple_of(value: Any, name: str, what: str) -> tuple[bool, tuple]:
     return isinstance(value, tuple), whole
 
 
-def _fresh(inputs: tuple, create_graph: bool) -> tuple:
+def _fresh(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
     """The inputs to differentiate for: part of their graph if that is to be created."""
     return tuple(
         x.view_as(x)
@@ -39,16 +39,23 @@ def _fresh(inputs: tuple, create_graph: bool) -> tuple:
     )
 
 
-def _call(name: str, func: Callable, inputs: tuple) -> tuple[bool, tuple]:
+def _call(
+    name: str, func: Callable[..., Any], inputs: tuple[Any, ...]
+) -> tuple[bool, tuple[Any, ...]]:
     return _tuple_of(func(*inputs), name, "the function's result")
 
 
 def _gradients(
-    name: str, outputs: tuple, inputs: tuple, given: Any, create: bool, strict: bool
-) -> tuple:
+    name: str,
+    outputs: tuple[Any, ...],
+    inputs: tuple[Any, ...],
+    given: Any,
+    create: bool,
+    strict: bool,
+) -> tuple[Any, ...]:
     """The gradients of those outputs that have any; zeros where there are none."""
     pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o.requires_grad]
-    found: tuple = (None,) * len(inputs)
+    found: tuple[Any, ...] = (None,) * len(inputs)
     if pairs:
         of, seeds = zip(*pairs, strict=True)
         found = grad(of, inputs, seeds, True, create, allow_unused=True)
@@ -63,7 +70,7 @@ def _gradients(
     )
 
 
-def _vectors(name: str, v: Any, like: tuple, what: str) -> tuple:
+def _vectors(name: str, v: Any, like: tuple[Any, ...], what: str) -> tuple[Any, ...]:
     """v as a tuple of Tensors like those; None means 1 for a single element."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
@@ -87,19 +94,19 @@ def _vectors(name: str, v: Any, like: tuple, what: str) -> tuple:
     return whole
 
 
-def _out(values: tuple, is_tuple: bool, create_graph: bool) -> Any:
+def _out(values: tuple[Any, ...], is_tuple: bool, create_graph: bool) -> Any:
     values = values if create_graph else tuple(v.detach() for v in values)
     return values if is_tuple else values[0]
 
 
 @enable_grad()
 def vjp(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> tuple:
+) -> tuple[Any, ...]:
     """func's result, and the product of v and its Jacobian.
 
     v has the result's shape, and may be left out for one element.
@@ -117,8 +124,13 @@ def vjp(
 
 
 def _pushed(
-    name: str, outputs: tuple, xs: tuple, vectors: tuple, create: bool, strict: bool
-) -> tuple:
+    name: str,
+    outputs: tuple[Any, ...],
+    xs: tuple[Any, ...],
+    vectors: tuple[Any, ...],
+    create: bool,
+    strict: bool,
+) -> tuple[Any, ...]:
     """The products of the Jacobian and vectors: the derivative of a vjp for its v."""
     seeds = tuple(_C.zeros_like(o).requires_grad_() for o in outputs)
     back = _gradients(name, outputs, xs, seeds, True, strict)
@@ -127,12 +139,12 @@ def _pushed(
 
 @enable_grad()
 def jvp(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> tuple:
+) -> tuple[Any, ...]:
     """func's result, and the product of its Jacobian and v, which has inputs' shape.
 
     It takes two backward passes.
@@ -151,7 +163,7 @@ def jvp(
 
 @enable_grad()
 def jacobian(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -192,7 +204,9 @@ def jacobian(
     return whole if many else whole[0]
 
 
-def _rows(output: Any, xs: tuple, create_graph: bool, strict: bool) -> list:
+def _rows(
+    output: Any, xs: tuple[Any, ...], create_graph: bool, strict: bool
+) -> list[Any]:
     """The Jacobians of one result for each input."""
     found = []
     seed = _C.zeros(output.numel(), dtype=output.dtype, device=output.device)
@@ -211,7 +225,7 @@ def _rows(output: Any, xs: tuple, create_graph: bool, strict: bool) -> list:
     ]
 
 
-def _single(name: str, func: Callable) -> Callable:
+def _single(name: str, func: Callable[..., Any]) -> Callable[..., Any]:
     """func, whose result has to be one element, without dimensions."""
 
     def checked(*inputs: Any) -> Any:
@@ -226,7 +240,7 @@ def _single(name: str, func: Callable) -> Callable:
 
 
 def hessian(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -261,12 +275,12 @@ def hessian(
 
 @enable_grad()
 def vhp(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> tuple:
+) -> tuple[Any, ...]:
     """func's result, one element, and the product of v and its Hessian.
 
     >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.ones(2),
@@ -285,12 +299,12 @@ def vhp(
 
 @enable_grad()
 def hvp(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> tuple:
+) -> tuple[Any, ...]:
     """func's result, one element, and the product of its Hessian and v; vhp is faster.
 
     >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.ones(2),

@@ -25,7 +25,7 @@ class _Products:
         _C.set_float32_matmul_precision("high" if value else "highest")
 
 
-matmul = _Products()
+matmul: _Products = _Products()
 
 
 def is_built() -> bool:

@@ -24,7 +24,7 @@ def _gpu(device: Any) -> _C.device:
     return _C.device("cuda", _C._cuda_index(device))
 
 
-def _gpus(function: str, devices: Iterable | None) -> list[_C.device]:
+def _gpus(function: str, devices: Iterable[Any] | None) -> list[_C.device]:
     if devices is None:
         devices = range(_C._cuda_count())
     found = [_gpu(each) for each in devices]
@@ -55,7 +55,7 @@ def _into(function: str, out: Any, values: list[Tensor]) -> tuple[Tensor, ...]:
 
 
 def broadcast(
-    tensor: Tensor, devices: Iterable | None = None, *, out: Any = None
+    tensor: Tensor, devices: Iterable[Any] | None = None, *, out: Any = None
 ) -> tuple[Tensor, ...]:
     """The tensor on each of the devices; itself where it is already.
 
@@ -75,7 +75,7 @@ def broadcast(
 def _runs(tensors: Sequence[Tensor], size: int) -> list[list[int]]:
     """The numbers of the tensors, in groups that one buffer of size bytes holds."""
     runs: list[list[int]] = []
-    open_runs: dict[tuple, tuple[list[int], int]] = {}
+    open_runs: dict[tuple[Any, ...], tuple[list[int], int]] = {}
     for i, t in enumerate(tensors):
         kind = (t.dtype, t.device, t.requires_grad)
         bytes_of = t.numel() * t.element_size()
@@ -98,7 +98,7 @@ def _parts(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
 
 
 def broadcast_coalesced(
-    tensors: Sequence[Tensor], devices: Iterable, buffer_size: int = 10485760
+    tensors: Sequence[Tensor], devices: Iterable[Any], buffer_size: int = 10485760
 ) -> list[list[Tensor]]:
     """The tensors on each of the devices: a list for each device.
 
@@ -178,7 +178,7 @@ def reduce_add_coalesced(
     return tuple(made[i] for i in range(len(made)))
 
 
-_copying: dict[tuple, Stream] = {}
+_copying: dict[tuple[Any, ...], Stream] = {}
 
 
 def _copying_stream(device: _C.device) -> Stream:
@@ -200,7 +200,7 @@ def _sent_on(stream: Stream | None, tensor: Tensor, device: _C.device) -> Tensor
 
 def scatter(
     tensor: Tensor,
-    devices: Iterable | None = None,
+    devices: Iterable[Any] | None = None,
     chunk_sizes: Iterable[int] | None = None,
     dim: int = 0,
     streams: Sequence[Stream | None] | None = None,

@@ -17,7 +17,12 @@ from pydevtensor.distributions.binomial import *
 from pydevtensor.distributions.categorical import *
 from pydevtensor.distributions.cauchy import *
 from pydevtensor.distributions.chi2 import *
-from pydevtensor.distributions.constraint_registry import biject_to, transform_to
+from pydevtensor.distributions.constraint_registry import (
+    biject_to as biject_to,
+)
+from pydevtensor.distributions.constraint_registry import (
+    transform_to as transform_to,
+)
 from pydevtensor.distributions.dirichlet import *
 from pydevtensor.distributions.distribution import *
 from pydevtensor.distributions.exponential import *

@@ -46,8 +46,8 @@ class Binomial(Distribution):
             raise ValueError("Binomial: give either probs or logits")
         name = "logits" if probs is None else "probs"
         given = logits if probs is None else probs
-        self.total_count, param = broadcast_all(total_count, given)
-        self.total_count = self.total_count.type_as(param)
+        count, param = broadcast_all(total_count, given)
+        self.total_count: Tensor = count.type_as(param)
         setattr(self, name, param)
         super().__init__(shape_of(param), validate_args=validate_args)
 

@@ -95,7 +95,7 @@ class Categorical(Distribution):
         return _C.full(self._batch_shape, math.nan, **self._like)
 
     @property
-    def _like(self) -> dict:
+    def _like(self) -> dict[Any, Any]:
         return {"dtype": self._param.dtype, "device": self._param.device}
 
     def sample(self, sample_shape: Any = ()) -> Tensor:

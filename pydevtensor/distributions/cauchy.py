@@ -23,6 +23,9 @@ class Cauchy(Distribution):
     tensor(0.7500)
     """
 
+    loc: Tensor
+    scale: Tensor
+
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real,
         "scale": constraints.positive,

@@ -20,7 +20,7 @@ class ConstraintRegistry:
     """
 
     def __init__(self) -> None:
-        self._made: dict[Any, Callable] = {}
+        self._made: dict[Any, Callable[..., Any]] = {}
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
         """Let factory(constraint) make the transform for this set, or this class of
@@ -39,8 +39,8 @@ class ConstraintRegistry:
         )
 
 
-biject_to = ConstraintRegistry()
-transform_to = ConstraintRegistry()
+biject_to: ConstraintRegistry = ConstraintRegistry()
+transform_to: ConstraintRegistry = ConstraintRegistry()
 
 
 def _range(constraint: Any) -> transforms.Transform:

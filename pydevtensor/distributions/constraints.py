@@ -72,7 +72,7 @@ class dependent_property(property, dependent):
         property.__init__(self, fn)
         dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
-    def __call__(self, fn: Callable) -> dependent_property:  # type: ignore[override]
+    def __call__(self, fn: Callable[..., Any]) -> dependent_property:  # type: ignore[override]
         return dependent_property(
             fn, is_discrete=self.is_discrete, event_dim=self.event_dim
         )
@@ -91,8 +91,15 @@ def is_dependent(constraint: Constraint) -> bool:
 class _Test(Constraint):
     """A set by what is true of its values."""
 
+    event_dim: int
+    is_discrete: bool
+
     def __init__(
-        self, name: str, test: Callable, event_dim: int = 0, discrete: bool = False
+        self,
+        name: str,
+        test: Callable[..., Any],
+        event_dim: int = 0,
+        discrete: bool = False,
     ) -> None:
         self._name, self._test = name, test
         self.event_dim, self.is_discrete = event_dim, discrete
@@ -226,8 +233,8 @@ class independent(Constraint):
     ) -> None:
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        self.is_discrete = base_constraint.is_discrete
-        self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
+        self.is_discrete: bool = base_constraint.is_discrete
+        self.event_dim: int = base_constraint.event_dim + reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
         """Whether each value belongs to the set."""
@@ -271,24 +278,24 @@ def _one_hot(x: Tensor) -> Tensor:
     return ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)
 
 
-boolean = _Test("Boolean()", lambda x: (x == 0) | (x == 1), 0, True)
-real = _Test("Real()", lambda x: x == x)
-real_vector = independent(real, 1)
-one_hot = _Test("OneHot()", _one_hot, 1, True)
-simplex = _Test("Simplex()", _simplex, 1)
-square = _Test("Square()", _square, 2)
-symmetric = _Test("Symmetric()", _symmetric, 2)
-lower_triangular = _Test("LowerTriangular()", _lower, 2)
-lower_cholesky = _Test(
+boolean: _Test = _Test("Boolean()", lambda x: (x == 0) | (x == 1), 0, True)
+real: _Test = _Test("Real()", lambda x: x == x)
+real_vector: independent = independent(real, 1)
+one_hot: _Test = _Test("OneHot()", _one_hot, 1, True)
+simplex: _Test = _Test("Simplex()", _simplex, 1)
+square: _Test = _Test("Square()", _square, 2)
+symmetric: _Test = _Test("Symmetric()", _symmetric, 2)
+lower_triangular: _Test = _Test("LowerTriangular()", _lower, 2)
+lower_cholesky: _Test = _Test(
     "LowerCholesky()",
     lambda x: _lower(x) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1),
     2,
 )
-positive_definite = _Test("PositiveDefinite()", _positive_definite, 2)
-nonnegative_integer = integer_interval(0, None)
-positive_integer = integer_interval(1, None)
-positive = greater_than(0.0)
-nonnegative = greater_than_eq(0.0)
-unit_interval = interval(0.0, 1.0)
+positive_definite: _Test = _Test("PositiveDefinite()", _positive_definite, 2)
+nonnegative_integer: Constraint = integer_interval(0, None)
+positive_integer: Constraint = integer_interval(1, None)
+positive: Constraint = greater_than(0.0)
+nonnegative: Constraint = greater_than_eq(0.0)
+unit_interval: Constraint = interval(0.0, 1.0)
 
 _publish(__name__)

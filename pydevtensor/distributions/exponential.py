@@ -22,6 +22,8 @@ class Exponential(Distribution):
     tensor(0.5000)
     """
 
+    rate: Tensor
+
     arg_constraints: ClassVar[Any] = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True

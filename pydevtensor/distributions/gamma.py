@@ -62,6 +62,9 @@ class Gamma(Distribution):
     tensor(0.5000)
     """
 
+    concentration: Tensor
+    rate: Tensor
+
     arg_constraints: ClassVar[Any] = {
         "concentration": constraints.positive,
         "rate": constraints.positive,

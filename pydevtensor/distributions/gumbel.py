@@ -26,11 +26,14 @@ class Gumbel(TransformedDistribution):
     tensor(0.5772)
     """
 
+    loc: Tensor
+    scale: Tensor
+
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real,
         "scale": constraints.positive,
     }
-    support = constraints.real
+    support: Any = constraints.real
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)

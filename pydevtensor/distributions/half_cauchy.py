@@ -28,13 +28,13 @@ class HalfCauchy(TransformedDistribution):
     """
 
     arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
-    support = constraints.nonnegative
+    support: Any = constraints.nonnegative
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         base = Cauchy(0, scale, validate_args=False)
         super().__init__(base, AbsTransform(), validate_args=validate_args)
 
-    scale = parameter("scale", "The half width before.")
+    scale: Any = parameter("scale", "The half width before.")
 
     @property
     def mean(self) -> Tensor:

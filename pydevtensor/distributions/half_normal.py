@@ -28,13 +28,13 @@ class HalfNormal(TransformedDistribution):
     """
 
     arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
-    support = constraints.nonnegative
+    support: Any = constraints.nonnegative
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(0, scale, validate_args=False)
         super().__init__(base, AbsTransform(), validate_args=validate_args)
 
-    scale = parameter("scale", "The standard deviation before.")
+    scale: Any = parameter("scale", "The standard deviation before.")
 
     @property
     def mean(self) -> Tensor:

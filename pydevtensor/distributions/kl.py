@@ -32,11 +32,11 @@ from pydevtensor.distributions.uniform import Uniform
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_formulas: dict[tuple[type, type], Callable] = {}
+_formulas: dict[tuple[type[Any], type[Any]], Callable[..., Any]] = {}
 _EULER = 0.57721566490153286
 
 
-def register_kl(type_p: type, type_q: type) -> Callable:
+def register_kl(type_p: type[Any], type_q: type[Any]) -> Callable[..., Any]:
     """Decorate the function of p and q that is the divergence for these classes.
 
     >>> from pydevtensor import distributions
@@ -52,7 +52,7 @@ def register_kl(type_p: type, type_q: type) -> Callable:
         if not isinstance(each, type) or not issubclass(each, Distribution):
             raise TypeError(f"{each!r} is no class of distributions; give one")
 
-    def register(formula: Callable) -> Callable:
+    def register(formula: Callable[..., Any]) -> Callable[..., Any]:
         _formulas[type_p, type_q] = formula
         return formula
 

@@ -22,6 +22,9 @@ class Laplace(Distribution):
     tensor(-0.6931)
     """
 
+    loc: Tensor
+    scale: Tensor
+
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real,
         "scale": constraints.positive,

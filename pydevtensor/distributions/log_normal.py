@@ -29,14 +29,14 @@ class LogNormal(TransformedDistribution):
         "loc": constraints.real,
         "scale": constraints.positive,
     }
-    support = constraints.positive
+    support: Any = constraints.positive
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    loc = parameter("loc", "The logarithm's mean.")
-    scale = parameter("scale", "The logarithm's standard deviation.")
+    loc: Any = parameter("loc", "The logarithm's mean.")
+    scale: Any = parameter("scale", "The logarithm's standard deviation.")
 
     @property
     def mean(self) -> Tensor:

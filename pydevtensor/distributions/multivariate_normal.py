@@ -63,7 +63,7 @@ class MultivariateNormal(Distribution):
                 "give matrices"
             )
         batch = _C.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
-        self.loc = loc.expand(*batch, loc.shape[-1])
+        self.loc: Tensor = loc.expand(*batch, loc.shape[-1])
         setattr(self, chosen[0], matrix.expand(*batch, *matrix.shape[-2:]))
         super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
         if scale_tril is not None:

@@ -24,6 +24,9 @@ class Normal(Distribution):
     tensor(-0.9189)
     """
 
+    loc: Tensor
+    scale: Tensor
+
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real,
         "scale": constraints.positive,

@@ -23,6 +23,8 @@ class Poisson(Distribution):
     tensor(-2.)
     """
 
+    rate: Tensor
+
     arg_constraints: ClassVar[Any] = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 

@@ -24,6 +24,10 @@ class StudentT(Distribution):
     tensor(2.)
     """
 
+    df: Tensor
+    loc: Tensor
+    scale: Tensor
+
     arg_constraints: ClassVar[Any] = {
         "df": constraints.positive,
         "loc": constraints.real,

@@ -33,7 +33,7 @@ class TransformedDistribution(Distribution):
         transforms: Any,
         validate_args: bool | None = None,
     ) -> None:
-        parts = [transforms] if isinstance(transforms, Transform) else transforms
+        parts: Any = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(parts, list) or not all(
             isinstance(t, Transform) for t in parts
         ):
@@ -41,7 +41,7 @@ class TransformedDistribution(Distribution):
                 f"TransformedDistribution: transforms is {transforms!r}; give a "
                 "Transform or a list of them"
             )
-        self.transforms = parts
+        self.transforms: list[Transform] = parts
         base = base_distribution
         shape = base.batch_shape + base.event_shape
         whole = ComposeTransform(parts)
@@ -55,7 +55,7 @@ class TransformedDistribution(Distribution):
         if base_shape != shape:
             base = base.expand(base_shape[: len(base_shape) - len(base.event_shape)])
         more = whole.domain.event_dim - len(base.event_shape)
-        self.base_dist = Independent(base, more) if more > 0 else base
+        self.base_dist: Distribution = Independent(base, more) if more > 0 else base
         into, out = whole.domain.event_dim, whole.codomain.event_dim
         event = out + max(len(base.event_shape) - into, 0)
         at = len(wanted) - event
@@ -102,7 +102,8 @@ class TransformedDistribution(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density: the base's, less what volumes gain."""
-        y, gained = self._checked(value), 0.0
+        y = self._checked(value)
+        gained: Any = 0.0
         dims = len(self.event_shape)
         for transform in reversed(self.transforms):
             x = transform.inv(y)

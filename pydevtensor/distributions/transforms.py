@@ -97,7 +97,7 @@ class Transform:
         """The shape of x for y's."""
         return shape
 
-    def _parameters(self) -> tuple:
+    def _parameters(self) -> tuple[Any, ...]:
         return tuple(v for k, v in sorted(self.__dict__.items()) if k[0] != "_")
 
     def __eq__(self, other: object) -> bool:
@@ -109,7 +109,8 @@ class Transform:
             bool((a == b).all()) if isinstance(a, Tensor) else a == b for a, b in pairs
         )
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -169,7 +170,7 @@ class ComposeTransform(Transform):
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.parts = [
+        self.parts: list[Transform] = [
             part.with_cache(cache_size) if cache_size else part for part in parts
         ]
 
@@ -283,9 +284,9 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         count, base = reinterpreted_batch_ndims, base_transform
-        self.domain = constraints.independent(base.domain, count)
-        self.codomain = constraints.independent(base.codomain, count)
-        self.bijective = base.bijective
+        self.domain: Any = constraints.independent(base.domain, count)
+        self.codomain: Any = constraints.independent(base.codomain, count)
+        self.bijective: bool = base.bijective
 
     @property
     def sign(self) -> Any:
@@ -312,6 +313,9 @@ class ReshapeTransform(Transform):
     torch.Size([3, 2, 2])
     """
 
+    in_shape: _C.Size
+    out_shape: _C.Size
+
     bijective = True
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
@@ -322,8 +326,10 @@ class ReshapeTransform(Transform):
                 f"in_shape is {tuple(in_shape)} and out_shape {tuple(out_shape)}; give "
                 "shapes of as many elements"
             )
-        self.domain = constraints.independent(constraints.real, len(self.in_shape))
-        self.codomain = constraints.independent(constraints.real, len(self.out_shape))
+        self.domain: Any = constraints.independent(constraints.real, len(self.in_shape))
+        self.codomain: Any = constraints.independent(
+            constraints.real, len(self.out_shape)
+        )
 
     def _call(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
@@ -387,7 +393,7 @@ class PowerTransform(_Increasing):
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.exponent = _C.as_tensor(exponent)
+        self.exponent: Tensor = _C.as_tensor(exponent)
 
     @property
     def sign(self) -> Any:
@@ -458,7 +464,7 @@ class TanhTransform(_Increasing):
     tensor([0.0000, 0.7616])
     """
 
-    codomain = constraints.interval(-1.0, 1.0)
+    codomain: Any = constraints.interval(-1.0, 1.0)
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
@@ -496,6 +502,10 @@ class AffineTransform(Transform):
     tensor([1., 3.])
     """
 
+    loc: Any
+    scale: Any
+    event_dim: int
+
     bijective = True
 
     def __init__(
@@ -504,8 +514,8 @@ class AffineTransform(Transform):
         super().__init__(cache_size)
         self.loc, self.scale, self.event_dim = loc, scale, event_dim
         if event_dim:
-            self.domain = constraints.independent(constraints.real, event_dim)
-            self.codomain = self.domain
+            self.domain: Any = constraints.independent(constraints.real, event_dim)
+            self.codomain: Any = self.domain
 
     @property
     def sign(self) -> Any:
@@ -610,7 +620,7 @@ class LowerCholeskyTransform(Transform):
             [0., 1.]])
     """
 
-    domain = constraints.independent(constraints.real, 2)
+    domain: Any = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
 
     def _call(self, x: Tensor) -> Tensor:
@@ -620,6 +630,6 @@ class LowerCholeskyTransform(Transform):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-identity_transform = ComposeTransform([])
+identity_transform: ComposeTransform = ComposeTransform([])
 
 _publish(__name__)

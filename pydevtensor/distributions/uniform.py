@@ -22,6 +22,9 @@ class Uniform(Distribution):
     tensor(-1.3863)
     """
 
+    low: Tensor
+    high: Tensor
+
     arg_constraints: ClassVar[Any] = {
         "low": constraints.dependent(),
         "high": constraints.dependent(),

@@ -93,7 +93,7 @@ class lazy_property:
     0.5
     """
 
-    def __init__(self, wrapped: Callable) -> None:
+    def __init__(self, wrapped: Callable[..., Any]) -> None:
         self.wrapped = wrapped
         update_wrapper(self, wrapped)  # type: ignore[arg-type]
 

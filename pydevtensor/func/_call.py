@@ -12,7 +12,7 @@ def functional_call(
     module: Any,
     parameter_and_buffer_dicts: Any,
     args: Any = None,
-    kwargs: dict | None = None,
+    kwargs: dict[Any, Any] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
@@ -80,7 +80,7 @@ def _places(module: Any) -> Any:
                     yield f"{path}.{name}" if path else name, (registry, name)
 
 
-def stack_module_state(models: Sequence) -> tuple[dict, dict]:
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """The parameters, and the buffers, of alike modules stacked: for vmap over them.
 
     >>> nets = [nn.Linear(2, 1) for _ in range(3)]

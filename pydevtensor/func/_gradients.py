@@ -18,12 +18,12 @@ class _Level:
 
     depth = 0
 
-    def __init__(self, name: str, values: list) -> None:
+    def __init__(self, name: str, values: list[Any]) -> None:
         self.name = name
         self.outer = _Level.depth > 0 or any(
             isinstance(v, Tensor) and v.requires_grad for v in values
         )
-        self.inputs: list = []
+        self.inputs: list[Any] = []
 
     def __enter__(self) -> _Level:
         _Level.depth += 1
@@ -52,7 +52,7 @@ class _Level:
 
         return _tree.map_leaves(watched, value)
 
-    def leave(self, value: Any, outputs: list) -> Any:
+    def leave(self, value: Any, outputs: list[Any]) -> Any:
         """A result: recorded for who is outside, and there alone."""
         if self.outer or self._uses_others(outputs):
             return value
@@ -60,7 +60,7 @@ class _Level:
             lambda x: x.detach() if isinstance(x, Tensor) else x, value
         )
 
-    def _uses_others(self, outputs: list) -> bool:
+    def _uses_others(self, outputs: list[Any]) -> bool:
         """Whether results depend on leaves that the function captured."""
         own = {x.view_as(x).grad_fn.next_functions[0][0] for x in self.inputs}
         waiting, seen = [o.grad_fn for o in outputs if o.requires_grad], set()
@@ -74,7 +74,9 @@ class _Level:
             waiting += [following for following, _ in node.next_functions]
         return False
 
-    def gradients(self, outputs: list, seeds: list, inputs: list | None = None) -> list:
+    def gradients(
+        self, outputs: list[Any], seeds: list[Any], inputs: list[Any] | None = None
+    ) -> list[Any]:
         """Zeros where a result does not depend on an input."""
         inputs = self.inputs if inputs is None else inputs
         pairs = [(o, s) for o, s in zip(outputs, seeds, strict=True) if o.requires_grad]
@@ -88,7 +90,7 @@ class _Level:
         ]
 
 
-def _tensors(name: str, value: Any) -> tuple[list, Callable]:
+def _tensors(name: str, value: Any) -> tuple[list[Any], Callable[..., Any]]:
     leaves, unflatten = _tree.flatten(value)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
@@ -109,7 +111,9 @@ def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     return result
 
 
-def _watched(level: _Level, args: tuple, argnums: Any) -> tuple[list, Any]:
+def _watched(
+    level: _Level, args: tuple[Any, ...], argnums: Any
+) -> tuple[list[Any], Any]:
     """args with those of argnums watched, and these alone."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     given = [*args]
@@ -125,8 +129,8 @@ def _watched(level: _Level, args: tuple, argnums: Any) -> tuple[list, Any]:
 
 
 def grad_and_value(
-    func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
-) -> Callable:
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that gives func's gradient and its value, a Tensor of one element.
 
     argnums: the positional arguments to differentiate for. With has_aux, func returns
@@ -166,8 +170,8 @@ def grad_and_value(
 
 
 def grad(
-    func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
-) -> Callable:
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that gives the gradient of func, which returns a single number.
 
     argnums: the positional arguments to differentiate for: one, or a tuple for a tuple
@@ -187,7 +191,9 @@ def grad(
     return gradient
 
 
-def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+def vjp(
+    func: Callable[..., Any], *primals: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
     """func's result, and a function from gradients of it to gradients of primals.
 
     >>> value, back = torch.func.vjp(torch.sin, torch.zeros(2))
@@ -227,8 +233,12 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
 
 def jvp(
-    func: Callable, primals: tuple, tangents: tuple, *, has_aux: bool = False
-) -> tuple:
+    func: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
     """func's result at primals, and its derivative in the direction of tangents.
 
     Two backward passes: the derivative of vjp with respect to its argument.
@@ -263,12 +273,12 @@ def jvp(
 
 
 def jacrev(
-    func: Callable,
+    func: Callable[..., Any],
     argnums: int | tuple[int, ...] = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
-) -> Callable:
+) -> Callable[..., Any]:
     """A function that gives func's Jacobian, a backward pass for each element.
 
     Its shape is the result's, then the argument's; for structures, one in each place of
@@ -289,7 +299,7 @@ def jacrev(
             blocks = [_block(level, output) for output in outputs]
             flat = [each for block in blocks for each in block]
 
-            def placed(block: list) -> Any:
+            def placed(block: list[Any]) -> Any:
                 places = iter(block)
                 return _tree.map_leaves(lambda _: next(places), chosen)
 
@@ -301,7 +311,7 @@ def jacrev(
     return jacobian
 
 
-def _block(level: _Level, output: Any) -> list:
+def _block(level: _Level, output: Any) -> list[Any]:
     """The Jacobians of one result for each input."""
     rows = []
     for i in range(output.numel()):
@@ -319,12 +329,12 @@ def _block(level: _Level, output: Any) -> list:
 
 
 def jacfwd(
-    func: Callable,
+    func: Callable[..., Any],
     argnums: int | tuple[int, ...] = 0,
     has_aux: bool = False,
     *,
     randomness: str = "error",
-) -> Callable:
+) -> Callable[..., Any]:
     """The same as jacrev: there is no forward mode, so it takes as many passes.
 
     >>> torch.func.jacfwd(torch.exp)(torch.zeros(2))
@@ -334,7 +344,9 @@ def jacfwd(
     return jacrev(func, argnums, has_aux=has_aux)
 
 
-def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+def hessian(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0
+) -> Callable[..., Any]:
     """A function that gives the second derivatives: jacrev of jacrev.
 
     >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.ones(2))

@@ -12,12 +12,12 @@ from pydevtensor.random import default_generators
 Tensor = _C.Tensor
 
 
-def _restore(generators: list, states: list) -> None:
+def _restore(generators: list[Any], states: list[Any]) -> None:
     for generator, state in zip(generators, states, strict=True):
         generator.set_state(state)
 
 
-def _dims_of(name: str, dims: Any, value: Any) -> list:
+def _dims_of(name: str, dims: Any, value: Any) -> list[Any]:
     """The dimension to map of each leaf, None for one that is not mapped."""
     if dims is None or isinstance(dims, int):
         return [
@@ -36,7 +36,7 @@ def _dims_of(name: str, dims: Any, value: Any) -> list:
     )
 
 
-def _joined(name: str, column: tuple, dim: Any) -> Any:
+def _joined(name: str, column: tuple[Any, ...], dim: Any) -> Any:
     for each in column:
         if not isinstance(each, Tensor):
             raise ValueError(
@@ -46,13 +46,13 @@ def _joined(name: str, column: tuple, dim: Any) -> Any:
 
 
 def vmap(
-    func: Callable,
+    func: Callable[..., Any],
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable:
+) -> Callable[..., Any]:
     """A function that maps func over a dimension of its arguments.
 
     It calls func for each element and stacks the results, so it is right, and slow: it
@@ -138,7 +138,7 @@ def vmap(
     return mapped
 
 
-def _out_dims(name: str, dims: Any, result: Any) -> list:
+def _out_dims(name: str, dims: Any, result: Any) -> list[Any]:
     if dims is None or isinstance(dims, int):
         return [dims] * len(_tree.flatten(result)[0])
     if isinstance(result, (tuple, list)) and len(dims) == len(result):

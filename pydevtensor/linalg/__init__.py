@@ -6,7 +6,9 @@ or NumPy's own. They take float32 and float64, on the CPU and on simulated GPUs.
 
 from pydevtensor._names import publish as _publish
 from pydevtensor.linalg.factors import *
-from pydevtensor.linalg.lapack import LinAlgError
+from pydevtensor.linalg.lapack import (
+    LinAlgError as LinAlgError,
+)
 from pydevtensor.linalg.norms import *
 from pydevtensor.linalg.spectra import *
 from pydevtensor.linalg.systems import *

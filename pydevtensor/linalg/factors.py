@@ -30,7 +30,7 @@ class _Triangular(Function):
         return X
 
     @staticmethod
-    def backward(ctx: Any, G: Tensor) -> tuple:
+    def backward(ctx: Any, G: Tensor) -> tuple[Any, ...]:
         A, X = ctx.saved_tensors
         gB = _Triangular.apply(A, G, ctx.flags ^ TRANSPOSED)
         if not ctx.needs_input_grad[0]:
@@ -83,7 +83,7 @@ class _Cholesky(Function):
     _node = "LinalgCholeskyExBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor) -> tuple:
+    def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
         L, info = lapack.cholesky(A)
         L = L.tril()
         ctx.save_for_backward(L)
@@ -195,7 +195,7 @@ class _LU(Function):
     _node = "LinalgLuFactorExBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor) -> tuple:
+    def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
         LU, pivots, info = lapack.lu(A)
         ctx.save_for_backward(LU, pivots)
         ctx.mark_non_differentiable(pivots, info)
@@ -284,14 +284,14 @@ class _QR(Function):
     _node = "LinalgQrBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor, mode: str) -> tuple:
+    def forward(ctx: Any, A: Tensor, mode: str) -> tuple[Any, ...]:
         Q, R = lapack.qr(A, mode)
         ctx.mode = mode
         ctx.save_for_backward(A, Q, R)
         return Q, R
 
     @staticmethod
-    def backward(ctx: Any, gQ: Tensor, gR: Tensor) -> tuple:
+    def backward(ctx: Any, gQ: Tensor, gR: Tensor) -> tuple[Any, ...]:
         A, Q, R = ctx.saved_tensors
         m, n = A.shape[-2:]
         if ctx.mode == "r":

@@ -39,7 +39,7 @@ class _SVD(Function):
     _node = "LinalgSvdBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor, full: bool) -> tuple:
+    def forward(ctx: Any, A: Tensor, full: bool) -> tuple[Any, ...]:
         U, S, Vh, info = lapack.svd(A, full)
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(info)
@@ -47,7 +47,7 @@ class _SVD(Function):
         return U, S, Vh, info
 
     @staticmethod
-    def backward(ctx: Any, gU: Any, gS: Any, gVh: Any, _: Any) -> tuple:
+    def backward(ctx: Any, gU: Any, gS: Any, gVh: Any, _: Any) -> tuple[Any, ...]:
         U, S, Vh = ctx.saved_tensors
         (m, n), k = (U.shape[-2], Vh.shape[-1]), S.shape[-1]
         full = U.shape[-1] > k or Vh.shape[-2] > k
@@ -75,7 +75,7 @@ class _SVD(Function):
         return result, None
 
 
-def checked_svd(name: str, A: Tensor, full: bool = False) -> tuple:
+def checked_svd(name: str, A: Tensor, full: bool = False) -> tuple[Any, ...]:
     lapack.matrices(A)
     *found, info = _SVD.apply(A, full)
     lapack.succeeded(name, info, _NO_END)
@@ -138,7 +138,7 @@ class _Eigh(Function):
     _node = "LinalgEighBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor, upper: bool) -> tuple:
+    def forward(ctx: Any, A: Tensor, upper: bool) -> tuple[Any, ...]:
         L, V, info = lapack.eigh(A, upper)
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(info)
@@ -146,7 +146,7 @@ class _Eigh(Function):
         return L, V, info
 
     @staticmethod
-    def backward(ctx: Any, gL: Any, gV: Any, _: Any) -> tuple:
+    def backward(ctx: Any, gL: Any, gV: Any, _: Any) -> tuple[Any, ...]:
         L, V = ctx.saved_tensors
         if gV is None:
             return None if gL is None else (V * gL.unsqueeze(-2)) @ V.mT, None
@@ -205,7 +205,7 @@ class _Eig(Function):
     _node = "LinalgEigBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor) -> tuple:
+    def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
         L, imaginary, V, info = lapack.eig(A)
         ctx.mark_non_differentiable(imaginary, info)
         ctx.save_for_backward(L, V)
@@ -332,7 +332,7 @@ class _Pinv(Function):
         return P
 
     @staticmethod
-    def backward(ctx: Any, G: Tensor) -> tuple:
+    def backward(ctx: Any, G: Tensor) -> tuple[Any, ...]:
         A, P = ctx.saved_tensors
         gP, PG = G.mT @ P, P @ G.mT
         first = (gP - A @ (P @ gP)) @ P.mT

@@ -33,7 +33,7 @@ class _Solve(Function):
     _node = "LinalgSolveExBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor, B: Tensor) -> tuple:
+    def forward(ctx: Any, A: Tensor, B: Tensor) -> tuple[Any, ...]:
         LU, pivots, info = lapack.lu(A)
         X = lapack.lu_solve(LU, pivots, B)
         ctx.save_for_backward(A, X, LU, pivots)
@@ -41,7 +41,7 @@ class _Solve(Function):
         return X, info
 
     @staticmethod
-    def backward(ctx: Any, G: Tensor, _: Any) -> tuple:
+    def backward(ctx: Any, G: Tensor, _: Any) -> tuple[Any, ...]:
         A, X, LU, pivots = ctx.saved_tensors
         if _C.is_grad_enabled():
             gB = _Solve.apply(A.mT, G)[0]
@@ -55,7 +55,7 @@ class _Inverse(Function):
     _node = "LinalgInvExBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor) -> tuple:
+    def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
         LU, pivots, info = lapack.lu(A)
         X = lapack.lu_solve(LU, pivots, _eye(A).expand(A.shape))
         ctx.save_for_backward(X)
@@ -111,7 +111,7 @@ class _LogDet(Function):
     _node = "LinalgSlogdetBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor) -> tuple:
+    def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
         diagonal, sign = _diagonal(A)
         ctx.save_for_backward(A)
         sign = sign * diagonal.sign().prod(-1)
@@ -327,7 +327,9 @@ class _LeastSquares(Function):
     _node = "LinalgLstsqBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor, B: Tensor, rcond: float, driver: str) -> tuple:
+    def forward(
+        ctx: Any, A: Tensor, B: Tensor, rcond: float, driver: str
+    ) -> tuple[Any, ...]:
         X, rank, S, info = lapack.least_squares(A, B, rcond, driver)
         n = A.shape[-1]
         rest = X[..., n:, :].square().sum(-2)
@@ -336,7 +338,7 @@ class _LeastSquares(Function):
         return X[..., :n, :], rest, rank, S, info
 
     @staticmethod
-    def backward(ctx: Any, G: Tensor, *_: Any) -> tuple:
+    def backward(ctx: Any, G: Tensor, *_: Any) -> tuple[Any, ...]:
         A, B = ctx.saved_tensors
         again = _C.is_grad_enabled()
         with enable_grad():

@@ -161,7 +161,7 @@ class record_function:
                 )
             )
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         from functools import wraps
 
         @wraps(function)
@@ -202,6 +202,8 @@ class profile:
     [1]
     """
 
+    dropped: Any
+
     def __init__(
         self,
         *,
@@ -220,7 +222,9 @@ class profile:
         max_events: int = 1_000_000,
     ) -> None:
         self._action = ProfilerAction.NONE
-        self.activities = set(ProfilerActivity if activities is None else activities)
+        self.activities: set[ProfilerActivity] = set(
+            ProfilerActivity if activities is None else activities
+        )
         if not self.activities:
             raise AssertionError("profile(): activities is empty; give CPU or CUDA")
         for activity in self.activities:
@@ -229,16 +233,18 @@ class profile:
                     f"profile(): {activity!r} is no activity; give "
                     "torch.profiler.ProfilerActivity.CPU or CUDA"
                 )
-        self.schedule = _always if schedule is None else schedule
+        self.schedule: Callable[[int], ProfilerAction] = (
+            _always if schedule is None else schedule
+        )
         self.on_trace_ready = on_trace_ready
         self.profile_memory = profile_memory
-        self.with_stack = with_stack or with_modules
+        self.with_stack: bool = with_stack or with_modules
         self.record_shapes = record_shapes
         self.with_modules = with_modules
         self.with_flops = with_flops
         self._modules: ModulePaths | None = None
         self.max_events = max_events
-        self.step_num = 0
+        self.step_num: int = 0
         self.dropped = 0
         self._events = Events([])
 

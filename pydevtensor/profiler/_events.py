@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass, field
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydevtensor._notebook import name_of_file
 
@@ -65,7 +65,7 @@ class Event:
     shapes: str = ""
 
     @staticmethod
-    def of(row: tuple, places: list[Place]) -> Event:
+    def of(row: tuple[Any, ...], places: list[Place]) -> Event:
         """An event of the recorder's tuple."""
         kind, line, node = row[0], row[10], row[13]
         place = places[line] if line >= 0 else None
@@ -323,7 +323,7 @@ class Events:
     def averages(self, by_line: bool = False, by_shapes: bool = False) -> EventList:
         """Events of one name, and of one line and of one shape if wanted, as one."""
         inner = self._inner_times()
-        found: dict[tuple, Average] = {}
+        found: dict[tuple[Any, ...], Average] = {}
         for event in self.events:
             place = event.place.of_line() if by_line and event.place else None
             shapes = event.shapes if by_shapes else ""

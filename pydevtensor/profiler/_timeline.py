@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 from pydevtensor.profiler._events import COPIES, Event
 
@@ -66,8 +67,8 @@ class Timeline:
     """A drawing of a profile: shown by notebooks, written to a file by save()."""
 
     def __init__(self, events: list[Event]) -> None:
-        self._lanes: dict[tuple, _Lane] = {}
-        self._arrows: list[tuple[tuple, int, tuple]] = []
+        self._lanes: dict[tuple[Any, ...], _Lane] = {}
+        self._arrows: list[tuple[tuple[Any, ...], int, tuple[Any, ...]]] = []
         self._memory: dict[str, list[tuple[int, int]]] = {}
         self._merged = 0
         for event in events:
@@ -78,7 +79,7 @@ class Timeline:
         self._end = max((bar.end for bar in bars), default=1)
         self._end = max(self._end, self._begin + 1)
 
-    def _lane(self, key: tuple, label: str) -> _Lane:
+    def _lane(self, key: tuple[Any, ...], label: str) -> _Lane:
         return self._lanes.setdefault(key, _Lane(label))
 
     def _add(self, event: Event) -> None:

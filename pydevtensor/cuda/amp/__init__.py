@@ -36,7 +36,9 @@ class GradScaler(amp.GradScaler):
         super().__init__("cuda", *args, **kwargs)
 
 
-def custom_fwd(fwd: Callable | None = None, *, cast_inputs: Any = None) -> Callable:
+def custom_fwd(
+    fwd: Callable[..., Any] | None = None, *, cast_inputs: Any = None
+) -> Callable[..., Any]:
     """torch.amp.custom_fwd(device_type='cuda').
 
     >>> @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32)
@@ -46,7 +48,7 @@ def custom_fwd(fwd: Callable | None = None, *, cast_inputs: Any = None) -> Calla
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
-def custom_bwd(bwd: Callable) -> Callable:
+def custom_bwd(bwd: Callable[..., Any]) -> Callable[..., Any]:
     """torch.amp.custom_bwd(device_type='cuda').
 
     >>> @torch.cuda.amp.custom_bwd

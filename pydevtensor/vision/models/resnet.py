@@ -43,14 +43,14 @@ class BasicBlock(nn.Module):
         planes: int,
         stride: int = 1,
         downsample: nn.Module | None = None,
-        norm_layer: Callable = nn.BatchNorm2d,
+        norm_layer: Callable[..., Any] = nn.BatchNorm2d,
     ) -> None:
         super().__init__()
-        self.conv1 = _conv(inplanes, planes, 3, stride)
-        self.bn1 = norm_layer(planes)
-        self.relu = nn.ReLU(inplace=True)
-        self.conv2 = _conv(planes, planes, 3)
-        self.bn2 = norm_layer(planes)
+        self.conv1: nn.Module = _conv(inplanes, planes, 3, stride)
+        self.bn1: Any = norm_layer(planes)
+        self.relu: nn.ReLU = nn.ReLU(inplace=True)
+        self.conv2: nn.Module = _conv(planes, planes, 3)
+        self.bn2: Any = norm_layer(planes)
         self.downsample = downsample
         self.stride = stride
 
@@ -77,17 +77,17 @@ class Bottleneck(nn.Module):
         planes: int,
         stride: int = 1,
         downsample: nn.Module | None = None,
-        norm_layer: Callable = nn.BatchNorm2d,
+        norm_layer: Callable[..., Any] = nn.BatchNorm2d,
     ) -> None:
         super().__init__()
         outputs = planes * self.expansion
-        self.conv1 = _conv(inplanes, planes, 1)
-        self.bn1 = norm_layer(planes)
-        self.conv2 = _conv(planes, planes, 3, stride)
-        self.bn2 = norm_layer(planes)
-        self.conv3 = _conv(planes, outputs, 1)
-        self.bn3 = norm_layer(outputs)
-        self.relu = nn.ReLU(inplace=True)
+        self.conv1: nn.Module = _conv(inplanes, planes, 1)
+        self.bn1: Any = norm_layer(planes)
+        self.conv2: nn.Module = _conv(planes, planes, 3, stride)
+        self.bn2: Any = norm_layer(planes)
+        self.conv3: nn.Module = _conv(planes, outputs, 1)
+        self.bn3: Any = norm_layer(outputs)
+        self.relu: nn.ReLU = nn.ReLU(inplace=True)
         self.downsample = downsample
         self.stride = stride
 
@@ -114,19 +114,19 @@ class ResNet(nn.Module):
         layers: list[int],
         num_classes: int = 1000,
         zero_init_residual: bool = False,
-        norm_layer: Callable = nn.BatchNorm2d,
+        norm_layer: Callable[..., Any] = nn.BatchNorm2d,
     ) -> None:
         super().__init__()
-        self.inplanes = 64
-        self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
-        self.bn1 = norm_layer(64)
-        self.relu = nn.ReLU(inplace=True)
-        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        self.inplanes: int = 64
+        self.conv1: nn.Conv2d = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+        self.bn1: Any = norm_layer(64)
+        self.relu: nn.ReLU = nn.ReLU(inplace=True)
+        self.maxpool: nn.MaxPool2d = nn.MaxPool2d(3, stride=2, padding=1)
         for i, count in enumerate(layers):
             stage = self._stage(block, 64 << i, count, 2 if i else 1, norm_layer)
             setattr(self, f"layer{i + 1}", stage)
-        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
-        self.fc = nn.Linear(512 * block.expansion, num_classes)
+        self.avgpool: nn.AdaptiveAvgPool2d = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc: nn.Linear = nn.Linear(512 * block.expansion, num_classes)
         for m in self.modules():
             if isinstance(m, nn.Conv2d):
                 nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
@@ -135,9 +135,14 @@ class ResNet(nn.Module):
                 nn.init.zeros_(last.weight)
 
     def _stage(
-        self, block: Any, planes: int, count: int, stride: int, norm_layer: Callable
+        self,
+        block: Any,
+        planes: int,
+        count: int,
+        stride: int,
+        norm_layer: Callable[..., Any],
     ) -> nn.Module:
-        outputs = planes * block.expansion
+        outputs: int = planes * block.expansion
         downsample = None
         if stride != 1 or self.inplanes != outputs:
             shortcut = _conv(self.inplanes, outputs, 1, stride)

@@ -17,7 +17,7 @@ __all__ += ["squeezenet1_0", "squeezenet1_1"]
 SqueezeNet1_0_Weights = SqueezeNet1_1_Weights = Weights
 # Of each version: the first convolution, and then the channels that a block squeezes
 # to and expands to, with None for a pooling.
-_VERSIONS: dict[str, tuple] = {
+_VERSIONS: dict[str, tuple[Any, ...]] = {
     "1_0": (
         (96, 7),
         *(None, (16, 64), (16, 64), (32, 128), None, (32, 128), (48, 192), (48, 192)),
@@ -72,9 +72,9 @@ class SqueezeNet(nn.Module):
                 layers.append(_Fire(channels, *block))
                 channels = 2 * block[1]
         self.num_classes = num_classes
-        self.features = nn.Sequential(*layers)
+        self.features: nn.Sequential = nn.Sequential(*layers)
         last = nn.Conv2d(512, num_classes, 1)
-        self.classifier = nn.Sequential(
+        self.classifier: nn.Sequential = nn.Sequential(
             nn.Dropout(p=dropout),
             last,
             nn.ReLU(inplace=True),

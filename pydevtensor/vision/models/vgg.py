@@ -42,8 +42,8 @@ class VGG(nn.Module):
     ) -> None:
         super().__init__()
         self.features = features
-        self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
-        self.classifier = nn.Sequential(
+        self.avgpool: nn.AdaptiveAvgPool2d = nn.AdaptiveAvgPool2d((7, 7))
+        self.classifier: nn.Sequential = nn.Sequential(
             nn.Linear(512 * 7 * 7, 4096),
             nn.ReLU(True),
             nn.Dropout(p=dropout),
@@ -66,7 +66,7 @@ class VGG(nn.Module):
 
 
 def _made(
-    name: str, weights: Any, pretrained: bool, normed: bool, options: dict
+    name: str, weights: Any, pretrained: bool, normed: bool, options: dict[Any, Any]
 ) -> VGG:
     layers: list[nn.Module] = []
     channels = 3

@@ -69,10 +69,16 @@ class ColorJitter(Module):
         hue: Any = 0,
     ) -> None:
         super().__init__()
-        self.brightness = self._limits("brightness", brightness)
-        self.contrast = self._limits("contrast", contrast)
-        self.saturation = self._limits("saturation", saturation)
-        self.hue = self._limits("hue", hue, 0.0, (-0.5, 0.5))
+        self.brightness: tuple[float, float] | None = self._limits(
+            "brightness", brightness
+        )
+        self.contrast: tuple[float, float] | None = self._limits("contrast", contrast)
+        self.saturation: tuple[float, float] | None = self._limits(
+            "saturation", saturation
+        )
+        self.hue: tuple[float, float] | None = self._limits(
+            "hue", hue, 0.0, (-0.5, 0.5)
+        )
 
     def _limits(
         self, name: str, value: Any, middle: float = 1.0, within: Any = (0, None)
@@ -92,7 +98,9 @@ class ColorJitter(Module):
         return None if low == high == middle else (low, high)
 
     @staticmethod
-    def get_params(brightness: Any, contrast: Any, saturation: Any, hue: Any) -> tuple:
+    def get_params(
+        brightness: Any, contrast: Any, saturation: Any, hue: Any
+    ) -> tuple[Any, ...]:
         """Draw the order, and the four factors or None.
 
         >>> torch.vision.transforms.ColorJitter.get_params(None, None, None, None)[1:]

@@ -26,7 +26,7 @@ class Compose:
     tensor([0.2500, 0.2500])
     """
 
-    def __init__(self, transforms: Sequence[Callable]) -> None:
+    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = transforms
 
     def __call__(self, img: Any) -> Any:
@@ -45,7 +45,7 @@ class Lambda:
     tensor([2., 2.])
     """
 
-    def __init__(self, lambd: Callable) -> None:
+    def __init__(self, lambd: Callable[..., Any]) -> None:
         if not callable(lambd):
             raise TypeError(f"Lambda(): a {type(lambd).__name__} is no function")
         self.lambd = lambd
@@ -87,7 +87,7 @@ class RandomChoice:
     tensor([-1., -1.])
     """
 
-    def __init__(self, transforms: Sequence[Callable], p: Any = None) -> None:
+    def __init__(self, transforms: Sequence[Callable[..., Any]], p: Any = None) -> None:
         self.transforms = transforms
         self.p = p
 
@@ -106,7 +106,7 @@ class RandomOrder:
     tensor([-1., -1.])
     """
 
-    def __init__(self, transforms: Sequence[Callable]) -> None:
+    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = transforms
 
     def __call__(self, img: Any) -> Any:

@@ -72,7 +72,7 @@ class CenterCrop(Module):
 
     def __init__(self, size: Any) -> None:
         super().__init__()
-        self.size = _pair(size)
+        self.size: tuple[int, int] = _pair(size)
 
     def forward(self, img: Any) -> Any:
         return F.center_crop(img, self.size)
@@ -90,9 +90,9 @@ class FiveCrop(Module):
 
     def __init__(self, size: Any) -> None:
         super().__init__()
-        self.size = _pair(size)
+        self.size: tuple[int, int] = _pair(size)
 
-    def forward(self, img: Any) -> tuple:
+    def forward(self, img: Any) -> tuple[Any, ...]:
         return F.five_crop(img, self.size)
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ class RandomCrop(Module):
         padding_mode: str = "constant",
     ) -> None:
         super().__init__()
-        self.size = _pair(size)
+        self.size: tuple[int, int] = _pair(size)
         self.padding = padding
         self.pad_if_needed = pad_if_needed
         self.fill = fill
@@ -203,7 +203,7 @@ class RandomResizedCrop(Module):
         antialias: bool | None = True,
     ) -> None:
         super().__init__()
-        self.size = _pair(size)
+        self.size: tuple[int, int] = _pair(size)
         self.scale = scale
         self.ratio = ratio
         self.interpolation = interpolation
@@ -304,7 +304,7 @@ class RandomRotation(Module):
             degrees = (-degrees, degrees)
         if len(degrees) != 2:
             raise ValueError("RandomRotation: degrees has to be one number or two")
-        self.degrees = [float(d) for d in degrees]
+        self.degrees: list[float] = [float(d) for d in degrees]
         self.interpolation = interpolation
         self.expand = expand
         self.center = center

@@ -94,7 +94,7 @@ def center_crop(img: Any, output_size: Any) -> Any:
     return crop(img, round((h - height) / 2), round((w - width) / 2), height, width)
 
 
-def five_crop(img: Any, size: Any) -> tuple:
+def five_crop(img: Any, size: Any) -> tuple[Any, ...]:
     """The four corners (top left, top right, bottom left, bottom right), the middle.
 
     >>> TF = torch.vision.transforms.functional
