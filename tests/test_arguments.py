@@ -82,7 +82,7 @@ def test_spellings_of_sizes(call):
         (lambda x: torch.zeros(2.0), ["zeros()", "size", "2.0 (float)"]),
         (lambda x: torch.zeros(2, device=3.5), ["zeros()", "device", "3.5 (float)"]),
         (lambda x: torch.full((2,)), ["full()", "fill_value"]),
-        (lambda x: x.max("a"), ["max()", "str", "max(input: Tensor, dim: int"]),
+        (lambda x: x.max("a"), ["max()", "str", "max(dim, keepdim=False"]),
         (lambda x: x.add(None), ["add()", "other", "None"]),
         (lambda x: x.add(1, 2, 3), ["add()", "3"]),
         (lambda x: x + 1j, ["complex"]),

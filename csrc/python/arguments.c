@@ -128,6 +128,20 @@ static const char *names_of(const dt_signature *s, int from, char *text, size_t 
     return text;
 }
 
+/* Raises TypeError for parameter i, with the form that it is missing from. */
+static void is_missing(const dt_signature *s, int i, bool method)
+{
+    char *forms = dt_signature_forms(s->text, s->name, method);
+    if (!forms)
+        return;
+    char *end = strstr(forms + 3, " | ");
+    if (end)
+        *end = '\0';
+    PyErr_Format(PyExc_TypeError, "%s(): argument %s is missing; give it, as in %s",
+                 s->name, s->parameters[i].name, forms + 3);
+    PyMem_Free(forms);
+}
+
 /* Binds to one form; loud says whether to raise. -1 where it does not fit. */
 static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
                      PyObject *const *values, Py_ssize_t count, PyObject *kwnames,
@@ -189,9 +203,7 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
         if (!out->slots[i] && s->parameters[i].required &&
             !(i == s->rest && out->nrest)) {
             if (loud)
-                PyErr_Format(PyExc_TypeError,
-                             "%s(): argument %s is missing; give it, as in %s", s->name,
-                             s->parameters[i].name, s->text);
+                is_missing(s, i, self != NULL);
             return -1;
         }
     return 0;
@@ -236,11 +248,13 @@ static int no_form(dt_signature *signature, PyObject *self, PyObject *const *val
             &given, name ? PyUnicode_FromFormat("%s%U: %s", i ? ", " : "", name, text)
                          : PyUnicode_FromFormat("%s%s", i ? ", " : "", text));
     }
-    if (given)
+    char *forms =
+        given ? dt_signature_forms(signature->text, signature->name, self != NULL) : NULL;
+    if (forms)
         PyErr_Format(PyExc_TypeError,
                      "%s() cannot be called with (%U)%s; use one of its forms: %s",
-                     signature->name, given, self ? " on a Tensor" : "",
-                     signature->text);
+                     signature->name, given, self ? " on a Tensor" : "", forms + 3);
+    PyMem_Free(forms);
     Py_XDECREF(given);
     return -1;
 }

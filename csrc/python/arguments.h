@@ -106,6 +106,10 @@ int dt_signature_read(dt_signature *signature);
 char *dt_signature_doc(const char *text, const char *name, bool method,
                        const char *doc);
 
+/* " | sum(dim=None, keepdim=False, *, dtype=None)": each form as a program writes it, after
+ * a bar; without the first parameter of a method. As above for the rest. */
+char *dt_signature_forms(const char *text, const char *name, bool method);
+
 /* --- arguments as values, by the index of the parameter --- */
 
 static inline bool dt_given(const dt_args *args, int i)

@@ -67,15 +67,19 @@ int dt_signature_read(dt_signature *signature)
 
 /* One form without words of types: Python's own reader of such texts takes no
  * annotations. */
-static char *copy_form(const char *text, const char *end, const char *name, bool method,
-                       char *out)
+static char *copy_form(const char *text, const char *end, const char *name,
+                       const char *self, char *out)
 {
     out = stpcpy(out, name);
     const char *c = strchr(text, '(');
     *out++ = *c++;
-    if (method && *c != ')' && *c != '*') {
-        out = stpcpy(out, "$self");
+    if (self && *c != ')' && *c != '*') {
+        out = stpcpy(out, self);
         c = strchr(c, ':');
+        if (!*self) {
+            c = dt_schema_word_end(dt_schema_skip(c + 1));
+            c += *c == ',' ? 2 : 0;
+        }
     }
     while (c < end) {
         if (*c == ':') {
@@ -91,6 +95,36 @@ static char *copy_form(const char *text, const char *end, const char *name, bool
     while (out[-1] == ' ')
         out--;
     return out;
+}
+
+/* All forms, without their results; each after `before`. */
+static char *copy_forms(const char *text, const char *name, const char *self,
+                        const char *before, char *out)
+{
+    for (const char *form = text; form;) {
+        const char *bar = strstr(form, " | ");
+        const char *end = bar ? bar : form + strlen(form);
+        const char *arrow = strstr(form, " -> ");
+        out = stpcpy(out, before);
+        out = copy_form(form, arrow && arrow < end ? arrow : end, name, self, out);
+        form = bar ? bar + 3 : NULL;
+    }
+    *out = '\0';
+    return out;
+}
+
+char *dt_signature_forms(const char *text, const char *name, bool method)
+{
+    size_t forms = 1;
+    for (const char *c = text; (c = strstr(c, " | ")); c += 3)
+        forms++;
+    char *buffer = PyMem_Malloc(strlen(text) + forms * (strlen(name) + 8) + 1);
+    if (!buffer) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    copy_forms(text, name, method ? "" : NULL, " | ", buffer);
+    return buffer;
 }
 
 char *dt_signature_doc(const char *text, const char *name, bool method, const char *doc)
@@ -122,19 +156,12 @@ char *dt_signature_doc(const char *text, const char *name, bool method, const ch
         PyErr_NoMemory();
         return NULL;
     }
-    char *out = copy_form(shown, shown_end, name, method, buffer);
+    char *out = copy_form(shown, shown_end, name, method ? "$self" : NULL, buffer);
     out = stpcpy(out, "\n--\n\n");
     out = stpcpy(out, doc);
     if (forms > 1) {
         out = stpcpy(out, "\n\nForms:");
-        for (const char *form = text; form;) {
-            const char *bar = strstr(form, " | ");
-            const char *end = bar ? bar : form + strlen(form);
-            out = stpcpy(out, "\n    ");
-            memcpy(out, form, (size_t)(end - form));
-            out += end - form;
-            form = bar ? bar + 3 : NULL;
-        }
+        out = copy_forms(text, name, method ? "" : NULL, "\n    ", out);
     }
     *out = '\0';
     return buffer;

@@ -49,8 +49,20 @@ def options_of(
         if name == unchecked or name not in options:
             continue
         if not least <= _number(name, options[name]) <= most:
-            raise ValueError(f"Invalid {called}: {options[name]}")
+            advice = "0 or more" if most == math.inf else f"a number from 0 to {most}"
+            raise ValueError(f"Invalid {called}: {options[name]}; give {advice}")
+    betas = options.get("betas", (0, 0))
+    if not hasattr(betas, "__getitem__"):
+        raise TypeError(
+            f"betas is {betas!r} ({type(betas).__name__}); give two numbers, such as "
+            "(0.9, 0.999)"
+        )
+    if len(betas) < 2:
+        raise IndexError(f"betas is {betas!r}; give two numbers, such as (0.9, 0.999)")
     for i, beta in enumerate(options.get("betas", ())):
         if not 0 <= _number(f"betas[{i}]", beta) < 1:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+            raise ValueError(
+                f"Invalid beta parameter at index {i}: {beta}; give a number of 0 or "
+                "more, below 1"
+            )
     return options

@@ -277,6 +277,11 @@ class Optimizer:
         closure, if given, computes the loss again, which step() then returns.
         """
         loss = None
+        if closure is not None and not callable(closure):
+            raise TypeError(
+                f"step(): closure is {closure!r:.60} ({type(closure).__name__}); give "
+                "a function that computes the loss, or nothing"
+            )
         if closure is not None:
             with enable_grad():
                 loss = closure()

@@ -20,6 +20,11 @@ __all__ = [
 
 
 def check_probability(p: float) -> None:
+    if isinstance(p, str) or not hasattr(p, "__float__"):
+        raise TypeError(
+            f"dropout probability is {p!r} ({type(p).__name__}); give a number from 0 "
+            "to 1"
+        )
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 

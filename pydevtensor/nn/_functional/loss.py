@@ -65,6 +65,7 @@ def _reduce(
 
 def _gap(name: str, input: Any, target: Any) -> Any:
     """input - target, with a warning if they broadcast."""
+    _need_tensors(name, input, target)
     if input.shape != target.shape:
         warnings.warn(
             f"{name}: the target's size {[*target.shape]} differs from the input's "
@@ -92,7 +93,18 @@ def _weighted(name: str, loss: Any, input: Any, weight: Any, reduction: str) -> 
     return _reduce("", loss, "mean" if reduction == "plain mean" else reduction)
 
 
+def _need_tensors(name: str, input: Any, target: Any) -> None:
+    for what, value in (("input", input), ("target", target)):
+        if not isinstance(value, Tensor):
+            # The type of PyTorch's error, which reads an attribute of it.
+            raise AttributeError(
+                f"{name}(): {what} is {value!r:.60} ({type(value).__name__}); give a "
+                "Tensor"
+            )
+
+
 def _need_same_size(name: str, input: Any, target: Any) -> None:
+    _need_tensors(name, input, target)
     if input.device != target.device:
         raise RuntimeError(
             f"{name}: the input, of shape {[*input.shape]}, is on {input.device} and "

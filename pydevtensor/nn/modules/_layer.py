@@ -30,6 +30,16 @@ def explain(module: Module, error: Exception, **inputs: Any) -> None:
         raise type(error)(f"{module}: {error}") from None
 
 
+def need_ints(module: Module, **sizes: Any) -> None:
+    """Raise TypeError for a size that is no int, by the name of the argument."""
+    for name, size in sizes.items():
+        if not hasattr(size, "__index__"):
+            raise TypeError(
+                f"{type(module).__name__}(): {name} is {size!r:.60} "
+                f"({type(size).__name__}); give an int"
+            )
+
+
 class Layer(Module):
     """Base of layers with a weight and a bias, which may be None."""
 

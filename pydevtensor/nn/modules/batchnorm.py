@@ -6,7 +6,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
-from pydevtensor.nn.modules._layer import Layer, explain
+from pydevtensor.nn.modules._layer import Layer, explain, need_ints
 from pydevtensor.nn.parameter import (
     UninitializedBuffer,
     UninitializedParameter,
@@ -43,6 +43,7 @@ class _NormBase(Layer):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        need_ints(self, num_features=num_features)
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum

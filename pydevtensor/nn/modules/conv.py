@@ -8,7 +8,7 @@ from typing import Any
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn._functional.conv import padded
-from pydevtensor.nn.modules._layer import Layer, explain
+from pydevtensor.nn.modules._layer import Layer, explain, need_ints
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import UninitializedParameter, is_lazy
 
@@ -50,6 +50,9 @@ class _ConvNd(Layer):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        need_ints(
+            self, in_channels=in_channels, out_channels=out_channels, groups=groups
+        )
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size: Any = self._each(kernel_size)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.modules._layer import Layer, explain
+from pydevtensor.nn.modules._layer import Layer, explain, need_ints
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import UninitializedParameter, is_lazy
 
@@ -47,6 +47,7 @@ class Linear(Layer):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        need_ints(self, in_features=in_features, out_features=out_features)
         self.in_features = in_features
         self.out_features = out_features
         shape = out_features, in_features

@@ -75,6 +75,19 @@ def _checked(value: Any, kind: type[Any], what: str) -> Any:
     return value
 
 
+def _no_module(given: Any) -> str:
+    """What to say of something else in the place of a module."""
+    advice = "give an nn.Module"
+    if isinstance(given, type) and issubclass(given, Module):
+        advice = f"this is the class: create one with {given.__name__}(...)"
+    elif isinstance(given, (list, tuple)):
+        advice = "give its modules one by one, as in Sequential(*modules)"
+    elif callable(given):
+        advice += ", such as nn.ReLU() for the function F.relu"
+    kind = given.__name__ if isinstance(given, type) else type(given).__name__
+    return f"{kind} is not a Module subclass; {advice}"
+
+
 class Module:
     """Base of layers and networks.
 
@@ -340,9 +353,7 @@ class Module:
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child module."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(
-                f"{type(module).__name__} is not a Module subclass; give an nn.Module"
-            )
+            raise TypeError(_no_module(module))
         self._check_name("module", name, self._modules)
         self._modules[name] = registered("module", self, name, module)
 
@@ -480,6 +491,11 @@ class Module:
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call fn on every module, children first; returns the module."""
+        if not callable(fn):
+            raise TypeError(
+                f"apply(): fn is {fn!r:.60} ({type(fn).__name__}); give a function of "
+                "a module"
+            )
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -491,7 +507,8 @@ class Module:
         """Set training mode in the whole tree; returns the module."""
         if not isinstance(mode, bool):
             raise ValueError(
-                "training mode is expected to be boolean; give True or False"
+                f"training mode is expected to be boolean, but got {mode!r:.60}; give "
+                "True or False"
             )
         for module in self.modules():
             module.training = mode
@@ -720,9 +737,12 @@ class Module:
         <All keys matched successfully>
         """
         if not hasattr(state_dict, "keys"):
+            wanted = "state_dict() returned"
+            if isinstance(state_dict, (str, bytes)):
+                wanted = "torch.load() reads from that file"
             raise TypeError(
                 "Expected state_dict to be dict-like, got "
-                f"{type(state_dict).__name__}; give what state_dict() returned"
+                f"{type(state_dict).__name__}; give what {wanted}"
             )
         loading = Loading(state_dict, assign)
         modules = [*self.named_modules(remove_duplicate=False)]

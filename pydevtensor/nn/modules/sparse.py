@@ -8,7 +8,7 @@ from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn._functional.sparse import padding_row
-from pydevtensor.nn.modules._layer import explain
+from pydevtensor.nn.modules._layer import explain, need_ints
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
 
@@ -95,6 +95,7 @@ class Embedding(_Table):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        need_ints(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         if padding_idx is not None:

@@ -18,7 +18,14 @@ __all__ = [
 
 
 def _listed(tensors: Any) -> list[Any]:
-    return [tensors] if isinstance(tensors, _C.Tensor) else [*tensors]
+    if isinstance(tensors, _C.Tensor):
+        return [tensors]
+    if not hasattr(tensors, "__iter__"):
+        raise TypeError(
+            f"the parameters to clip are a {type(tensors).__name__}; give Tensors, "
+            "such as a module's .parameters()"
+        )
+    return [*tensors]
 
 
 def _gradients(parameters: Any) -> list[Any]:

@@ -27,6 +27,12 @@ class _FunctionLR(LRScheduler):
         self.lr_lambdas: list[Callable[[int], float]] = _for_each_group(
             "lr_lambda", lr_lambda, optimizer
         )
+        for each in self.lr_lambdas:
+            if not callable(each):
+                raise TypeError(
+                    f"lr_lambda is {each!r:.60} ({type(each).__name__}); give a "
+                    "function of the epoch, such as lambda epoch: 0.95**epoch"
+                )
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:

@@ -56,6 +56,16 @@ def _mapped(function: Callable[[Any], Any], data: Any) -> Any:
     return data
 
 
+def _need_numbers(batch: Sequence[Any]) -> None:
+    for place, each in enumerate(batch):
+        if isinstance(each, (str, bytes)) or each is None:
+            raise TypeError(
+                f"default_collate(): sample 0 is of type {type(batch[0]).__name__}, "
+                f"sample {place} of type {type(each).__name__}; give samples of one "
+                "type, or a collate_fn"
+            )
+
+
 def default_collate(batch: Any) -> Any:
     """Stack the samples of a batch along a new first dimension.
 
@@ -83,6 +93,8 @@ def default_collate(batch: Any) -> Any:
                 "collate_fn that makes Tensors of samples"
             )
         return _stacked([torch.as_tensor(each) for each in batch])
+    if isinstance(first, (int, float)):
+        _need_numbers(batch)
     if isinstance(first, float):
         return torch.tensor(batch, dtype=torch.float64)
     if isinstance(first, int):

@@ -99,6 +99,25 @@ class DataLoader(Generic[_Sample_co]):
                 f"({type(dataset).__name__}), which has no __getitem__; give a "
                 "Dataset, a list or an IterableDataset"
             )
+        if not hasattr(num_workers, "__index__"):
+            raise TypeError(
+                f"DataLoader: num_workers is {num_workers!r} "
+                f"({type(num_workers).__name__}); give an int"
+            )
+        orders: Any = (("sampler", sampler), ("batch_sampler", batch_sampler))
+        for name, given in orders:
+            if given is None or hasattr(given, "__iter__"):
+                continue
+            if not hasattr(given, "__getitem__"):
+                raise TypeError(
+                    f"DataLoader: {name} is {given!r:.60} ({type(given).__name__}), "
+                    "which is not iterable; give a Sampler, or indices in a list"
+                )
+        if collate_fn is not None and not callable(collate_fn):
+            raise TypeError(
+                f"DataLoader: collate_fn is {collate_fn!r:.60} "
+                f"({type(collate_fn).__name__}); give a function of a list of samples"
+            )
         workers = (prefetch_factor, multiprocessing_context, persistent_workers or None)
         ordered = bool(shuffle or sampler is not None)
         for wrong, why in (

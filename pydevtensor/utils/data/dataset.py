@@ -110,6 +110,14 @@ class TensorDataset(Dataset[tuple[torch.Tensor, ...]]):
     def __init__(self, *tensors: torch.Tensor) -> None:
         if not tensors:
             raise TypeError("TensorDataset() needs at least one Tensor")
+        for place, each in enumerate(tensors):
+            if not isinstance(each, torch.Tensor):
+                # The type of PyTorch's error, which calls size().
+                kind = TypeError if hasattr(each, "size") else AttributeError
+                raise kind(
+                    f"TensorDataset(): item {place} is a {type(each).__name__}; give "
+                    "Tensors, such as torch.as_tensor() makes of it"
+                )
         sizes = [each.size(0) for each in tensors]
         if any(size != sizes[0] for size in sizes):
             raise AssertionError(
@@ -235,6 +243,11 @@ def random_split(
     >>> [s.indices for s in torch.utils.data.random_split(range(5), [0.6, 0.4], g)]
     [[2, 4, 3], [0, 1]]
     """
+    if not hasattr(lengths, "__iter__"):
+        raise TypeError(
+            f"random_split(): lengths is {lengths!r} ({type(lengths).__name__}); give "
+            "a count for each part, such as [80, 20], or fractions such as [0.8, 0.2]"
+        )
     counts: list[Any] = list(lengths)
     sized: Any = dataset
     count = len(sized)

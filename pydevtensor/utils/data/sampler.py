@@ -33,6 +33,15 @@ class Sampler(Generic[_Index_co]):
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
 
 
+def _length(source: Sized) -> int:
+    if not hasattr(source, "__len__"):
+        raise TypeError(
+            f"object of type '{type(source).__name__}' has no len(), so its samples "
+            "cannot be put in order; define __len__, or derive it from IterableDataset"
+        )
+    return len(source)
+
+
 class SequentialSampler(Sampler[int]):
     """The indices 0, 1, ... in order.
 
@@ -44,10 +53,10 @@ class SequentialSampler(Sampler[int]):
         self.data_source = data_source
 
     def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.data_source)))
+        return iter(range(_length(self.data_source)))
 
     def __len__(self) -> int:
-        return len(self.data_source)
+        return _length(self.data_source)
 
 
 def _check_count(name: str, value: object) -> None:
@@ -84,15 +93,17 @@ class RandomSampler(Sampler[int]):
         self.generator = generator
         if num_samples is not None:
             _check_count("RandomSampler(): num_samples", num_samples)
+        else:
+            _length(data_source)
 
     @property
     def num_samples(self) -> int:
         if self._num_samples is None:
-            return len(self.data_source)
+            return _length(self.data_source)
         return self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        count, wanted = len(self.data_source), self.num_samples
+        count, wanted = _length(self.data_source), self.num_samples
         generator = self.generator
         if generator is None:
             generator = torch.Generator().manual_seed(draw_seed())
