@@ -19,5 +19,6 @@ else:  # imported when they are first named
 
         raise AttributeError(absent(__name__, name))
 
-    def __dir__():
-        return sorted({*globals(), *_MODULES} - {"TYPE_CHECKING"})
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES} - {"TYPE_CHECKING"})

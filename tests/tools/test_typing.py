@@ -1,6 +1,7 @@
 """The stubs that the build makes, compared with the package, and programs checked with them."""
 
 import ast
+import inspect
 import os
 import re
 import shutil
@@ -84,6 +85,43 @@ def test_unknown_words_are_refused():
     """The test above can fail."""
     with pytest.raises(TypeError, match="no argument named"):
         torch.exp(torch.ones(2), axis=object())
+
+
+def stub_docs():
+    """The owner (Tensor or the package), name and first docstring of each function."""
+    seen = set()
+    tree = ast.parse(STUB.read_text())
+    tensor = next(n for n in tree.body if getattr(n, "name", "") == "Tensor")
+    for owner, body in ((torch, tree.body), (torch.Tensor, tensor.body)):
+        for node in body:
+            if isinstance(node, ast.FunctionDef) and (owner, node.name) not in seen:
+                seen.add((owner, node.name))
+                yield owner, node.name, ast.get_docstring(node)
+
+
+def test_editors_find_docstrings_in_the_stubs():
+    count = 0
+    for owner, name, doc in stub_docs():
+        if not name.startswith("_"):
+            assert doc == inspect.getdoc(getattr(owner, name)), (owner, name)
+            count += doc is not None
+    assert count > 1000
+
+
+def test_stubs_say_where_bodies_in_python_are():
+    pattern = r"# Its body is in (\S+), line (\d+)\.\n(?: *@overload\n)? *def (\w+)\("
+    found = re.findall(pattern, STUB.read_text())
+    assert len(found) > 200
+    for path, line, name in found:
+        defined = (ROOT / path).read_text().splitlines()[int(line) - 1]
+        names = name, name.removesuffix("_")
+        assert (
+            any(f"def {n}(" in defined for n in names)
+            or "alias"
+            in (
+                inspect.getdoc(getattr(torch, name, getattr(torch.Tensor, name, None)))
+            ).lower()
+        ), (name, path, line)
 
 
 def is_a(value, kind, first):

@@ -48,6 +48,8 @@ class Function:
     doc: str
     types: dict[str, str]  # of parameters whose word is Any
     result: str
+    line: int  # of the module
+    is_plain: bool  # whether the definition has just the types that callers may give
 
     def row(self) -> str:
         where = (self.function, self.method, self.in_place)
@@ -159,6 +161,8 @@ def read_function(
         doc=doc,
         types=types,
         result=given_back(node.returns),
+        line=node.lineno,
+        is_plain=not options.keys() - {"method"} and is_plain(node),
     )
     yield one
     for alias in options.get("aliases", ()):
@@ -175,6 +179,24 @@ def read_function(
             in_place=True,
             doc=in_place_doc(node.name, doc),
         )
+
+
+def is_plain(node: ast.FunctionDef) -> bool:
+    """Whether type checkers may read the definition in place of a stub.
+
+    Its types have to be those of the stub, which are wider for numbers and sizes, and
+    which have NumPy's axis beside dim.
+    """
+    given = node.args
+    every = [*given.args, *given.kwonlyargs, *([given.vararg] if given.vararg else [])]
+    words = {ast.unparse(each.annotation) for each in every if each.annotation}
+    plain = {"Tensor", "bool", "str", "Any"}
+    plain |= {f"{word} | None" for word in plain}
+    result = ast.unparse(node.returns) if node.returns else "Any"
+    alike = words <= plain and result != "Any" and node.name not in known.FORMS
+    if given.vararg and ast.unparse(given.vararg.annotation or given.vararg) != "Any":
+        return False  # one sequence will do too
+    return alike and not {"dim", "keepdim"} & {each.arg for each in every}
 
 
 def names_public(call: ast.Call) -> bool:

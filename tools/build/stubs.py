@@ -6,7 +6,9 @@ They come from the built extension, which knows its functions, methods and signa
 from the annotations of pydevtensor/_functions (functions.py); from stub_types.py, which
 has the types that signatures in C leave out; and from pydevtensor/__init__.py. Other
 modules carry their annotations themselves. Nothing here is listed a second time, so a
-new function is in the stubs with the next build.
+new function is in the stubs with the next build. Docstrings are in the stubs too, since
+that is where editors find them; where a function's body is in Python, a comment says
+in which file, and __init__.pyi imports it from there if its types are the same.
 
 --shown leaves out what inspect.signature cannot show: further forms of a function, and
 NumPy's words for arguments. Such stubs can be compared with the package word by word.
@@ -213,17 +215,46 @@ def written(parameters: str, result: str) -> Form:
 
 
 def definitions(
-    name: str, found: list[Form], method: bool, indent: str = ""
+    name: str, found: list[Form], method: bool, doc: str | None, indent: str = ""
 ) -> Iterator[str]:
+    """The forms of a function; the first one has the docstring, where editors look."""
     seen = []
     for form in found:
         line = form.text(name, method)
         if line not in seen:
             seen.append(line)
-    for line in seen:
+    for each in IN_PYTHON:
+        if each.name == name and (each.method if method else each.function):
+            module = f"pydevtensor/_functions/{each.module}.py"
+            yield f"{indent}# Its body is in {module}, line {each.line}."
+    for place, line in enumerate(seen):
         if len(seen) > 1:
             yield f"{indent}@overload"
-        yield indent + line
+        yield documented(indent + line, None if place else doc)
+
+
+def documented(line: str, doc: str | None) -> str:
+    """A definition, "def ...: ...", with a docstring in place of the last dots."""
+    if not doc:
+        return line
+    indent = line[: len(line) - len(line.lstrip())] + "    "
+    return line.removesuffix(" ...") + "\n" + "\n".join(docstring(doc, indent))
+
+
+def docstring(doc: str, indent: str) -> Iterator[str]:
+    text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    first, *rest = text.split("\n")
+    if not rest and not first.endswith('"'):
+        yield f'{indent}"""{first}"""'
+        return
+    yield f'{indent}"""{first}'
+    yield from (indent + line if line else "" for line in rest)
+    yield f'{indent}"""'
+
+
+def doc_of(name: str, value: Any) -> str | None:
+    """The docstring of a public name."""
+    return None if name.startswith("_") else getattr(value, "__doc__", None)
 
 
 # --- what has no signature of kinds -------------------------------------------------
@@ -273,10 +304,10 @@ def slot(owner: str, name: str) -> str | None:
     return line + (f"  # type: ignore[{ignored}]" if ignored else "")
 
 
-def property_lines(owner: str, name: str) -> Iterator[str]:
+def property_lines(owner: str, name: str, doc: str | None) -> Iterator[str]:
     kind = known.RESULTS.get(f"{owner}.{name}", "Any")
     yield "    @property"
-    yield f"    def {name}(self) -> {kind}: ..."
+    yield documented(f"    def {name}(self) -> {kind}: ...", doc)
     if f"{owner}.{name}" in known.SETTABLE:
         yield f"    @{name}.setter"
         yield f"    def {name}(self, value: {kind}) -> None: ..."
@@ -295,6 +326,8 @@ def class_lines(kind: type, rows: dict[str, str], shown: bool) -> Iterator[str]:
     elif owner == "Tensor":
         yield "@disjoint_base"
     yield f"class {owner}{'' if base == 'object' else f'({base})'}:"
+    if kind.__doc__:
+        yield from docstring(inspect.cleandoc(kind.__doc__), "    ")
     constructor = kind.__dict__.get("__new__")
     lines = []
     if constructor is not None and "__new__" not in known.SLOTS.get(owner, {}):
@@ -307,15 +340,16 @@ def class_lines(kind: type, rows: dict[str, str], shown: bool) -> Iterator[str]:
             in_place = name.endswith("_") and not name.endswith("__")
             in_place = in_place and not name.startswith("_")
             found = forms(name, rows[name], in_place, shown)
-            lines.extend(definitions(name, found, True, "    "))
+            lines.extend(definitions(name, found, True, doc_of(name, value), "    "))
         elif name in known.SLOTS.get(owner, {}):
             lines.append(f"    {slot(owner, name)}")
         elif name in IGNORED or (name in ORDER and owner != "Tensor"):
             continue
         elif isinstance(value, types.GetSetDescriptorType):
-            lines.extend(property_lines(owner, name))
+            lines.extend(property_lines(owner, name, doc_of(name, value)))
         elif isinstance(value, types.MethodDescriptorType):
-            lines.append("    " + plain(owner, name, value, True))
+            line = "    " + plain(owner, name, value, True)
+            lines.append(documented(line, doc_of(name, value)))
         elif not callable(value):
             lines.append(f"    {name}: {known.RESULTS.get(f'{owner}.{name}', 'Any')}")
         elif name == "__eq__":
@@ -348,9 +382,9 @@ def core_stub(core: types.ModuleType, shown: bool = False) -> str:
             lines.extend(class_lines(value, rows, shown))
         elif name in functions:
             found = forms(name, functions[name], False, shown)
-            lines.extend(definitions(name, found, False))
+            lines.extend(definitions(name, found, False, doc_of(name, value)))
         elif callable(value):
-            lines.append(plain("", name, value, False))
+            lines.append(documented(plain("", name, value, False), doc_of(name, value)))
         else:
             lines.append(f"{name}: {type(value).__name__}")
     return "\n".join(lines) + "\n"
@@ -392,9 +426,10 @@ def package_stub(core: types.ModuleType, source: str) -> str:
                 + ", ".join(f"{a.name} as {a.name}" for a in node.names)
             )
         elif isinstance(node, ast.FunctionDef) and not node.name.startswith("__"):
+            doc = ast.get_docstring(node)
             node.body = [ast.Expr(ast.Constant(...))]
             stub = ast.unparse(ast.fix_missing_locations(Qualify(names).visit(node)))
-            body.append(stub)
+            body.append(documented(stub.replace("\n    ...", " ..."), doc))
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
             if name == "_LATER":
@@ -408,6 +443,12 @@ def package_stub(core: types.ModuleType, source: str) -> str:
             elif name.startswith("_") and name != "__all__":
                 body.append(f"{name} = {ast.unparse(node.value)}")
     lines.append("from pydevtensor._C import *")
+    # These are the functions of _C too, and here a step leads to their bodies.
+    plain = (each for each in IN_PYTHON if each.is_plain and each.function)
+    lines += [
+        f"from pydevtensor._functions.{each.module} import {each.name} as {each.name}"
+        for each in plain
+    ]
     public = names | set(re.findall(r" as (\w+)", "\n".join(lines)))
     public |= set(re.findall(r"^(?:def )?(\w+)(?=\(|: )", "\n".join(body), re.M))
     public = {name for name in public if not name.startswith("_")}
