@@ -24,6 +24,9 @@ class GradScaler:
 
     With enabled=False it does nothing but pass on.
 
+    device      'cuda' or 'cpu'
+    init_scale  the first factor
+
     >>> net = nn.Linear(2, 1)
     >>> optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     >>> scaler = torch.amp.GradScaler('cpu', init_scale=1024.0)

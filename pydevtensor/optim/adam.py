@@ -32,6 +32,15 @@ class Adam(_Means):
     betas are the decay rates of the means of gradients and of squared gradients; eps is
     added to the root of the latter. Raises ValueError for options out of range.
 
+    params                      Tensors, pairs of a name and one, or dicts with
+                                'params' and options
+    lr                          learning rate
+    weight_decay                this times the parameter is added to its gradient
+    decoupled_weight_decay      shrink the parameter instead, as AdamW
+    maximize                    climb: use the negative gradient
+    foreach, fused, capturable  no effect: a step is always one kernel
+    differentiable              has to be False
+
     >>> weight = torch.tensor([1.0], requires_grad=True)
     >>> optimizer = torch.optim.Adam([weight], lr=0.1)
     >>> (weight * 3).sum().backward()
@@ -69,6 +78,15 @@ class AdamW(Adam):
 
     Each step first multiplies the parameters by 1 - lr * weight_decay.
 
+    params                      Tensors, pairs of a name and one, or dicts with
+                                'params' and options
+    betas                       decay rates of the two means
+    eps                         added to denominators
+    amsgrad                     divide by the largest mean of squares so far
+    maximize                    climb: use the negative gradient
+    foreach, fused, capturable  no effect: a step is always one kernel
+    differentiable              has to be False
+
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.AdamW([w], lr=0.1)
     >>> w.grad = torch.tensor([1.0, -1.0])
@@ -101,6 +119,17 @@ class RAdam(_Means):
 
     The first steps, while the mean of squared gradients rests on too few of them, are
     those of momentum alone. Raises ValueError for options out of range.
+
+    params                  Tensors, pairs of a name and one, or dicts with 'params'
+                            and options
+    lr                      learning rate
+    betas                   decay rates of the two means
+    eps                     added to denominators
+    weight_decay            this times the parameter is added to its gradient
+    decoupled_weight_decay  shrink the parameter instead, as AdamW
+    maximize                climb: use the negative gradient
+    foreach, capturable     no effect: a step is always one kernel
+    differentiable          has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.RAdam([w], lr=0.1)
@@ -137,6 +166,16 @@ class NAdam(_Means):
     The momentum of step t is betas[0] * (1 - 0.96 ** (t * momentum_decay) / 2); the
     state's mu_product is the product of all so far. Raises ValueError for options out
     of range.
+
+    params                  Tensors, pairs of a name and one, or dicts with 'params'
+                            and options
+    lr                      learning rate
+    eps                     added to denominators
+    weight_decay            this times the parameter is added to its gradient
+    decoupled_weight_decay  shrink the parameter instead, as AdamW
+    maximize                climb: use the negative gradient
+    foreach, capturable     no effect: a step is always one kernel
+    differentiable          has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.NAdam([w], lr=0.1)
@@ -180,6 +219,15 @@ class Adamax(_Means):
 
     Steps are divided by the greatest gradient so far, which fades by betas[1] a step.
     Raises ValueError for options out of range.
+
+    params               Tensors, pairs of a name and one, or dicts with 'params' and
+                         options
+    lr                   learning rate
+    eps                  added to denominators
+    weight_decay         this times the parameter is added to its gradient
+    maximize             climb: use the negative gradient
+    foreach, capturable  no effect: a step is always one kernel
+    differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Adamax([w], lr=0.1)

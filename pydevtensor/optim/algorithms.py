@@ -19,6 +19,12 @@ class SGD(Optimizer):
     v = momentum * v + (1 - dampening) * g;  p = p - lr * v, or with nesterov
     p = p - lr * (g + momentum * v). Raises ValueError for options out of range.
 
+    params          Tensors, pairs of a name and one, or dicts with 'params' and options
+    weight_decay    this times the parameter is added to its gradient
+    maximize        climb: use the negative gradient
+    foreach, fused  no effect: a step is always one kernel
+    differentiable  has to be False
+
     >>> weight = torch.tensor([1.0], requires_grad=True)
     >>> optimizer = torch.optim.SGD([weight], lr=0.1)
     >>> (weight * 3).sum().backward()
@@ -56,6 +62,14 @@ class Adagrad(Optimizer):
 
     The rate is divided by the root of the sum of squared gradients, which starts at
     initial_accumulator_value; lr_decay also lowers it with the number of steps.
+
+    params          Tensors, pairs of a name and one, or dicts with 'params' and options
+    lr              learning rate
+    eps             added to denominators
+    weight_decay    this times the parameter is added to its gradient
+    maximize        climb: use the negative gradient
+    foreach, fused  no effect: a step is always one kernel
+    differentiable  has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Adagrad([w], lr=0.1)
@@ -99,6 +113,15 @@ class Adadelta(Optimizer):
 
     rho is the decay rate of the means of squared gradients and steps.
 
+    params               Tensors, pairs of a name and one, or dicts with 'params' and
+                         options
+    lr                   learning rate
+    eps                  added to denominators
+    weight_decay         this times the parameter is added to its gradient
+    maximize             climb: use the negative gradient
+    foreach, capturable  no effect: a step is always one kernel
+    differentiable       has to be False
+
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Adadelta([w])
     >>> w.grad = torch.tensor([1.0, -1.0])
@@ -133,6 +156,16 @@ class RMSprop(Optimizer):
 
     alpha is the decay rate of the mean of squared gradients; centered subtracts the
     square of the mean gradient from it.
+
+    params               Tensors, pairs of a name and one, or dicts with 'params' and
+                         options
+    lr                   learning rate
+    eps                  added to denominators
+    momentum             part of the last step that is kept
+    weight_decay         this times the parameter is added to its gradient
+    maximize             climb: use the negative gradient
+    foreach, capturable  no effect: a step is always one kernel
+    differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.RMSprop([w], lr=0.1)
@@ -169,6 +202,13 @@ class ASGD(Optimizer):
     The rate of step t + 1 is lr / (1 + lambd * lr * t) ** alpha, and each step also
     multiplies the parameters by 1 - lambd * rate. state[p]["ax"] is the parameter, and
     from step t0 + 2 on its mean since then. Raises ValueError for options out of range.
+
+    params               Tensors, pairs of a name and one, or dicts with 'params' and
+                         options
+    weight_decay         this times the parameter is added to its gradient
+    maximize             climb: use the negative gradient
+    foreach, capturable  no effect: a step is always one kernel
+    differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.ASGD([w], lr=0.5, lambd=0, t0=0)
@@ -210,6 +250,12 @@ class Rprop(Optimizer):
     counts: the step is multiplied by etas[1] where the sign stays, by etas[0] where it
     turns round, and held between the two step_sizes. Raises ValueError unless
     0 < etas[0] < 1 < etas[1].
+
+    params               Tensors, pairs of a name and one, or dicts with 'params' and
+                         options
+    maximize             climb: use the negative gradient
+    foreach, capturable  no effect: a step is always one kernel
+    differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Rprop([w], lr=0.25)

@@ -25,6 +25,8 @@ class LBFGS(Optimizer):
     are in one group, and are copied into one vector: on a GPU, an iteration waits for
     some numbers. Raises ValueError for a negative lr and for several groups.
 
+    params  Tensors, in one group
+
     >>> w = nn.Parameter(torch.tensor([3.0, -2.0]))
     >>> trainer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
     >>> def closure():

@@ -22,6 +22,12 @@ class Muon(Optimizer):
     embeddings and the last layer with another optimizer. Raises ValueError for a
     parameter that is no matrix, and for options out of range.
 
+    params        Tensors, pairs of a name and one, or dicts with 'params' and options
+    lr            learning rate
+    eps           added to denominators
+    weight_decay  this times the parameter is added to its gradient
+    nesterov      look ahead by the momentum
+
     >>> w = nn.Parameter(torch.zeros(2, 2))
     >>> slow = {'ns_steps': 10, 'ns_coefficients': (2, -1.5, 0.5)}
     >>> trainer = torch.optim.Muon([w], lr=1.0, **slow)

@@ -164,7 +164,10 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
     def add_param_group(self, param_group: dict[Any, Any]) -> None:
-        """Add a group: a dict with "params" and options to replace the defaults."""
+        """Add a group: a dict with "params" and options to replace the defaults.
+
+        param_group  such a dict
+        """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         given = param_group["params"]
@@ -251,6 +254,8 @@ class Optimizer:
         """Call hook(optimizer, state_dict) at the end of each state_dict().
 
         The hook changes the state, or returns another one.
+
+        prepend  call it before the hooks that are there
         """
         return _add_hook(self._state_dict_hooks.after_save, hook, prepend)
 
@@ -261,13 +266,18 @@ class Optimizer:
 
         The hook gets a copy of the dict, not of what is in it. It changes that, or
         returns another state.
+
+        prepend  call it before the hooks that are there
         """
         return _add_hook(self._state_dict_hooks.before_load, hook, prepend)
 
     def register_load_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Call hook(optimizer) after each load_state_dict()."""
+        """Call hook(optimizer) after each load_state_dict().
+
+        prepend  call it before the hooks that are there
+        """
         return _add_hook(self._state_dict_hooks.after_load, hook, prepend)
 
     @_hooked

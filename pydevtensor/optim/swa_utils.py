@@ -262,6 +262,9 @@ class SWALR(LRScheduler):
     swa_lr is a number, or one for each group; anneal_strategy is "cos" or "linear".
     Raises ValueError for another one, and for anneal_epochs that is no whole number.
 
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.swa_utils.SWALR(sgd, 0.5, 2, "linear")
     >>> rates = []

@@ -51,6 +51,8 @@ __all__ = [
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0) of each element.
 
+    inplace  write the result into the input
+
     >>> nn.functional.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
@@ -70,6 +72,8 @@ def leaky_relu(
     input: Tensor, negative_slope: float = 0.01, inplace: bool = False
 ) -> Tensor:
     """x, or negative_slope * x where x is negative.
+
+    inplace  write the result into the input
 
     >>> nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
@@ -132,6 +136,8 @@ def rrelu(
     In training it is uniform between lower and upper, else their mean. Raises
     RuntimeError where lower is greater than upper.
 
+    inplace  write the result into the input
+
     >>> nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
     """
@@ -166,6 +172,8 @@ def rrelu_(
 ) -> Tensor:
     """rrelu, in place.
 
+    training  draw the slopes; otherwise all are the mean of lower and upper
+
     >>> nn.functional.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
     """
@@ -174,6 +182,8 @@ def rrelu_(
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (e^x - 1) where x is negative.
+
+    inplace  write the result into the input
 
     >>> nn.functional.elu(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
@@ -192,6 +202,8 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """1.0507 * x, or 1.7581 * (e^x - 1) where x is negative.
+
+    inplace  write the result into the input
 
     >>> nn.functional.selu(torch.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
@@ -212,6 +224,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (e^(x / alpha) - 1) where x is negative.
 
     Raises RuntimeError where alpha is 0.
+
+    inplace  write the result into the input
 
     >>> nn.functional.celu(torch.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.4323,  2.0000])
@@ -246,6 +260,8 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x).
 
+    inplace  write the result into the input
+
     >>> nn.functional.silu(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
     """
@@ -254,6 +270,8 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(log(1 + e^x)).
+
+    inplace  write the result into the input
 
     >>> nn.functional.mish(torch.tensor([-1.0, 2.0]))
     tensor([-0.3034,  1.9440])
@@ -267,6 +285,8 @@ def hardtanh(
     """Each element, or the bound that it exceeds; at a bound the gradient is 0.
 
     Raises ValueError where min_val is greater than max_val.
+
+    inplace  write the result into the input
 
     >>> nn.functional.hardtanh(torch.tensor([-3.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
@@ -294,6 +314,8 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6) of each element.
 
+    inplace  write the result into the input
+
     >>> nn.functional.relu6(torch.tensor([-1.0, 2.0, 9.0]))
     tensor([0., 2., 6.])
     """
@@ -303,6 +325,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * min(max(x + 3, 0), 6) / 6.
 
+    inplace  write the result into the input
+
     >>> nn.functional.hardswish(torch.tensor([-1.0, 2.0, 9.0]))
     tensor([-0.3333,  1.6667,  9.0000])
     """
@@ -311,6 +335,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6.
+
+    inplace  write the result into the input
 
     >>> nn.functional.hardsigmoid(torch.tensor([-1.0, 2.0, 9.0]))
     tensor([0.3333, 0.8333, 1.0000])
@@ -322,6 +348,8 @@ def threshold(
     input: Tensor, threshold: float, value: float, inplace: bool = False
 ) -> Tensor:
     """Each element that is greater than threshold, and value for the others.
+
+    inplace  write the result into the input
 
     >>> nn.functional.threshold(torch.tensor([-1.0, 2.0]), 0.5, 9)
     tensor([9., 2.])
@@ -468,6 +496,9 @@ def softmin(
 ) -> Tensor:
     """softmax of -input.
 
+    dim    the dimension along which the results add up to 1
+    dtype  convert the input to it first
+
     >>> nn.functional.softmin(torch.tensor([1.0, 2.0, 3.0]), dim=0)
     tensor([0.6652, 0.2447, 0.0900])
     """
@@ -481,6 +512,9 @@ def log_softmax(
     dtype: _C.dtype | None = None,
 ) -> Tensor:
     """log(softmax(input)), computed stably.
+
+    dim    the dimension along which the results add up to 1
+    dtype  convert the input to it first
 
     >>> nn.functional.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
     tensor([-2.4076, -1.4076, -0.4076])

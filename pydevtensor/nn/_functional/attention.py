@@ -258,6 +258,8 @@ def multi_head_attention_forward(
     query (L, N, E), key (S, N, E) and value (S, N, E), or all without N. Returns the
     result, (L, N, E), and with need_weights the shares, (N, L, S), else None.
 
+    training  whether there is dropout
+
     >>> x, w = torch.ones(3, 1, 4), torch.ones(12, 4)
     >>> call = nn.functional.multi_head_attention_forward
     >>> y, shares = call(

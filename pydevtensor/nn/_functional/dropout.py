@@ -34,6 +34,8 @@ def dropout(
 ) -> Tensor:
     """Zero elements with probability p and divide the others by 1 - p, in training.
 
+    inplace  write the result into the input
+
     >>> nn.functional.dropout(torch.ones(3), p=0.5, training=False)
     tensor([1., 1., 1.])
     """
@@ -83,6 +85,10 @@ def dropout1d(
 
     Raises RuntimeError for another number of dimensions.
 
+    inplace   write the result into the input
+    training  without it nothing changes
+    p         probability of an element to be zeroed
+
     >>> nn.functional.dropout1d(torch.ones(1, 2, 3), training=False).shape
     torch.Size([1, 2, 3])
     """
@@ -101,6 +107,10 @@ def dropout2d(
     """dropout of whole channels of (N, C, H, W); (N, C, L) is taken too.
 
     Raises RuntimeError for an input without channels.
+
+    inplace   write the result into the input
+    training  without it nothing changes
+    p         probability of an element to be zeroed
 
     >>> nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
     torch.Size([1, 2, 3, 3])
@@ -124,6 +134,10 @@ def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
+
+    inplace   write the result into the input
+    training  without it nothing changes
+    p         probability of an element to be zeroed
 
     >>> nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
     torch.Size([1, 2, 3, 3, 3])
@@ -165,6 +179,8 @@ def alpha_dropout(
 
     The result is scaled and shifted to keep mean 0 and variance 1.
 
+    inplace  write the result into the input
+
     >>> nn.functional.alpha_dropout(torch.ones(3), p=0.5)
     tensor([1., 1., 1.])
     """
@@ -175,6 +191,10 @@ def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """alpha_dropout of whole channels of (N, C, ...).
+
+    inplace   write the result into the input
+    training  without it nothing changes
+    p         probability of an element to be zeroed
 
     >>> nn.functional.feature_alpha_dropout(torch.ones(1, 2), p=0.5)
     tensor([[1., 1.]])

@@ -130,6 +130,9 @@ def mse_loss(
 
     weight, of the input's shape: what each counts. ValueError for another shape.
 
+    size_average, reduce  deprecated; use reduction
+    target                the wanted values
+
     >>> nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
     """
@@ -149,6 +152,9 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """The absolute differences; reduction and weight are those of mse_loss().
+
+    size_average, reduce  deprecated; use reduction
+    target                the wanted values
 
     >>> nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
@@ -170,6 +176,9 @@ def huber_loss(
     """Half the squared difference up to delta, linear with slope delta above it.
 
     weight is that of mse_loss(), but the mean is not divided by the weights.
+
+    reduction  'mean', 'sum', or 'none' for one loss each
+    target     the wanted values
 
     >>> nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -198,6 +207,10 @@ def smooth_l1_loss(
 ) -> Tensor:
     """huber_loss with a delta of beta, divided by beta; l1_loss if beta is 0.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+    target                the wanted values
+
     >>> nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
     """
@@ -219,6 +232,11 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """-(t log x + (1 - t) log(1 - x)); logarithms are at least -100.
+
+    weight                what each element counts
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+    target                the wanted values, of the same shape
 
     >>> p = torch.tensor([0.9, 0.2])
     >>> nn.functional.binary_cross_entropy(p, torch.tensor([1.0, 0.0]))
@@ -252,6 +270,11 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), computed stably.
 
+    weight                what each element counts
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+    target                the wanted values, of the same shape
+
     >>> x = torch.tensor([2.0, -1.0])
     >>> nn.functional.binary_cross_entropy_with_logits(x, torch.tensor([1.0, 0.0]))
     tensor(0.2201)
@@ -275,6 +298,9 @@ def kl_div(
     log_target: bool = False,
 ) -> Tensor:
     """target * (log target - input); input holds log-probabilities.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.9, 0.1])
     >>> nn.functional.kl_div(q.log(), p, reduction='sum')
@@ -310,6 +336,8 @@ def nll_loss(
     Raises IndexError for an index that is not a class; on a GPU, AcceleratorError at
     the next synchronization.
 
+    size_average, reduce  deprecated; use reduction
+
     >>> x = torch.tensor([[0.9, 0.1], [0.2, 0.8]]).log()
     >>> nn.functional.nll_loss(x, torch.tensor([0, 1]))
     tensor(0.1643)
@@ -333,6 +361,11 @@ def cross_entropy(
     input: logits, (N, C, ...) or (C); target: class indices, of input's shape without
     C, or class probabilities, of input's shape. label_smoothing is the part of each
     target that is spread evenly over the classes. The others are as for nll_loss.
+
+    weight                what each class counts
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+    ignore_index          a target that does not count
 
     >>> x = torch.tensor([[2.0, -1.0], [0.0, 3.0]])
     >>> nn.functional.cross_entropy(x, torch.tensor([0, 1]))
@@ -363,6 +396,10 @@ def poisson_nll_loss(
     log_input=False: x is the rate, and the loss x - t log(x + eps). full adds
     Stirling's approximation of log(t!) where t is above 1.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+    target                the wanted values
+
     >>> nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([2.0]))
     tensor(1.)
     """
@@ -391,6 +428,8 @@ def gaussian_nll_loss(
     input's shape, or one without the last dimension or with size 1 there. full adds the
     constant log(2 pi) / 2. Raises ValueError for another shape and for negative
     variances.
+
+    reduction  'mean', 'sum', or 'none' for one loss each
 
     >>> x, t = torch.tensor([1.0]), torch.tensor([3.0])
     >>> nn.functional.gaussian_nll_loss(x, t, torch.tensor([4.0]))
@@ -432,6 +471,9 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """input, a distance, where target is 1; max(0, margin - input) where it is -1.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> x, t = torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0])
     >>> nn.functional.hinge_embedding_loss(x, t)
     tensor(0.5000)
@@ -456,6 +498,9 @@ def cosine_embedding_loss(
 
     cos: the cosine of the angle between the vectors input1 and input2, of shape (N, D)
     or (D); target: (N) or (). Raises RuntimeError for other shapes.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
     >>> nn.functional.cosine_embedding_loss(x, y, torch.tensor([1.0]))
@@ -493,6 +538,9 @@ def margin_ranking_loss(
     """max(0, margin - target * (input1 - input2)), target being 1 or -1.
 
     Raises RuntimeError where the numbers of dimensions differ.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> x, y, t = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0])
     >>> nn.functional.margin_ranking_loss(x, y, t)
@@ -550,6 +598,9 @@ def multi_margin_loss(
     (ValueError for others); weight: one for each class, shape (C). Raises RuntimeError
     for other shapes and, on the CPU, for an index that is not a class.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
     >>> nn.functional.multi_margin_loss(x, torch.tensor([3]))
     tensor(0.3250)
@@ -595,6 +646,9 @@ def multilabel_margin_loss(
     row, ended by -1. Raises RuntimeError for other shapes and, on the CPU, for an index
     that is not a class.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
     >>> nn.functional.multilabel_margin_loss(x, torch.tensor([[3, 0, -1, 1]]))
     tensor(0.8500)
@@ -633,6 +687,9 @@ def multilabel_soft_margin_loss(
 
     weight: one for each class.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> x = torch.tensor([[2.0, -1.0]])
     >>> nn.functional.multilabel_soft_margin_loss(x, torch.tensor([[1.0, 0.0]]))
     tensor(0.2201)
@@ -652,6 +709,9 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + e^(-target * input)), target being 1 or -1.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
@@ -678,6 +738,10 @@ def triplet_margin_loss(
     swap: takes d(positive, negative) where that is less than d(anchor, negative).
     Raises ValueError for a margin of 0 or less, RuntimeError where the numbers of
     dimensions differ.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+    p                     degree of the norm of differences
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> nn.functional.triplet_margin_loss(a, b, a)
@@ -709,6 +773,8 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """triplet_margin_loss with another distance, a function of two tensors.
+
+    reduction  'mean', 'sum', or 'none' for one loss each
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> def largest(x, y):

@@ -31,6 +31,8 @@ def layer_norm(
     normalized_shape is their shape and that of weight and bias. Raises RuntimeError if
     input's shape does not end with it.
 
+    eps  added to the variance, against a division by 0
+
     >>> nn.functional.layer_norm(torch.tensor([[1.0, 2.0, 3.0]]), (3,))
     tensor([[-1.2247,  0.0000,  1.2247]])
     """
@@ -52,6 +54,9 @@ def batch_norm(
     In training with the batch's statistics, with which the running ones are updated by
     momentum (the variance is the unbiased one); else with the running ones. weight,
     bias and the running statistics have shape (C,).
+
+    eps                        added to the variance, against a division by 0
+    running_mean, running_var  statistics to update, or to use
 
     >>> mean, var = torch.tensor([2.0]), torch.tensor([4.0])
     >>> nn.functional.batch_norm(torch.tensor([[4.0]]), mean, var)
@@ -96,6 +101,8 @@ def group_norm(
 
     input: (N, C, ...), C being a multiple of num_groups (RuntimeError where not);
     weight and bias: (C,). Raises ValueError where a group has one element in all.
+
+    eps  added to the variance, against a division by 0
 
     >>> nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
@@ -153,6 +160,9 @@ def instance_norm(
     use_input_stats=False by the running statistics, else by the input's, with whose
     means over the batch the running ones are updated by momentum. Raises ValueError for
     one element a channel.
+
+    eps                        added to the variance, against a division by 0
+    running_mean, running_var  statistics to update, or to use
 
     >>> nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])

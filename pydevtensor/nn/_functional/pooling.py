@@ -96,6 +96,8 @@ def max_pool1d(
     return_indices: also where the maxima are, int64. Raises RuntimeError for a window
     larger than the input.
 
+    dilation  distance between a window's elements
+
     >>> nn.functional.max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0, 0.0]]), 3, 2)
     tensor([[3., 4.]])
     """
@@ -114,6 +116,13 @@ def max_pool2d(
     return_indices: bool = False,
 ) -> Any:
     """The maximum of each window of (..., height, width): see max_pool1d.
+
+    kernel_size     size of the window, a number or one for each dimension
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends of each dimension
+    dilation        distance between a window's elements
+    return_indices  also give where the maxima are
+    ceil_mode       let a last window reach over the end
 
     >>> nn.functional.max_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
     tensor([[[ 5.,  7.],
@@ -135,6 +144,13 @@ def max_pool3d(
 ) -> Any:
     """The maximum of each window of (..., depth, height, width): see max_pool1d.
 
+    kernel_size     size of the window, a number or one for each dimension
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends of each dimension
+    dilation        distance between a window's elements
+    return_indices  also give where the maxima are
+    ceil_mode       let a last window reach over the end
+
     >>> nn.functional.max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
     tensor([[[[7.]]]])
     """
@@ -154,6 +170,12 @@ def max_pool1d_with_indices(
 ) -> Any:
     """max_pool1d with return_indices=True.
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
+    dilation     distance between a window's elements
+    ceil_mode    let a last window reach over the end
+
     >>> x = torch.tensor([[1.0, 3.0, 2.0, 4.0]])
     >>> nn.functional.max_pool1d_with_indices(x, 2)
     (tensor([[3., 4.]]), tensor([[1, 3]]))
@@ -172,6 +194,12 @@ def max_pool2d_with_indices(
 ) -> Any:
     """max_pool2d with return_indices=True.
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
+    dilation     distance between a window's elements
+    ceil_mode    let a last window reach over the end
+
     >>> nn.functional.max_pool2d_with_indices(torch.tensor([[[1.0, 3.0]]]), (1, 2))
     (tensor([[[3.]]]), tensor([[[1]]]))
     """
@@ -188,6 +216,12 @@ def max_pool3d_with_indices(
     return_indices: bool = False,
 ) -> Any:
     """max_pool3d with return_indices=True.
+
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
+    dilation     distance between a window's elements
+    ceil_mode    let a last window reach over the end
 
     >>> x = torch.arange(8.0).reshape(1, 2, 2, 2)
     >>> nn.functional.max_pool3d_with_indices(x, 2)
@@ -211,6 +245,10 @@ def avg_pool1d(
 
     padding: zeros on both sides, which count_include_pad=False does not count. Raises
     RuntimeError for a window larger than the input.
+
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    ceil_mode    let a last window reach over the end
 
     >>> nn.functional.avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
     tensor([[2., 3.]])
@@ -239,6 +277,12 @@ def avg_pool2d(
 
     divisor_override: what sums are divided by, instead of the window's size.
 
+    kernel_size        size of the window, a number or one for each dimension
+    stride             step of the window (kernel_size)
+    padding            elements added at both ends of each dimension
+    ceil_mode          let a last window reach over the end
+    count_include_pad  count the padding as elements of a mean
+
     >>> nn.functional.avg_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
     tensor([[[ 2.5000,  4.5000],
              [10.5000, 12.5000]]])
@@ -260,6 +304,13 @@ def avg_pool3d(
 ) -> Tensor:
     """The average of each window of (..., depth, height, width): see avg_pool2d.
 
+    kernel_size        size of the window, a number or one for each dimension
+    stride             step of the window (kernel_size)
+    padding            elements added at both ends of each dimension
+    ceil_mode          let a last window reach over the end
+    count_include_pad  count the padding as elements of a mean
+    divisor_override   divide the sums by this number
+
     >>> nn.functional.avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
     tensor([[[[3.5000]]]])
     """
@@ -279,6 +330,10 @@ def lp_pool1d(
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., length).
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    ceil_mode    let a last window reach over the end
+
     >>> nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 0.0, 2.0]]), 2, 2)
     tensor([[5., 2.]])
     """
@@ -294,6 +349,10 @@ def lp_pool2d(
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., height, width).
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    ceil_mode    let a last window reach over the end
+
     >>> nn.functional.lp_pool2d(torch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
     tensor([[[5.]]])
     """
@@ -308,6 +367,10 @@ def lp_pool3d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., depth, height, width).
+
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    ceil_mode    let a last window reach over the end
 
     >>> nn.functional.lp_pool3d(torch.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
     tensor([[[[5.]]]])
@@ -383,6 +446,8 @@ def adaptive_max_pool2d(
 
     output_size: one number or two, None being the input's size.
 
+    return_indices  also give where the maxima are
+
     >>> nn.functional.adaptive_max_pool2d(torch.arange(9.0).reshape(1, 3, 3), (1, None))
     tensor([[[6., 7., 8.]]])
     """
@@ -394,6 +459,9 @@ def adaptive_max_pool3d(
 ) -> Any:
     """The maximum of each of the windows that divide the last three dimensions evenly.
 
+    output_size     size of the result, a number or one for each dimension
+    return_indices  also give where the maxima are
+
     >>> nn.functional.adaptive_max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1)
     tensor([[[[7.]]]])
     """
@@ -404,6 +472,8 @@ def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
     """adaptive_max_pool1d with return_indices=True.
+
+    output_size  size of the result, a number or one for each dimension
 
     >>> x = torch.tensor([[1.0, 3.0, 2.0, 4.0]])
     >>> nn.functional.adaptive_max_pool1d_with_indices(x, 2)
@@ -417,6 +487,8 @@ def adaptive_max_pool2d_with_indices(
 ) -> Any:
     """adaptive_max_pool2d with return_indices=True.
 
+    output_size  size of the result, a number or one for each dimension
+
     >>> x = torch.arange(4.0).reshape(1, 2, 2)
     >>> nn.functional.adaptive_max_pool2d_with_indices(x, 1)
     (tensor([[[3.]]]), tensor([[[3]]]))
@@ -428,6 +500,8 @@ def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
     """adaptive_max_pool3d with return_indices=True.
+
+    output_size  size of the result, a number or one for each dimension
 
     >>> x = torch.arange(8.0).reshape(1, 2, 2, 2)
     >>> nn.functional.adaptive_max_pool3d_with_indices(x, 1)
@@ -458,6 +532,8 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of the windows that divide the last three dimensions evenly.
+
+    output_size  size of the result, a number or one for each dimension
 
     >>> nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1)
     tensor([[[[3.5000]]]])
@@ -551,6 +627,9 @@ def fractional_max_pool2d(
     output_size: the number of windows; or output_ratio, that number for each element.
     _random_samples: numbers from 0 to 1, of shape (N, C, 2), instead of random ones.
 
+    kernel_size     size of the window, a number or one for each dimension
+    return_indices  also give where the maxima are
+
     >>> nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, (3, 3)).shape
     torch.Size([1, 3, 3])
     """
@@ -574,6 +653,10 @@ def fractional_max_pool3d(
     _random_samples: Any = None,
 ) -> Any:
     """The maximum of windows of the last three dimensions at random distances.
+
+    output_size     size of the result, a number or one for each dimension
+    kernel_size     size of the window, a number or one for each dimension
+    return_indices  also give where the maxima are
 
     >>> nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, 3).shape
     torch.Size([1, 3, 3, 3])
@@ -599,6 +682,9 @@ def fractional_max_pool2d_with_indices(
 ) -> Any:
     """fractional_max_pool2d with return_indices=True.
 
+    output_size  size of the result, a number or one for each dimension
+    kernel_size  size of the window, a number or one for each dimension
+
     >>> x = torch.arange(4.0).reshape(1, 2, 2)
     >>> nn.functional.fractional_max_pool2d_with_indices(x, 2, 1)
     (tensor([[[3.]]]), tensor([[[3]]]))
@@ -617,6 +703,9 @@ def fractional_max_pool3d_with_indices(
     _random_samples: Any = None,
 ) -> Any:
     """fractional_max_pool3d with return_indices=True.
+
+    output_size  size of the result, a number or one for each dimension
+    kernel_size  size of the window, a number or one for each dimension
 
     >>> x = torch.arange(27.0).reshape(1, 3, 3, 3)
     >>> nn.functional.fractional_max_pool3d_with_indices(x, 2, 1)
@@ -701,6 +790,10 @@ def max_unpool1d(
     an index outside of the output; on a GPU, AcceleratorError at the next
     synchronization.
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
+
     >>> nn.functional.max_unpool1d(torch.tensor([[3.0]]), torch.tensor([[1]]), 2)
     tensor([[0., 3.]])
     """
@@ -716,6 +809,11 @@ def max_unpool2d(
     output_size: Any = None,
 ) -> Tensor:
     """Maxima put back to where max_pool2d found them, in zeros: see max_unpool1d.
+
+    output_size  size of the result, a number or one for each dimension
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
 
     >>> nn.functional.max_unpool2d(torch.tensor([[[3.0]]]), torch.tensor([[[1]]]), 2)
     tensor([[[0., 3.],
@@ -733,6 +831,11 @@ def max_unpool3d(
     output_size: Any = None,
 ) -> Tensor:
     """Maxima put back to where max_pool3d found them, in zeros: see max_unpool1d.
+
+    output_size  size of the result, a number or one for each dimension
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
 
     >>> index = torch.tensor([[[[1]]]])
     >>> nn.functional.max_unpool3d(torch.tensor([[[[3.0]]]]), index, (1, 1, 2))

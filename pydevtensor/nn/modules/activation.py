@@ -63,6 +63,8 @@ class _Activation(Module):
 class ReLU(_Activation):
     """max(x, 0) of each element.
 
+    inplace  write the result into the input
+
     >>> nn.ReLU()(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
@@ -78,6 +80,8 @@ class ReLU(_Activation):
 
 class SiLU(_Activation):
     """x * sigmoid(x) of each element.
+
+    inplace  write the result into the input
 
     >>> nn.SiLU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
@@ -95,6 +99,8 @@ class SiLU(_Activation):
 class LeakyReLU(_Activation):
     """x, or negative_slope * x where x is negative.
 
+    inplace  write the result into the input
+
     >>> nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
     """
@@ -110,6 +116,8 @@ class LeakyReLU(_Activation):
 
 class ELU(_Activation):
     """x, or alpha * (e^x - 1) where x is negative.
+
+    inplace  write the result into the input
 
     >>> nn.ELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
@@ -145,6 +153,8 @@ class GELU(_Activation):
 class Mish(_Activation):
     """x * tanh(log(1 + e^x)) of each element.
 
+    inplace  write the result into the input
+
     >>> nn.Mish()(torch.tensor([-1.0, 2.0]))
     tensor([-0.3034,  1.9440])
     """
@@ -160,6 +170,8 @@ class Mish(_Activation):
 
 class SELU(_Activation):
     """1.0507 * x, or 1.7581 * (e^x - 1) where x is negative.
+
+    inplace  write the result into the input
 
     >>> nn.SELU()(torch.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
@@ -177,6 +189,8 @@ class SELU(_Activation):
 class CELU(_Activation):
     """x, or alpha * (e^(x / alpha) - 1) where x is negative.
 
+    inplace  write the result into the input
+
     >>> nn.CELU(0.5)(torch.tensor([-1.0, 2.0]))
     tensor([-0.4323,  2.0000])
     """
@@ -192,6 +206,8 @@ class CELU(_Activation):
 
 class Hardswish(_Activation):
     """x * min(max(x + 3, 0), 6) / 6 of each element.
+
+    inplace  write the result into the input
 
     >>> nn.Hardswish()(torch.tensor([-1.0, 2.0, 9.0]))
     tensor([-0.3333,  1.6667,  9.0000])
@@ -212,6 +228,8 @@ class Hardswish(_Activation):
 class Hardsigmoid(_Activation):
     """min(max(x + 3, 0), 6) / 6 of each element.
 
+    inplace  write the result into the input
+
     >>> nn.Hardsigmoid()(torch.tensor([-1.0, 2.0, 9.0]))
     tensor([0.3333, 0.8333, 1.0000])
     """
@@ -230,6 +248,8 @@ class Hardsigmoid(_Activation):
 
 class Threshold(_Activation):
     """Each element that is greater than threshold, and value for the others.
+
+    inplace  write the result into the input
 
     >>> nn.Threshold(0.5, 9)(torch.tensor([-1.0, 2.0]))
     tensor([9., 2.])
@@ -304,6 +324,9 @@ class Hardtanh(_Activation):
     At a bound the gradient is 0. Raises ValueError where min_val is not less than
     max_val.
 
+    inplace               write the result into the input
+    min_value, max_value  deprecated; use min_val, max_val
+
     >>> nn.Hardtanh()(torch.tensor([-3.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
@@ -341,6 +364,8 @@ class Hardtanh(_Activation):
 class ReLU6(Hardtanh):
     """min(max(x, 0), 6) of each element.
 
+    inplace  write the result into the input
+
     >>> nn.ReLU6()(torch.tensor([-1.0, 2.0, 9.0]))
     tensor([0., 2., 6.])
     """
@@ -356,6 +381,8 @@ class RReLU(_Activation):
     """LeakyReLU with a slope of each element, random in training.
 
     In training it is uniform between lower and upper; after eval() it is their mean.
+
+    inplace  write the result into the input
 
     >>> nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2000,  2.0000])
@@ -377,6 +404,8 @@ class PReLU(Module):
 
     It has num_parameters elements, 1 or one for each channel (dimension 1), which
     start as init. Raises RuntimeError for inputs with another number of channels.
+
+    device, dtype  of the parameters
 
     >>> nn.PReLU()(torch.tensor([-1.0, 2.0])).detach()
     tensor([-0.2500,  2.0000])
@@ -486,6 +515,8 @@ class Tanhshrink(Module):
 class Softmin(_Activation):
     """Softmax of -input.
 
+    dim  the dimension along which the results add up to 1
+
     >>> nn.Softmin(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([0.5000, 0.5000])
     """
@@ -538,6 +569,8 @@ class Softmax(_Activation):
 
 class LogSoftmax(_Activation):
     """The logarithm of Softmax.
+
+    dim  the dimension along which the results add up to 1
 
     >>> nn.LogSoftmax(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([-0.6931, -0.6931])

@@ -33,6 +33,10 @@ class MultiheadAttention(Module):
     add_bias_kv and add_zero_attn add a key: learned, or zeros. Raises AssertionError
     or RuntimeError for inputs and masks of other shapes.
 
+    dropout        probability of dropout of the weights
+    bias           whether the projections have biases
+    device, dtype  of the parameters
+
     >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = torch.ones(5, 3, 8)
     >>> y, shares = attention(x, x, x)

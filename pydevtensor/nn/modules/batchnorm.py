@@ -130,6 +130,13 @@ class BatchNorm1d(_BatchNorm):
     Raises ValueError for another number of dimensions, and in training for one value
     per channel.
 
+    num_features         C, the number of channels
+    eps                  added to the variance, against a division by 0
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
+
     >>> norm = nn.BatchNorm1d(1)
     >>> norm(torch.tensor([[1.0], [3.0]])).detach()
     tensor([[-1.0000],
@@ -144,6 +151,15 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """Normalizes each channel of (N, C, H, W), as BatchNorm1d.
 
+    num_features         C, the number of channels
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
+
     >>> nn.BatchNorm2d(3)(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
     """
@@ -153,6 +169,15 @@ class BatchNorm2d(_BatchNorm):
 
 class BatchNorm3d(_BatchNorm):
     """Normalizes each channel of (N, C, D, H, W), as BatchNorm1d.
+
+    num_features         C, the number of channels
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
 
     >>> nn.BatchNorm3d(3)(torch.rand(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])
@@ -223,6 +248,14 @@ class _LazyNorm(_NormBase):
 class LazyBatchNorm1d(_LazyNorm, _BatchNorm):
     """A BatchNorm1d that takes num_features from its first input.
 
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
+
     >>> norm = nn.LazyBatchNorm1d()
     >>> norm(torch.rand(4, 3)).shape
     torch.Size([4, 3])
@@ -237,6 +270,14 @@ class LazyBatchNorm1d(_LazyNorm, _BatchNorm):
 class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
     """A BatchNorm2d that takes num_features from its first input.
 
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
+
     >>> norm = nn.LazyBatchNorm2d()
     >>> norm(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
@@ -248,6 +289,14 @@ class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
 
 class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
     """A BatchNorm3d that takes num_features from its first input.
+
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
 
     >>> norm = nn.LazyBatchNorm3d()
     >>> norm(torch.rand(2, 3, 4, 4, 4)).shape

@@ -188,6 +188,9 @@ class Conv1d(_ConvNd):
     'circular'. Raises ValueError for channels that groups does not divide, RuntimeError
     for an input of another shape, dtype or device.
 
+    stride    step of the kernel
+    dilation  distance between the kernel's elements
+
     >>> nn.Conv1d(2, 4, 3, padding='same')(torch.ones(5, 2, 8)).shape
     torch.Size([5, 4, 8])
     """
@@ -198,6 +201,14 @@ class Conv1d(_ConvNd):
 
 class Conv2d(_ConvNd):
     """Convolves (N, C, H, W) or (C, H, W), as Conv1d.
+
+    in_channels    channels of the input
+    out_channels   channels of the result
+    padding        elements added at both ends, 'same' or 'valid'
+    dilation       distance between the kernel's elements
+    groups         parts of the channels with kernels of their own
+    padding_mode   'zeros', 'reflect', 'replicate' or 'circular'
+    device, dtype  of the parameters
 
     >>> net = nn.Conv2d(3, 6, kernel_size=3, stride=2, padding=1)
     >>> net(torch.ones(2, 3, 8, 8)).shape
@@ -212,6 +223,17 @@ class Conv2d(_ConvNd):
 
 class Conv3d(_ConvNd):
     """Convolves (N, C, D, H, W) or (C, D, H, W), as Conv1d.
+
+    in_channels    channels of the input
+    out_channels   channels of the result
+    kernel_size    size of the kernel, a number or one for each dimension
+    stride         step of the kernel
+    padding        elements added at both ends, 'same' or 'valid'
+    dilation       distance between the kernel's elements
+    groups         parts of the channels with kernels of their own
+    bias           whether there is a bias
+    padding_mode   'zeros', 'reflect', 'replicate' or 'circular'
+    device, dtype  of the parameters
 
     >>> nn.Conv3d(2, 4, 3)(torch.ones(2, 5, 5, 5)).shape
     torch.Size([4, 3, 3, 3])
@@ -309,6 +331,10 @@ class ConvTranspose1d(_ConvTransposeNd):
     output_padding + 1; a call may give output_size instead. weight is (in_channels,
     out_channels / groups, *kernel_size). Errors as of Conv1d.
 
+    bias           whether there is a bias
+    padding_mode   'zeros', 'reflect', 'replicate' or 'circular'
+    device, dtype  of the parameters
+
     >>> nn.ConvTranspose1d(2, 4, 3, stride=2)(torch.ones(5, 2, 8)).shape
     torch.Size([5, 4, 17])
     """
@@ -319,6 +345,18 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 class ConvTranspose2d(_ConvTransposeNd):
     """The transposed convolution of (N, C, H, W) or (C, H, W), as ConvTranspose1d.
+
+    in_channels     channels of the input
+    out_channels    channels of the result
+    kernel_size     size of the kernel, a number or one for each dimension
+    stride          step of the kernel
+    padding         elements that the result lacks at both ends of a dimension
+    dilation        distance between the kernel's elements
+    output_padding  elements added at one end of the result
+    groups          parts of the channels with kernels of their own
+    bias            whether there is a bias
+    padding_mode    'zeros', 'reflect', 'replicate' or 'circular'
+    device, dtype   of the parameters
 
     >>> up = nn.ConvTranspose2d(3, 2, kernel_size=4, padding=1, stride=2)
     >>> up(torch.ones(1, 3, 8, 8)).shape
@@ -331,6 +369,18 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The transposed convolution of (N, C, D, H, W) or (C, D, H, W).
+
+    in_channels     channels of the input
+    out_channels    channels of the result
+    kernel_size     size of the kernel, a number or one for each dimension
+    stride          step of the kernel
+    padding         elements that the result lacks at both ends of a dimension
+    dilation        distance between the kernel's elements
+    output_padding  elements added at one end of the result
+    groups          parts of the channels with kernels of their own
+    bias            whether there is a bias
+    padding_mode    'zeros', 'reflect', 'replicate' or 'circular'
+    device, dtype   of the parameters
 
     >>> nn.ConvTranspose3d(2, 4, 2, stride=2)(torch.ones(2, 3, 3, 3)).shape
     torch.Size([4, 6, 6, 6])
@@ -394,6 +444,9 @@ class _Lazy(_ConvNd):
 class LazyConv1d(_Lazy, Conv1d):
     """A Conv1d that takes in_channels from its first input, then becomes a Conv1d.
 
+    out_channels  channels of the result
+    kernel_size   size of the kernel, a number or one for each dimension
+
     >>> net = nn.LazyConv1d(4, 3)
     >>> net(torch.ones(1, 2, 8)).shape
     torch.Size([1, 4, 6])
@@ -402,6 +455,8 @@ class LazyConv1d(_Lazy, Conv1d):
 
 class LazyConv2d(_Lazy, Conv2d):
     """A Conv2d that takes in_channels from its first input, then becomes a Conv2d.
+
+    out_channels  channels of the result
 
     >>> net = nn.LazyConv2d(4, kernel_size=3)
     >>> net(torch.ones(1, 2, 8, 8)).shape
@@ -414,6 +469,9 @@ class LazyConv2d(_Lazy, Conv2d):
 class LazyConv3d(_Lazy, Conv3d):
     """A Conv3d that takes in_channels from its first input, then becomes a Conv3d.
 
+    out_channels  channels of the result
+    kernel_size   size of the kernel, a number or one for each dimension
+
     >>> nn.LazyConv3d(4, 3)(torch.ones(1, 2, 8, 8, 8)).shape
     torch.Size([1, 4, 6, 6, 6])
     """
@@ -421,6 +479,9 @@ class LazyConv3d(_Lazy, Conv3d):
 
 class LazyConvTranspose1d(_Lazy, ConvTranspose1d):
     """A ConvTranspose1d that takes in_channels from its first input.
+
+    out_channels  channels of the result
+    kernel_size   size of the kernel, a number or one for each dimension
 
     >>> nn.LazyConvTranspose1d(4, 3)(torch.ones(1, 2, 8)).shape
     torch.Size([1, 4, 10])
@@ -430,6 +491,9 @@ class LazyConvTranspose1d(_Lazy, ConvTranspose1d):
 class LazyConvTranspose2d(_Lazy, ConvTranspose2d):
     """A ConvTranspose2d that takes in_channels from its first input.
 
+    out_channels  channels of the result
+    kernel_size   size of the kernel, a number or one for each dimension
+
     >>> nn.LazyConvTranspose2d(4, 3)(torch.ones(1, 2, 8, 8)).shape
     torch.Size([1, 4, 10, 10])
     """
@@ -437,6 +501,9 @@ class LazyConvTranspose2d(_Lazy, ConvTranspose2d):
 
 class LazyConvTranspose3d(_Lazy, ConvTranspose3d):
     """A ConvTranspose3d that takes in_channels from its first input.
+
+    out_channels  channels of the result
+    kernel_size   size of the kernel, a number or one for each dimension
 
     >>> nn.LazyConvTranspose3d(4, 3)(torch.ones(1, 2, 8, 8, 8)).shape
     torch.Size([1, 4, 10, 10, 10])

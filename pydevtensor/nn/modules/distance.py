@@ -13,6 +13,8 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 class CosineSimilarity(Module):
     """The cosine of the angle between vectors along dim; the shapes broadcast.
 
+    eps  least product of the two lengths
+
     >>> x, y = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]])
     >>> nn.CosineSimilarity()(x, y)
     tensor([0.6000])
@@ -29,6 +31,8 @@ class CosineSimilarity(Module):
 
 class PairwiseDistance(Module):
     """The p-norm of x1 - x2 + eps along the last dimension; the shapes broadcast.
+
+    keepdim  keep the last dimension, with size 1
 
     >>> x, y = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> nn.PairwiseDistance()(x, y)

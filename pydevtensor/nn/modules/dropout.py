@@ -34,6 +34,8 @@ class Dropout(_DropoutNd):
 
     After eval() it returns its input. Raises ValueError for a p outside 0 to 1.
 
+    inplace  write the result into the input
+
     >>> nn.Dropout(0.5).eval()(torch.ones(2))
     tensor([1., 1.])
     """
@@ -44,6 +46,8 @@ class Dropout(_DropoutNd):
 
 class Dropout1d(_DropoutNd):
     """Zeroes channels of (N, C, L) or (C, L) with probability p, in training.
+
+    inplace  write the result into the input
 
     >>> nn.Dropout1d(0.5).eval()(torch.ones(1, 2))
     tensor([[1., 1.]])
@@ -56,6 +60,8 @@ class Dropout1d(_DropoutNd):
 class Dropout2d(_DropoutNd):
     """Zeroes channels of (N, C, H, W) with probability p, in training.
 
+    inplace  write the result into the input
+
     >>> nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 1, 1)).flatten(1)
     tensor([[1., 1.]])
     """
@@ -66,6 +72,8 @@ class Dropout2d(_DropoutNd):
 
 class Dropout3d(_DropoutNd):
     """Zeroes channels of (N, C, D, H, W) with probability p, in training.
+
+    inplace  write the result into the input
 
     >>> nn.Dropout3d(0.5).eval()(torch.ones(1, 2, 1, 1, 1)).flatten(1)
     tensor([[1., 1.]])
@@ -80,6 +88,8 @@ class AlphaDropout(_DropoutNd):
 
     The result is scaled and shifted to keep mean 0 and variance 1.
 
+    inplace  write the result into the input
+
     >>> nn.AlphaDropout(0.5).eval()(torch.ones(1, 2))
     tensor([[1., 1.]])
     """
@@ -90,6 +100,9 @@ class AlphaDropout(_DropoutNd):
 
 class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels of (N, C, ...).
+
+    inplace  write the result into the input
+    p        probability of an element to be zeroed
 
     >>> nn.FeatureAlphaDropout(0.5).eval()(torch.ones(1, 2))
     tensor([[1., 1.]])

@@ -84,6 +84,10 @@ class InstanceNorm1d(_InstanceNorm):
     a bias. Raises ValueError for another number of dimensions and for one element a
     channel.
 
+    num_features   C, the number of channels
+    eps            added to the variance, against a division by 0
+    device, dtype  of the parameters
+
     >>> nn.InstanceNorm1d(1)(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
@@ -93,6 +97,15 @@ class InstanceNorm1d(_InstanceNorm):
 
 class InstanceNorm2d(_InstanceNorm):
     """Normalizes each channel of each sample of (N, C, H, W), as InstanceNorm1d.
+
+    num_features         C, the number of channels
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
 
     >>> nn.InstanceNorm2d(3)(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
@@ -104,6 +117,15 @@ class InstanceNorm2d(_InstanceNorm):
 class InstanceNorm3d(_InstanceNorm):
     """Normalizes each channel of each sample of (N, C, D, H, W), as InstanceNorm1d.
 
+    num_features         C, the number of channels
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
+
     >>> nn.InstanceNorm3d(3)(torch.rand(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])
     """
@@ -113,6 +135,14 @@ class InstanceNorm3d(_InstanceNorm):
 
 class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm1d that takes num_features from its first input.
+
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
 
     >>> nn.LazyInstanceNorm1d()(torch.rand(2, 3, 4)).shape
     torch.Size([2, 3, 4])
@@ -125,6 +155,14 @@ class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
 class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm2d that takes num_features from its first input.
 
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
+
     >>> nn.LazyInstanceNorm2d()(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
     """
@@ -135,6 +173,14 @@ class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
 
 class LazyInstanceNorm3d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm3d that takes num_features from its first input.
+
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    device, dtype        of the parameters
 
     >>> nn.LazyInstanceNorm3d()(torch.rand(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])

@@ -79,6 +79,8 @@ class LazyLinear(Linear):
 
     Until then its parameters have no shape, and reading it raises RuntimeError.
 
+    device, dtype  of the parameters
+
     >>> net = nn.LazyLinear(2)
     >>> net(torch.ones(4, 3)).shape
     torch.Size([4, 2])
@@ -133,6 +135,8 @@ class Bilinear(Layer):
 
     From (..., in1_features) and (..., in2_features) to (..., out_features); weight has
     shape (out_features, in1_features, in2_features).
+
+    device, dtype  of the parameters
 
     >>> nn.Bilinear(3, 4, 2)(torch.ones(5, 3), torch.ones(5, 4)).shape
     torch.Size([5, 2])

@@ -62,6 +62,8 @@ class MSELoss(_Loss):
     Different shapes broadcast, with a warning. reduction: 'mean', 'sum', or 'none' to
     keep the shape; ValueError for another value.
 
+    size_average, reduce  deprecated; use reduction
+
     >>> nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
     """
@@ -72,6 +74,8 @@ class MSELoss(_Loss):
 
 class L1Loss(_Loss):
     """The absolute differences; shapes and reduction as for MSELoss.
+
+    size_average, reduce  deprecated; use reduction
 
     >>> nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
@@ -85,6 +89,8 @@ class SmoothL1Loss(_Loss):
     """HuberLoss with a delta of beta, divided by beta; L1Loss if beta is 0.
 
     Shapes and reduction as for MSELoss. RuntimeError for a negative beta.
+
+    size_average, reduce  deprecated; use reduction
 
     >>> nn.SmoothL1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -134,6 +140,8 @@ class CrossEntropyLoss(_WeightedLoss):
 
     IndexError for an index that is not a class; ValueError for shapes that do not fit.
 
+    size_average, reduce  deprecated; use reduction
+
     >>> loss = nn.CrossEntropyLoss()
     >>> loss(torch.tensor([[0.0, 0.0], [0.0, 9.0]]), torch.tensor([0, 1]))
     tensor(0.3466)
@@ -169,6 +177,11 @@ class NLLLoss(_WeightedLoss):
     input: log-probabilities, (N, C, ...) or (C); target: int64, (N, ...) or (). Options
     as for CrossEntropyLoss.
 
+    weight                what each class counts
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+    ignore_index          a target that does not count
+
     >>> nn.NLLLoss()(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)
     """
@@ -200,6 +213,9 @@ class BCELoss(_WeightedLoss):
     input and target must have one shape (else ValueError) and values from 0 to 1 (else
     RuntimeError, on the CPU only); weight: one for each element.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> nn.BCELoss()(torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0]))
     tensor(0.6931)
     """
@@ -215,6 +231,9 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
     input and target must have one shape, else ValueError; pos_weight: the weight of the
     positive targets of each class.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> nn.BCEWithLogitsLoss()(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 1.0]))
     tensor(0.6931)
@@ -247,6 +266,8 @@ class KLDivLoss(_Loss):
     target: probabilities, or with log_target their logarithms. reduction='batchmean'
     divides the sum by the batch size, 'mean' by the number of elements.
 
+    size_average, reduce  deprecated; use reduction
+
     >>> even = torch.tensor([[0.5, 0.5]])
     >>> nn.KLDivLoss(reduction='batchmean')(even.log(), even)
     tensor(0.)
@@ -270,6 +291,9 @@ class KLDivLoss(_Loss):
 
 class PoissonNLLLoss(_Loss):
     """The negative log-likelihood of counts; see nn.functional.poisson_nll_loss.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([2.0]))
     tensor(1.)
@@ -305,6 +329,8 @@ class GaussianNLLLoss(_Loss):
 
     See nn.functional.gaussian_nll_loss.
 
+    reduction  'mean', 'sum', or 'none' for one loss each
+
     >>> x, t, var = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([4.0])
     >>> nn.GaussianNLLLoss()(x, t, var)
     tensor(1.1931)
@@ -329,6 +355,9 @@ class GaussianNLLLoss(_Loss):
 
 class HingeEmbeddingLoss(_Loss):
     """input, a distance, where target is 1; max(0, margin - input) where it is -1.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> x, t = torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0])
     >>> nn.HingeEmbeddingLoss()(x, t)
@@ -356,6 +385,9 @@ class CosineEmbeddingLoss(_Loss):
 
     cos: the cosine of the angle between the vectors input1 and input2.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
     >>> nn.CosineEmbeddingLoss()(x, y, torch.tensor([1.0]))
     tensor(0.2929)
@@ -379,6 +411,9 @@ class CosineEmbeddingLoss(_Loss):
 
 class MarginRankingLoss(_Loss):
     """max(0, margin - target * (input1 - input2)), target being 1 or -1.
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> x, y, t = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0])
     >>> nn.MarginRankingLoss()(x, y, t)
@@ -406,6 +441,9 @@ class MultiLabelMarginLoss(_Loss):
 
     See nn.functional.multilabel_margin_loss.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
     >>> nn.MultiLabelMarginLoss()(x, torch.tensor([[3, 0, -1, 1]]))
     tensor(0.8500)
@@ -417,6 +455,10 @@ class MultiLabelMarginLoss(_Loss):
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The mean over classes of the binary cross entropy of sigmoid(input) and target.
+
+    weight                what each class counts
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> x = torch.tensor([[2.0, -1.0]])
     >>> nn.MultiLabelSoftMarginLoss()(x, torch.tensor([[1.0, 0.0]]))
@@ -432,6 +474,9 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 class SoftMarginLoss(_Loss):
     """log(1 + e^(-target * input)), target being 1 or -1.
 
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> nn.SoftMarginLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
@@ -444,6 +489,9 @@ class TripletMarginLoss(_Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d PairwiseDistance.
 
     swap: takes d(positive, negative) where that is less than d(anchor, negative).
+
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> nn.TripletMarginLoss()(a, b, a)
@@ -486,6 +534,10 @@ class MultiMarginLoss(_WeightedLoss):
 
     See nn.functional.multi_margin_loss. Raises ValueError for a p that is not 1 or 2.
 
+    weight                what each class counts
+    reduction             'mean', 'sum', or 'none' for one loss each
+    size_average, reduce  deprecated; use reduction
+
     >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
     >>> nn.MultiMarginLoss()(x, torch.tensor([3]))
     tensor(0.3250)
@@ -524,6 +576,8 @@ class MultiMarginLoss(_WeightedLoss):
 
 class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss with another distance, a function of two tensors.
+
+    reduction  'mean', 'sum', or 'none' for one loss each
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> nn.TripletMarginWithDistanceLoss()(a, b, a)
@@ -565,6 +619,8 @@ class CTCLoss(_Loss):
     """The negative log-likelihood of sequences over all alignments with the input.
 
     See nn.functional.ctc_loss.
+
+    reduction  'mean', 'sum', or 'none' for one loss each
 
     >>> x = torch.full((2, 1, 2), 0.5).log()
     >>> nn.CTCLoss()(x, torch.tensor([[1]]), (2,), (1,))

@@ -168,6 +168,8 @@ class Module:
         """Call hook(module, args) before each call; its result replaces args.
 
         with_kwargs: hook(module, args, kwargs), which returns both or None.
+
+        prepend  call it before the hooks that are there
         """
         options = (with_kwargs, False)
         return self._add_hook(self._forward_pre_hooks, hook, prepend, options)
@@ -184,6 +186,8 @@ class Module:
 
         with_kwargs: hook(module, args, kwargs, output). always_call: also if forward()
         raised, with None as output.
+
+        prepend  call it before the hooks that are there
         """
         options = (with_kwargs, always_call)
         return self._add_hook(self._forward_hooks, hook, prepend, options)
@@ -194,6 +198,8 @@ class Module:
         """Call hook(module, grad_input, grad_output) in the backward pass of a call.
 
         Both are tuples; its result replaces grad_input.
+
+        prepend  call it before the hooks that are there
         """
         return self._add_hook(self._backward_hooks, hook, prepend)
 
@@ -203,6 +209,8 @@ class Module:
         """Call hook(module, grad_output) before the backward pass of a call.
 
         grad_output is a tuple, which its result replaces.
+
+        prepend  call it before the hooks that are there
         """
         return self._add_hook(self._backward_pre_hooks, hook, prepend)
 
@@ -326,7 +334,10 @@ class Module:
             raise KeyError(f"attribute '{name}' already exists; choose another name")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; None reserves the name."""
+        """Add a parameter; None reserves the name.
+
+        param  a Parameter, or None
+        """
         self._check_name("parameter", name, self._parameters)
         _checked(param, Parameter, f"parameter '{name}'")
         if param is not None and param.grad_fn is not None:
@@ -341,7 +352,11 @@ class Module:
     def register_buffer(
         self, name: str, tensor: Tensor | None, persistent: bool = True
     ) -> None:
-        """Add a Tensor that is moved and saved with the module but is no parameter."""
+        """Add a Tensor that is moved and saved with the module but is no parameter.
+
+        name        the attribute that it becomes
+        persistent  whether it is part of state_dict()
+        """
         self._check_name("buffer", name, self._buffers)
         _checked(tensor, Tensor, f"buffer '{name}'")
         self._buffers[name] = registered("buffer", self, name, tensor)
@@ -351,7 +366,10 @@ class Module:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a child module."""
+        """Add a child module.
+
+        name  the attribute that it becomes
+        """
         if module is not None and not isinstance(module, Module):
             raise TypeError(_no_module(module))
         self._check_name("module", name, self._modules)
@@ -367,7 +385,12 @@ class Module:
         prefix: str = "",
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all modules below it, with their paths."""
+        """This module and all modules below it, with their paths.
+
+        memo              modules to leave out
+        prefix            put before each path
+        remove_duplicate  leave out what was given before
+        """
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -380,7 +403,10 @@ class Module:
                 yield from module.named_modules(memo, path, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all modules below it."""
+        """This module and all modules below it.
+
+        remove_duplicate  leave out what was given before
+        """
         found = self.named_modules(remove_duplicate=remove_duplicate)
         return (module for _, module in found)
 
@@ -413,7 +439,12 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their paths."""
+        """The parameters with their paths.
+
+        prefix            put before each path
+        recurse           also those of the modules below
+        remove_duplicate  leave out what was given before
+        """
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
@@ -423,7 +454,12 @@ class Module:
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their paths."""
+        """The buffers with their paths.
+
+        prefix            put before each path
+        recurse           also those of the modules below
+        remove_duplicate  leave out what was given before
+        """
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -431,7 +467,10 @@ class Module:
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path such as 'net.0'; AttributeError if there is none."""
+        """The module at a path such as 'net.0'; AttributeError if there is none.
+
+        target  the path
+        """
         module: Any = self
         for name in target.split(".") if target else ():
             found = module._modules.get(name) if isinstance(module, Module) else None
@@ -482,11 +521,17 @@ class Module:
         return found
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a path such as 'net.0.weight'."""
+        """The parameter at a path such as 'net.0.weight'.
+
+        target  the path
+        """
         return self._get("_parameters", "parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path."""
+        """The buffer at a path.
+
+        target  the path
+        """
         return self._get("_buffers", "buffer", target)
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
@@ -525,7 +570,10 @@ class Module:
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Set the gradients of all parameters to None, or to zeros."""
+        """Set the gradients of all parameters to None, or to zeros.
+
+        set_to_none  None takes less memory and time than zeros
+        """
         for parameter in self.parameters():
             if set_to_none:
                 parameter.grad = None
@@ -603,7 +651,10 @@ class Module:
         return self._apply(change)
 
     def cuda(self, device: Device = None) -> Self:
-        """Move parameters and buffers to a GPU; returns the module."""
+        """Move parameters and buffers to a GPU; returns the module.
+
+        device  which one, the current one by default
+        """
         return self._apply(lambda t: t.cuda(device))
 
     def cpu(self) -> Self:
@@ -668,6 +719,8 @@ class Module:
         Returns destination if it is given, else an OrderedDict. The same options by
         position are deprecated, with a FutureWarning.
 
+        prefix  put before each path
+
         >>> list(nn.Linear(3, 2).state_dict())
         ['weight', 'bias']
         """
@@ -731,6 +784,8 @@ class Module:
 
         Hooks of register_load_state_dict_post_hook() run after the copies and may
         change the lists of keys, so with such hooks the keys are checked last.
+
+        state_dict  what state_dict() returned
 
         >>> net, other = nn.Linear(3, 2), nn.Linear(3, 2)
         >>> net.load_state_dict(other.state_dict())

@@ -24,6 +24,9 @@ class LayerNorm(Layer):
     With elementwise_affine the result is multiplied by weight and, with bias, bias is
     added, both of that shape. Raises RuntimeError if input's shape ends differently.
 
+    eps            added to the variance, against a division by 0
+    device, dtype  of the parameters
+
     >>> nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).detach()
     tensor([[-1.0000,  1.0000]])
     """
@@ -72,6 +75,8 @@ class RMSNorm(Layer):
     1 of input's type. With elementwise_affine the result is multiplied by weight.
     Raises RuntimeError if input's shape ends differently.
 
+    device, dtype  of the parameters
+
     >>> nn.RMSNorm(2)(torch.tensor([[3.0, 4.0]])).detach()
     tensor([[0.8485, 1.1314]])
     """
@@ -116,6 +121,9 @@ class GroupNorm(Layer):
 
     num_channels has to be a multiple of num_groups (ValueError where not). With affine
     each channel is multiplied by weight and, with bias, bias is added.
+
+    eps            added to the variance, against a division by 0
+    device, dtype  of the parameters
 
     >>> nn.GroupNorm(2, 4)(torch.tensor([[1.0, 3.0, 5.0, 5.0]])).detach()
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])

@@ -13,6 +13,8 @@ __all__ = ["PixelShuffle", "PixelUnshuffle"]
 class PixelShuffle(Module):
     """Channels as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
+    upscale_factor  r
+
     >>> nn.PixelShuffle(2)(torch.arange(4.0).reshape(4, 1, 1))
     tensor([[[0., 1.],
              [2., 3.]]])
@@ -31,6 +33,8 @@ class PixelShuffle(Module):
 
 class PixelUnshuffle(Module):
     """Pixels as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
+
+    downscale_factor  r
 
     >>> nn.PixelUnshuffle(2)(torch.arange(4.0).reshape(1, 2, 2)).flatten()
     tensor([0., 1., 2., 3.])

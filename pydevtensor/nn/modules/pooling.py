@@ -245,6 +245,13 @@ class _FractionalMaxPoolNd(Module):
 class MaxPool1d(_MaxPoolNd):
     """The maximum of each window of (..., length): see functional.max_pool1d.
 
+    kernel_size     size of the window, a number or one for each dimension
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends of each dimension
+    dilation        distance between a window's elements
+    return_indices  also give where the maxima are
+    ceil_mode       let a last window reach over the end
+
     >>> nn.MaxPool1d(2)(torch.ones(1, 4)).shape
     torch.Size([1, 2])
     """
@@ -255,6 +262,13 @@ class MaxPool1d(_MaxPoolNd):
 class MaxPool2d(_MaxPoolNd):
     """The maximum of each window of (..., height, width): see functional.max_pool2d.
 
+    kernel_size     size of the window, a number or one for each dimension
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends of each dimension
+    dilation        distance between a window's elements
+    return_indices  also give where the maxima are
+    ceil_mode       let a last window reach over the end
+
     >>> nn.MaxPool2d(2)(torch.ones(1, 4, 4)).shape
     torch.Size([1, 2, 2])
     """
@@ -264,6 +278,13 @@ class MaxPool2d(_MaxPoolNd):
 
 class MaxPool3d(_MaxPoolNd):
     """The maximum of each window of three dimensions: see functional.max_pool3d.
+
+    kernel_size     size of the window, a number or one for each dimension
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends of each dimension
+    dilation        distance between a window's elements
+    return_indices  also give where the maxima are
+    ceil_mode       let a last window reach over the end
 
     >>> nn.MaxPool3d(2)(torch.ones(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])
@@ -278,6 +299,10 @@ class MaxUnpool1d(_MaxUnpoolNd):
     Takes the maxima, their indices, and maybe the output's size: see
     functional.max_unpool1d.
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
+
     >>> nn.MaxUnpool1d(2)(torch.ones(1, 2), torch.zeros(1, 2).long()).shape
     torch.Size([1, 4])
     """
@@ -290,6 +315,10 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
     Takes the maxima, their indices, and maybe the output's size: see
     functional.max_unpool2d.
+
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
 
     >>> nn.MaxUnpool2d(2)(torch.ones(1, 2, 2), torch.zeros(1, 2, 2).long()).shape
     torch.Size([1, 4, 4])
@@ -305,6 +334,10 @@ class MaxUnpool3d(_MaxUnpoolNd):
     Takes the maxima, their indices, and maybe the output's size: see
     functional.max_unpool3d.
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    padding      elements added at both ends of each dimension
+
     >>> nn.MaxUnpool3d(2)(torch.ones(1, 2, 2, 2), torch.zeros(1, 2, 2, 2).long()).shape
     torch.Size([1, 4, 4, 4])
     """
@@ -315,6 +348,12 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
 class AvgPool1d(_AvgPoolNd):
     """The average of each window of (..., length): see functional.avg_pool1d.
+
+    kernel_size        size of the window, a number or one for each dimension
+    stride             step of the window (kernel_size)
+    padding            elements added at both ends of each dimension
+    ceil_mode          let a last window reach over the end
+    count_include_pad  count the padding as elements of a mean
 
     >>> nn.AvgPool1d(2)(torch.ones(1, 4)).shape
     torch.Size([1, 2])
@@ -347,6 +386,13 @@ class AvgPool1d(_AvgPoolNd):
 class AvgPool2d(_AvgPoolNd):
     """The average of each window of (..., height, width): see functional.avg_pool2d.
 
+    kernel_size        size of the window, a number or one for each dimension
+    stride             step of the window (kernel_size)
+    padding            elements added at both ends of each dimension
+    ceil_mode          let a last window reach over the end
+    count_include_pad  count the padding as elements of a mean
+    divisor_override   divide the sums by this number
+
     >>> nn.AvgPool2d(2)(torch.ones(1, 4, 4)).shape
     torch.Size([1, 2, 2])
     """
@@ -356,6 +402,13 @@ class AvgPool2d(_AvgPoolNd):
 
 class AvgPool3d(_AvgPoolNd):
     """The average of each window of three dimensions: see functional.avg_pool3d.
+
+    kernel_size        size of the window, a number or one for each dimension
+    stride             step of the window (kernel_size)
+    padding            elements added at both ends of each dimension
+    ceil_mode          let a last window reach over the end
+    count_include_pad  count the padding as elements of a mean
+    divisor_override   divide the sums by this number
 
     >>> nn.AvgPool3d(2)(torch.ones(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])
@@ -369,6 +422,9 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
     output_size: the number of windows; or output_ratio, that number for each element.
 
+    kernel_size     size of the window, a number or one for each dimension
+    return_indices  also give where the maxima are
+
     >>> nn.FractionalMaxPool2d(2, output_size=3)(torch.ones(1, 5, 5)).shape
     torch.Size([1, 3, 3])
     """
@@ -380,6 +436,9 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """The maximum of windows of (..., depth, height, width) at random distances.
 
     output_size: the number of windows; or output_ratio, that number for each element.
+
+    kernel_size     size of the window, a number or one for each dimension
+    return_indices  also give where the maxima are
 
     >>> nn.FractionalMaxPool3d(2, output_size=3)(torch.ones(1, 5, 5, 5)).shape
     torch.Size([1, 3, 3, 3])
@@ -394,6 +453,10 @@ class LPPool1d(_LPPoolNd):
 
     norm_type: p.
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    ceil_mode    let a last window reach over the end
+
     >>> nn.LPPool1d(2, 2)(torch.ones(1, 4)).shape
     torch.Size([1, 2])
     """
@@ -405,6 +468,10 @@ class LPPool2d(_LPPoolNd):
     """The p-th root of the sum of x^p over each window of (..., height, width).
 
     norm_type: p.
+
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    ceil_mode    let a last window reach over the end
 
     >>> nn.LPPool2d(2, 2)(torch.ones(1, 4, 4)).shape
     torch.Size([1, 2, 2])
@@ -418,6 +485,10 @@ class LPPool3d(_LPPoolNd):
 
     norm_type: p.
 
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    ceil_mode    let a last window reach over the end
+
     >>> nn.LPPool3d(2, 2)(torch.ones(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])
     """
@@ -429,6 +500,8 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The maximum of each of the windows that divide (..., length) evenly.
 
     output_size: their number, or one for each dimension.
+
+    return_indices  also give where the maxima are
 
     >>> nn.AdaptiveMaxPool1d(2)(torch.ones(1, 5)).shape
     torch.Size([1, 2])
@@ -442,6 +515,8 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 
     output_size: their number, or one for each dimension.
 
+    return_indices  also give where the maxima are
+
     >>> nn.AdaptiveMaxPool2d(2)(torch.ones(1, 5, 5)).shape
     torch.Size([1, 2, 2])
     """
@@ -453,6 +528,8 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The maximum of each of the windows that divide three dimensions evenly.
 
     output_size: their number, or one for each dimension.
+
+    return_indices  also give where the maxima are
 
     >>> nn.AdaptiveMaxPool3d(2)(torch.ones(1, 5, 5, 5)).shape
     torch.Size([1, 2, 2, 2])

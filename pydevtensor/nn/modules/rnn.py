@@ -318,6 +318,12 @@ class RNN(RNNBase):
     training. Raises RuntimeError for other sizes and devices, ValueError for another
     type.
 
+    nonlinearity   'tanh' or 'relu'
+    bias           whether there are biases
+    bidirectional  also run backwards; the features are joined
+    proj_size      features that a state is projected to; 0: none
+    device, dtype  of the parameters
+
     >>> output, state = nn.RNN(3, 4)(torch.ones(5, 2, 3))
     >>> output.shape, state.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
@@ -363,6 +369,15 @@ class LSTM(RNNBase):
     weight_hr projects to proj_size if that is given. Shapes are those of RNN; states
     are a tuple (h, c).
 
+    input_size     features of the input
+    hidden_size    features of a state
+    num_layers     layers, each with the rows of the one before
+    bias           whether there are biases
+    batch_first    take (N, L, features) in place of (L, N, features)
+    dropout        probability of dropout between layers
+    bidirectional  also run backwards; the features are joined
+    device, dtype  of the parameters
+
     >>> output, (h, c) = nn.LSTM(3, 4, num_layers=2)(torch.ones(5, 2, 3))
     >>> output.shape, h.shape, c.shape
     (torch.Size([5, 2, 4]), torch.Size([2, 2, 4]), torch.Size([2, 2, 4]))
@@ -402,6 +417,16 @@ class GRU(RNNBase):
     With three parts of x @ weight_ih.T + bias_ih and of h @ weight_hh.T + bias_hh:
     r = sigmoid(xr + hr), z = sigmoid(xz + hz), n = tanh(xn + r * hn) and
     h' = (1 - z) * n + z * h. Shapes are those of RNN.
+
+    input_size     features of the input
+    hidden_size    features of a state
+    num_layers     layers, each with the rows of the one before
+    bias           whether there are biases
+    batch_first    take (N, L, features) in place of (L, N, features)
+    dropout        probability of dropout between layers
+    bidirectional  also run backwards; the features are joined
+    proj_size      features that a state is projected to; 0: none
+    device, dtype  of the parameters
 
     >>> output, state = nn.GRU(3, 4, bidirectional=True)(torch.ones(5, 2, 3))
     >>> output.shape, state.shape
@@ -533,6 +558,10 @@ class RNNCell(RNNCellBase):
     The state is zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
 
+    nonlinearity   'tanh' or 'relu'
+    bias           whether there are biases
+    device, dtype  of the parameters
+
     >>> nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
@@ -563,6 +592,10 @@ class LSTMCell(RNNCellBase):
 
     The states are zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
+
+    hidden_size    features of a state
+    bias           whether there are biases
+    device, dtype  of the parameters
 
     >>> h, c = nn.LSTMCell(3, 4)(torch.ones(2, 3))
     >>> h.shape, c.shape
@@ -595,6 +628,9 @@ class GRUCell(RNNCellBase):
 
     The state is zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
+
+    bias           whether there are biases
+    device, dtype  of the parameters
 
     >>> nn.GRUCell(3, 4)(torch.ones(2, 3)).shape
     torch.Size([2, 4])

@@ -75,6 +75,8 @@ class Embedding(_Table):
     Raises IndexError for an index out of range; on a GPU, AcceleratorError at the next
     synchronization.
 
+    device, dtype  of the parameters
+
     >>> words = nn.Embedding(100, 16, padding_idx=0)
     >>> words(torch.tensor([[1, 7], [5, 0]])).shape
     torch.Size([2, 2, 16])

@@ -11,6 +11,9 @@ from pydevtensor.optim.optimizer import Optimizer
 class LRScheduler:
     """Base of schedules: step() after each epoch sets the rate of each group.
 
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)
     >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
     >>> for epoch in range(4):

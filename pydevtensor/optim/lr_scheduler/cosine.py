@@ -13,6 +13,9 @@ class CosineAnnealingLR(LRScheduler):
 
     Loshchilov and Hutter, 2017.
 
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(sgd, T_max=4)
     >>> rates = []
@@ -57,6 +60,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     T_0 is the length of the first period. step(epoch) accepts fractions (Loshchilov and
     Hutter, 2017).
+
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(sgd, T_0=2)

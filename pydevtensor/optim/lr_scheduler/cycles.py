@@ -55,6 +55,9 @@ class CyclicLR(_CycleLR):
     the first beta) moves the other way between max_momentum and base_momentum. Raises
     ValueError for an unknown mode, and where there is no momentum to cycle.
 
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
     >>> schedule = torch.optim.lr_scheduler.CyclicLR(sgd, 0.5, 1.0, step_size_up=2)
     >>> rates = []
@@ -174,6 +177,9 @@ class OneCycleLR(_CycleLR):
     returns to the first rate before it falls below it. With cycle_momentum the momentum
     (for Adam, the first beta) moves the other way between max_momentum and
     base_momentum.
+
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.OneCycleLR(sgd, max_lr=1.0, total_steps=4)

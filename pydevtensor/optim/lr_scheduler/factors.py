@@ -28,6 +28,9 @@ class _FactorLR(LRScheduler):
 class StepLR(_FactorLR):
     """Multiplies the rates by gamma every step_size epochs.
 
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.StepLR(sgd, step_size=2, gamma=0.1)
     >>> rates = []
@@ -57,6 +60,9 @@ class StepLR(_FactorLR):
 class MultiStepLR(_FactorLR):
     """Multiplies the rates by gamma at each of the milestones.
 
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.MultiStepLR(sgd, milestones=[1, 3])
     >>> rates = []
@@ -85,6 +91,9 @@ class MultiStepLR(_FactorLR):
 
 class ConstantLR(_FactorLR):
     """Multiplies the rates by factor for the first total_iters epochs.
+
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=2)
@@ -118,6 +127,9 @@ class ConstantLR(_FactorLR):
 
 class LinearLR(_FactorLR):
     """Multiplies the rates by start_factor to end_factor, in total_iters even steps.
+
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.LinearLR(sgd, 0.5, total_iters=2)
@@ -164,6 +176,9 @@ class LinearLR(_FactorLR):
 class PolynomialLR(_FactorLR):
     """Decays the rates to 0 in total_iters epochs, as a power of the epochs left.
 
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.PolynomialLR(sgd, total_iters=4, power=2.0)
     >>> rates = []
@@ -195,6 +210,9 @@ class PolynomialLR(_FactorLR):
 
 class ExponentialLR(_FactorLR):
     """Multiplies the rates by gamma every epoch.
+
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)

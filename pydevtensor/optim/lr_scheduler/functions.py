@@ -56,6 +56,10 @@ class _FunctionLR(LRScheduler):
 class LambdaLR(_FunctionLR):
     """Multiplies the initial rates by a function of the epoch.
 
+    optimizer   whose rates are set
+    lr_lambda   a function of the epoch, or one for each group
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.LambdaLR(sgd, lambda epoch: 1 / (1 + epoch))
     >>> rates = []
@@ -74,6 +78,10 @@ class LambdaLR(_FunctionLR):
 
 class MultiplicativeLR(_FunctionLR):
     """Multiplies the rates by a function of the epoch, every epoch.
+
+    optimizer   whose rates are set
+    lr_lambda   a function of the epoch, or one for each group
+    last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(sgd, lambda epoch: 0.5)

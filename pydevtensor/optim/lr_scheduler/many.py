@@ -47,6 +47,9 @@ class _ManyLR(LRScheduler):
 class SequentialLR(_ManyLR):
     """One schedule after another; a milestone is epoch 0 of the next one.
 
+    optimizer   whose rates are set
+    last_epoch  number of the last epoch, to resume; -1: begin
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> warm = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=9)
     >>> fade = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)
@@ -95,6 +98,8 @@ class SequentialLR(_ManyLR):
 
 class ChainedScheduler(_ManyLR):
     """Several schedules that all change the rates at every step.
+
+    optimizer  whose rates are set
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> halve = torch.optim.lr_scheduler.StepLR(sgd, 1, gamma=0.5)

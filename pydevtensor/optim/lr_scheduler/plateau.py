@@ -16,6 +16,13 @@ from pydevtensor.optim.optimizer import Optimizer
 class ReduceLROnPlateau(LRScheduler):
     """Multiplies the rates by factor when a metric stagnates for patience epochs.
 
+    mode            'min' or 'max': which metrics are better
+    threshold       how much better a metric has to be
+    threshold_mode  'rel': as a part of the best one; 'abs': as a difference
+    cooldown        epochs to wait after a reduction
+    min_lr          the lowest rate, or one for each group
+    eps             the least change of a rate
+
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd, patience=1)
     >>> for loss in (3.0, 2.0, 2.0, 2.0): schedule.step(loss)
@@ -77,7 +84,10 @@ class ReduceLROnPlateau(LRScheduler):
         return a > limit if self.mode == "max" else a < limit
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Take the metric of an epoch, and reduce the rates on a plateau."""
+        """Take the metric of an epoch, and reduce the rates on a plateau.
+
+        metrics  the number to watch, such as the loss of an epoch
+        """
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):

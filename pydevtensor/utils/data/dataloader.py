@@ -64,6 +64,9 @@ class DataLoader(Generic[_Sample_co]):
     process with its type and traceback, the death of a worker as RuntimeError. Workers
     cannot use a GPU that this process has used, unless they are spawned.
 
+    pin_memory_device  no effect: the memory serves all GPUs
+    in_order           no effect: batches come in order
+
     >>> import pydevtensor as torch
     >>> loader = torch.utils.data.DataLoader(range(5), batch_size=2)
     >>> len(loader), list(loader)

@@ -72,6 +72,8 @@ class IterableDataset(Dataset[_Sample_co]):
 class ChainDataset(IterableDataset[_Sample_co]):
     """IterableDatasets one after the other.
 
+    datasets  the data sets
+
     >>> class Countdown(torch.utils.data.IterableDataset):
     ...     def __iter__(self):
     ...         return iter([2, 1])
@@ -163,6 +165,8 @@ class StackDataset(Dataset[Any]):
 class ConcatDataset(Dataset[_Sample_co]):
     """Several sets in sequence. All need a length, so none is an IterableDataset.
 
+    datasets  the data sets
+
     >>> data = torch.utils.data.ConcatDataset([range(3), range(10, 12)])
     >>> [*data]
     [0, 1, 2, 10, 11]
@@ -201,6 +205,8 @@ class ConcatDataset(Dataset[_Sample_co]):
 class Subset(Dataset[_Sample_co]):
     """The samples of a set with the given indices, in their order.
 
+    dataset  the whole set
+
     >>> [*torch.utils.data.Subset('abcd', [3, 1])]
     ['d', 'b']
     """
@@ -237,6 +243,8 @@ def random_split(
     lengths: counts that add up to len(dataset), or fractions that add up to 1; samples
     left over by rounding go to the first subsets. The order is PyTorch's for the same
     seed. Raises ValueError for other sums.
+
+    generator  the source of random numbers, else the default generator
 
     >>> import pydevtensor as torch
     >>> g = torch.Generator().manual_seed(42)

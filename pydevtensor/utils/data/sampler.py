@@ -19,6 +19,8 @@ def draw_seed(generator: torch.Generator | None = None) -> int:
 class Sampler(Generic[_Index_co]):
     """Base of samplers: a subclass defines __iter__ and, if it is known, __len__.
 
+    data_source  the data set, which has a length
+
     >>> class Backwards(torch.utils.data.Sampler):
     ...     def __iter__(self):
     ...         return iter([2, 1, 0])
@@ -44,6 +46,8 @@ def _length(source: Sized) -> int:
 
 class SequentialSampler(Sampler[int]):
     """The indices 0, 1, ... in order.
+
+    data_source  the data set, which has a length
 
     >>> [*torch.utils.data.SequentialSampler('abc')]
     [0, 1, 2]
@@ -74,6 +78,8 @@ class RandomSampler(Sampler[int]):
 
     num_samples: how many, by default the length of the data set. Without a generator,
     each epoch uses a new one, seeded from the default generator.
+
+    data_source  the data set, which has a length
 
     >>> sorted(torch.utils.data.RandomSampler(range(4)))
     [0, 1, 2, 3]
@@ -126,6 +132,8 @@ class RandomSampler(Sampler[int]):
 class SubsetRandomSampler(Sampler[int]):
     """The given indices in random order.
 
+    generator  the source of random numbers, else the default generator
+
     >>> sorted(torch.utils.data.SubsetRandomSampler([7, 5]))
     [5, 7]
     """
@@ -147,6 +155,9 @@ class SubsetRandomSampler(Sampler[int]):
 
 class WeightedRandomSampler(Sampler[int]):
     """num_samples indices, drawn by weight; the weights need not add up to 1.
+
+    replacement  whether an index may be drawn again
+    generator    the source of random numbers, else the default generator
 
     >>> [*torch.utils.data.WeightedRandomSampler([0.0, 1.0], num_samples=3)]
     [1, 1, 1]
@@ -183,6 +194,8 @@ class WeightedRandomSampler(Sampler[int]):
 
 class BatchSampler(Sampler[list[int]]):
     """Lists of batch_size indices of a sampler, the last one shorter or dropped.
+
+    drop_last  leave out a last, shorter list
 
     >>> [*torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False)]
     [[0, 1], [2, 3], [4]]

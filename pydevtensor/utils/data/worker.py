@@ -28,7 +28,12 @@ _ends: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class WorkerInfo:
-    """The result of get_worker_info(); dataset is the worker's own copy."""
+    """The result of get_worker_info(); dataset is the worker's own copy.
+
+    id           the number of this worker
+    num_workers  how many there are
+    seed         the seed of this worker
+    """
 
     __slots__ = ("dataset", "id", "num_workers", "seed")
 
