@@ -1,0 +1,102 @@
+"""Docstrings name the parameters of what they describe.
+
+without_parameters.txt lists the parameters that are not described yet, by public name.
+It may only shrink.
+"""
+
+import inspect
+import re
+from pathlib import Path
+
+import public_api
+import pytest
+
+WITHOUT = Path(__file__).parent / "without_parameters.txt"
+# What an operation works on, and where it writes; the rest of the arguments.
+KNOWN = {"self", "input", "other", "out", "args", "kwargs", "cls"}
+# "In-place exp().", "Alias of div().": the other docstring says it.
+ELSEWHERE = re.compile(r"^(In-place|Alias of|As|The same as) \S+")
+
+
+def prose(doc):
+    """A docstring without examples."""
+    lines = (line for line in doc.splitlines() if not re.match(r" *(>>>|\.\.\.)", line))
+    return "\n".join(lines)
+
+
+def parameters(value):
+    """The names of what a call takes, as inspect shows them."""
+    try:
+        found = inspect.signature(value)
+    except (ValueError, TypeError):
+        return []
+    return [name for name in found.parameters if not name.startswith("_")]
+
+
+def missing(value):
+    """The parameters that the docstring does not name."""
+    doc = inspect.getdoc(value) or ""
+    if ELSEWHERE.match(doc):
+        return []
+    words = set(re.findall(r"\w+", prose(doc)))
+    words |= {word.lower() for word in words}
+    return [name for name in parameters(value) if name not in KNOWN | words]
+
+
+def undescribed():
+    """By public name, each parameter without a word in the docstring."""
+    found, seen = {}, set()
+    for name in public_api.all_names():
+        value = public_api.resolve(name)
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__func__
+        last = name.rpartition(".")[2]
+        if not callable(value) or last.startswith("_") or not inspect.getdoc(value):
+            continue
+        names = missing(value)
+        key = (last, inspect.getdoc(value), *names)
+        if names and key not in seen:
+            seen.add(key)
+            found[name] = names
+    return found
+
+
+def written():
+    lines = WITHOUT.read_text().splitlines()
+    return {name: rest.split() for name, _, rest in (x.partition(": ") for x in lines)}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return undescribed()
+
+
+def test_docstrings_name_their_parameters(found):
+    allowed = written()
+    more = {
+        name: sorted(set(names) - set(allowed.get(name, ())))
+        for name, names in found.items()
+    }
+    more = {name: names for name, names in more.items() if names}
+    assert not more, "say in the docstrings what these parameters are"
+
+
+def test_list_has_nothing_that_is_described(found):
+    done = {
+        name: sorted(set(names) - set(found.get(name, ())))
+        for name, names in written().items()
+    }
+    done = {name: names for name, names in done.items() if names}
+    assert not done, f"{WITHOUT.name} is to lose these"
+
+
+def test_a_parameter_without_a_word_is_found():
+    def shifted(input, by, *, wrap=False):
+        """input, moved.
+
+        wrap: what leaves one end enters at the other.
+
+        >>> shifted(1, by=2)
+        """
+
+    assert missing(shifted) == ["by"]
