@@ -249,7 +249,8 @@ static int no_form(dt_signature *signature, PyObject *self, PyObject *const *val
                          : PyUnicode_FromFormat("%s%s", i ? ", " : "", text));
     }
     char *forms =
-        given ? dt_signature_forms(signature->text, signature->name, self != NULL) : NULL;
+        given ? dt_signature_forms(signature->text, signature->name, self != NULL)
+              : NULL;
     if (forms)
         PyErr_Format(PyExc_TypeError,
                      "%s() cannot be called with (%U)%s; use one of its forms: %s",

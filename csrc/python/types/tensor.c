@@ -415,12 +415,12 @@ static int to_bool(PyObject *self)
     const dt_tensor *x = dt_tensor_of(self);
     if (x->numel != 1) {
         char shape[DT_SHAPE_TEXT];
-        return DT_SET_ERROR(
-            PyExc_RuntimeError,
-            "bool(): the truth value of a Tensor with %s is ambiguous, and this one has "
-            "shape %s; use .any() or .all()",
-            x->numel ? "more than one element" : "no elements",
-            dt_shape_text(x->ndim, x->shape, shape, sizeof shape));
+        return DT_SET_ERROR(PyExc_RuntimeError,
+                            "bool(): the truth value of a Tensor with %s is ambiguous, "
+                            "and this one has "
+                            "shape %s; use .any() or .all()",
+                            x->numel ? "more than one element" : "no elements",
+                            dt_shape_text(x->ndim, x->shape, shape, sizeof shape));
     }
     dt_scalar scalar;
     if (item("bool", self, &scalar) < 0)
