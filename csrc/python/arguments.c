@@ -129,7 +129,7 @@ static const char *names_of(const dt_signature *s, int from, char *text, size_t 
 }
 
 /* Raises TypeError for parameter i, with the form that it is missing from. */
-static void is_missing(const dt_signature *s, int i, bool method)
+static void raise_missing(const dt_signature *s, int i, bool method)
 {
     char *forms = dt_signature_forms(s->text, s->name, method);
     if (!forms)
@@ -203,7 +203,7 @@ static int bind_form(const dt_signature *s, dt_args *out, PyObject *self,
         if (!out->slots[i] && s->parameters[i].required &&
             !(i == s->rest && out->nrest)) {
             if (loud)
-                is_missing(s, i, self != NULL);
+                raise_missing(s, i, self != NULL);
             return -1;
         }
     return 0;

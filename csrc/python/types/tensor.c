@@ -417,8 +417,7 @@ static int to_bool(PyObject *self)
         char shape[DT_SHAPE_TEXT];
         return DT_SET_ERROR(PyExc_RuntimeError,
                             "bool(): the truth value of a Tensor with %s is ambiguous, "
-                            "and this one has "
-                            "shape %s; use .any() or .all()",
+                            "and this one has shape %s; use .any() or .all()",
                             x->numel ? "more than one element" : "no elements",
                             dt_shape_text(x->ndim, x->shape, shape, sizeof shape));
     }

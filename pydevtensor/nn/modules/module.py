@@ -467,10 +467,7 @@ class Module:
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path such as 'net.0'; AttributeError if there is none.
-
-        target  the path
-        """
+        """The module at target, a path such as 'net.0'; AttributeError without one."""
         module: Any = self
         for name in target.split(".") if target else ():
             found = module._modules.get(name) if isinstance(module, Module) else None
@@ -521,17 +518,11 @@ class Module:
         return found
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a path such as 'net.0.weight'.
-
-        target  the path
-        """
+        """The parameter at target, a path such as 'net.0.weight'."""
         return self._get("_parameters", "parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path.
-
-        target  the path
-        """
+        """The buffer at target, a path such as 'net.1.running_mean'."""
         return self._get("_buffers", "buffer", target)
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
