@@ -4,6 +4,7 @@
  * work still uses the memory, and else at once: so a stream that does not wait for the
  * one that fills a new block finds poison there, and not what was there before. */
 #include "internal.h"
+#include <algorithm>
 #include <string.h>
 
 namespace sim {
@@ -185,6 +186,13 @@ void forget_blocks(Device &device, char *base, size_t bytes)
             check_canary(*block, "work", device.index, true);
         block->reused = true;
     }
+    auto &captured = device.captured;
+    captured.erase(std::remove_if(captured.begin(), captured.end(),
+                                  [&](const BlockRef &block) {
+                                      return block->base < base + bytes &&
+                                             base < block->base + block->rounded;
+                                  }),
+                   captured.end());
 }
 
 /* Whether queued work may use memory of [base, base + bytes). */
@@ -198,6 +206,44 @@ static bool is_in_queue(const char *base, size_t bytes)
                     block->base < base + bytes && base < block->base + block->rounded;
     });
     return found;
+}
+
+static bool meet(const Block &a, const Block &b)
+{
+    return a.base < b.base + b.rounded && b.base < a.base + a.rounded;
+}
+
+bool is_live(const Block &block)
+{
+    if (block.captured)
+        return true;
+    Device &device = device_at(block.device);
+    auto segment = entry_before(device.segments, block.base);
+    if (segment == device.segments.end())
+        return false;
+    auto found = device.taken.find(block.base);
+    return segment->second.whole.get() == &block ||
+           (found != device.taken.end() && found->second.get() == &block);
+}
+
+/* A replay may find other blocks of its graph, or of one with the same pool, in the
+ * memory. A block that shares its memory with none, and that the program holds, keeps
+ * what it has. */
+void lay_out_again(const BlockRef &block)
+{
+    Device &device = device_at(block->device);
+    bool alone = device.taken.count(block->base) != 0;
+    for (const BlockRef &other : device.captured) {
+        if (other == block || !meet(*other, *block))
+            continue;
+        alone = false;
+        if (other->laid_out && !other->reused)
+            check_canary(*other, "work", other->device, true);
+        other->reused = true;
+    }
+    block->reused = false;
+    if (!alone || !block->laid_out)
+        lay_out(*block);
 }
 
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handle)
@@ -234,6 +280,10 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
 
     std::vector<BlockRef> before = overlapping(device->past, base, rounded);
     before.insert(before.end(), live.begin(), live.end());
+    /* NULL is the default stream of the block's device, not of the current device. */
+    Stream *stream = handle ? stream_of(handle) : device->own_stream.get();
+    if (!stream)
+        stream = device->own_stream.get();
     Work work;
     work.kind = Work::kHousekeeping;
     work.blocks = before;
@@ -250,9 +300,12 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
     };
     if (!is_in_queue(base, rounded))
         work.run();
-    /* NULL is the default stream of the block's device, not of the current device. */
-    Stream *stream = handle ? stream_of(handle) : device->own_stream.get();
-    push(stream ? *stream : *device->own_stream, std::move(work));
+    if (stream->capture) {
+        block->captured = true;
+        device->captured.push_back(block);
+        work.run = [block] { lay_out_again(block); };
+    }
+    push(*stream, std::move(work));
 }
 
 void block_given_back(void *pointer, size_t rounded)

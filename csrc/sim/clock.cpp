@@ -99,6 +99,8 @@ struct Queued {
     Cost cost;
     Shared *of; /* nullptr: no operation */
     Times ready;
+    std::shared_ptr<Cost> captured; /* told its cost; no clock runs it */
+    bool known = false;             /* its cost: of a replay */
 };
 
 thread_local Shared operation;
@@ -277,7 +279,9 @@ static void share(std::vector<Queued> &queued, Shared &whole)
 {
     double bytes = whole.bytes, flops = whole.flops, threads = 0;
     for (const Queued &work : queued) {
-        if (work.cost.kind == Cost::kProduct) {
+        if (work.known) {
+            continue;
+        } else if (work.cost.kind == Cost::kProduct) {
             bytes -= work.cost.bytes;
             flops -= work.cost.flops;
         } else if (work.cost.kind == Cost::kKernel) {
@@ -285,7 +289,7 @@ static void share(std::vector<Queued> &queued, Shared &whole)
         }
     }
     for (Queued &work : queued) {
-        if (work.cost.kind != Cost::kKernel)
+        if (work.known || work.cost.kind != Cost::kKernel)
             continue;
         const double part = work.cost.threads / threads;
         work.cost.bytes = std::max(bytes, 0.0) * part;
@@ -304,8 +308,12 @@ void clock_settle()
     queued.swap(all.queued);
     if (queued[0].of)
         share(queued, *queued[0].of);
-    for (const Queued &work : queued)
-        each_clock([&work](CardClock &clock, size_t i) { place(clock, i, work); });
+    for (const Queued &work : queued) {
+        if (work.captured)
+            *work.captured = work.cost;
+        else
+            each_clock([&work](CardClock &clock, size_t i) { place(clock, i, work); });
+    }
 }
 
 void clock_begin_operation(double bytes, double flops, dt_dtype dtype)
@@ -332,24 +340,52 @@ bool clock_span(int64_t *begin, int64_t *end)
 
 /* --- queueing --- */
 
-static void queue_run(Stream &stream, const Work &work)
+static Queued queued_of(Stream &stream, const Work &work)
 {
-    Queued queued = {&stream, work.cost, operation.open ? &operation : nullptr, {}};
-    Cost &cost = queued.cost;
-    if (cost.kind == Cost::kKernel && !operation.open)
+    Queued queued = {&stream, work.cost, operation.open ? &operation : nullptr, {}, {}};
+    if (work.cost.kind == Cost::kKernel && !operation.open)
         for (auto &block : work.blocks) /* no more is known of it */
-            cost.bytes += (double)block->bytes;
-    each_clock([&](CardClock &clock, size_t i) {
-        clock.host += clock.card->launch;
-        queued.ready.of[i] = clock.host + clock.card->latency;
-    });
-    (cost.kind == Cost::kCopy && cost.target != cost.source ? all.copies
-                                                            : all.kernels)++;
+            queued.cost.bytes += (double)block->bytes;
+    return queued;
+}
+
+/* Work may wait in the list until its operation ends. */
+static void enlist(const Queued &queued)
+{
     if (!all.queued.empty() && all.queued[0].of != queued.of)
         clock_settle();
     all.queued.push_back(queued);
     if (!queued.of)
         clock_settle();
+}
+
+static void queue_run(Stream &stream, const Work &work)
+{
+    Queued queued = queued_of(stream, work);
+    Cost &cost = queued.cost;
+    queued.known = work.shared != nullptr;
+    if (queued.known)
+        cost = *work.shared;
+    each_clock([&](CardClock &clock, size_t i) {
+        clock.host += queued.known ? 0 : clock.card->launch;
+        queued.ready.of[i] = clock.host + clock.card->latency;
+    });
+    (cost.kind == Cost::kCopy && cost.target != cost.source ? all.copies
+                                                            : all.kernels)++;
+    enlist(queued);
+}
+
+void clock_launch()
+{
+    each_clock([](CardClock &clock, size_t) { clock.host += clock.card->launch; });
+}
+
+void clock_capture(Stream &stream, Work &work)
+{
+    Queued queued = queued_of(stream, work);
+    queued.captured = work.shared = std::make_shared<Cost>(work.cost);
+    clock_launch();
+    enlist(queued);
 }
 
 void clock_queue(Stream &stream, Work &work)

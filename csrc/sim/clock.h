@@ -59,6 +59,11 @@ void clock_leave();
 
 /* Gives the work its times. kRun, kRecord and kWait. */
 void clock_queue(Stream &stream, Work &work);
+/* Work that a stream captures: no card runs it, and a replay of it will cost what its
+ * operation says. */
+void clock_capture(Stream &stream, Work &work);
+/* The host launches a graph. */
+void clock_launch();
 /* Work may wait for the end of its operation to get its times: now is the end. */
 void clock_settle();
 /* The stream goes on when the moment has come. */

@@ -83,6 +83,8 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
     Stream *stream = stream_of(handle);
     if (!stream)
         return cudaErrorInvalidResourceHandle;
+    if (cudaError_t error = check_capture(*stream))
+        return error;
     count_copy(stream->device, to, from, bytes);
     if (cudaError_t error = failure("copy", cudaErrorUnknown))
         return error;
@@ -113,6 +115,8 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
     Stream *stream = stream_of(handle);
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = check_capture(*stream))
+        return answer(error);
     device_at(stream->device).counted.launches++;
     if (cudaError_t error = failure("launch", cudaErrorLaunchOutOfResources))
         return answer(error);
@@ -172,6 +176,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t hand
     Stream *stream = stream_of(handle);
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = check_capture(*stream))
+        return answer(error);
     device_at(stream->device).counted.memsets++;
     if (cudaError_t error = failure("memset", cudaErrorUnknown))
         return answer(error);

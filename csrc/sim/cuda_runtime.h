@@ -35,6 +35,7 @@
           "the provided PTX was compiled with an unsupported toolchain")               \
     ERROR(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported")  \
     ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")              \
+    ERROR(cudaErrorIllegalState, 401, "the operation cannot be performed now")         \
     ERROR(cudaErrorNotReady, 600, "device not ready")                                  \
     ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")    \
     ERROR(cudaErrorLaunchOutOfResources, 701,                                          \
@@ -45,6 +46,22 @@
     ERROR(cudaErrorSystemNotReady, 802, "system not yet initialized")                  \
     ERROR(cudaErrorSystemDriverMismatch, 803,                                          \
           "system has unsupported display driver / cuda driver combination")           \
+    ERROR(cudaErrorStreamCaptureUnsupported, 900,                                      \
+          "operation not permitted when stream is capturing")                          \
+    ERROR(cudaErrorStreamCaptureInvalidated, 901,                                      \
+          "operation failed due to a previous error during capture")                   \
+    ERROR(cudaErrorStreamCaptureMerge, 902, "operation would merge two captures")      \
+    ERROR(cudaErrorStreamCaptureUnmatched, 903,                                        \
+          "the stream did not begin the capture")                                      \
+    ERROR(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")   \
+    ERROR(cudaErrorStreamCaptureIsolation, 905,                                        \
+          "dependency created on uncaptured work in another stream")                   \
+    ERROR(cudaErrorStreamCaptureImplicit, 906,                                         \
+          "operation would make the legacy stream depend on a capturing stream")       \
+    ERROR(cudaErrorCapturedEvent, 907,                                                 \
+          "operation not permitted on an event last recorded in a capturing stream")   \
+    ERROR(cudaErrorStreamCaptureWrongThread, 908,                                      \
+          "attempt to terminate a thread-local capture in another thread")             \
     ERROR(cudaErrorUnknown, 999, "unknown error")
 
 enum cudaError : int {
@@ -63,6 +80,8 @@ enum cudaMemcpyKind : int {
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef void (*cudaHostFn_t)(void *);
 typedef struct CUuuid_st {
     char bytes[16];
@@ -73,6 +92,17 @@ typedef struct CUuuid_st {
 #define cudaStreamNonBlocking  0x01
 #define cudaEventDefault       0x00
 #define cudaEventDisableTiming 0x02
+
+enum cudaStreamCaptureMode : int {
+    cudaStreamCaptureModeGlobal = 0,
+    cudaStreamCaptureModeThreadLocal = 1,
+    cudaStreamCaptureModeRelaxed = 2
+};
+enum cudaStreamCaptureStatus : int {
+    cudaStreamCaptureStatusNone = 0,
+    cudaStreamCaptureStatusActive = 1,
+    cudaStreamCaptureStatusInvalidated = 2
+};
 
 /* The fields of CUDA's struct that the CUDA backend reads. */
 struct cudaDeviceProp {
@@ -144,6 +174,17 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
                                  cudaEvent_t end);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data);
+
+/* --- graphs --- */
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *out);
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph,
+                                          unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 template <class T>
 cudaError_t cudaMalloc(T **out, size_t bytes)

@@ -156,6 +156,8 @@ cudaError_t cudaDeviceSynchronize(void)
     SIM_ENTER();
     uint64_t before = state().violations;
     int device = thread().device;
+    if (cudaError_t error = refuse_of_device(device))
+        return answer(error);
     device_at(device).counted.waits++;
     if (clock_runs)
         clock_wait(device);

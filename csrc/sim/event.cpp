@@ -52,6 +52,8 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t to)
     Stream *stream = stream_of(to);
     if (!event || !stream || event->device != stream->device)
         return answer(cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = check_capture(*stream))
+        return answer(error);
     if (cudaError_t error = failure("record", cudaErrorUnknown))
         return answer(error);
     event->moment = std::make_shared<Moment>();
@@ -75,6 +77,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned
         return answer(error);
     if (!event->moment)
         return cudaSuccess;
+    if (stream->capture || event->moment->within)
+        return answer(capture_wait(*stream, event->moment));
     race_stream_waits(*stream, *event->moment);
     if (clock_runs)
         clock_order(*stream, *event->moment);
@@ -93,6 +97,8 @@ cudaError_t cudaEventQuery(cudaEvent_t handle)
     Event *event = event_of(handle);
     if (!event)
         return answer(cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = refuse_of_moment(event->moment.get()))
+        return answer(error);
     if (!event->moment)
         return cudaSuccess;
     MomentRef moment = event->moment;
@@ -117,6 +123,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
     Event *event = event_of(handle);
     if (!event)
         return answer(cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = refuse_of_moment(event->moment.get()))
+        return answer(error);
     uint64_t before = state().violations;
     device_at(event->device).counted.waits++;
     if (!event->moment)
@@ -140,6 +148,8 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
         return answer(cudaErrorInvalidValue);
     if (!from || !to || !from->timing || !to->timing || !from->moment || !to->moment)
         return answer(cudaErrorInvalidResourceHandle);
+    if (from->moment->within || to->moment->within)
+        return answer(cudaErrorCapturedEvent);
     if (clock_runs ? !clock_reached(*from->moment) || !clock_reached(*to->moment)
                    : !from->moment->done || !to->moment->done)
         return answer(cudaErrorNotReady);

@@ -30,6 +30,7 @@ struct Block {
     size_t rounded;
     bool laid_out = false; /* poison and canary are written, in stream order */
     bool reused = false;   /* the memory has been laid out as another block */
+    bool captured = false; /* it was taken while its stream captured */
     uint64_t number = next_number();
     static uint64_t next_number();
 };
@@ -49,8 +50,15 @@ struct Segment { /* one cudaMalloc */
 };
 
 struct Stream;
+struct Capture;
+using CaptureRef = std::shared_ptr<Capture>;
+/* By a capture's stream: how many of its steps come before. */
+using Steps = std::vector<size_t>;
+
 /* A recording of an event; done when the stream reaches it. */
 struct Moment {
+    CaptureRef within; /* that it was recorded in: then it is never done */
+    Steps before;
     Stream *stream = nullptr; /* valid until done */
     int device = 0;
     bool done = false;
@@ -69,6 +77,11 @@ struct Work {
     std::vector<BlockRef> blocks; /* blocks that it may access */
     std::vector<Touch> touches;   /* its reads and writes, until it is queued */
     Cost cost;                    /* for the clocks */
+    std::shared_ptr<Cost> shared; /* of captured work, whose operation settles it */
+    /* Of a replay: the operation that queued it while it was captured, and its line. */
+    const char *operation = nullptr;
+    int place = -1;
+    bool replayed = false;
     bool check_canaries = false;
     MomentRef moment;                /* of kRecord and kWait */
     cudaError_t fault = cudaSuccess; /* error found when it was queued; it is then
@@ -84,7 +97,8 @@ struct Stream {
     unsigned number = next_number(); /* its place in vector clocks; from 1 on */
     VectorClock known;
     static unsigned next_number();
-    Times end; /* of what is queued, on the clocks */
+    Times end;          /* of what is queued, on the clocks */
+    CaptureRef capture; /* that takes its work; NULL: it runs */
 };
 
 struct Device {
@@ -97,6 +111,7 @@ struct Device {
     std::map<char *, BlockRef> taken;   /* live blocks in carved segments */
     std::map<char *, BlockRef> past;    /* released blocks, until the memory is
                                            reused */
+    std::vector<BlockRef> captured;     /* blocks that replays use again */
     std::unique_ptr<Stream> own_stream; /* the default stream */
     bool reaches[DT_SIM_MAX_DEVICES] = {};
     bool context = false;            /* it was made current */
@@ -143,6 +158,7 @@ struct State {
     std::map<cudaEvent_t, struct Event *> events;
     std::map<char *, size_t> pinned;
     Races races;
+    std::vector<CaptureRef> captures; /* that are under way */
     std::string violation;
     uint64_t violations = 0;
 };
@@ -187,6 +203,7 @@ struct Thread {
     char complaint[512] = {};
     Watched *watched = nullptr; /* the state's, once races are looked for */
     int own_waits = 0;          /* see OwnWait */
+    cudaStreamCaptureMode capturing = cudaStreamCaptureModeGlobal;
 };
 Thread &thread();
 
@@ -222,6 +239,10 @@ cudaError_t map_devices();
 void close_pages(char *seen, size_t bytes);
 void open_pages(char *seen, size_t bytes);
 void lay_out(Block &block); /* writes poison and canary */
+/* A replay comes to where its capture took the block. */
+void lay_out_again(const BlockRef &block);
+/* Whether the memory is still what it was when the work was queued. */
+bool is_live(const Block &block);
 /* Whether the canary is intact; if not, blames `who` and repairs it. */
 bool check_canary(Block &block, const std::string &who, int blamed, bool all);
 void forget_blocks(Device &device, char *base, size_t bytes);
@@ -263,6 +284,22 @@ void drain_all();
 void nudge(); /* runs some work under the random schedule */
 void execute(Work &work, int device);
 double now();
+
+/* --- graphs (graph.cpp) --- */
+/* Fails if work cannot be queued on the stream: its capture is lost. */
+cudaError_t check_capture(const Stream &stream);
+/* Takes a stream's work into its capture. */
+void capture(Stream &stream, Work work);
+/* The stream, which captures or not, waits for a moment of a capture, or captures and
+ * waits for one of none. */
+cudaError_t capture_wait(Stream &stream, const MomentRef &moment);
+/* A call that CUDA refuses while a capture is under way, in the modes that say so, or
+ * because it is of a stream or a device that captures. The capture is lost. */
+cudaError_t refuse_while_capturing();
+cudaError_t refuse_of_stream(const Stream &stream);
+cudaError_t refuse_of_device(int device);
+cudaError_t refuse_of_moment(const Moment *moment);
+void capture_forgets(const Stream &stream); /* it is destroyed */
 
 /* --- kernels (kernel.cpp, fiber.cpp, fault.cpp) --- */
 struct Outcome {

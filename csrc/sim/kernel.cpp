@@ -38,7 +38,10 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
     Stream *stream = stream_of(launch.stream);
     if (!stream || stream->device != thread().device)
         return answer(cudaErrorInvalidResourceHandle);
-    cudaError_t error = check_extents(launch);
+    cudaError_t error = check_capture(*stream);
+    if (error)
+        return answer(error);
+    error = check_extents(launch);
     if (error)
         return answer(error);
     device_at(stream->device).counted.launches++;

@@ -171,6 +171,8 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
         return answer(cudaErrorInvalidValue);
     *out = nullptr;
     Device &device = device_at(thread().device);
+    if (cudaError_t error = refuse_while_capturing())
+        return answer(error);
     nudge();
     device.counted.mallocs++;
     if (cudaError_t error = failure("malloc", cudaErrorMemoryAllocation))
@@ -192,6 +194,8 @@ cudaError_t cudaFree(void *pointer)
     Device *device = device_of(pointer);
     if (!device || !device->segments.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
+    if (cudaError_t error = refuse_while_capturing())
+        return answer(error);
     if (clock_runs)
         clock_wait_all();
     drain_all();
@@ -206,6 +210,8 @@ cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
     if (!out || flags & ~7u)
         return answer(cudaErrorInvalidValue);
     *out = nullptr;
+    if (cudaError_t error = refuse_while_capturing())
+        return answer(error);
     device_at(thread().device).counted.host_mallocs++;
     if (cudaError_t error = failure("host", cudaErrorMemoryAllocation))
         return answer(error);
@@ -226,6 +232,8 @@ cudaError_t cudaFreeHost(void *pointer)
         return cudaSuccess;
     if (!state().pinned.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
+    if (cudaError_t error = refuse_while_capturing())
+        return answer(error);
     if (clock_runs)
         clock_wait_all();
     drain_all();

@@ -145,9 +145,9 @@ static int set_schedule(const char *text)
 
 static int set_failures(const char *text)
 {
-    static const char *const kinds[] = {"malloc", "host",   "copy",    "memset",
-                                        "launch", "stream", "event",   "record",
-                                        "wait",   "cublas", "cusolver"};
+    static const char *const kinds[] = {
+        "malloc", "host", "copy",   "memset",   "launch",  "stream", "event",
+        "record", "wait", "cublas", "cusolver", "capture", "graph"};
     std::map<std::string, Failure> wanted;
     for (const char *at = text; *at;) {
         const char *colon = strchr(at, ':');

@@ -313,16 +313,17 @@ void race_queued(Stream &stream, Work &work)
     learn(stream.known, stream.number, 0);
     const uint64_t time = ++stream.known[stream.number];
     const Watched &me = watched();
+    const char *name = work.replayed ? work.operation : me.name;
     const bool own = &stream == device_at(stream.device).own_stream.get();
     for (const Touch &touch : work.touches) {
         auto access = std::make_shared<Access>();
-        access->told = {me.name ? me.name : work.name,
+        access->told = {name ? name : work.name,
                         touch.reads,
                         touch.writes,
                         false,
                         stream.device,
                         own ? nullptr : (void *)&stream,
-                        me.place};
+                        work.replayed ? work.place : me.place};
         access->touch = touch;
         access->stream = stream.number;
         access->time = time;
@@ -330,6 +331,14 @@ void race_queued(Stream &stream, Work &work)
     }
     if (races().mode != Races::kStrict)
         work.touches.clear();
+}
+
+void race_captured(Work &work)
+{
+    const Watched &me = watched();
+    work.operation = me.name;
+    work.place = me.place;
+    work.replayed = true;
 }
 
 static void add(Work &work, std::shared_ptr<const Footprint> footprint, bool reads,

@@ -92,6 +92,8 @@ struct Races {
 
 /* The work is queued: it comes after what the host knows, and touches its memory. */
 void race_queued(Stream &stream, Work &work);
+/* The work is captured: replays of it are told by the operation that runs now. */
+void race_captured(Work &work);
 void race_stream_waits(Stream &stream, const Moment &moment);
 /* The host has waited for all work of the stream, or up to the event. */
 void race_host_waits(const Stream &stream);

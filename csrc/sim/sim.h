@@ -55,7 +55,8 @@ extern "C" {
  * "failures": "malloc:3,copy:5+": from now on the third cudaMalloc fails, once, and the
  * fifth copy and all copies after it; "malloc:1:46": with error 46 of CUDA. Kinds: malloc,
  * host, copy, memset, launch, stream and event (their creation), record and wait (of an
- * event, in a stream). "" clears the list. */
+ * event, in a stream), capture and graph (beginning and instantiating). "" clears the
+ * list. */
 #define DT_SIM_MAX_DEVICES 32
 #define DT_SIM_QUEUE_LIMIT 1024
 int dt_sim_set(const char *name, const char *text);
@@ -66,6 +67,7 @@ const char *dt_sim_complaint(void);
 /* COUNTER(name) */
 #define DT_SIM_COUNTERS(COUNTER)                                                       \
     COUNTER(launches)                                                                  \
+    COUNTER(graph_launches) /* whose kernels are not among the launches */             \
     COUNTER(copies_to_device)                                                          \
     COUNTER(copies_to_host)                                                            \
     COUNTER(copies_on_device)                                                          \

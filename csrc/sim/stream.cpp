@@ -155,6 +155,10 @@ void nudge()
 
 void push(Stream &stream, Work work)
 {
+    if (stream.capture) {
+        capture(stream, std::move(work));
+        return;
+    }
     race_queued(stream, work);
     if (clock_runs)
         clock_queue(stream, work);
@@ -198,6 +202,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
     if (!stream || stream == device_at(stream->device).own_stream.get())
         return answer(cudaErrorInvalidResourceHandle);
     stream->destroyed = true;
+    capture_forgets(*stream);
     if (clock_runs)
         clock_settle(); /* what has no times yet knows the stream */
     sweep();
@@ -210,6 +215,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     Stream *stream = stream_of(handle);
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = refuse_of_stream(*stream))
+        return answer(error);
     uint64_t before = state().violations;
     nudge();
     device_at(stream->device).counted.waits++;
@@ -226,6 +233,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
     Stream *stream = stream_of(handle);
     if (!stream)
         return answer(cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = refuse_of_stream(*stream))
+        return answer(error);
     uint64_t before = state().violations;
     bool ready = stream->queue.empty();
     if (clock_runs) {
@@ -247,6 +256,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void 
     Stream *stream = stream_of(handle);
     if (!stream || !function)
         return answer(stream ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
+    if (cudaError_t error = check_capture(*stream))
+        return answer(error);
     device_at(stream->device).counted.host_functions++;
     Work work;
     work.name = "host function";
