@@ -218,6 +218,19 @@ typedef struct dt_backend {
     int (*resample)(dt_stream stream, const struct dt_resample_call *call);
     int (*lapack)(dt_stream stream, const struct dt_lapack_call *call);
 
+    /* --- graphs (NULL for the CPU) --- */
+    /* From now on the stream's work is captured, not run, and so is that of streams that
+     * wait for it. mode: cudaStreamCaptureMode. pool: the number of the pool that the
+     * memory comes from. generators: those that may be drawn from; they have to outlive
+     * the graph. One graph of a device is captured at a time. */
+    int (*graph_begin)(dt_stream stream, int mode, uint64_t pool,
+                       struct dt_generator *const *generators, int count, void **out);
+    int (*graph_end)(dt_stream stream, void *graph); /* of the stream that began */
+    /* The graph was ended. Launches run one after another. */
+    int (*graph_launch)(dt_stream stream, void *graph);
+    int (*graph_capturing)(dt_stream stream); /* 1: a graph takes its work */
+    void (*graph_free)(void *graph);          /* ends the capture; launches still run */
+
     /* Observe all activity from the start (device/activity.h); NULL: none. */
     const struct dt_observer *observers[2];
     /* Of a simulated card (sim/clock.h); NULL where time is the system's. clock: its time
@@ -286,7 +299,12 @@ typedef struct dt_backend {
     MEMBER(pinned_release)                                                             \
     MEMBER(pinned_copy)                                                                \
     MEMBER(nonzero_count)                                                              \
-    MEMBER(nonzero_write)
+    MEMBER(nonzero_write)                                                              \
+    MEMBER(graph_begin)                                                                \
+    MEMBER(graph_end)                                                                  \
+    MEMBER(graph_launch)                                                               \
+    MEMBER(graph_capturing)                                                            \
+    MEMBER(graph_free)
 
 /* What the core passes to a backend in a library of its own. */
 typedef struct dt_host {

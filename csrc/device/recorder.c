@@ -8,6 +8,7 @@
 
 #include "base/shape.h"
 #include "device/activity.h"
+#include "device/graph.h"
 #include "device/stream.h"
 
 static struct {
@@ -106,7 +107,8 @@ static int begin(const dt_activity *activity, void **mark)
     else if (activity->kind < DT_ACTIVITY_ALLOCATE)
         r->place = dt_activity_place();
     if (recorder.device_times && device.type == DT_CUDA &&
-        activity->kind < DT_ACTIVITY_WAIT && !clocked()) {
+        activity->kind < DT_ACTIVITY_WAIT && !clocked() &&
+        !dt_graph_is_capturing(device)) {
         const dt_backend *gpu = dt_backend_unobserved(DT_CUDA);
         dt_stream on = {device.index, activity->stream};
         if (!recorder.base[(int)device.index]) {

@@ -4,6 +4,7 @@
 
 #include "base/gil.h"
 #include "device/activity.h"
+#include "device/graph.h"
 #include "device/stream.h"
 
 static dt_transfer_counters counted;
@@ -75,6 +76,13 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
               from = dt_stream_current(source_device);
     dt_activity activity;
     dt_observed told;
+    if (dt_device_is_cpu(target_device)
+            ? dt_graph_check("a copy to the host", source_device, &from)
+        : dt_device_is_cpu(source_device)
+            ? dt_graph_check("a copy from memory of the host that is not pinned",
+                             target_device, &to)
+            : 0)
+        return -1;
     if (dt_device_is_cpu(target_device)) {
         activity =
             a_copy(DT_ACTIVITY_DEVICE_TO_HOST, source_device, from, tensor, bytes);
@@ -129,7 +137,8 @@ int dt_stream_synchronize(dt_device device, dt_stream stream)
     dt_observed told;
     if (dt_device_is_cpu(device))
         return 0;
-    if (begin_wait(&told, &activity, "stream synchronize", false, device,
+    if (dt_graph_check("a wait for a stream", device, &stream) ||
+        begin_wait(&told, &activity, "stream synchronize", false, device,
                    stream.handle))
         return -1;
     DT_WITHOUT_GIL(true);
@@ -143,7 +152,8 @@ int dt_device_synchronize(dt_device device)
     dt_observed told;
     if (dt_device_is_cpu(device))
         return 0;
-    if (begin_wait(&told, &activity, "device synchronize", true, device, NULL))
+    if (dt_graph_check("a wait for the device", device, NULL) ||
+        begin_wait(&told, &activity, "device synchronize", true, device, NULL))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(&told, &activity,
@@ -154,7 +164,9 @@ int dt_event_synchronize(dt_device device, void *event)
 {
     dt_activity activity;
     dt_observed told;
-    if (begin_wait(&told, &activity, "event synchronize", true, device, NULL))
+    const dt_stream none = {device.index, NULL};
+    if (dt_graph_check("a wait for an event", device, &none) ||
+        begin_wait(&told, &activity, "event synchronize", true, device, NULL))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(&told, &activity,

@@ -7,7 +7,7 @@
 #include "cuda/kernels/math.h"
 #undef DT_FN
 #define DT_FN static __host__ __device__ __forceinline__
-#include "device/random.h"
+#include "cuda/runtime/graph.h"
 #include "ops/philox.h"
 
 namespace {
@@ -128,12 +128,17 @@ NO_POINTERS(Bernoulli)
 /* A thread for each counter. */
 template <typename T, class Distribution>
 __global__ void random_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
-                              bool aligned, Distribution distribution)
+                              const uint64_t *state, bool aligned,
+                              Distribution distribution)
 {
     constexpr int N = Distribution::count;
     int64_t counter = thread_number(), at = counter * N;
     if (at >= n)
         return;
+    if (state) {
+        seed = state[0];
+        offset += state[1];
+    }
     Vector<T, N> drawn;
     distribution.template draw<T>(dt_philox_words(seed, offset + (uint64_t)counter, 0),
                                   drawn.v);
@@ -153,9 +158,11 @@ int start(dt_stream stream, const dt_random_call *call, struct dt_generator *gen
 {
     constexpr int N = Distribution::count;
     const int64_t counters = (call->numel + N - 1) / N;
-    uint64_t seed, offset = dt_generator_reserve(generator, (uint64_t)counters, &seed);
+    DrawStart at;
+    if (graph_draw(stream, generator, (uint64_t)counters, &at))
+        return -1;
     return START("drawing random numbers", stream, (random_kernel<T, Distribution>),
-                 counters, (T *)call->out, call->numel, seed, offset,
+                 counters, (T *)call->out, call->numel, at.seed, at.offset, at.state,
                  is_aligned(call->out, sizeof(Vector<T, N>)), distribution);
 }
 

@@ -8,7 +8,10 @@
  * runs in order; uses on other streams are awaited through events.
  *
  * PYDEVTENSOR_NO_CACHE=1: each block is a cudaMalloc of its own, of the requested size,
- * and is freed on release, so that compute-sanitizer detects an access past its end. */
+ * and is freed on release, so that compute-sanitizer detects an access past its end.
+ *
+ * What a graph's capture allocates comes from a pool of the graph's own: its memory is not
+ * handed out to others while a graph has the pool, since launches use it again. */
 #include "cuda/runtime/backend.h"
 
 #include <deque>
@@ -16,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cuda/runtime/graph.h"
 #include "cuda/runtime/launch.h"
 
 namespace {
@@ -27,6 +31,8 @@ const size_t kMedium = (size_t)10 << 20;
 const size_t kMediumSegment = (size_t)20 << 20;
 const size_t kLargeRound = (size_t)2 << 20;
 
+struct GraphPool;
+
 struct Block {
     char *data;
     size_t size;
@@ -37,6 +43,7 @@ struct Block {
     bool taken = false;
     int events = 0;                      /* pending uses on other streams */
     std::vector<dt_stream> used_on = {}; /* other streams that used the block */
+    GraphPool *owner = nullptr;          /* NULL: the heap */
 };
 
 struct ByFit {
@@ -50,6 +57,14 @@ struct ByFit {
     }
 };
 typedef std::set<Block *, ByFit> Pool;
+
+/* Memory of graphs. */
+struct GraphPool {
+    uint64_t number;
+    int graphs = 0; /* that have it; 0: its segments may be freed */
+    int segments = 0;
+    Pool small = {}, large = {};
+};
 
 struct Use {
     cudaEvent_t event;
@@ -68,6 +83,10 @@ struct Heap {
     std::unordered_map<void *, Block *> taken;
     std::vector<Uses> uses;
     dt_memory_stats stats = {};
+    std::vector<GraphPool *> graph_pools;
+    GraphPool *capturing = nullptr; /* of the graph that is being captured */
+    /* Given back during a capture, when no event can tell of their uses elsewhere. */
+    std::vector<Block *> deferred;
 };
 
 /* The number of the heap of pinned memory, whose blocks belong to no stream. */
@@ -112,14 +131,17 @@ size_t round_up(size_t bytes, size_t unit)
 
 Pool &pool_of(Heap &heap, const Block *block)
 {
+    if (block->owner)
+        return block->small ? block->owner->small : block->owner->large;
     return block->small ? heap.small : heap.large;
 }
 
 /* --- free blocks --- */
 
-Block *find_free(Heap &heap, size_t size, void *stream)
+Block *find_free(Heap &heap, size_t size, void *stream, GraphPool *owner)
 {
     Block key = {nullptr, size, stream, size <= kSmall, nullptr, nullptr};
+    key.owner = owner;
     Pool &pool = pool_of(heap, &key);
     auto found = pool.lower_bound(&key);
     if (found == pool.end() || (*found)->stream != stream)
@@ -136,6 +158,7 @@ void split(Heap &heap, Block *block, size_t size)
         return;
     Block *rest = new Block{block->data + size, left,  block->stream,
                             block->small,       block, block->next};
+    rest->owner = block->owner;
     if (block->next)
         block->next->previous = rest;
     block->next = rest;
@@ -176,6 +199,8 @@ void make_free(Heap &heap, Block *block)
  * with all of those uses first. */
 void settle_uses(Heap &heap, bool wait)
 {
+    if (graphs_under_way())
+        return;
     SIM_OWN_WAIT;
     for (Uses &uses : heap.uses) {
         while (!uses.queue.empty()) {
@@ -232,6 +257,7 @@ bool record_event(Heap &heap, dt_stream stream, Block *block)
 
 cudaError_t take_from_driver(const Heap &heap, size_t bytes, void **out)
 {
+    Relaxed mode;
     return heap.pinned ? cudaHostAlloc(out, bytes, cudaHostAllocPortable)
                        : cudaMalloc(out, bytes);
 }
@@ -247,7 +273,8 @@ cudaError_t memory_limit(const Heap &heap, size_t *limit)
     return error;
 }
 
-cudaError_t new_segment(Heap &heap, size_t size, void *stream, Block **out)
+cudaError_t new_segment(Heap &heap, size_t size, void *stream, GraphPool *owner,
+                        Block **out)
 {
     size_t bytes = !cached()        ? size
                    : size <= kSmall ? kSmallSegment
@@ -273,14 +300,34 @@ cudaError_t new_segment(Heap &heap, size_t size, void *stream, Block **out)
     dt_memory_count(&heap.stats.reserved_bytes, (int64_t)bytes);
     dt_memory_count(&heap.stats.segment, 1);
     *out = new Block{(char *)data, bytes, stream, size <= kSmall, nullptr, nullptr};
+    (*out)->owner = owner;
+    if (owner)
+        owner->segments++;
     return cudaSuccess;
+}
+
+/* Forgets the pools that no graph has and that have no memory. */
+void forget_pools(Heap &heap)
+{
+    std::vector<GraphPool *> left;
+    for (GraphPool *pool : heap.graph_pools)
+        if (pool->graphs || pool->segments)
+            left.push_back(pool);
+        else
+            delete pool;
+    heap.graph_pools.swap(left);
 }
 
 /* Returns unused segments to the driver. */
 cudaError_t free_segments(Heap &heap)
 {
+    if (graphs_under_way()) /* CUDA refuses it */
+        return cudaSuccess;
     settle_uses(heap, true);
-    Pool *pools[] = {&heap.small, &heap.large};
+    std::vector<Pool *> pools = {&heap.small, &heap.large};
+    for (GraphPool *pool : heap.graph_pools)
+        if (!pool->graphs)
+            pools.insert(pools.end(), {&pool->small, &pool->large});
     for (Pool *pool : pools) {
         for (auto it = pool->begin(); it != pool->end();) {
             Block *block = *it;
@@ -295,9 +342,12 @@ cudaError_t free_segments(Heap &heap)
             it = pool->erase(it);
             dt_memory_count(&heap.stats.reserved_bytes, -(int64_t)block->size);
             dt_memory_count(&heap.stats.segment, -1);
+            if (block->owner)
+                block->owner->segments--;
             delete block;
         }
     }
+    forget_pools(heap);
     return cudaSuccess;
 }
 
@@ -336,16 +386,20 @@ int allocate(int number, void *stream, size_t bytes, void **out)
     if (bytes > SIZE_MAX / 2)
         return fail_out_of_memory(heap, number, bytes);
     size_t size = cached() ? round_up(bytes, kRound) : bytes;
+    bool held = false;
+    if (!heap.pinned && graph_holds({number, stream}, &held))
+        return -1;
+    GraphPool *owner = held ? heap.capturing : nullptr;
     settle_uses(heap, false);
-    Block *block = find_free(heap, size, stream);
+    Block *block = find_free(heap, size, stream, owner);
     cudaError_t error = cudaSuccess;
     if (!block)
-        error = new_segment(heap, size, stream, &block);
+        error = new_segment(heap, size, stream, owner, &block);
     if (error == cudaErrorMemoryAllocation) {
         heap.stats.num_alloc_retries++;
         error = free_segments(heap);
         if (!error)
-            error = new_segment(heap, size, stream, &block);
+            error = new_segment(heap, size, stream, owner, &block);
     }
     if (error == cudaErrorMemoryAllocation)
         return fail_out_of_memory(heap, number, bytes);
@@ -363,20 +417,9 @@ int allocate(int number, void *stream, size_t bytes, void **out)
     return 0;
 }
 
-void release(int number, void *data)
+/* Frees a block that was given back, once its uses on other streams are over. */
+void free_after_uses(Heap &heap, Block *block)
 {
-    Heap &heap = heap_of(number);
-    if (device_is_inherited())
-        return;
-    Guard guard(number);
-    auto found = heap.taken.find(data);
-    if (found == heap.taken.end())
-        return;
-    Block *block = found->second;
-    heap.taken.erase(found);
-    SIM_BLOCK_GIVEN_BACK(block->data, round_up(block->size, kRound));
-    count(heap, *block, -1);
-    block->taken = false;
     std::vector<dt_stream> used_on;
     used_on.swap(block->used_on);
     bool lost =
@@ -393,6 +436,28 @@ void release(int number, void *data)
     }
     if (!lost && !block->events)
         make_free(heap, block);
+}
+
+void release(int number, void *data)
+{
+    Heap &heap = heap_of(number);
+    if (device_is_inherited())
+        return;
+    Guard guard(number);
+    auto found = heap.taken.find(data);
+    if (found == heap.taken.end())
+        return;
+    Block *block = found->second;
+    heap.taken.erase(found);
+    SIM_BLOCK_GIVEN_BACK(block->data, round_up(block->size, kRound));
+    count(heap, *block, -1);
+    block->taken = false;
+    if (graphs_under_way() && !block->used_on.empty()) {
+        block->events++; /* so that no neighbour takes it */
+        heap.deferred.push_back(block);
+        return;
+    }
+    free_after_uses(heap, block);
     if (!cached() && (heap.pinned || !device_use(number)))
         free_segments(heap);
 }
@@ -416,6 +481,48 @@ bool note_use(int number, dt_stream stream, void *data)
 }
 
 } /* namespace */
+
+/* --- graphs --- */
+
+void heap_begin_capture(int device, uint64_t number)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(device);
+    for (GraphPool *pool : heap.graph_pools)
+        if (pool->number == number)
+            heap.capturing = pool;
+    if (!heap.capturing) {
+        heap.capturing = new GraphPool{number};
+        heap.graph_pools.push_back(heap.capturing);
+    }
+    heap.capturing->graphs++;
+}
+
+void heap_end_capture(int device)
+{
+    heap_of(device).capturing = nullptr;
+    for (int number = 0; number <= kPinned && !graphs_under_way(); number++) {
+        Heap &heap = heap_of(number);
+        Guard guard(number);
+        std::vector<Block *> deferred;
+        deferred.swap(heap.deferred);
+        for (Block *block : deferred) {
+            block->events--;
+            free_after_uses(heap, block);
+        }
+    }
+    if (device_use(device))
+        dt_error_clear();
+}
+
+void heap_drop_pool(int device, uint64_t number)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(device);
+    for (GraphPool *pool : heap.graph_pools)
+        if (pool->number == number)
+            pool->graphs--;
+}
 
 /* --- the interface --- */
 
@@ -480,6 +587,11 @@ void dt_cuda_memory_blocks(int device, dt_block_visitor visit, void *context)
         Guard guard(device);
         std::set<Block *> all(heap.small.begin(), heap.small.end());
         all.insert(heap.large.begin(), heap.large.end());
+        all.insert(heap.deferred.begin(), heap.deferred.end());
+        for (GraphPool *pool : heap.graph_pools) {
+            all.insert(pool->small.begin(), pool->small.end());
+            all.insert(pool->large.begin(), pool->large.end());
+        }
         for (auto &taken : heap.taken)
             all.insert(taken.second);
         for (Uses &uses : heap.uses)

@@ -54,6 +54,16 @@ int cuda_fail(cudaError_t error, const char *doing)
                                   "operations before it, and restart the program"},
         {cudaErrorLaunchFailure,
          "a kernel of an operation before this one failed; restart the program"},
+        {cudaErrorStreamCaptureUnsupported,
+         "a graph is being captured, which lets nothing wait or allocate"},
+        {cudaErrorStreamCaptureInvalidated, "a call during the capture of a graph was "
+                                            "refused; capture it again without it"},
+        {cudaErrorStreamCaptureUnjoined,
+         "a stream that was forked during the capture has work that the capturing one "
+         "does not wait for; let it wait_stream() before the capture ends"},
+        {cudaErrorStreamCaptureIsolation, "a stream that captures waits for work "
+                                          "outside of the capture; wait before the "
+                                          "capture begins"},
         {cudaErrorSystemNotReady,
          "NVIDIA's fabric manager does not run on this machine; start it"},
         {cudaErrorSystemDriverMismatch, "the driver was updated; restart the machine"},

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "cuda/runtime/backend.h"
+#include "cuda/runtime/graph.h"
 
 /* CUDA's major version, which a library has to be for: that of this build's runtime. */
 #define DT_CUDA_MAJOR (CUDART_VERSION / 1000)
@@ -57,6 +57,7 @@ Handle library_handle(const dt_library *library, const Functions *functions,
     Handle &handle = (*made)[std::make_pair(stream.device, stream.handle)];
     if (handle)
         return handle;
+    Relaxed mode; /* it allocates memory */
     Handle fresh = nullptr;
     int status = functions->create(&fresh);
     if (library_lacks_memory(library, status)) {

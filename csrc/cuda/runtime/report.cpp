@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cuda/runtime/backend.h"
+#include "cuda/runtime/graph.h"
 
 /* NULL until the first launch of a kernel that reports. */
 static Report *reports[DT_MAX_DEVICES];
@@ -15,6 +16,7 @@ Report *report_of(int device)
         return report;
     dt_locked guard(DT_LOCK_REPORTS);
     if (!reports[device]) {
+        Relaxed mode;
         cudaError_t error = cudaHostAlloc(&report, sizeof(Report),
                                           cudaHostAllocPortable | cudaHostAllocMapped);
         if (error != cudaSuccess) {

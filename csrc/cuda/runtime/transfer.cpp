@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cuda/runtime/graph.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/report.h"
 
@@ -53,6 +54,16 @@ int dt_cuda_copy_to_device(dt_stream stream, void *target, const void *source,
                            size_t bytes)
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
+    void *staged;
+    if (graph_stage(stream, source, bytes, &staged))
+        return -1;
+    if (staged) {
+        SIM_OWN_WAIT;
+        CUDA_TRY(
+            "copying to a device",
+            cudaMemcpyAsync(target, staged, bytes, cudaMemcpyHostToDevice, handle));
+        return 0;
+    }
     if (bytes <= SLOT_BYTES) {
         Ring *ring = &rings[stream.device];
         dt_locked guard(DT_LOCK_UPLOADS + stream.device % DT_LOCK_COPIES);

@@ -1,0 +1,138 @@
+#include "device/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "device/activity.h"
+#include "device/stream.h"
+
+int dt_graphs_capturing;
+
+/* By device: the graph that is being captured. */
+static dt_graph *captures[DT_MAX_DEVICES];
+
+static void set_capturing(dt_graph *graph, bool capturing)
+{
+    graph->capturing = capturing;
+    __atomic_store_n(&captures[(int)graph->device.index], capturing ? graph : NULL,
+                     __ATOMIC_RELEASE);
+    __atomic_add_fetch(&dt_graphs_capturing, capturing ? 1 : -1, __ATOMIC_RELEASE);
+}
+
+static bool takes(const dt_backend *gpu, dt_stream stream)
+{
+    return gpu->graph_capturing(stream) == 1;
+}
+
+static bool forbids(const dt_graph *graph, dt_device device, const dt_stream *stream)
+{
+    const bool same = dt_device_equal(graph->device, device);
+    if (same && (!stream || takes(dt_backend_of(device), *stream)))
+        return true;
+    return graph->mode == DT_GRAPH_GLOBAL ||
+           (graph->mode == DT_GRAPH_THREAD_LOCAL &&
+            pthread_equal(graph->thread, pthread_self()));
+}
+
+int dt_graph_refuse(const char *what, dt_device device, const dt_stream *stream)
+{
+    char place[DT_PLACE_TEXT], name[DT_DEVICE_TEXT];
+    if (dt_device_is_cpu(device))
+        return 0;
+    for (int i = 0; i < DT_MAX_DEVICES; i++) {
+        dt_graph *graph = __atomic_load_n(&captures[i], __ATOMIC_ACQUIRE);
+        if (!graph || !forbids(graph, device, stream))
+            continue;
+        dt_activity_place_name(dt_activity_place(), place);
+        snprintf(graph->why, sizeof graph->why, "%s%s%s", what, *place ? " at " : "",
+                 place);
+        return dt_fail(DT_ERROR_ACCELERATOR,
+                       "%s cannot be captured in a CUDA graph of %s: captured work has "
+                       "not run, so nothing can wait for it or read its results. Move "
+                       "it out of the capture, which is lost",
+                       graph->why, dt_device_text(graph->device, name));
+    }
+    return 0;
+}
+
+bool dt_graph_is_capturing(dt_device device)
+{
+    return __atomic_load_n(&dt_graphs_capturing, __ATOMIC_RELAXED) &&
+           takes(dt_backend_of(device), dt_stream_current(device));
+}
+
+int dt_graph_begin(dt_graph *graph, dt_device device, dt_graph_mode mode, uint64_t pool,
+                   struct dt_generator *const *generators, int count)
+{
+    dt_stream stream = dt_stream_current(device);
+    if (graph->handle)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "capture_begin: this graph holds a capture already; reset() it, "
+                       "or use another CUDAGraph");
+    if (!stream.handle)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "capture_begin: the default stream cannot be captured; make "
+                       "another one current with `with torch.cuda.stream(...):`");
+    *graph = (dt_graph){
+        .device = device, .stream = stream, .mode = mode, .thread = pthread_self()};
+    if (dt_backend_of(device)->graph_begin(stream, mode, pool, generators, count,
+                                           &graph->handle))
+        return -1;
+    set_capturing(graph, true);
+    return 0;
+}
+
+int dt_graph_end(dt_graph *graph)
+{
+    if (!graph->capturing)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "capture_end: the graph is not being captured; call "
+                       "capture_begin() first");
+    if (dt_stream_current(graph->device).handle != graph->stream.handle)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "capture_end: the current stream is not the one on which the "
+                       "capture began; make that one current");
+    set_capturing(graph, false);
+    if (!*graph->why &&
+        !dt_backend_of(graph->device)->graph_end(graph->stream, graph->handle))
+        return 0;
+    if (*graph->why)
+        dt_fail(DT_ERROR_ACCELERATOR,
+                "capture_end: the capture was lost by %s, so there is no graph; "
+                "capture it again without that",
+                graph->why);
+    dt_graph_reset(graph);
+    return -1;
+}
+
+int dt_graph_launch(dt_graph *graph)
+{
+    dt_stream stream = dt_stream_current(graph->device);
+    dt_activity activity = {.kind = DT_ACTIVITY_KERNEL,
+                            .name = "graph replay",
+                            .device = graph->device,
+                            .stream = stream.handle};
+    dt_observed told;
+    if (!graph->handle || graph->capturing)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "replay: the graph has no capture that has ended; capture it "
+                       "first, with `with torch.cuda.graph(g):`");
+    if (dt_graph_is_capturing(graph->device))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "replay: a graph cannot be replayed while its stream captures "
+                       "another one");
+    if (dt_activity_begin(&told, &activity))
+        return -1;
+    return dt_activity_end(
+        &told, &activity,
+        dt_backend_of(graph->device)->graph_launch(stream, graph->handle));
+}
+
+void dt_graph_reset(dt_graph *graph)
+{
+    if (graph->capturing)
+        set_capturing(graph, false);
+    if (graph->handle)
+        dt_backend_of(graph->device)->graph_free(graph->handle);
+    graph->handle = NULL;
+}
