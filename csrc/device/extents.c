@@ -147,6 +147,7 @@ static void visit_optim(const dt_optim_call *c, const listing *to)
         dense(to, entry->parameter, entry->numel, item, READ | WRITE);
         for (int k = 0; k < DT_OPTIM_STATES; k++)
             dense(to, entry->states[k], entry->numel, item, READ | WRITE);
+        dense(to, entry->own_there, DT_OPTIM_OWN, sizeof(double), READ);
     }
     dense(to, c->scale, 1, item, READ);
 }

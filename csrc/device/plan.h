@@ -266,6 +266,7 @@ typedef struct dt_optim_entry {
     int64_t numel;            /* at least 1 */
     int64_t first;            /* elements of the entries before it */
     double own[DT_OPTIM_OWN]; /* computed by the op's `prepare` */
+    const double *own_there;  /* those that count, on the device; NULL: own */
 } dt_optim_entry;
 
 /* One rule of ops/optim.def for many tensors of one floating type. */

@@ -120,6 +120,7 @@ RESULTS = {
     "_storage_key": "builtins.int",
     "_remove_hook": "None",
     "_update": "None",
+    "_update_own": "None",
     "_update_rules": "Any",
     # Classes other than Tensor, and functions without a row.
     "device.__enter__": "Self",

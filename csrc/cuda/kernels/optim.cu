@@ -10,10 +10,15 @@ struct OptimTensor {
     void *states[DT_OPTIM_STATES];
     int64_t numel;
     int64_t first; /* of the blocks that work on it */
-    double own[DT_OPTIM_OWN];
+    union {
+        double own[DT_OPTIM_OWN];
+        const double *own_there; /* on the device */
+    };
     bool aligned; /* everything may be loaded in vectors */
+    bool there;   /* own_there counts */
 };
-POINTERS_OF(OptimTensor, f(s.parameter); f(s.gradient); for (void *&p : s.states) f(p);)
+POINTERS_OF(OptimTensor, f(s.parameter); f(s.gradient); for (void *&p : s.states) f(p);
+            if (s.there) f(s.own_there);)
 
 /* Elements that one block works on: a multiple of what its threads take at once. */
 #define CHUNK 4096
@@ -88,7 +93,7 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int ns
         states[k] = (T *)row.states[k];
     UNROLL
     for (int k = 0; k < DT_OPTIM_OWN; k++)
-        own[k] = (T)row.own[k];
+        own[k] = (T)(row.there ? row.own_there[k] : row.own[k]);
     T factor = scale ? *scale : (T)1;
     ROLLED
     for (int64_t i = begin + threadIdx.x * N; i < end; i += BLOCK * N) {
@@ -151,6 +156,9 @@ int64_t fill(const dt_optim_entry &e, OptimTensor &row)
     }
     for (int k = 0; k < DT_OPTIM_OWN; k++)
         row.own[k] = e.own[k];
+    row.there = e.own_there != nullptr;
+    if (row.there)
+        row.own_there = e.own_there;
     row.numel = e.numel;
     return (e.numel + CHUNK - 1) / CHUNK;
 }

@@ -5,8 +5,7 @@
 #include "tensor/ops/ops.h"
 #include "tensor/ops/optim.h"
 
-/* The rule of the name, and how many parameters so many tensors are. */
-static int find_rule(dt_optim_update *u, const char *name, Py_ssize_t ntensors)
+static int find_rule(dt_optim_update *u, const char *name)
 {
     int i = 0;
     while (i < DT_NOPTIM && strcmp(dt_optim_rules[i].name, name) != 0)
@@ -15,14 +14,20 @@ static int find_rule(dt_optim_update *u, const char *name, Py_ssize_t ntensors)
         return DT_SET_ERROR(PyExc_ValueError,
                             "_update(): there is no rule '%.40s'; see _update_rules()",
                             name);
-    const dt_optim_rule *rule = &dt_optim_rules[i];
+    u->op = (dt_optim_op)i;
+    return 0;
+}
+
+/* How many parameters so many tensors are. */
+static int count_parameters(dt_optim_update *u, const char *name, Py_ssize_t ntensors)
+{
+    const dt_optim_rule *rule = &dt_optim_rules[u->op];
     int each = 2 + rule->nstates;
     if (ntensors % each)
         return DT_SET_ERROR(PyExc_ValueError,
                             "_update(): %zd tensors were given; %s takes %d for each "
                             "parameter: it, its gradient, and %d states",
                             ntensors, name, each, rule->nstates);
-    u->op = (dt_optim_op)i;
     u->count = ntensors / each;
     return 0;
 }
@@ -121,48 +126,108 @@ static int step(const char *function, dt_optim_update *u, const dt_tensor **item
     return status;
 }
 
-DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any, "
-                  "scale: Tensor = None, kept: Any = None)")
+/* Counts the step, and keeps what it changed. */
+static int count_all(const dt_optim_update *u, PyObject *steps, PyObject *kept)
 {
-    dt_optim_update u = {.tensors = v[1].tensors, .scale = v[4].tensor};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++)
+        if (dt_tensor_check(PyTuple_GET_ITEM(steps, i)) &&
+            count_step(dt_tensor_of(PyTuple_GET_ITEM(steps, i))))
+            return -1;
+    return put_kept(u, kept);
+}
+
+/* What a call has besides tensors; `counted` is u->steps. */
+typedef struct taken {
+    PyObject *steps, *numbers, *kept;
+    double *counted;
+} taken;
+
+static int take(taken *t, dt_optim_update *u, PyObject *steps, PyObject *numbers,
+                PyObject *kept)
+{
+    t->steps = PySequence_Tuple(steps);
+    t->numbers = PySequence_Tuple(numbers);
+    t->kept = kept ? PySequence_Tuple(kept) : PyTuple_New(0);
+    t->counted = PyMem_New(double, (Py_ssize_t)u->count + 1);
+    if (t->kept)
+        u->kept = PyMem_New(dt_optim_kept, PyTuple_GET_SIZE(t->kept) + 1);
+    if (!t->counted || (t->kept && !u->kept))
+        PyErr_NoMemory();
+    if (!t->steps || !t->numbers || !t->counted || !u->kept)
+        return -1;
+    const Py_ssize_t nsteps = PyTuple_GET_SIZE(t->steps);
+    if (take_floats("numbers", t->numbers, dt_optim_rules[u->op].nnumbers, u->numbers) <
+            0 ||
+        take_floats("steps", t->steps, nsteps ? u->count : 0, t->counted) < 0 ||
+        take_kept(u, t->kept) < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < nsteps; i++)
+        t->counted[i] += dt_tensor_check(PyTuple_GET_ITEM(t->steps, i));
+    u->steps = nsteps ? t->counted : NULL;
+    return 0;
+}
+
+static void drop(taken *t, dt_optim_update *u)
+{
+    PyMem_Free(t->counted);
+    PyMem_Free(u->kept);
+    Py_XDECREF(t->kept);
+    Py_XDECREF(t->numbers);
+    Py_XDECREF(t->steps);
+}
+
+DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any, "
+                  "scale: Tensor = None, kept: Any = None, captured: bool = False, "
+                  "own: Tensor = None)")
+{
+    dt_optim_update u = {
+        .tensors = v[1].tensors, .scale = v[4].tensor, .own = v[7].tensor};
+    taken t = {NULL, NULL, NULL, NULL};
     int64_t numel = 0;
     int status = -1;
-    PyObject *steps = PySequence_Tuple(args->slots[2]);
-    PyObject *numbers = PySequence_Tuple(args->slots[3]);
-    PyObject *kept =
-        dt_given(args, 5) ? PySequence_Tuple(args->slots[5]) : PyTuple_New(0);
-    double *counted = PyMem_New(double, v[1].count + 1);
-    if (kept)
-        u.kept = PyMem_New(dt_optim_kept, PyTuple_GET_SIZE(kept) + 1);
-    if (!counted || (kept && !u.kept))
-        PyErr_NoMemory();
-    if (!steps || !numbers || !counted || !u.kept ||
-        find_rule(&u, v[0].text, v[1].count) < 0 ||
-        take_floats("numbers", numbers, dt_optim_rules[u.op].nnumbers, u.numbers) < 0 ||
-        take_floats("steps", steps, PyTuple_GET_SIZE(steps) ? u.count : 0, counted) <
-            0 ||
-        take_kept(&u, kept) < 0)
+    if (find_rule(&u, v[0].text) < 0 ||
+        count_parameters(&u, v[0].text, v[1].count) < 0 ||
+        take(&t, &u, args->slots[2], args->slots[3],
+             dt_given(args, 5) ? args->slots[5] : NULL) < 0)
         goto done;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++)
-        counted[i] += dt_tensor_check(PyTuple_GET_ITEM(steps, i));
     for (Py_ssize_t i = 0; i < u.count; i++)
         numel += u.tensors[i]->numel;
-    u.steps = PyTuple_GET_SIZE(steps) ? counted : NULL;
     status = step(args->signature->name, &u, (const dt_tensor **)v[1].tensors,
                   v[1].count, numel > DT_LONG_NUMEL);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps) && !status; i++)
-        if (dt_tensor_check(PyTuple_GET_ITEM(steps, i)))
-            status = count_step(dt_tensor_of(PyTuple_GET_ITEM(steps, i)));
-    if (!status)
-        status = put_kept(&u, kept);
+    if (!status && !v[6].b)
+        status = count_all(&u, t.steps, t.kept);
     if (status)
         dt_raise();
 done:
-    PyMem_Free(counted);
-    PyMem_Free(u.kept);
-    Py_XDECREF(kept);
-    Py_XDECREF(numbers);
-    Py_XDECREF(steps);
+    drop(&t, &u);
+    return status ? NULL : Py_NewRef(Py_None);
+}
+
+DT_PUBLIC(update_own,
+          "_update_own(own: Tensor, rule: str, steps: Any, numbers: Any, kept: Any)")
+{
+    const dt_tensor *own = v[0].tensor;
+    dt_optim_update u = {.count = own->numel / DT_OPTIM_OWN};
+    taken t = {NULL, NULL, NULL, NULL};
+    int status = -1;
+    if (find_rule(&u, v[1].text) < 0 ||
+        take(&t, &u, args->slots[2], args->slots[3], args->slots[4]) < 0)
+        goto done;
+    if (own->dtype != DT_FLOAT64 || !own->contiguous || own->numel % DT_OPTIM_OWN ||
+        !dt_device_is_cpu(dt_tensor_device(own))) {
+        PyErr_Format(PyExc_ValueError,
+                     "_update_own(): give a contiguous float64 Tensor of the CPU of "
+                     "shape [parameters, %d]",
+                     DT_OPTIM_OWN);
+        goto done;
+    }
+    dt_optim_prepare(&u, dt_tensor_data(own));
+    dt_tensor_written((dt_tensor *)own);
+    status = count_all(&u, t.steps, t.kept);
+    if (status)
+        dt_raise();
+done:
+    drop(&t, &u);
     return status ? NULL : Py_NewRef(Py_None);
 }
 
@@ -191,7 +256,15 @@ static const dt_function rows[] = {
         "its updates and goes up by\n1, or the number of this update, from 1; empty: "
         "1. scale: a Tensor of one element, by\nwhich gradients are taken. kept: for "
         "each number that the rule keeps a Tensor of one\nelement a parameter, which "
-        "is changed. Sees no history: call it under no_grad().",
+        "is changed. captured: a graph captures the step, which is not counted. own:\n"
+        "the table that _update_own fills before each replay of it. Sees no history: "
+        "call it\nunder no_grad().",
+        "", ""),
+    DT_FUNCTION(
+        update_own, "_update_own",
+        "Writes the numbers that each parameter has for itself in its next step "
+        "into a table,\na float64 Tensor of shape [parameters, width] on the "
+        "CPU, and counts the step.",
         "", ""),
     DT_FUNCTION(update_rules, "_update_rules",
                 "The rules of _update: name, number of states, the names of states and "
@@ -201,5 +274,7 @@ static const dt_function rows[] = {
 
 int dt_setup_updates(PyObject *module)
 {
-    return DT_ADD_FUNCTIONS(module, rows);
+    return PyModule_AddIntConstant(module, "_UPDATE_OWN", DT_OPTIM_OWN) < 0
+               ? -1
+               : DT_ADD_FUNCTIONS(module, rows);
 }

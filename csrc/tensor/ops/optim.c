@@ -74,6 +74,12 @@ static void prepare(const dt_optim_update *u, int64_t i, double *own)
     prepares[u->op](u->numbers, u->steps ? u->steps[i] : 1, own, kept);
 }
 
+void dt_optim_prepare(const dt_optim_update *u, double *table)
+{
+    for (int64_t i = 0; i < u->count; i++)
+        prepare(u, i, table + i * DT_OPTIM_OWN);
+}
+
 /* --- layout --- */
 
 /* A row-major or otherwise suitable copy of something that does not lie as its
@@ -198,6 +204,21 @@ static int check(const char *op_name, const dt_optim_update *u, int64_t i)
     return 0;
 }
 
+static int check_own(const char *op_name, const dt_optim_update *u)
+{
+    if (u->own->dtype != DT_FLOAT64 || !u->own->contiguous ||
+        u->own->numel != u->count * DT_OPTIM_OWN)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the table of the parameters' own numbers is no contiguous "
+                       "float64 tensor of shape [%" PRId64 ", %d]",
+                       op_name, u->count, DT_OPTIM_OWN);
+    for (int64_t i = 0; i < u->count; i++)
+        if (dt_check_same_device(op_name, "parameter", tensor_of(u, PARAMETER, i),
+                                 "table", u->own))
+            return -1;
+    return dt_storage_use(u->own->storage);
+}
+
 static int fill_entry(batch *b, dt_optim_entry *e, const dt_optim_update *u, int64_t i)
 {
     const dt_tensor *p = tensor_of(u, PARAMETER, i);
@@ -220,6 +241,8 @@ static int fill_entry(batch *b, dt_optim_entry *e, const dt_optim_update *u, int
     e->gradient = data[GRADIENT];
     memcpy(e->states, data + STATES, sizeof e->states);
     prepare(u, i, e->own);
+    e->own_there =
+        u->own ? (const double *)dt_tensor_data(u->own) + i * DT_OPTIM_OWN : NULL;
     return 0;
 }
 
@@ -294,6 +317,8 @@ int dt_optim_step(const char *op_name, const dt_optim_update *u)
     for (int64_t i = 0; i < u->count; i++)
         if (check(op_name, u, i))
             return -1;
+    if (u->own && check_own(op_name, u))
+        return -1;
     if (u->scale && u->scale->numel != 1)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the scale has %" PRId64 " elements; give a tensor of one",

@@ -34,7 +34,14 @@ typedef struct dt_optim_update {
     double numbers[DT_OPTIM_NUMBERS];
     const dt_tensor
         *scale; /* one element, by which gradients are multiplied; or NULL */
+    /* Of a step that a graph captures, which is no step yet: a table on the parameters'
+     * GPU, which dt_optim_prepare fills before each replay; or NULL. */
+    const dt_tensor *own;
 } dt_optim_update;
+
+/* Writes the numbers of each parameter's next step, DT_OPTIM_OWN doubles, into a table;
+ * changes what is kept. */
+void dt_optim_prepare(const dt_optim_update *update, double *table);
 
 /* Makes one call of the backend for each device and type among the parameters. Counts a
  * write of each parameter and state. A misfit fails before anything is written. Does not
