@@ -160,7 +160,12 @@ static inline void dt_values_release(dt_values *s)
 /* An argument that has to be a Tensor; *out NULL: None, or not given. */
 int dt_take_tensor(const dt_args *args, int i, dt_tensor **out);
 
-/* generator.c: *out NULL when not given; else fails where it is not one for `device`. */
+/* generator.c: the Generator's, which it keeps. NULL with TypeError, or with RuntimeError
+ * if it is on another device. `function` is for messages. */
+dt_generator *dt_generator_from_python(const char *function, PyObject *value,
+                                       dt_device device);
+
+/* *out NULL when not given; else fails where it is not one for `device`. */
 int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator **out);
 
 /* A seed: an int from -2^63 to 2^64-1. -1 with TypeError or ValueError that names

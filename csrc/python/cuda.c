@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "device/graph.h"
 #include "device/storage.h"
 #include "device/stream.h"
 #include "device/transfer.h"
@@ -209,6 +210,8 @@ OF_DEVICE(reset_peaks, "reset_peak_memory_stats")
 OF_DEVICE(empty_cache, "empty_cache")
 {
     int status;
+    if (dt_graph_check("returning memory to the driver", device, NULL) < 0)
+        return dt_raise();
     DT_WAIT(status, dt_backend_of(device)->empty_cache(device.index));
     return none_or_raise(status);
 }
@@ -302,10 +305,14 @@ static bool take_handles(PyObject *args, dt_device *device, dt_stream *stream,
     }
 OF_STREAM(stream_set, dt_stream_set_current(device, stream.handle))
 OF_STREAM(stream_synchronize, dt_stream_synchronize(device, stream))
-OF_STREAM(stream_query, dt_backend_of(device)->stream_query(stream))
+OF_STREAM(stream_query, dt_graph_check("a query of a stream", device, &stream)
+                            ? -1
+                            : dt_backend_of(device)->stream_query(stream))
 OF_STREAM(event_record, dt_backend_of(device)->event_record(event, stream))
 OF_STREAM(event_wait, dt_backend_of(device)->stream_wait_event(event, stream))
-OF_STREAM(event_query, dt_backend_of(device)->event_query(event))
+OF_STREAM(event_query, dt_graph_check("a query of an event", device, &stream)
+                           ? -1
+                           : dt_backend_of(device)->event_query(event))
 OF_STREAM(event_synchronize, dt_event_synchronize(device, event))
 
 /* _stream_use(tensor, stream): the tensor's memory is used on a stream of its device. */

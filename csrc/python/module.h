@@ -41,6 +41,7 @@
     SETUP(dlpack)                                                                      \
     SETUP(generator_type)                                                              \
     SETUP(cuda)                                                                        \
+    SETUP(graphs)                                                                      \
     SETUP(places)                                                                      \
     SETUP(memory)                                                                      \
     SETUP(recorder)                                                                    \

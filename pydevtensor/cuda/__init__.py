@@ -24,6 +24,8 @@ __all__ += ["StreamContext", "amp", "can_device_access_peer", "clock", "comm"]
 __all__ += ["current_device"]
 __all__ += ["current_stream"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
+__all__ += ["CUDAGraph", "graph", "graph_pool_handle", "graphs"]
+__all__ += ["is_current_stream_capturing", "make_graphed_callables"]
 __all__ += ["memory", "random", "streams"]
 __all__ += ["get_device_capability", "get_device_name", "get_device_properties"]
 __all__ += ["init"]
@@ -790,9 +792,17 @@ def clock(card: str | None = None) -> int:
 from pydevtensor.cuda import (  # noqa: E402
     amp,
     comm,
+    graphs,
     memory,
     random,
     streams,
+)
+from pydevtensor.cuda.graphs import (  # noqa: E402
+    CUDAGraph,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+    make_graphed_callables,
 )
 from pydevtensor.cuda.memory import memory_snapshot, memory_summary  # noqa: E402
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, TypeAlias, TypeVar, cast
 
-from pydevtensor import _C
+from pydevtensor import _C, _graphs
 from pydevtensor.autograd import RemovableHandle, _add_hook, enable_grad
 
 # What an optimizer takes: Tensors, pairs of a name and a Tensor, or groups.
@@ -321,6 +321,13 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} keeps no {name}")
 
     def _update(self, group: dict[Any, Any]) -> None:
+        graph = _graphs.current()
+        if graph and not group.get("capturable", True):
+            raise RuntimeError(
+                f"{type(self).__name__}.step(): a CUDA graph captures it, and a group "
+                "of parameters has capturable=False; create the optimizer with "
+                "capturable=True"
+            )
         rule, own = self._rule(group), self._numbers(group)
         names, number_names, kept_names = _RULES[rule]
         numbers = [own[n] if n in own else group[n] for n in number_names]
@@ -349,13 +356,23 @@ class Optimizer:
                 values.append(kept[name])
             for name, values in zip(names, states, strict=True):
                 value = kept.get(name)
+                if value is None and graph:
+                    raise RuntimeError(
+                        f"{type(self).__name__}.step(): a CUDA graph captures it, and "
+                        f"a parameter has no {name} yet, which each replay would start "
+                        "anew; call step() once before the capture"
+                    )
                 if value is None:
                     value = kept[name] = self._fresh(name, parameter, group)
                 values.append(value)
         if parameters:
             tensors = sum(states, parameters + gradients)
             flat = [number for each in numbers_kept for number in each]
-            _C._update(rule, tensors, steps, numbers, None, flat)
+            if not graph:
+                _C._update(rule, tensors, steps, numbers, None, flat)
+                return
+            table = graph._table_of_steps(rule, len(parameters), steps, numbers, flat)
+            _C._update(rule, tensors, steps, numbers, None, flat, True, table)
 
     def state_dict(self) -> dict[str, Any]:
         """The states, by the parameters' positions, and the groups' options."""

@@ -52,6 +52,26 @@ int dt_seed_draw(uint64_t *out)
     return -1;
 }
 
+dt_generator *dt_generator_from_python(const char *function, PyObject *value,
+                                       dt_device device)
+{
+    char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
+    if (!PyObject_TypeCheck(value, dt_py.generator_type)) {
+        PyErr_Format(PyExc_TypeError, "%s(): %R is no Generator; give one", function,
+                     value);
+        return NULL;
+    }
+    generator_object *self = generator_of(value);
+    if (dt_device_equal(self->device, device))
+        return self->generator;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s(): the generator is on %s and what it draws for on %s; give "
+                 "Generator(device='%s')",
+                 function, dt_device_text(self->device, a), dt_device_text(device, b),
+                 b);
+    return NULL;
+}
+
 int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator **out)
 {
     *out = NULL;
@@ -60,17 +80,8 @@ int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator
     PyObject *value = args->slots[i];
     if (!PyObject_TypeCheck(value, dt_py.generator_type))
         return dt_argument_error(args, i);
-    generator_object *self = generator_of(value);
-    if (!dt_device_equal(self->device, device)) {
-        char a[DT_DEVICE_TEXT], b[DT_DEVICE_TEXT];
-        return DT_SET_ERROR(PyExc_RuntimeError,
-                            "%s(): the generator is on %s and the tensor on %s; give "
-                            "Generator(device='%s')",
-                            args->signature->name, dt_device_text(self->device, a),
-                            dt_device_text(device, b), b);
-    }
-    *out = self->generator;
-    return 0;
+    *out = dt_generator_from_python(args->signature->name, value, device);
+    return *out ? 0 : -1;
 }
 
 static PyObject *make(PyTypeObject *type, dt_device device)

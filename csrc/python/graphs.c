@@ -1,0 +1,115 @@
+/* The functions behind pydevtensor/cuda/graphs.py. A capsule owns a graph. */
+#include <stdlib.h>
+
+#include "device/graph.h"
+#include "python/arguments.h"
+#include "python/types/device.h"
+#include "tensor/ops/ops.h"
+
+static const char capsule_name[] = "graph";
+
+static void free_graph(PyObject *capsule)
+{
+    dt_graph *graph = PyCapsule_GetPointer(capsule, capsule_name);
+    dt_graph_reset(graph);
+    free(graph);
+}
+
+/* _graph_new(): an empty graph. */
+static PyObject *graph_new(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    dt_graph *graph = calloc(1, sizeof *graph);
+    PyObject *capsule = graph ? PyCapsule_New(graph, capsule_name, free_graph) : NULL;
+    if (!capsule)
+        free(graph);
+    return capsule || PyErr_Occurred() ? capsule : PyErr_NoMemory();
+}
+
+/* The generators of a tuple, after the device's own; *out is to be freed. Their number,
+ * or -1 with an exception set. */
+static Py_ssize_t take_generators(PyObject *tuple, dt_device device,
+                                  dt_generator ***out)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    *out = PyMem_New(dt_generator *, count + 1);
+    if (!*out) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    (*out)[0] = dt_default_generator(device);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        (*out)[i + 1] = dt_generator_from_python("register_generator_state",
+                                                 PyTuple_GET_ITEM(tuple, i), device);
+        if (!(*out)[i + 1])
+            return -1;
+    }
+    return count + 1;
+}
+
+/* _graph_begin(graph, device, mode, pool, generators): captures the device's current
+ * stream. */
+static PyObject *graph_begin(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *capsule, *generators;
+    dt_generator **taken = NULL;
+    int index, mode, status = -1;
+    long long pool;
+    if (!PyArg_ParseTuple(args, "OiiLO!:capture_begin", &capsule, &index, &mode, &pool,
+                          &PyTuple_Type, &generators))
+        return NULL;
+    dt_graph *graph = PyCapsule_GetPointer(capsule, capsule_name);
+    dt_device device;
+    if (!graph || dt_device_resolve(dt_device_make(DT_CUDA, index), &device) < 0)
+        return NULL;
+    Py_ssize_t count = take_generators(generators, device, &taken);
+    if (count >= 0) {
+        status = dt_graph_begin(graph, device, (dt_graph_mode)mode, (uint64_t)pool,
+                                taken, (int)count);
+        if (status)
+            dt_raise();
+    }
+    PyMem_Free(taken);
+    return status ? NULL : Py_NewRef(Py_None);
+}
+
+#define OF_GRAPH(NAME, call)                                                           \
+    static PyObject *NAME(PyObject *self, PyObject *capsule)                           \
+    {                                                                                  \
+        (void)self;                                                                    \
+        dt_graph *graph = PyCapsule_GetPointer(capsule, capsule_name);                 \
+        if (!graph)                                                                    \
+            return NULL;                                                               \
+        return call(graph) ? dt_raise() : Py_NewRef(Py_None);                          \
+    }
+static int reset(dt_graph *graph)
+{
+    dt_graph_reset(graph);
+    return 0;
+}
+OF_GRAPH(graph_end, dt_graph_end)
+OF_GRAPH(graph_replay, dt_graph_launch)
+OF_GRAPH(graph_reset, reset)
+
+/* _graph_capturing(index): whether the device's current stream is captured. */
+static PyObject *graph_capturing(PyObject *Py_UNUSED(self), PyObject *index)
+{
+    const int device = (int)PyLong_AsLong(index);
+    if (device == -1 && PyErr_Occurred())
+        return NULL;
+    return PyBool_FromLong(dt_graph_is_capturing(dt_device_make(DT_CUDA, device)));
+}
+
+static PyMethodDef functions[] = {
+    {"_graph_new", graph_new, METH_NOARGS, NULL},
+    {"_graph_begin", graph_begin, METH_VARARGS, NULL},
+    {"_graph_end", graph_end, METH_O, NULL},
+    {"_graph_replay", graph_replay, METH_O, NULL},
+    {"_graph_reset", graph_reset, METH_O, NULL},
+    {"_graph_capturing", graph_capturing, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int dt_setup_graphs(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}
