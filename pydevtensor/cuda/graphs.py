@@ -83,7 +83,7 @@ class CUDAGraph:
         self._generators: list[_C.Generator] = []
         # What happens before a replay: tables that the host fills.
         self._fills: list[Callable[[], None]] = []
-        self._done: Event | None = None  # recorded after a replay, for the fills
+        self._done = Event()  # recorded when a table was made, and after each replay
 
     def capture_begin(
         self, pool: tuple[int, int] | None = None, capture_error_mode: str = "global"
@@ -151,13 +151,11 @@ class CUDAGraph:
         """
         if self._fills:
             stream = _streams.current("replay", self._index)
-            if self._done is None:
-                self._done = Event()
             self._done.wait(stream)
             for fill in self._fills:
                 fill()
         _C._graph_replay(self._graph)
-        if self._done is not None:
+        if self._fills:
             self._done.record(stream)
 
     def reset(self) -> None:
@@ -172,7 +170,7 @@ class CUDAGraph:
             _graphs.captured.remove(self)
         _C._graph_reset(self._graph)
         self._fills.clear()
-        self._done, self._pool = None, 0
+        self._done, self._pool = Event(), 0
 
     def pool(self) -> tuple[int, int]:
         """The graph's pool of memory: the `pool` of another capture.
@@ -217,8 +215,9 @@ class CUDAGraph:
             return None
         shape = parameters, _C._UPDATE_OWN
         # Not memory of the graph: its work would overwrite what the host has filled in.
-        with _streams.existing(self._index, 0):
+        with _streams.existing(self._index, 0) as elsewhere:
             table = _C.empty(*shape, dtype=_C.float64, device=f"cuda:{self._index}")
+            self._done.record(elsewhere)
 
         def fill() -> None:
             filled = _C.empty(*shape, dtype=_C.float64, device="cpu")

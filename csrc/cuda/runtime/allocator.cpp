@@ -391,7 +391,8 @@ int allocate(int number, void *stream, size_t bytes, void **out)
         return -1;
     GraphPool *owner = held ? heap.capturing : nullptr;
     settle_uses(heap, false);
-    Block *block = find_free(heap, size, stream, owner);
+    /* Without a cache, what was given back during a capture waits to be freed. */
+    Block *block = cached() ? find_free(heap, size, stream, owner) : nullptr;
     cudaError_t error = cudaSuccess;
     if (!block)
         error = new_segment(heap, size, stream, owner, &block);

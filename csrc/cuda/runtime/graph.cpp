@@ -25,8 +25,8 @@ struct Graph {
     uint64_t pool;
     bool capturing = false, pooled = false; /* it counts among those with the pool */
     cudaGraphExec_t exec = nullptr;
-    cudaEvent_t done = nullptr; /* recorded after each launch */
-    void *last = nullptr;       /* the stream of the last launch */
+    cudaEvent_t done = nullptr; /* recorded before the capture and after each launch */
+    void *last = nullptr;       /* the stream on which it was recorded */
     std::vector<Drawn> drawn;
     std::vector<void *> staged; /* pinned memory that its copies read */
 };
@@ -70,8 +70,12 @@ int prepare(Graph *graph, dt_generator *const *generators, int count)
             return -1;
         graph->drawn.push_back({generators[i], start, 0});
     }
+    /* The first launch waits for the work that had the memory before. */
+    graph->last = graph->stream.handle;
     CUDA_TRY("creating an event",
              cudaEventCreateWithFlags(&graph->done, cudaEventDisableTiming));
+    CUDA_TRY("recording an event",
+             cudaEventRecord(graph->done, (cudaStream_t)graph->stream.handle));
     return report_of(graph->stream.device) ? 0 : -1;
 }
 
@@ -196,7 +200,7 @@ int dt_cuda_graph_launch(dt_stream stream, void *handle)
 {
     Graph *graph = (Graph *)handle;
     cudaStream_t on = (cudaStream_t)stream.handle;
-    /* What the launch before reads is filled anew. */
+    /* What the launch before reads is filled again. */
     if (graph->last != stream.handle)
         CUDA_TRY("waiting for a launch of the graph",
                  cudaStreamWaitEvent(on, graph->done, 0));
