@@ -536,6 +536,27 @@ def test_a_wait_for_work_outside_of_the_capture(gpu):
     assert (x + 1).tolist() == [2, 2, 2]
 
 
+def test_a_graph_takes_the_work_of_one_device(two_gpus):
+    here, there = two_gpus
+    x = torch.ones(3, device=here)
+    with (
+        torch.cuda.device(here),
+        pytest.raises(torch.AcceleratorError, match="a copy between devices at"),
+        torch.cuda.graph(torch.cuda.CUDAGraph()),
+    ):
+        x.to(there)
+    with (
+        torch.cuda.device(here),
+        pytest.raises(RuntimeError, match="takes the work of one device"),
+        torch.cuda.graph(torch.cuda.CUDAGraph()),
+    ):
+        other = torch.cuda.Stream(there)
+        other.wait_stream(torch.cuda.current_stream())
+        with other:
+            torch.ones(3, device=there)
+    assert x.to(there).tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
 def test_modes_and_other_threads(mode, gpu):
     """Another thread's wait spoils a 'global' capture alone."""

@@ -25,7 +25,7 @@ typedef enum dt_lock_id {
     DT_LOCK_BACKENDS,           /* device/registry.c: opening the CUDA backend */
     DT_LOCK_DEFAULT_GENERATORS, /* tensor/ops/random.c */
     DT_LOCK_GENERATOR,          /* device/random.h: a whole draw */
-    DT_LOCK_STREAMS = DT_LOCK_GENERATOR + DT_LOCK_COPIES, /* device/stream.c */
+    DT_LOCK_STREAMS = DT_LOCK_GENERATOR + DT_LOCK_COPIES, /* device/stream.c, graph.c */
     DT_LOCK_STORAGES,      /* device/storage.c: the list of GPU storages */
     DT_LOCK_LIBRARY_CALLS, /* cuda/runtime/library.h: a whole call of cuBLAS, cuSOLVER */
     DT_LOCK_LIBRARIES,     /* cuda/runtime/library.cpp: loading them */

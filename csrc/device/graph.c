@@ -3,20 +3,41 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "device/activity.h"
 #include "device/stream.h"
 
 int dt_graphs_capturing;
 
-/* By device: the graph that is being captured. */
+/* By device: the graph that is being captured. Other threads read it. */
 static dt_graph *captures[DT_MAX_DEVICES];
 
 static void set_capturing(dt_graph *graph, bool capturing)
 {
     graph->capturing = capturing;
-    __atomic_store_n(&captures[(int)graph->device.index], capturing ? graph : NULL,
-                     __ATOMIC_RELEASE);
+    dt_lock(DT_LOCK_STREAMS);
+    captures[(int)graph->device.index] = capturing ? graph : NULL;
     __atomic_add_fetch(&dt_graphs_capturing, capturing ? 1 : -1, __ATOMIC_RELEASE);
+    dt_unlock(DT_LOCK_STREAMS);
+}
+
+/* A copy of the device's graph: false if there is none. */
+static bool capture_of(int device, dt_graph *out)
+{
+    dt_lock(DT_LOCK_STREAMS);
+    bool found = captures[device] != NULL;
+    if (found)
+        *out = *captures[device];
+    dt_unlock(DT_LOCK_STREAMS);
+    return found;
+}
+
+static void lose(int device, const char *why)
+{
+    dt_lock(DT_LOCK_STREAMS);
+    if (captures[device])
+        snprintf(captures[device]->why, DT_GRAPH_WHY, "%s", why);
+    dt_unlock(DT_LOCK_STREAMS);
 }
 
 static bool takes(const dt_backend *gpu, dt_stream stream)
@@ -40,17 +61,18 @@ int dt_graph_refuse(const char *what, dt_device device, const dt_stream *stream)
     if (dt_device_is_cpu(device))
         return 0;
     for (int i = 0; i < DT_MAX_DEVICES; i++) {
-        dt_graph *graph = __atomic_load_n(&captures[i], __ATOMIC_ACQUIRE);
-        if (!graph || !forbids(graph, device, stream))
+        dt_graph graph;
+        if (!capture_of(i, &graph) || !forbids(&graph, device, stream))
             continue;
         dt_activity_place_name(dt_activity_place(), place);
-        snprintf(graph->why, sizeof graph->why, "%s%s%s", what, *place ? " at " : "",
+        snprintf(graph.why, sizeof graph.why, "%s%s%s", what, *place ? " at " : "",
                  place);
+        lose(i, graph.why);
         return dt_fail(DT_ERROR_ACCELERATOR,
                        "%s cannot be captured in a CUDA graph of %s: captured work has "
                        "not run, so nothing can wait for it or read its results. Move "
                        "it out of the capture, which is lost",
-                       graph->why, dt_device_text(graph->device, name));
+                       graph.why, dt_device_text(graph.device, name));
     }
     return 0;
 }

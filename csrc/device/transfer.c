@@ -69,6 +69,20 @@ static int copy(dt_device target_device, void *target, dt_device source_device,
     return dt_backend_of(target_device)->copy_peer(to, target, from, source, bytes);
 }
 
+/* A graph takes copies within its device, and from and to pinned memory. */
+static int check_capture(dt_device target, dt_device source, dt_stream to,
+                         dt_stream from)
+{
+    if (dt_device_is_cpu(target))
+        return dt_graph_check("a copy to the host", source, &from);
+    if (dt_device_is_cpu(source))
+        return dt_graph_check("a copy from memory of the host that is not pinned",
+                              target, &to);
+    if (dt_graph_is_capturing(source) || dt_graph_is_capturing(target))
+        return dt_graph_check("a copy between devices", source, &from);
+    return 0;
+}
+
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes, const struct dt_tensor *tensor)
 {
@@ -76,12 +90,7 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
               from = dt_stream_current(source_device);
     dt_activity activity;
     dt_observed told;
-    if (dt_device_is_cpu(target_device)
-            ? dt_graph_check("a copy to the host", source_device, &from)
-        : dt_device_is_cpu(source_device)
-            ? dt_graph_check("a copy from memory of the host that is not pinned",
-                             target_device, &to)
-            : 0)
+    if (check_capture(target_device, source_device, to, from))
         return -1;
     if (dt_device_is_cpu(target_device)) {
         activity =
