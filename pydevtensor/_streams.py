@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydevtensor import _C
 
-__all__ = ["Event", "Stream"]
+__all__ = ["Event", "ExternalStream", "Stream"]
 
 
 def _refuse(self: Any) -> Any:
@@ -53,6 +53,15 @@ class Stream:
     def priority(self) -> int:
         """-1 (first) or 0."""
         return self._priority
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The lowest and the highest priority: (0, -1).
+
+        >>> torch.cuda.Stream.priority_range()
+        (0, -1)
+        """
+        return 0, -1
 
     def synchronize(self, /) -> None:
         """Synchronize with all work queued on the stream.
@@ -125,6 +134,32 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self._handle:#x}>"
+
+
+class ExternalStream(Stream):
+    """A stream that another library made: stream_ptr is CUDA's handle, as an int.
+
+    Nothing here keeps it alive, or destroys it.
+
+    >>> stream = torch.cuda.Stream()
+    >>> torch.cuda.ExternalStream(stream.cuda_stream) == stream
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+        if isinstance(stream_ptr, bool) or not isinstance(stream_ptr, int):
+            raise TypeError(
+                f"ExternalStream(): stream_ptr is {stream_ptr!r}; give CUDA's handle, "
+                "an int"
+            )
+        if stream_ptr < 0:
+            raise ValueError(
+                f"ExternalStream(): stream_ptr is {stream_ptr}; a handle is not "
+                "negative"
+            )
+        self._set(_C._cuda_index(device, "ExternalStream"), stream_ptr)
 
 
 class Event:

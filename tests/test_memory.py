@@ -201,3 +201,30 @@ def test_empty_views_have_no_address(device):
         assert torch.cat([x, x]).shape[0] == 2 * x.shape[0]
         assert x.sort(0).values.shape == x.cumsum(0).shape == x.shape
         assert x.data_ptr() == 0 and x.cpu().numpy().shape == tuple(x.shape)
+
+
+def test_a_part_of_the_memory(gpu):
+    """More than the process may have is refused, after the cache was given up."""
+    torch.cuda.synchronize(gpu)
+    torch.cuda.empty_cache()
+    total = torch.cuda.mem_get_info(gpu)[1]
+    part = torch.cuda.memory_reserved(gpu) / total + 0.25
+    assert torch.cuda.get_per_process_memory_fraction(gpu) == 1.0
+    torch.cuda.set_per_process_memory_fraction(part, gpu)
+    try:
+        assert torch.cuda.get_per_process_memory_fraction(gpu) == part
+        x = torch.empty(total // 5, dtype=torch.uint8, device=gpu)
+        del x
+        y = torch.empty(total // 6, dtype=torch.uint8, device=gpu)
+        with pytest.raises(torch.OutOfMemoryError, match=r"memory_fraction.* allows"):
+            torch.empty(total // 6, dtype=torch.uint8, device=gpu)
+        del y
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, gpu)
+    torch.empty(total // 2, dtype=torch.uint8, device=gpu)
+    torch.cuda.empty_cache()
+    with pytest.raises(TypeError, match="fraction is 1;"):
+        torch.cuda.set_per_process_memory_fraction(1)
+    for wrong in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="fraction is"):
+            torch.cuda.set_per_process_memory_fraction(wrong)

@@ -435,6 +435,7 @@ UNRECORDED = {
     *(
         "memory_stats",
         "memory_blocks",
+        "memory_fraction",
         "reset_peaks",
         "empty_cache",
         "stream_new",

@@ -196,3 +196,64 @@ def test_memory_that_a_stream_was_said_to_use(gpu):
 def test_streams_and_events_are_not_copied(two_gpus, attempt, made):
     with pytest.raises(TypeError, match=f"the {made} cannot be copied or pickled"):
         attempt(getattr(torch.cuda, made)())
+
+
+def test_priorities(gpu):
+    lowest, highest = torch.cuda.Stream.priority_range()
+    assert (lowest, highest) == (0, -1)
+    x = torch.ones(3, device=gpu)
+    for priority in (lowest, highest):
+        stream = torch.cuda.Stream(gpu, priority)
+        assert stream.priority == priority
+        stream.wait_stream(torch.cuda.current_stream(gpu))
+        with stream:
+            assert (x + 1).tolist() == [2, 2, 2]
+
+
+def test_a_stream_of_another_library(gpu):
+    s = torch.cuda.Stream(gpu)
+    same = torch.cuda.ExternalStream(s.cuda_stream, gpu)
+    assert same == s and same.device == s.device and isinstance(same, torch.cuda.Stream)
+    with same:
+        assert torch.cuda.current_stream() == s
+        assert torch.ones(2, device=gpu).tolist() == [1, 1]
+    assert torch.cuda.ExternalStream(0, gpu) == torch.cuda.default_stream(gpu)
+    with pytest.raises(TypeError, match="stream_ptr is None"):
+        torch.cuda.ExternalStream(None)
+    with pytest.raises(ValueError, match="not negative"):
+        torch.cuda.ExternalStream(-1)
+
+
+def test_names_for_profilers(monkeypatch):
+    """Without NVIDIA's library they do nothing; with it they reach it."""
+    nvtx, told = torch.cuda.nvtx, []
+    monkeypatch.setattr(nvtx, "_library", lambda: None)
+    assert nvtx.range_push("a") == nvtx.range_pop() == -2
+    nvtx.mark("b")
+    nvtx.range_end(nvtx.range_start("c"))
+
+    class Library:
+        def __getattr__(self, name):
+            return lambda *args: told.append((name, *args)) or len(told) - 1
+
+    monkeypatch.setattr(nvtx, "_library", Library)
+    assert nvtx.range_push("a") == 0
+    assert nvtx.range_pop() == 1
+    nvtx.mark("b")
+    nvtx.range_end(nvtx.range_start("c"))
+    with pytest.raises(ZeroDivisionError), nvtx.range("step {}", 3):
+        1 / 0  # noqa: B018
+    assert told == [
+        ("nvtxRangePushA", b"a"),
+        ("nvtxRangePop",),
+        ("nvtxMarkA", b"b"),
+        ("nvtxRangeStartA", b"c"),
+        ("nvtxRangeEnd", 3),
+        ("nvtxRangePushA", b"step 3"),
+        ("nvtxRangePop",),
+    ]
+    for function in (nvtx.range_push, nvtx.range_start, nvtx.mark):
+        with pytest.raises(TypeError, match="msg is 3"):
+            function(3)
+    with pytest.raises(TypeError, match="range_id is None"):
+        nvtx.range_end(None)

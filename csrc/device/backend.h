@@ -150,6 +150,9 @@ typedef struct dt_backend {
     /* Calls visit for each block of the cache, segment by segment. NULL for the CPU. */
     void (*memory_blocks)(int device, dt_block_visitor visit, void *context);
     void (*reset_peaks)(int device);
+    /* Of the device's memory, the part that this process may allocate; from 0 to 1. Less
+     * than 0 leaves it as it is. Gives the part before. NULL for the CPU. */
+    double (*memory_fraction)(int device, double fraction);
     int (*empty_cache)(int device);
 
     /* --- copies of bytes (NULL for the CPU) --- */
@@ -291,6 +294,7 @@ typedef struct dt_backend {
     MEMBER(stream_wait_event)                                                          \
     MEMBER(event_elapsed)                                                              \
     MEMBER(memory_blocks)                                                              \
+    MEMBER(memory_fraction)                                                            \
     MEMBER(record_use)                                                                 \
     MEMBER(copy_to_device)                                                             \
     MEMBER(copy_to_host)                                                               \

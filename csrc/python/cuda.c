@@ -207,6 +207,21 @@ OF_DEVICE(reset_peaks, "reset_peak_memory_stats")
     Py_RETURN_NONE;
 }
 
+/* _cuda_memory_fraction(device, fraction): sets it unless it is below 0; returns what it
+ * was. */
+static PyObject *memory_fraction(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *value;
+    double fraction;
+    dt_device device;
+    if (!PyArg_ParseTuple(args, "Od:set_per_process_memory_fraction", &value,
+                          &fraction) ||
+        take_gpu("set_per_process_memory_fraction", value, &device) < 0)
+        return NULL;
+    return PyFloat_FromDouble(
+        dt_backend_of(device)->memory_fraction(device.index, fraction));
+}
+
 OF_DEVICE(empty_cache, "empty_cache")
 {
     int status;
@@ -462,6 +477,7 @@ static PyMethodDef functions[] = {
     {"_cuda_memory_stats", memory_stats, METH_O, NULL},
     {"_cuda_memory_info", memory_info, METH_O, NULL},
     {"_cuda_reset_peaks", reset_peaks, METH_O, NULL},
+    {"_cuda_memory_fraction", memory_fraction, METH_VARARGS, NULL},
     {"_cuda_empty_cache", empty_cache, METH_O, NULL},
     {"_stream_new", stream_new, METH_VARARGS, NULL},
     {"_stream_current", stream_current, METH_O, NULL},

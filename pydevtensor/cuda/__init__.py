@@ -16,17 +16,18 @@ from typing import Any, Literal, Self
 from pydevtensor import _C, _streams
 from pydevtensor._C import AcceleratorError, OutOfMemoryError
 from pydevtensor._names import publish as _publish
-from pydevtensor._streams import Event, Stream
+from pydevtensor._streams import Event, ExternalStream, Stream
 from pydevtensor.cuda.guards import transfer_guard
 
-__all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream"]
+__all__ = ["AcceleratorError", "Event", "ExternalStream", "OutOfMemoryError", "Stream"]
 __all__ += ["StreamContext", "amp", "can_device_access_peer", "clock", "comm"]
 __all__ += ["current_device"]
 __all__ += ["current_stream"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
 __all__ += ["CUDAGraph", "graph", "graph_pool_handle", "graphs"]
 __all__ += ["is_current_stream_capturing", "make_graphed_callables"]
-__all__ += ["memory", "random", "streams"]
+__all__ += ["memory", "nvtx", "random", "streams"]
+__all__ += ["get_per_process_memory_fraction", "set_per_process_memory_fraction"]
 __all__ += ["get_device_capability", "get_device_name", "get_device_properties"]
 __all__ += ["init"]
 __all__ += ["initial_seed", "is_available", "is_bf16_supported", "is_initialized"]
@@ -489,6 +490,37 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     return _C._cuda_memory_info(device)
 
 
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Let this process allocate only a part of a GPU's memory, from 0.0 to 1.0.
+
+    An allocation beyond it raises OutOfMemoryError. Raises TypeError for what is no
+    float, ValueError for one out of range.
+
+    >>> torch.cuda.set_per_process_memory_fraction(0.5)
+    >>> torch.cuda.set_per_process_memory_fraction(1.0)
+    """
+    if not isinstance(fraction, float):
+        raise TypeError(
+            f"set_per_process_memory_fraction(): fraction is {fraction!r}; give a "
+            "float from 0.0 to 1.0"
+        )
+    if not 0 <= fraction <= 1:
+        raise ValueError(
+            f"set_per_process_memory_fraction(): fraction is {fraction}; give a float "
+            "from 0.0 to 1.0"
+        )
+    _C._cuda_memory_fraction(device, fraction)
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """What set_per_process_memory_fraction() set, or 1.0.
+
+    >>> torch.cuda.get_per_process_memory_fraction()
+    1.0
+    """
+    return _C._cuda_memory_fraction(device, -1.0)
+
+
 # --- random numbers ------------------------------------------------------------------
 
 
@@ -794,6 +826,7 @@ from pydevtensor.cuda import (  # noqa: E402
     comm,
     graphs,
     memory,
+    nvtx,
     random,
     streams,
 )

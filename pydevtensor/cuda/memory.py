@@ -8,6 +8,7 @@ from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.cuda import (
     empty_cache,
+    get_per_process_memory_fraction,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -15,11 +16,13 @@ from pydevtensor.cuda import (
     memory_reserved,
     memory_stats,
     reset_peak_memory_stats,
+    set_per_process_memory_fraction,
 )
 
 __all__ = ["empty_cache", "max_memory_allocated", "max_memory_reserved"]
 __all__ += ["mem_get_info", "memory_allocated", "memory_reserved", "memory_snapshot"]
 __all__ += ["memory_stats", "memory_summary", "reset_peak_memory_stats"]
+__all__ += ["get_per_process_memory_fraction", "set_per_process_memory_fraction"]
 
 _MOST_EVENTS = 1_000_000
 _LINES = 10  # that memory_summary() shows

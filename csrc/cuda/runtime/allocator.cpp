@@ -83,6 +83,7 @@ struct Heap {
     std::unordered_map<void *, Block *> taken;
     std::vector<Uses> uses;
     dt_memory_stats stats = {};
+    double fraction = 1; /* of the device's memory that may be allocated */
     std::vector<GraphPool *> graph_pools;
     GraphPool *capturing = nullptr; /* of the graph that is being captured */
     /* Given back during a capture, when no event can tell of their uses elsewhere. */
@@ -266,10 +267,10 @@ cudaError_t memory_limit(const Heap &heap, size_t *limit)
 {
     size_t free_bytes = 0, total = 0;
     *limit = SIZE_MAX;
-    if (heap.pinned || device_sharing() == 1)
+    if (heap.pinned || (device_sharing() == 1 && heap.fraction >= 1))
         return cudaSuccess;
     cudaError_t error = cudaMemGetInfo(&free_bytes, &total);
-    *limit = total / (size_t)device_sharing();
+    *limit = (size_t)((double)(total / (size_t)device_sharing()) * heap.fraction);
     return error;
 }
 
@@ -365,13 +366,17 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
                        "no page-locked memory for %zu bytes; pin smaller tensors",
                        bytes);
     dt_cuda_memory_info(device, &free_bytes, &total);
-    return dt_fail(DT_ERROR_DEVICE_MEMORY,
-                   "out of memory on cuda:%d: %.2f MiB requested; of %.2f MiB in "
-                   "total, %.2f MiB are free and %.2f MiB are reserved by this "
-                   "process, %.2f MiB of them allocated by tensors.",
-                   device, mib(bytes), mib(total), mib(free_bytes),
-                   mib((size_t)heap.stats.reserved_bytes.current),
-                   mib((size_t)heap.stats.allocated_bytes.current));
+    dt_fail(DT_ERROR_DEVICE_MEMORY,
+            "out of memory on cuda:%d: %.2f MiB requested; of %.2f MiB in "
+            "total, %.2f MiB are free and %.2f MiB are reserved by this "
+            "process, %.2f MiB of them allocated by tensors.",
+            device, mib(bytes), mib(total), mib(free_bytes),
+            mib((size_t)heap.stats.reserved_bytes.current),
+            mib((size_t)heap.stats.allocated_bytes.current));
+    if (heap.fraction < 1)
+        dt_fail_append(" set_per_process_memory_fraction(%g) allows %.2f MiB.",
+                       heap.fraction, mib((size_t)((double)total * heap.fraction)));
+    return -1;
 }
 
 /* Allocates memory of a heap for use on the stream. */
@@ -501,7 +506,10 @@ void heap_begin_capture(int device, uint64_t number)
 
 void heap_end_capture(int device)
 {
-    heap_of(device).capturing = nullptr;
+    {
+        Guard guard(device);
+        heap_of(device).capturing = nullptr;
+    }
     for (int number = 0; number <= kPinned && !graphs_under_way(); number++) {
         Heap &heap = heap_of(number);
         Guard guard(number);
@@ -605,6 +613,16 @@ void dt_cuda_memory_blocks(int device, dt_block_visitor visit, void *context)
     }
     for (const dt_memory_block &block : found)
         visit(context, &block);
+}
+
+double dt_cuda_memory_fraction(int device, double fraction)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(device);
+    const double before = heap.fraction;
+    if (fraction >= 0)
+        heap.fraction = fraction;
+    return before;
 }
 
 void dt_cuda_reset_peaks(int device)
