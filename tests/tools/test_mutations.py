@@ -44,6 +44,18 @@ MUTATIONS = {
         "cudaSuccess);",
         "lazy",
     ),
+    "the memory that a graph has for itself": (
+        "allocator.cpp",
+        "GraphPool *owner = held ? heap.capturing : nullptr;",
+        "GraphPool *owner = nullptr;",
+        "eager",
+    ),
+    "the random numbers of a launch": (
+        "graph.cpp",
+        "if (dt_cuda_copy_to_device(stream, each.start, start, sizeof start))",
+        "if (!start[0] && start[1])",
+        "lazy",
+    ),
 }
 
 PROGRAM = """
@@ -64,6 +76,19 @@ for _ in range(3):                            # memory used on another stream
     assert b[4095].item() == 2 and c[0].item() == 7
 parts = [torch.tensor([float(i)] * 16).to("cuda:0") for i in range(600)]
 assert [p[3].item() for p in parts] == [float(i) for i in range(600)]
+graph = torch.cuda.CUDAGraph()                # work that is captured
+with torch.cuda.graph(graph):
+    drawn = torch.rand(1001, device="cuda:0")
+    d = (x * 2 + 1) * 3
+with torch.cuda.stream(torch.cuda.graphs.capture_stream(0)):
+    others = [torch.full((1001,), 7.0, device="cuda:0") for _ in range(4)]
+torch.cuda.synchronize()
+seen = set()
+for _ in range(3):
+    graph.replay()
+    seen.add(drawn[3].item())
+    assert d[1000].item() == 6003
+assert len(seen) == 3 and all(other[500].item() == 7 for other in others)
 torch.cuda.synchronize()
 print("held")
 """
