@@ -749,6 +749,8 @@ def test_graphed_callables_refuse(gpu):
     graphed = make(nn.Linear(2, 2, device=gpu), (sample,))
     with pytest.raises(TypeError, match="got 2 Tensors"):
         graphed(sample, sample)
+    with pytest.raises(ValueError, match=r"shape \[3, 2\]; give one of shape \[1, 2\]"):
+        graphed(torch.zeros(3, 2, device=gpu))
 
 
 # --- who observes ---------------------------------------------------------------------

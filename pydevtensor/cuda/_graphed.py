@@ -122,6 +122,13 @@ class _Captured:
                     f"a graphed callable got {len(leaves)} Tensors; give "
                     f"{len(captured.leaves)}, as it was captured with"
                 )
+            for mine, given in zip(captured.leaves, leaves, strict=True):
+                if mine.shape != given.shape:
+                    raise ValueError(
+                        "a graphed callable got a Tensor of shape "
+                        f"{list(given.shape)}; give one of shape {list(mine.shape)}, "
+                        "as it was captured with"
+                    )
             results = Graphed.apply(*leaves, *captured.parameters)
             return captured.back([*results])
 
