@@ -1,12 +1,15 @@
 """Runs notebooks in a real Jupyter kernel and stores their outputs.
 
 python tools/notebooks.py [NOTEBOOK...]     all of notebooks/ by default
+python tools/notebooks.py --language zh [NOTEBOOK...]
+    runs none, but writes them with Chinese texts to build/notebooks/zh
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import nbformat
+import notebook_language
 from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
@@ -29,11 +32,29 @@ def execute(path, timeout=600):
     return notebook
 
 
-def main(names):
-    for path in [Path(name) for name in names] or sorted(NOTEBOOKS.glob("*.ipynb")):
-        nbformat.write(execute(path), path)
-        print(f"{path.name}: run, outputs stored")
+def chosen(names, language):
+    """The notebooks of these names, by default all that have texts in the language."""
+    if names:
+        return [Path(name) for name in names]
+    return [
+        path
+        for path in sorted(NOTEBOOKS.glob("*.ipynb"))
+        if language is None or notebook_language.texts_of(path.stem, language).exists()
+    ]
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description="Run notebooks, or translate them.")
+    parser.add_argument("--language", help="write them with the texts of docs/LANGUAGE")
+    parser.add_argument("notebooks", nargs="*", help="all by default")
+    given = parser.parse_args(arguments)
+    for path in chosen(given.notebooks, given.language):
+        if given.language:
+            print(f"{path.name}: {notebook_language.write(path, given.language)}")
+        else:
+            nbformat.write(execute(path), path)
+            print(f"{path.name}: run, outputs stored")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
