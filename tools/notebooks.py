@@ -48,7 +48,10 @@ def main(arguments=None):
     parser.add_argument("--language", help="write them with the texts of docs/LANGUAGE")
     parser.add_argument("notebooks", nargs="*", help="all by default")
     given = parser.parse_args(arguments)
-    for path in chosen(given.notebooks, given.language):
+    paths = chosen(given.notebooks, given.language)
+    if not paths:
+        parser.error(f"no notebook has texts in docs/{given.language}/notebooks")
+    for path in paths:
         if given.language:
             print(f"{path.name}: {notebook_language.write(path, given.language)}")
         else:

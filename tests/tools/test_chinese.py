@@ -197,3 +197,20 @@ def test_texts_that_do_not_fit_are_refused(tmp_path):
     assert notebook.cells[0].source == "# One"
     with pytest.raises(FileNotFoundError, match="no texts in 'zh'"):
         notebook_language.write(tmp_path / "none.ipynb", "zh", tmp_path)
+
+
+def test_command_writes_what_has_texts(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("nbclient")
+    import notebooks
+
+    monkeypatch.setattr(notebook_language, "ROOT", tmp_path)
+    folder = tmp_path / "docs" / "zh" / "notebooks"
+    folder.mkdir(parents=True)
+    (folder / "gpu.md").write_text(read(CHINESE / "notebooks" / "gpu.md"), "utf-8")
+    notebooks.main(["--language", "zh"])
+    written = tmp_path / "build" / "notebooks" / "zh" / "gpu.ipynb"
+    assert capsys.readouterr().out == f"gpu.ipynb: {written}\n"
+    assert list(written.parent.iterdir()) == [written]
+    with pytest.raises(SystemExit):
+        notebooks.main(["--language", "xx"])
+    assert "no notebook has texts in docs/xx/notebooks" in capsys.readouterr().err
