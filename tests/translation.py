@@ -1,14 +1,19 @@
 """Compares a page in Markdown with its translation.
 
 They are in step if their blocks follow each other alike (headings by level, code,
-tables, list items and paragraphs), if each section has the same code spans, and if
-they link to the same places. Comments in code may be translated.
+tables, list items and paragraphs), and if each section has the same code spans, numbers
+and names. Comments in code may be translated.
 """
 
 import re
 from itertools import zip_longest
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
+# A number, or a word in ASCII with a capital that does not begin it.
+NAME = re.compile(
+    r"(?<![A-Za-z0-9_])(?:[A-Z]{2,}[A-Za-z0-9]*|[A-Z]*[a-z]+[A-Z][A-Za-z0-9]*|"
+    r"\d+(?:\.\d+)*)(?![A-Za-z0-9_])"
+)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -74,11 +79,17 @@ def continues(block, kind, ended):
     return not ended and block.kind == "item" and kind == "paragraph"
 
 
-def spans(block):
-    """The code spans of a block; those of code blocks are compared as code."""
+def names(block):
+    """What no translation changes: code spans, numbers, and names such as cuBLAS.
+
+    The contents of code blocks are compared as code.
+    """
     if block.kind == "code":
         return set()
-    return {" ".join(span.split()) for span in re.findall(r"`([^`]+)`", block.text())}
+    text = block.text()
+    spans = {" ".join(span.split()) for span in re.findall(r"`([^`]+)`", text)}
+    prose = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]+`", " ", text))
+    return spans | {re.sub(r"(?<=\w\w)s$", "", name) for name in NAME.findall(prose)}
 
 
 def split_comment(line):
@@ -120,11 +131,17 @@ def differences(english, translated):
         if one.kind == "code" and not same_code(one, other)
     ]
     for one, other in zip(sections(ours), sections(theirs), strict=True):
-        names = set().union(*map(spans, one))
-        others = set().union(*map(spans, other))
+        ours_here = set().union(*map(names, one))
+        theirs_here = set().union(*map(names, other))
         place = f"in the section of {one[0]}" if one else "at the start"
-        wrong += [f"not translated, {place}: {name}" for name in sorted(names - others)]
-        wrong += [f"not in English, {place}: {name}" for name in sorted(others - names)]
+        wrong += [
+            f"not translated, {place}: {name}"
+            for name in sorted(ours_here - theirs_here)
+        ]
+        wrong += [
+            f"not in English, {place}: {name}"
+            for name in sorted(theirs_here - ours_here)
+        ]
     return wrong
 
 

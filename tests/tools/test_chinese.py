@@ -144,7 +144,9 @@ CHANGES = {
     "another result": ("waits=1)", "waits=2)", "the code differs"),
     "a paragraph more": ("## Streams", "More.\n\n## Streams", "paragraph"),
     "a list more": ("## Streams", "- more\n\n## Streams", "item"),
-    "another name": ("`gels`", "`gelsd`", "gelsd"),
+    "another name in code": ("`gels`", "`gelsd`", "gelsd"),
+    "another name": ("by LAPACK", "by SciPy", "not translated"),
+    "another number": ("a 0-dim", "a 1-dim", "not in English"),
     "no end": ("On a machine without", "\nOn a machine\n\nwithout", "the end"),
 }
 
